@@ -11,6 +11,7 @@ every later format has too.
 4: epochs that continuous queries can be rolled back to.
 5: streams of the rows that are appended to tables.
 6: epochs of continuous tables with Hive partitions.
+7: continuous tables with state.
 """
 
 from __future__ import annotations
@@ -29,15 +30,17 @@ from sharkpy.catalog.format_2 import upgrade_format_2
 from sharkpy.catalog.format_3 import upgrade_format_3
 from sharkpy.catalog.format_4 import upgrade_format_4
 from sharkpy.catalog.format_5 import upgrade_format_5
+from sharkpy.catalog.format_6 import upgrade_format_6
 from sharkpy.columnar.store_folder import locked_file
 
-FORMAT = 6
+FORMAT = 7
 _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     1: upgrade_format_1,
     2: upgrade_format_2,
     3: upgrade_format_3,
     4: upgrade_format_4,
     5: upgrade_format_5,
+    6: upgrade_format_6,
 }
 """Upgrades to the next format, by the format before."""
 _EXCLUSIVE_SECONDS = 2.0

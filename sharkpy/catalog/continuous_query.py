@@ -89,6 +89,8 @@ class ContinuousQuery:
     history: str = ""
     """Id of the table whose rows come before those of the stream `continued`, also by its id; empty for none."""
     continued: str = ""
+    is_unbounded: bool = False
+    """True if its state may grow with the streams."""
 
     @property
     def definition(self) -> tuple[object, ...]:

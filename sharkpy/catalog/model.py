@@ -10,6 +10,13 @@ from sharkpy.catalog.continuous_query import EpochPoint
 from sharkpy.values.types import Schema
 
 PURGE_PROPERTY = "external.table.purge"
+CACHE_PROPERTY = "shark.cache"
+RECOMPUTES_PROPERTY = "shark.stream.recomputes"
+"""Property of a continuous table, and of its state, that keeps all rows and computes its own when it is read."""
+VIEW_DATABASE = "view.catalogAndNamespace.part.1"
+"""Property with the database in which the names of a view's text are looked up, as Spark notes it."""
+STATE_PREFIX = "$state_"
+"""Beginning of the names of tables with the state of others."""
 
 
 class TableKind(Enum):
@@ -124,6 +131,17 @@ class StreamSource:
 
 
 @dataclass(frozen=True, slots=True)
+class Watermark:
+    """WATERMARK FOR `column`: no row is expected with a time that is more than the delay before the latest one of its
+    input. An input without rows for the idle time holds nothing back; None: it does. Both are in microseconds.
+    """
+
+    column: str
+    delay: int
+    idle: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Table or view. Equal by its `table_id`, which is unique in the warehouse and never reused."""
 
@@ -150,10 +168,16 @@ class Table:
     """Query of a view as it was written; `view_text` has the columns that each `*` stood for. None: they are equal."""
     stream: StreamSource | None = field(compare=False, default=None)
     """Source of a stream."""
+    watermark: Watermark | None = field(compare=False, default=None)
+    """Of a stream with a column of times."""
     sink: StreamSource | None = field(compare=False, default=None)
     """Outside end of a continuous sink; None for one into a folder, which is its `location`."""
     as_of: EpochPoint | None = field(compare=False, default=None)
     """Epoch at which a query reads a continuous table; the catalog holds no such table."""
+    state_of: str = field(compare=False, default="")
+    """Of the rows that a continuous query keeps from epoch to epoch, as its state: the id of its table, which has the
+    name and the columns that are read, and no rows.
+    """
     continuous: str = field(compare=False, default="")
     """Id of the continuous query that makes the table's rows, and nobody else does; or of that which has the name. The
     catalog knows which of the generations in its folder count.
@@ -200,7 +224,28 @@ class Table:
     @property
     def streaming_kind(self) -> str:
         """Kind of what statements about streams define and drop, and no others do; empty for tables and views."""
+        if self.is_state:
+            return "state"
         return _STREAMING_KINDS.get(self.kind, "continuous table" if self.continuous else "")
+
+    @property
+    def is_state(self) -> bool:
+        return bool(self.state_of)
+
+    @property
+    def has_state(self) -> bool:
+        """True for a continuous table whose rows are computed from its state when they are read."""
+        return self.is_view and bool(self.continuous)
+
+    @property
+    def recomputes(self) -> bool:
+        """True if a continuous table, or the state of one, has all rows of its streams."""
+        return RECOMPUTES_PROPERTY in dict(self.properties)
+
+    @property
+    def state_name(self) -> str:
+        """Name in the same database of the table with the state of this one."""
+        return f"{STATE_PREFIX}{self.continuous}"
 
     @property
     def is_stored(self) -> bool:
@@ -210,7 +255,7 @@ class Table:
     @property
     def view_database(self) -> str:
         """Database in which names of a view's text are looked up: Spark may note another one than the view's own."""
-        return dict(self.properties).get("view.catalogAndNamespace.part.1", self.database)
+        return dict(self.properties).get(VIEW_DATABASE, self.database)
 
     @property
     def owns_data(self) -> bool:
@@ -220,7 +265,7 @@ class Table:
 
     @property
     def cache_mode(self) -> CacheMode:
-        text = dict(self.properties).get("shark.cache", "NONE").upper()
+        text = dict(self.properties).get(CACHE_PROPERTY, "NONE").upper()
         aliases = {"TRUE": "MEMORY", "FALSE": "NONE"}
         return CacheMode(aliases.get(text, text))
 

@@ -16,6 +16,7 @@ from sharkpy.catalog.model import (
     StreamSource,
     Table,
     TableKind,
+    Watermark,
 )
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import ArrayType, DataType, Field, MapType, Schema, StructType
@@ -56,10 +57,14 @@ def table_to_json(table: Table) -> str:
     }
     if table.stream is not None:
         body["stream"] = _stream_to_json(table.stream)
+    if table.watermark is not None:
+        body["watermark"] = [table.watermark.column, table.watermark.delay, table.watermark.idle]
     if table.sink is not None:
         body["sink"] = _stream_to_json(table.sink)
     if table.continuous:
         body["continuous"] = table.continuous
+    if table.state_of:
+        body["state_of"] = table.state_of
     return json.dumps(body)
 
 
@@ -84,7 +89,9 @@ def table_from_json(table_id: str, database: str, name: str, text: str) -> Table
         tuple(_constraint_from_json(item) for item in body.get("constraints", ())),
         written_text=body.get("written_text"),
         stream=_stream_from_json(body.get("stream")),
+        watermark=Watermark(*body["watermark"]) if "watermark" in body else None,
         sink=_stream_from_json(body.get("sink")),
+        state_of=body.get("state_of", ""),
         continuous=body.get("continuous", ""),
     )
 

@@ -28,7 +28,7 @@ from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.folder_readers import FolderReaders
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction
 from sharkpy.catalog.hive_partition import HivePartition, of_then
-from sharkpy.catalog.model import Database, Table, TableKind
+from sharkpy.catalog.model import STATE_PREFIX, Database, Table, TableKind
 from sharkpy.catalog.names import DEFAULT_DATABASE, check_name
 from sharkpy.catalog.own_tables import OwnTables
 from sharkpy.catalog.partition_changes import PartitionChanges
@@ -47,7 +47,7 @@ from sharkpy.catalog.warehouse_place import note_place
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.continuous_query import EpochPoint
+    from sharkpy.catalog.continuous_query import ContinuousQuery, EpochPoint
     from sharkpy.catalog.table_folders import TableFolders
 
 STATE_FOLDER = ".sharkpy"
@@ -237,14 +237,15 @@ class Catalog:
                 if if_exists:
                     return []
                 self.database(key)
-            tables = self.tables(key)
+            tables = self.tables(key, with_states=True)
             if (tables or self.functions.entries(key)) and not cascade:
                 raise BindError(
                     f'database "{key}" is not empty', hint="add CASCADE to drop what it holds", sqlstate="2BP01"
                 )
             self.functions.drop_database(key)
             for table in tables:
-                self.drop_table(table)
+                if not table.is_state:
+                    self.drop_table(table)
             self._store.remove_database(key)
         return tables
 
@@ -266,17 +267,30 @@ class Catalog:
 
     def table_names(self, database: str, pattern: str | None = None, *, views_only: bool = False) -> list[str]:
         if views_only:
-            return matching({table.name for table in self.tables(database) if table.is_view}, pattern)
+            return matching(
+                {table.name for table in self.tables(database) if table.is_view and not table.has_state}, pattern
+            )
         key = self.database(database).name
-        permanent = set(self._store.table_names(key))
+        permanent = {name for name in self._store.table_names(key) if not name.startswith(STATE_PREFIX)}
         return matching(permanent | {name for place, name in self._temporary.copy() if place == key}, pattern)
 
-    def tables(self, database: str) -> list[Table]:
-        """Tables and views of a database by name, temporary ones in place of those that they shadow."""
+    def tables(self, database: str, *, with_states: bool = False) -> list[Table]:
+        """Tables and views of a database by name, temporary ones in place of those that they shadow; tables with the
+        state of others only if they are asked for.
+        """
         key = self.database(database).name
-        found = {table.name: table for table in self._store.tables(key)}
+        found = {table.name: table for table in self._store.tables(key) if with_states or not table.is_state}
         found |= {name: table for (place, name), table in self._temporary.copy().items() if place == key}
         return [found[name] for name in sorted(found)]
+
+    def state_table(self, table: Table) -> Table | None:
+        """Table with the state of a continuous table; None for one without."""
+        return self._find_permanent((table.database, table.state_name)) if table.has_state else None
+
+    def named(self, query: ContinuousQuery) -> Table | None:
+        """Table, insert or sink by whose name people know a continuous query; None if it was dropped."""
+        table = self.current_table(query.table_id)
+        return self.current_table(table.state_of) if table is not None and table.is_state else table
 
     def managed_location(self, database: str, name: str) -> str:
         return str(Path(self.database(database).location, name.lower()))
@@ -339,6 +353,8 @@ class Catalog:
         self.streams.forget(table.table_id, current.continuous)
         if table.owns_data and table.location is not None:
             self._file.add_garbage(table.location)
+        if (state := self.state_table(current)) is not None:
+            self._forget(state)
 
     def alter_table(
         self,
@@ -378,6 +394,8 @@ class Catalog:
                 kept = [(one, one.keeping(now, altered, cascade=cascade)) for one in self.partitions(now)]
                 changed = [(before, after) for before, after in kept if before != after]
                 self._store.alter(now, altered, changed, cascade)
+                if altered.database != now.database and (state := self.state_table(now)) is not None:
+                    self._store.alter(state, dataclasses.replace(state, database=altered.database), [], cascade)
                 if publish is not None:
                     publish()
                 return self._find_permanent(key) or altered

@@ -172,7 +172,7 @@ def _progress(query: ContinuousQuery) -> tuple[object, ...]:
 
 def _definition(query: ContinuousQuery) -> str:
     trigger = [query.trigger.kind.value, query.trigger.seconds]
-    body = {
+    body: dict[str, object] = {
         "table_id": query.table_id,
         "text": query.text,
         "database": query.database,
@@ -189,6 +189,8 @@ def _definition(query: ContinuousQuery) -> str:
         body["start"] = [query.start_words, offsets_to_text(query.start)]
     if query.history:
         body["history"] = [query.history, query.continued]
+    if query.is_unbounded:
+        body["is_unbounded"] = True
     return json.dumps(body)
 
 
@@ -197,6 +199,7 @@ def _query(row: Any) -> ContinuousQuery:
     body = json.loads(definition)
     kind, seconds = body["trigger"]
     words, start = body.get("start", ("", offsets_to_text(())))
+    history, continued = body.get("history", ("", ""))
     return ContinuousQuery(
         query_id,
         body["table_id"],
@@ -214,5 +217,7 @@ def _query(row: Any) -> ContinuousQuery:
         body.get("bad_rows", ""),
         offsets_from_text(start),
         words,
-        *body.get("history", ()),
+        history,
+        continued,
+        body.get("is_unbounded", False),
     )

@@ -85,7 +85,7 @@ def _taken(catalog: Catalog) -> Iterator[TakenFolder]:
     for name in catalog.database_names():
         if (place := real(catalog.database(name).location)) is not None:
             yield TakenFolder(place, f'the database "{name}"')
-        for table in catalog.tables(name):
+        for table in catalog.tables(name, with_states=True):
             if table.location is None:
                 continue
             owner, is_owned = f'the table "{table.qualified_name}"', table.kind in _OWNING

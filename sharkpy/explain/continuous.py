@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeGuard, cast
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.continuous_query import Trigger, TriggerKind
 from sharkpy.catalog.kafka_options import START, START_TIME, TOPIC
-from sharkpy.catalog.model import Table
+from sharkpy.catalog.model import CACHE_PROPERTY, Table
 from sharkpy.catalog.stream_kinds import FOLDER, KAFKA, KINDS, MAX_FILES, MAX_ROWS, PROGRAM, RATE, SOCKET, TABLE
-from sharkpy.execution.commands.storage import CACHE_PROPERTY, storage_format
+from sharkpy.execution.commands.storage import storage_format
 from sharkpy.execution.commands.stream_facts import current_source
 from sharkpy.execution.stages.stage_text import format_seconds
 from sharkpy.explain.dependencies import scans_of
@@ -71,9 +71,15 @@ def continuous_lines(command: Continuous, session: EngineSession) -> Iterator[st
     if command.start.history is not None:
         history = command.start.history.table.qualified_name
         yield f"table {history}: read once, by the first epoch, before the stream"
-    operators = dict.fromkeys(name for query in queries for name in _incremental(query))
+    state = command.state if isinstance(command, CreateContinuousTable) else None
+    of_epochs = queries if state is None else (state.delta,)
+    operators = dict.fromkeys(name for query in of_epochs for name in _incremental(query))
     yield f"incremental: {', '.join(operators)}: the rows of an epoch come from what is new alone"
-    yield "state: none is kept between epochs"
+    if state is None:
+        yield "state: none is kept between epochs"
+    else:
+        yield f"state: {', '.join(state.schema.names)}; folded as it grows, and merged by who reads the table"
+        yield f"bounds: {state.growth or 'the state does not grow with the streams'}"
     for table in tables:
         yield f"table {table.qualified_name}: read by each epoch as it is then"
     yield from (f"target: {one}" for one in _targets(command, session))

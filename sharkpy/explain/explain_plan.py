@@ -31,6 +31,7 @@ from sharkpy.plan.commands import (
     ChangeRows,
     Command,
     CreateContinuousInsert,
+    CreateContinuousTable,
     Explain,
     GenerateTable,
     MultiInsert,
@@ -67,6 +68,8 @@ def explain(command: Explain, session: EngineSession) -> CommandResult:
         lines += _branch_lines(command, statement, session)
         return text_rows(("plan",), [(line,) for line in lines])
     plan = statement if isinstance(statement, LogicalPlan) else getattr(statement, "query", None)
+    if isinstance(statement, CreateContinuousTable) and statement.state is not None:
+        plan = statement.state.delta
     if plan is not None:
         lines += _query_lines(command, plan, session)
     elif isinstance(statement, Command):

@@ -11,6 +11,7 @@ from sharkpy.base.errors import did_you_mean
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
 from sharkpy.plan.commands import Statement
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.context import CatalogReader, Context, StatementClock
 from sharkpy.sql.grammar.made_nodes import taken_apart
 from sharkpy.sql.grammar.parser import parse_query, tokenize
@@ -108,6 +109,18 @@ def bind_epoch(
 
     with taken_apart(text):
         return _bound(text, catalog, conf, database, clock, insert)
+
+
+def bind_state_fold(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> LogicalPlan:
+    """Bind the query of a continuous table as one that folds rows of its state; the errors are those of `bind`."""
+
+    def fold(context: Context, reader: TokenReader) -> Statement:
+        return bind_continuous.state_fold(CommandBinder(context, reader), state)
+
+    with taken_apart(text):
+        plan = _bound(text, catalog, conf, database, None, fold)
+    assert isinstance(plan, LogicalPlan)  # state_fold makes nothing else
+    return plan
 
 
 def _bound(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, SharkError, TableNotFoundError
-from sharkpy.base.settings import STREAM_KEPT_EPOCHS
+from sharkpy.base.settings import COMPACTION_BLOCKS, STREAM_KEPT_EPOCHS
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.position import Position, furthest, is_within, least
 from sharkpy.execution.commands.insert import insert_with
@@ -34,6 +35,7 @@ from sharkpy.streaming.history import HistoryLookups, history_of, snapshot_of_hi
 from sharkpy.streaming.new_columns import settle_new_columns
 from sharkpy.streaming.sinks import sink_type
 from sharkpy.streaming.sinks.sink import SinkEpoch, count_epoch, write_epoch
+from sharkpy.streaming.state_fold import fold_state
 from sharkpy.streaming.targets import check_targets
 
 if TYPE_CHECKING:
@@ -159,6 +161,16 @@ class EpochRunner:
         self.figures.add(statement.rows_written, seconds, statement.malformed_rows)
         self.log.end(number, statement.rows_written, seconds, statement.malformed_rows)
         steps.done(steps.ENDED)
+        self._fold_state(query)
+
+    def _fold_state(self, query: ContinuousQuery) -> None:
+        """Fold the state of a query that has one, each time that so many epochs have added to it as make a fold."""
+        table = self.session.catalog.current_table(query.table_id)
+        is_due = (query.epoch + 1) % self.session.conf.value(COMPACTION_BLOCKS) == 0
+        if is_due and table is not None and table.is_state:
+            # Many rows of a state are slower to read and nothing worse: what fails is tried again later.
+            with contextlib.suppress(SharkError, OSError):
+                fold_state(query, self.session)
 
     def restart(self, query: ContinuousQuery, emptied: Callable[[], StagedWrite]) -> None:
         """Run an epoch that empties the table: the next one reads the first items of the streams.

@@ -413,7 +413,7 @@ class StreamScheduler:
     def _name(self, query_id: str) -> str:
         """A query's kind and name, for people."""
         query = self._catalog.streams.find(query_id)
-        table = None if query is None else self._catalog.current_table(query.table_id)
+        table = None if query is None else self._catalog.named(query)
         return query_id if table is None else f"the {table.streaming_kind} {table.qualified_name}"
 
     def _note(self, query_id: str, state: QueryState, fault: str = "") -> None:

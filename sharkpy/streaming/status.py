@@ -56,7 +56,7 @@ class StreamStatus:
 
 def continuous_statuses(streams: StreamScheduler, catalog: Catalog) -> Iterator[ContinuousStatus]:
     """Statuses of all continuous tables of the warehouse, by name."""
-    named = ((_name(query.table_id, catalog), query) for query in catalog.streams.queries())
+    named = ((_name_of(query, catalog), query) for query in catalog.streams.queries())
     for _, query in sorted(named, key=lambda pair: pair[0]):
         yield status_of(query, streams, catalog)
 
@@ -64,7 +64,7 @@ def continuous_statuses(streams: StreamScheduler, catalog: Catalog) -> Iterator[
 def status_of(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog) -> ContinuousStatus:
     figures = streams.figures(query.query_id)
     offsets = {_name(stream, catalog): query.offset(stream) for stream in query.streams}
-    name = _name(query.table_id, catalog)
+    name = _name_of(query, catalog)
     known = (name, _state(query, streams, catalog), str(query.trigger), query.epoch, streams.lag(query), offsets)
     if figures is None:
         return ContinuousStatus(*known, fault=query.fault or None)
@@ -79,6 +79,11 @@ def _state(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog) -
     if query.state is QueryState.RUNNING and table is not None and is_sink and streams.programs.is_missing(table):
         return f"WAITING FOR {sink_kind(table).taker.upper()}"
     return query.state.value
+
+
+def _name_of(query: ContinuousQuery, catalog: Catalog) -> str:
+    found = catalog.named(query)
+    return query.table_id if found is None else found.qualified_name
 
 
 def _name(table_id: str, catalog: Catalog) -> str:

@@ -400,25 +400,24 @@ def test_other_formats(context: sharkpy.SharkContext, folder: Path) -> None:
         assert sorted(rows(context, f"SELECT * FROM t_{form}")) == [(1, "x"), (2, None)]
 
 
-def test_nothing_but_rows_of_the_epoch_is_refused(context: sharkpy.SharkContext, folder: Path) -> None:
+def test_what_cannot_be_kept_up_to_date_is_refused(context: sharkpy.SharkContext, folder: Path) -> None:
     make_stream(context, folder)
     put(folder, "a", [])
     context.sql("CREATE TABLE names (n BIGINT) STORED AS PARQUET")
     for query, message in (
-        ("SELECT count(*) AS c FROM numbers", "an aggregate over a stream"),
-        ("SELECT n FROM numbers GROUP BY n", "GROUP BY"),
-        ("SELECT DISTINCT n FROM numbers", "DISTINCT"),
+        ("SELECT n FROM numbers GROUP BY n", "the state of an aggregate by n grows"),
+        ("SELECT DISTINCT n FROM numbers", "the state of an aggregate by n grows"),
         ("SELECT n FROM numbers ORDER BY n", "ORDER BY over a stream"),
         ("SELECT n FROM numbers LIMIT 3", "LIMIT over a stream"),
         ("SELECT n, row_number() OVER (ORDER BY n) AS r FROM numbers", "a window function over a stream"),
-        ("SELECT a.n FROM numbers a JOIN numbers b ON a.n = b.n", "a join of two streams"),
+        ("SELECT a.n FROM numbers a JOIN numbers b ON a.n = b.n", "both sides of a join of streams are kept"),
         ("SELECT a.n FROM names a LEFT JOIN numbers b ON a.n = b.n", "keeps the rows of the table"),
         ("SELECT n FROM numbers UNION ALL SELECT n FROM names", "UNION ALL of a stream and rows that are there"),
         ("SELECT n FROM numbers UNION ALL SELECT 5", "UNION ALL of a stream and rows that are there"),
         ("SELECT a.n FROM numbers a FULL JOIN names b ON a.n = b.n", "keeps the rows of the table"),
         ("SELECT n FROM names WHERE n IN (SELECT n FROM numbers)", "a stream in a subquery"),
         ("SELECT n FROM names WHERE n > (SELECT max(n) FROM numbers)", "a stream in a subquery"),
-        ("SELECT n FROM numbers UNION SELECT n FROM names", "DISTINCT"),
+        ("SELECT n FROM numbers UNION SELECT n FROM names", "UNION ALL of a stream and rows that are there"),
         ("SELECT TRANSFORM(n) USING 'cat' AS n FROM numbers", "a script over a stream"),
     ):
         with pytest.raises(UnsupportedError, match=message):

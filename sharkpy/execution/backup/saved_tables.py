@@ -38,7 +38,7 @@ class SavedTables:
         Their folders are entered as by a reader, and left with the process.
         """
         for database in catalog.database_names():
-            for table in catalog.tables(database):
+            for table in catalog.tables(database, with_states=True):
                 self.num_tables += 1
                 if table.location is not None:
                     catalog.readers.enter(table.location)

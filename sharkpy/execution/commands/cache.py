@@ -5,17 +5,17 @@ from __future__ import annotations
 import dataclasses
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.model import CacheMode
+from sharkpy.catalog.model import CACHE_PROPERTY, CacheMode
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
-from sharkpy.execution.commands.storage import CACHE_PROPERTY
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CacheTable, ClearCache, UncacheTable
 
 
 def cache_table(command: CacheTable, session: EngineSession) -> CommandResult:
-    if command.table.is_view:
-        raise UnsupportedError(f'CACHE TABLE of view "{command.table.name}"')
-    session.table_cache.cache(command.table, lazy=command.lazy)
+    table = session.catalog.state_table(command.table) or command.table
+    if table.is_view:
+        raise UnsupportedError(f'CACHE TABLE of view "{table.name}"')
+    session.table_cache.cache(table, lazy=command.lazy)
     return NOTHING
 
 
@@ -25,11 +25,11 @@ def uncache_table(command: UncacheTable, session: EngineSession) -> CommandResul
         return NOTHING
     if command.table.location is None and not command.table.is_view:
         raise UnsupportedError(f'UNCACHE TABLE of "{command.table.name}", which is in memory only: drop it')
-    table = command.table
-    if table.cache_mode is not CacheMode.NONE:
-        properties = dict(table.properties) | {CACHE_PROPERTY: CacheMode.NONE.value}
-        session.catalog.alter_table(dataclasses.replace(table, properties=tuple(properties.items())))
-    session.table_cache.uncache(table)
+    for table in filter(None, (command.table, session.catalog.state_table(command.table))):
+        if table.cache_mode is not CacheMode.NONE:
+            properties = dict(table.properties) | {CACHE_PROPERTY: CacheMode.NONE.value}
+            session.catalog.alter_table(dataclasses.replace(table, properties=tuple(properties.items())))
+        session.table_cache.uncache(table)
     return NOTHING
 
 

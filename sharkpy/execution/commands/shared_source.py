@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
-from sharkpy.catalog.model import CacheMode, Table, TableKind
+from sharkpy.catalog.model import CACHE_PROPERTY, CacheMode, Table, TableKind
 from sharkpy.catalog.store import new_table_id
-from sharkpy.execution.commands.storage import CACHE_PROPERTY, stored_type
+from sharkpy.execution.commands.storage import stored_type
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_blocks
 from sharkpy.execution.tables.block_lineage import is_repeatable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.format_options import CSV
@@ -15,7 +16,18 @@ from sharkpy.catalog.hive_formats import (
     serde_of,
 )
 from sharkpy.catalog.kafka_options import RAW, shown_options
-from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, StreamSource, Table, TableKind
+from sharkpy.catalog.model import (
+    RECOMPUTES_PROPERTY,
+    VIEW_DATABASE,
+    BucketSpec,
+    Constraint,
+    SkewSpec,
+    StorageFormat,
+    StreamSource,
+    Table,
+    TableKind,
+    Watermark,
+)
 from sharkpy.catalog.serialize import type_text
 from sharkpy.catalog.sink_kinds import sink_kind
 from sharkpy.catalog.stream_kinds import KINDS, TABLE
@@ -33,6 +45,8 @@ _CLAUSES = (
     ("line.delim", "LINES TERMINATED BY"),
     ("serialization.null.format", "NULL DEFINED AS"),
 )
+_OWN = (VIEW_DATABASE, RECOMPUTES_PROPERTY)
+"""Properties that clauses tell."""
 _SKIPPED = ("skip.header.line.count", "skip.footer.line.count")
 
 
@@ -76,13 +90,24 @@ def _view(table: Table) -> Iterator[str]:
     yield f"{head}{comment}{partitioned}{properties} AS {table.view_text}"
 
 
+def _watermark(known: Watermark | None) -> Iterator[str]:
+    if known is not None:
+        delay = f" - INTERVAL '{_seconds(known.delay)}' SECOND" if known.delay else ""
+        idle = "" if known.idle is None else f" IDLE AFTER '{_seconds(known.idle)}' SECOND"
+        yield f"WATERMARK FOR `{known.column}` AS `{known.column}`{delay}{idle}"
+
+
+def _seconds(microseconds: int) -> str:
+    return f"{Decimal(microseconds).scaleb(-6).normalize():f}"
+
+
 def _stream(table: Table, source: StreamSource) -> Iterator[str]:
     kind, head = KINDS[source.kind], f"CREATE STREAM `{table.database}`.`{table.name}`"
     if kind is TABLE:
         yield head
     else:
         yield f"{head}("
-        yield from _listed(list(_columns(table)))
+        yield from _listed([*_columns(table), *_watermark(table.watermark)])
     if kind.takes_format and table.storage.name != RAW:
         yield from _form(table)
     else:
@@ -104,9 +129,15 @@ def _continuous(table: Table, query: ContinuousQuery, bad_rows: Table | None) ->
         yield f"PARTITIONED BY ({', '.join(f'`{name}`' for name in table.partition_columns)})"
     if table.is_continuous_sink:
         yield from _outside(table)
+    elif table.has_state:
+        yield from _notes(table)
     elif not table.is_continuous_insert:
         yield from _form(table)
     yield f"TRIGGER {query.trigger}"
+    if table.recomputes:
+        yield "EMIT COMPLETE WITH RECOMPUTE"
+    if query.is_unbounded:
+        yield "WITH UNBOUNDED STATE"
     if bad_rows is not None:
         yield f"ON BAD ROW SKIP TO `{bad_rows.database}`.`{bad_rows.name}`"
     if query.start_words:
@@ -135,7 +166,7 @@ def _form(table: Table) -> Iterator[str]:
 def _notes(table: Table) -> Iterator[str]:
     if table.comment is not None:
         yield f"COMMENT {quoted(table.comment)}"
-    yield from _properties("TBLPROPERTIES", sorted(table.properties))
+    yield from _properties("TBLPROPERTIES", sorted(pair for pair in table.properties if pair[0] not in _OWN))
 
 
 def _table(table: Table) -> Iterator[str]:

@@ -17,7 +17,7 @@ from sharkpy.catalog.avro_schema import schema_path
 from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
 from sharkpy.catalog.hive_formats import WORDS, format_of_word, with_default_serde, with_storage_properties
 from sharkpy.catalog.local_path import local_path
-from sharkpy.catalog.model import CacheMode, StorageFormat, TableKind
+from sharkpy.catalog.model import CACHE_PROPERTY, CacheMode, StorageFormat, TableKind
 from sharkpy.catalog.shared_folders import is_shared_folder, require_own_folder
 from sharkpy.catalog.table_folders import TableFolders, holds_files
 from sharkpy.execution.engine_session import EngineSession
@@ -27,7 +27,6 @@ from sharkpy.sources.registry import source
 from sharkpy.values.types import NULL, STRING, ArrayType, DataType, MapType, Schema, StructType, is_interval
 
 Properties = tuple[tuple[str, str], ...]
-CACHE_PROPERTY = "shark.cache"
 EXTERNAL = "EXTERNAL"
 """Property that makes a table external, or managed again; it becomes the table's kind and is not stored itself."""
 

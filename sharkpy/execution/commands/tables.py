@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
 from sharkpy.catalog.hive_formats import with_storage_properties
-from sharkpy.catalog.model import PURGE_PROPERTY, Table, TableKind
+from sharkpy.catalog.model import CACHE_PROPERTY, PURGE_PROPERTY, Table, TableKind
 from sharkpy.catalog.new_columns import check_new_columns
 from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
@@ -149,4 +149,8 @@ def set_table_properties(command: SetTableProperties, session: EngineSession) ->
         raise UnsupportedError(f'changing shark.cache of "{old.name}", which is in memory only')
     session.catalog.alter_table(altered, was=old)
     session.table_cache.properties_changed(old, altered)
+    state = session.catalog.state_table(altered)
+    if state is not None and state.cache_mode is not altered.cache_mode:
+        mode = (CACHE_PROPERTY, altered.cache_mode.value)
+        return set_table_properties(dataclasses.replace(command, table=state, properties=(mode,), unset=()), session)
     return NOTHING

@@ -186,9 +186,9 @@ class FileFolding:
 
 
 def may_fold(table: Table) -> bool:
-    """False for a table whose files are never folded."""
+    """False for a table whose files are never folded; those of the state of a continuous query are in another way."""
     is_own = table.kind is TableKind.MANAGED and not table.is_plain and table.location is not None
-    return is_own and table.buckets is None and is_foldable(table.storage)
+    return is_own and not table.is_state and table.buckets is None and is_foldable(table.storage)
 
 
 def small_run(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from sharkpy.catalog.continuous_query import EpochPoint, Trigger
-from sharkpy.catalog.model import StorageFormat, StreamSource, Table
+from sharkpy.catalog.model import StorageFormat, StreamSource, Table, Watermark
 from sharkpy.plan.commands.command import Command, Listing, Properties
 from sharkpy.plan.commands.tables import CreateTable
 from sharkpy.plan.commands.writes import Insert, MultiInsert
@@ -30,6 +30,7 @@ class CreateStream(Command):
     properties: Properties = ()
     comment: str | None = None
     table: Table | None = None
+    watermark: Watermark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,19 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptState:
+    """State that a continuous query keeps: rows with the columns of `schema`, to which an epoch adds those of `delta`.
+    `growth`: what lets it grow with the streams, in words; None where something bounds it. `recomputes`: all rows of
+    the streams may be in it.
+    """
+
+    schema: Schema
+    delta: LogicalPlan
+    growth: str | None
+    recomputes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CreateContinuousTable(Command):
     """CREATE CONTINUOUS TABLE: `table` has the columns of `query`, whose text is `text`, and no rows yet."""
 
@@ -82,6 +96,9 @@ class CreateContinuousTable(Command):
     trigger: Trigger
     on_bad_row: OnBadRow = OnBadRow()
     start: StartFrom = StartFrom()
+    state: KeptState | None = None
+    """None for a query that needs no state."""
+    is_unbounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

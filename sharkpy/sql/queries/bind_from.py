@@ -24,10 +24,12 @@ from sharkpy.sql.expressions.function_names import function_name, registry_name
 from sharkpy.sql.grammar.literal_cells import rows_of
 from sharkpy.sql.grammar.literal_parser import LiteralList
 from sharkpy.sql.grammar.parser import parse
+from sharkpy.sql.grammar.relation_parser import STATE
+from sharkpy.sql.incremental.check import division
 from sharkpy.sql.queries.bind_cte import bind_cte
 from sharkpy.sql.queries.bind_pivot import pivoted
 from sharkpy.sql.queries.bind_sample import sampled
-from sharkpy.sql.queries.bind_version import at_version
+from sharkpy.sql.queries.bind_version import at_point, at_version
 from sharkpy.sql.queries.generators import generated
 from sharkpy.sql.queries.view_output import view_output
 from sharkpy.sql.scope import Scope, relation_scope
@@ -74,13 +76,16 @@ def _bind_item(context: Context, node: exp.Expr, parent: Scope | None) -> Relati
 
 
 def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
-    context.only(node, "this", "db", "alias", "joins", "sample", "pivots", "version")
+    context.only(node, "this", "db", "alias", "joins", "sample", "pivots", "version", STATE)
     if not isinstance(node.this, exp.Identifier):
         return _bind_table_function(context, node, parent)
     if not context.budget.take_table():
         raise context.too_many_tables(node)
     name = node.this.name.lower()
     database = node.args["db"].name.lower() if node.args.get("db") else None
+    if node.args.get(STATE):
+        state = _state_table(context, database or context.database, name, node)
+        return _aliased(context, sampled(context, scan(context, state), node, state), node, parent, name)
     if database is None and name in context.ctes:
         return _aliased(context, sampled(context, _bind_cte(context, name, node), node, None), node, parent, name)
     if database == SYSTEM_DATABASE and (system := _system_table(context, name, node)) is not None:
@@ -171,6 +176,8 @@ def bind_view(context: Context, table: Table, node: exp.Expr | None) -> LogicalP
     except SharkError as error:
         message = f"in the view {table.qualified_name}: {error.message}"
         raise context.error(message, node, type(error), error.hint, error.sqlstate) from None
+    if table.has_state:
+        plan = _from_state(inner, table, plan)
     output = view_output(table, plan.output)
     if len(output) != len(table.schema):
         message = f"the view {table.qualified_name} has {len(table.schema)} columns, its query {len(output)}"
@@ -182,6 +189,30 @@ def bind_view(context: Context, table: Table, node: exp.Expr | None) -> LogicalP
         is_same = value is column and column.name == field.name
         items.append(column if is_same else Alias(value, next(context.ids), field.name))
     return plan if tuple(items) == plan.output else Project(plan, tuple(items))
+
+
+def _state_table(context: Context, database: str, name: str, node: exp.Expr) -> Table:
+    """Table behind STATE OF name."""
+    table = find_table(context, database, name, node)
+    if not table.has_state:
+        raise context.error(f"{table.qualified_name} is no continuous table with state", node, sqlstate="42809")
+    return _state_of(context, at_version(context, table, node.args.get("version")))
+
+
+def _state_of(context: Context, table: Table) -> Table:
+    state = context.catalog.table(table.database, table.state_name)
+    return state if table.as_of is None else at_point(state, table.as_of)
+
+
+def _from_state(context: Context, table: Table, query: LogicalPlan) -> LogicalPlan:
+    """The query of a continuous table, computed of its state."""
+    state = _state_of(context, table)
+    found = division(query, context.column, recomputes=state.recomputes)
+    if found is None or found.schema.names != state.schema.names:
+        message = f"the query of {table.qualified_name} has another state than when it was defined"
+        raise context.error(message, None, sqlstate="55000")
+    unnamed = dataclasses.replace(context, text="")
+    return found.read(lambda: scan(unnamed, state))
 
 
 def _bind_subquery(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:

@@ -9,11 +9,9 @@ from sqlglot import exp
 from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ParseError, UnsupportedError
 from sharkpy.catalog.continuous_query import EpochPoint
-from sharkpy.catalog.model import Table
+from sharkpy.catalog.model import CACHE_PROPERTY, Table
 from sharkpy.sql.context import Context
 from sharkpy.sql.moment import MOMENT_HINT, milliseconds
-
-_CACHE_PROPERTY = "shark.cache"
 
 
 def at_version(context: Context, table: Table, version: exp.Expr | None) -> Table:
@@ -24,7 +22,11 @@ def at_version(context: Context, table: Table, version: exp.Expr | None) -> Tabl
     if not table.continuous:
         message = f"an earlier version of {table.qualified_name}, which is no continuous table"
         raise context.error(message, version, UnsupportedError)
-    properties = tuple(pair for pair in table.properties if pair[0] != _CACHE_PROPERTY)
+    return at_point(table, point)
+
+
+def at_point(table: Table, point: EpochPoint) -> Table:
+    properties = tuple(pair for pair in table.properties if pair[0] != CACHE_PROPERTY)
     return dataclasses.replace(table, table_id=f"{table.table_id}@{point}", properties=properties, as_of=point)
 
 

@@ -78,7 +78,7 @@ def bind_alter(binder: CommandBinder) -> Command:
     is_view = reader.expect_any("TABLE", "VIEW") == "VIEW"
     token = reader.current
     table = binder.table()
-    if table.is_view != is_view:
+    if table.is_view != is_view and not table.has_state:
         kind = "view" if table.is_view else "table"
         hint = f"use ALTER {kind.upper()}"
         raise binder.error(f"{table.qualified_name} is a {kind}", token, hint=hint, sqlstate="42809")
@@ -110,7 +110,7 @@ _OF_FOLDERS = (("ADD", "COLUMNS"), ("ADD", "COLUMN"))
 def _check_stream_clause(binder: CommandBinder, table: Table, token: Token | None) -> None:
     """Refuse clauses that change the rows of a stream or of a continuous query, or the form of their files."""
     is_of_files = table.stream is not None and table.stream.kind == FOLDER.name
-    clauses = (*_OF_STREAMS, *_OF_FOLDERS) if is_of_files else _OF_STREAMS
+    clauses = (*_OF_STREAMS, *_OF_FOLDERS) if is_of_files else () if table.is_state else _OF_STREAMS
     if not any(binder.reader.peek(*words) for words in clauses):
         known = ", ".join(" ".join(words) for words in clauses)
         message = f"{table.qualified_name} is a {table.streaming_kind}: ALTER TABLE cannot change it so"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -20,24 +21,29 @@ from sharkpy.plan.commands import (
     CreateContinuousTable,
     CreateTable,
     Insert,
+    KeptState,
     RollbackContinuous,
     ShowEpochs,
 )
-from sharkpy.plan.logical import Project
+from sharkpy.plan.logical import LogicalPlan, Project
+from sharkpy.sql.incremental.check import NoStreamError, division
+from sharkpy.sql.incremental.divided_query import DividedQuery
+from sharkpy.sql.queries.bind_from import scan
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.bind_continuous_insert import create_continuous_insert, kept_inserts
 from sharkpy.sql.statements.bind_continuous_sink import continuous_sink
 from sharkpy.sql.statements.bind_insert import insertable
 from sharkpy.sql.statements.bind_table_clauses import ENDS, table_clauses
-from sharkpy.sql.statements.check_incremental import NoStreamError
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.query_text import KeptQuery
 from sharkpy.sql.statements.stream_aliases import without_emit_changes, without_stream_words
 from sharkpy.sql.statements.stream_clauses import (
     CLAUSES,
-    continuous_query,
+    StreamClauses,
+    divided_query,
     moment_of,
     on_bad_row_clause,
+    row_wise_query,
     stream_clauses,
     trigger_clause,
 )
@@ -94,7 +100,7 @@ def _insert(binder: CommandBinder) -> CreateContinuousInsert:
     place = binder.new_name()
     clauses_of_stream = stream_clauses(binder)
     binder.reader.expect("AS")
-    return create_continuous_insert(binder, place, if_not_exists, *clauses_of_stream)
+    return create_continuous_insert(binder, place, if_not_exists, clauses_of_stream)
 
 
 def _table(binder: CommandBinder) -> CreateContinuousTable:
@@ -107,7 +113,7 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
         raise reader.unsupported("LOCATION, CLUSTERED BY or SKEWED BY of a continuous table")
     clauses_of_stream = stream_clauses(binder)
     reader.match("AS")
-    kept = continuous_query(binder)
+    kept, state = divided_query(binder, clauses_of_stream)
     query = without_void(binder, kept.plan)
     fields = output_fields(binder, query)
     fields, _, partitions = partitioned_columns(binder, TableKind.MANAGED, fields, query, clauses.partitions or [])
@@ -122,7 +128,17 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
         comment=clauses.comment,
         partition_columns=partitions,
     )
-    return CreateContinuousTable(table, query, kept.text, *clauses_of_stream)
+    if state is not None and (partitions or clauses.row is not None or clauses.file is not None):
+        raise reader.unsupported("PARTITIONED BY, or a format, of a continuous table with state")
+    if state is not None and clauses_of_stream.start.history is not None:
+        raise reader.unsupported("START FROM TABLE of a continuous table with state")
+    kept_state = (
+        None
+        if state is None
+        else KeptState(state.schema, state.parts[0][1].delta, state.growth, clauses_of_stream.recomputes)
+    )
+    common = clauses_of_stream.trigger, clauses_of_stream.on_bad_row, clauses_of_stream.start
+    return CreateContinuousTable(table, query, kept.text, *common, kept_state, clauses_of_stream.is_unbounded)
 
 
 def bind_control(binder: CommandBinder) -> ControlContinuous:
@@ -209,7 +225,11 @@ def bind_alter_continuous(binder: CommandBinder) -> AlterContinuous:
         inserts = kept_inserts(binder)
         return AlterContinuous(table, inserts.command, inserts.text, trigger, on_bad_row)
     token = reader.current
-    kept = continuous_query(binder)
+    if table.has_state:
+        kept, state = divided_query(binder, StreamClauses(is_unbounded=True, recomputes=table.recomputes))
+        _check_state(binder, table, state, token)
+    else:
+        kept = row_wise_query(binder, StreamClauses())
     _check_columns(binder, table, kept, token)
     return AlterContinuous(table, kept.plan, kept.text, trigger, on_bad_row)
 
@@ -224,6 +244,16 @@ def _check_columns(binder: CommandBinder, table: Table, kept: KeptQuery, token: 
         raise binder.error(f"{message}, and {table.qualified_name} has {known}", token, hint=hint, sqlstate="42809")
 
 
+def _check_state(binder: CommandBinder, table: Table, state: DividedQuery | None, token: Token | None) -> None:
+    """What epochs add to the state stays what it is; what is computed of it may change."""
+    query = binder.query_of(table.view_text or "")
+    known = division(query, binder.context.column, recomputes=table.recomputes)
+    if state is None or known is None or not state.has_state_of(known):
+        message = f"the state of {table.qualified_name} is that of another query"
+        hint = "what is grouped by, aggregated and read has to stay; else it is a new one: CREATE CONTINUOUS TABLE"
+        raise binder.error(message, token, hint=hint, sqlstate="42809")
+
+
 def bind_show_epochs(binder: CommandBinder) -> ShowEpochs:
     """Bind table [LIMIT n], behind SHOW EPOCHS."""
     reader = binder.reader
@@ -233,10 +263,13 @@ def bind_show_epochs(binder: CommandBinder) -> ShowEpochs:
 
 
 def epoch_insert(binder: CommandBinder, table: Table) -> Insert:
-    """Bind the query of a continuous table or sink, the whole text, as an INSERT of its rows, by name; inputs may have
-    changed since it was defined.
+    """Bind the query of a continuous table or sink, the whole text, as an INSERT of its rows, or of those of its state,
+    by name; inputs may have changed since it was defined.
     """
-    query = binder.query()
+    if table.is_state:
+        query = _state(binder, table).delta(lambda: _rows_of(binder, table))
+    else:
+        query = binder.query()
     columns = {column.name: column for column in query.output}
     if missing := next((name for name in table.schema.names if name not in columns), None):
         message = f'the query of {table.qualified_name} has no column "{missing}" any more'
@@ -244,3 +277,21 @@ def epoch_insert(binder: CommandBinder, table: Table) -> Insert:
     ordered = Project(query, tuple(columns[name] for name in table.schema.names))
     rows = insertable(binder, table, ordered, None, None, table.schema)
     return Insert(table, rows, False, tuple((name, None) for name in table.partition_columns))
+
+
+def state_fold(binder: CommandBinder, state: Table) -> LogicalPlan:
+    """Bind the query of a continuous table, the whole text, as one that folds rows of its state."""
+    rows = _state(binder, state).fold(lambda: _rows_of(binder, state))
+    return insertable(binder, state, rows, None, None, state.schema)
+
+
+def _rows_of(binder: CommandBinder, state: Table) -> LogicalPlan:
+    """Scan of a state, without virtual columns that the query names."""
+    return scan(dataclasses.replace(binder.context, text=""), state)
+
+
+def _state(binder: CommandBinder, state: Table) -> DividedQuery:
+    found = division(binder.query(), binder.context.column, recomputes=state.recomputes)
+    if found is None or found.schema.names != state.schema.names:
+        raise binder.error("the query has another state than when it was defined", None, sqlstate="55000")
+    return found

@@ -6,22 +6,20 @@ import dataclasses
 from dataclasses import dataclass
 
 from sharkpy.base.errors import SharkError, UnsupportedError
-from sharkpy.catalog.continuous_query import Trigger
 from sharkpy.plan.commands import (
     CreateContinuousInsert,
     Insert,
     InsertDirectory,
     MultiInsert,
-    OnBadRow,
-    StartFrom,
     queries_of,
 )
 from sharkpy.sql.grammar.parser import tokenize
 from sharkpy.sql.grammar.token_reader import TokenReader
+from sharkpy.sql.incremental.check import check_row_wise
 from sharkpy.sql.queries.star_texts import with_columns
 from sharkpy.sql.statements.bind_inserts import bind_inserts
-from sharkpy.sql.statements.check_incremental import check_incremental
 from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.sql.statements.stream_clauses import StreamClauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +34,13 @@ def create_continuous_insert(
     binder: CommandBinder,
     place: tuple[str, str],
     if_not_exists: bool,
-    trigger: Trigger,
-    on_bad_row: OnBadRow,
-    start: StartFrom,
+    clauses: StreamClauses,
 ) -> CreateContinuousInsert:
     """Bind the INSERTs of a new continuous insert, the rest of its statement."""
     kept = kept_inserts(binder)
-    return CreateContinuousInsert(*place, if_not_exists, kept.command, kept.text, trigger, on_bad_row, start)
+    return CreateContinuousInsert(
+        *place, if_not_exists, kept.command, kept.text, clauses.trigger, clauses.on_bad_row, clauses.start
+    )
 
 
 def kept_inserts(binder: CommandBinder) -> KeptInserts:
@@ -56,7 +54,7 @@ def kept_inserts(binder: CommandBinder) -> KeptInserts:
     reader.position = len(reader.tokens)
     try:
         for query in queries_of(command):
-            check_incremental(query)
+            check_row_wise(query)
     except SharkError as error:
         raise binder.error(error.message, start, type(error), error.hint, error.sqlstate) from None
     text = _trimmed(with_columns(reader.text, start.start, texts))

@@ -8,7 +8,7 @@ from sharkpy.plan.commands import CreateContinuousSink
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.bind_table_clauses import ENDS, table_clauses
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.sql.statements.stream_clauses import CLAUSES, checked_options, continuous_query, stream_clauses
+from sharkpy.sql.statements.stream_clauses import CLAUSES, checked_options, row_wise_query, stream_clauses
 from sharkpy.sql.statements.table_parts import storage_of_clauses
 from sharkpy.values.types import Schema
 
@@ -32,13 +32,23 @@ def continuous_sink(binder: CommandBinder) -> CreateContinuousSink:
     storage = storage_of_clauses(binder, clauses)
     if storage is not None and not kind.takes_format:
         raise reader.unsupported(f"a format of a continuous sink TO {kind.name}")
-    trigger, on_bad_row, start = stream_clauses(binder, kind.seconds)
+    clauses_of_stream = stream_clauses(binder, kind.seconds)
     reader.match("AS")
-    kept = continuous_query(binder)
+    kept = row_wise_query(binder, clauses_of_stream)
     query = without_void(binder, kept.plan)
     columns = Schema(tuple(output_fields(binder, query)))
     return CreateContinuousSink(
-        *place, if_not_exists, sink, storage, clauses.comment, columns, query, kept.text, trigger, on_bad_row, start
+        *place,
+        if_not_exists,
+        sink,
+        storage,
+        clauses.comment,
+        columns,
+        query,
+        kept.text,
+        clauses_of_stream.trigger,
+        clauses_of_stream.on_bad_row,
+        clauses_of_stream.start,
     )
 
 

@@ -32,7 +32,8 @@ def bind_drop(binder: CommandBinder) -> Command:
     if_exists = reader.if_exists()
     token = reader.current
     table = binder.optional_table() if if_exists or ignores_missing(binder.context.conf) else binder.table()
-    if table is not None and table.is_view != is_view and table.kind is not TableKind.TEMPORARY_VIEW:
+    is_other = table is not None and table.is_view != is_view and not table.has_state
+    if table is not None and is_other and table.kind is not TableKind.TEMPORARY_VIEW:
         if if_exists:
             reader.match("PURGE")
             return DropTable(None)
@@ -40,7 +41,7 @@ def bind_drop(binder: CommandBinder) -> Command:
         message = f"{table.qualified_name} is a {kind}"
         raise binder.error(message, token, hint=f"use DROP {word}", sqlstate="42809")
     if table is not None and (kind := table.streaming_kind):
-        hint = f"use DROP {kind.upper()}"
+        hint = "DROP the continuous table that it belongs to" if table.is_state else f"use DROP {kind.upper()}"
         raise binder.error(f"{table.qualified_name} is a {kind}", token, hint=hint, sqlstate="42809")
     reader.match("PURGE")  # files are deleted at once either way: there is no trash
     if reader.match("FOR", "METADATA"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ParseError, UnsupportedError
@@ -14,6 +16,7 @@ from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clause
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.stream_clauses import checked_options
 from sharkpy.sql.statements.table_parts import columns_by_format
+from sharkpy.sql.statements.watermark_clause import check_watermark, taken_watermark
 from sharkpy.values.types import Field, Schema
 
 _OTHERS = ("location", "buckets", "skew", "partitions")
@@ -28,6 +31,20 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
     database, name = binder.new_name()
     begin = reader.current
     _refuse_other_words(binder)
+    rest, watermark, at_watermark = taken_watermark(binder)
+    command = _stream(rest, (database, name), if_not_exists, begin)
+    reader.position = len(reader.tokens) - len(rest.reader.rest)
+    if watermark is None:
+        return command
+    check_watermark(binder, watermark, command.schema.fields, at_watermark)
+    return dataclasses.replace(command, watermark=watermark)
+
+
+def _stream(
+    binder: CommandBinder, name_parts: tuple[str, str], if_not_exists: bool, begin: Token | None
+) -> CreateStream:
+    """Bind what stands behind the name of a stream."""
+    reader, (database, name) = binder.reader, name_parts
     fields, constraints = column_fields(binder, ()) if reader.peek("(") else ([], ())
     if constraints:
         raise reader.unsupported("a constraint of a stream")
@@ -65,14 +82,6 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
 def _refuse_other_words(binder: CommandBinder) -> None:
     """Refuse what stands behind the name of a stream in other systems."""
     reader = binder.reader
-    rest = reader.rest
-    for place in range(len(rest)):
-        words = [one.text.upper() for one in rest[place : place + 3]]
-        if words[:1] == ["FROM"] or (place == 0 and words[:1] in (["AS"], ["WITH"])):
-            break
-        if len(words) == 3 and words[0] in ("(", ",") and words[1:] == ["WATERMARK", "FOR"]:
-            hint = "leave it out: no query needs one, as long as windows over streams are not supported"
-            raise binder.error("WATERMARK FOR is not supported", rest[place + 1], UnsupportedError, hint)
     if reader.peek("AS"):
         hint = "CREATE CONTINUOUS TABLE name AS query; CREATE STREAM … FROM TABLE name reads it as a stream"
         raise binder.error("CREATE STREAM … AS query is not supported", reader.current, UnsupportedError, hint)
@@ -87,6 +96,9 @@ def _of_table(
         raise reader.unsupported("a format of a stream FROM TABLE")
     token = reader.current
     table = binder.table()
+    if table.has_state:
+        message = f"the rows of {table.qualified_name} change, and a stream is of rows that are appended"
+        raise binder.error(message, token, UnsupportedError)
     if table.is_view or table.streaming_kind not in ("", "continuous table"):
         kind = table.streaming_kind or "view"
         raise binder.error(f"{table.qualified_name} is a {kind}, and no table", token, sqlstate="42809")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
-from sharkpy.base.errors import ColumnNotFoundError, SharkError
+from sharkpy.base.errors import ColumnNotFoundError, SharkError, UnsupportedError
 from sharkpy.catalog.continuous_query import Trigger, TriggerKind
 from sharkpy.catalog.model import Table
 from sharkpy.plan.commands import History, OnBadRow, StartFrom
+from sharkpy.sql.incremental.check import check_row_wise, division
+from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.moment import MOMENT_HINT, milliseconds, moment_text
-from sharkpy.sql.statements.check_incremental import check_incremental
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.query_text import KeptQuery, kept_query
 
-CLAUSES = ("TRIGGER", "EMIT", "LATE", "ON", "START")
+CLAUSES = ("TRIGGER", "EMIT", "LATE", "ON", "START", "WITH")
 """Words that begin the clauses behind those of tables."""
 _UNITS = {
     **dict.fromkeys(("MS", "MILLISECOND", "MILLISECONDS"), 0.001),
@@ -25,15 +27,63 @@ _LONGEST = 7 * 24 * 3600.0
 """Longest time between two epochs, in seconds."""
 
 
-def continuous_query(binder: CommandBinder) -> KeptQuery:
-    """Bind the rest of the statement as a query that can be kept up to date."""
+@dataclass(frozen=True, slots=True)
+class StreamClauses:
+    """Clauses of a continuous query: its trigger, what is done with records that do not parse, where it begins, which
+    rows are given, and whether its state may grow with the streams.
+    """
+
+    trigger: Trigger = field(default_factory=Trigger)
+    on_bad_row: OnBadRow = field(default_factory=OnBadRow)
+    start: StartFrom = field(default_factory=StartFrom)
+    emit: str = ""
+    """APPEND, UPDATE or COMPLETE; empty for what the query allows."""
+    recomputes: bool = False
+    """COMPLETE WITH RECOMPUTE"""
+    is_unbounded: bool = False
+
+
+def row_wise_query(binder: CommandBinder, clauses: StreamClauses) -> KeptQuery:
+    """Bind the rest of the statement as a query that can be kept up to date without state."""
     token = binder.reader.current
     kept = kept_query(binder)
     try:
-        check_incremental(kept.plan)
+        check_row_wise(kept.plan)
+        _check_row_wise_clauses(clauses)
     except SharkError as error:
         raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
     return kept
+
+
+def divided_query(binder: CommandBinder, clauses: StreamClauses) -> tuple[KeptQuery, DividedQuery | None]:
+    """Bind the rest of the statement as a query that can be kept up to date, and divide it if it needs state."""
+    token = binder.reader.current
+    kept = kept_query(binder)
+    try:
+        found = division(kept.plan, binder.context.column, recomputes=clauses.recomputes)
+        if found is None:
+            _check_row_wise_clauses(clauses)
+        else:
+            _check_clauses(clauses, found)
+    except SharkError as error:
+        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
+    return kept, found
+
+
+def _check_row_wise_clauses(clauses: StreamClauses) -> None:
+    if clauses.emit not in ("", "APPEND"):
+        message = f"EMIT {clauses.emit} of a query whose rows do not change once they are there"
+        raise UnsupportedError(message, hint="EMIT APPEND, or no EMIT")
+    if clauses.is_unbounded:
+        raise UnsupportedError("WITH UNBOUNDED STATE of a query that needs no state", hint="leave it out")
+
+
+def _check_clauses(clauses: StreamClauses, query: DividedQuery) -> None:
+    if clauses.emit == "APPEND":
+        message = "EMIT APPEND of a query whose rows change with each epoch"
+        raise UnsupportedError(message, hint="EMIT UPDATE, or no EMIT")
+    if (growth := query.growth) is not None and not (clauses.is_unbounded or clauses.recomputes):
+        raise UnsupportedError(growth, hint="WITH UNBOUNDED STATE before AS lets it grow")
 
 
 def checked_options(
@@ -49,28 +99,36 @@ def checked_options(
     return options
 
 
-def stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> tuple[Trigger, OnBadRow, StartFrom]:
-    """Read the clauses of a continuous query: its trigger, by default one with `seconds` between two epochs, what is
-    done with records that do not parse, and where it begins.
-    """
+def stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> StreamClauses:
+    """Read the clauses of a continuous query; by default there are `seconds` between two epochs."""
     reader = binder.reader
-    trigger, on_bad_row, start = Trigger(seconds=seconds), OnBadRow(), StartFrom()
+    found = StreamClauses(Trigger(seconds=seconds))
     while True:
         if reader.match("TRIGGER"):
-            trigger = trigger_clause(binder)
+            found = replace(found, trigger=trigger_clause(binder))
         elif reader.match("EMIT"):
-            # Rows that have come do not change, without state: what is emitted is the same.
-            if not reader.match_any("APPEND", "CHANGES"):
-                raise reader.unsupported(f"EMIT {reader.word()}")
+            found = replace(found, emit=_emit(binder), recomputes=reader.match("WITH", "RECOMPUTE"))
+            if found.recomputes and found.emit != "COMPLETE":
+                raise reader.error("EMIT COMPLETE WITH RECOMPUTE expected")
         elif (given := on_bad_row_clause(binder)) is not None:
-            on_bad_row = given
+            found = replace(found, on_bad_row=given)
         elif reader.match("START", "FROM"):
-            start = _start_from(binder)
+            found = replace(found, start=_start_from(binder))
+        elif reader.match("WITH", "UNBOUNDED", "STATE"):
+            found = replace(found, is_unbounded=True)
         elif reader.word() in ("LATE", "ON", "START") or reader.peek("WITH", "UNBOUNDED"):
             words = " ".join(token.text.upper() for token in reader.rest[:2])
             raise reader.unsupported(f"{words} in a continuous query")
         else:
-            return trigger, on_bad_row, start
+            return found
+
+
+def _emit(binder: CommandBinder) -> str:
+    """Read APPEND | UPDATE | COMPLETE, or CHANGES, the word of others for what the query allows."""
+    word = binder.reader.match_any("APPEND", "UPDATE", "COMPLETE", "CHANGES")
+    if not word:
+        raise binder.reader.unsupported(f"EMIT {binder.reader.word()}")
+    return "" if word == "CHANGES" else word
 
 
 def _start_from(binder: CommandBinder) -> StartFrom:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sharkpy.base.errors import TableNotFoundError, UnsupportedError
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, Trigger
-from sharkpy.catalog.model import Table
+from sharkpy.catalog.model import VIEW_DATABASE, Table
 from sharkpy.catalog.sink_kinds import sink_kind
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.tables import release_dropped
@@ -67,7 +67,9 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
             if isinstance(command.query, (Insert, MultiInsert)):
                 become_targets(targets_of(command.query), catalog)
                 query = dataclasses.replace(query, targets=target_ids(command.query))
-            check_epochs(query, table, session)
+            check_epochs(query, table_of_rows(table, session), session)
+            if table.has_state:
+                catalog.alter_table(_read_by(table, command.text, session))
         catalog.streams.redefine(query)
         state = _state_under(query.trigger, query.state)
         if state is not query.state:
@@ -77,6 +79,13 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
         session.streams.start()
         session.streams.wake()
     return NOTHING
+
+
+def _read_by(table: Table, text: str, session: StreamSession) -> Table:
+    """The table with another query over the same state."""
+    now = session.catalog.current_table(table.table_id) or table
+    properties = {**dict(now.properties), VIEW_DATABASE: session.current_database}
+    return dataclasses.replace(now, view_text=text, properties=tuple(properties.items()))
 
 
 def _bad_rows_of(
@@ -116,6 +125,11 @@ def query_of(table: Table, session: StreamSession) -> ContinuousQuery:
     return query
 
 
+def table_of_rows(table: Table, session: StreamSession) -> Table:
+    """Table that the epochs of a continuous table write: itself, or its state."""
+    return session.catalog.state_table(table) or table
+
+
 def _pause(table: Table, session: StreamSession) -> None:
     """Let no further epoch begin; an epoch that runs here ends first. A query that does not run is left alone."""
     catalog = session.catalog
@@ -151,7 +165,7 @@ def _refresh(table: Table, session: StreamSession) -> None:
     """Begin with the first items of the streams again; the table is empty until they have been read."""
     query = query_of(table, session)
     check_own_rows(query, "REFRESH")
-    session.streams.restart(query.query_id, lambda: without_rows(table, session))
+    session.streams.restart(query.query_id, lambda: without_rows(table_of_rows(table, session), session))
     _resume(table, session)
 
 
@@ -160,8 +174,9 @@ def _drop(table: Table, session: StreamSession) -> None:
     if table.is_continuous_sink:
         _pause(table, session)
         sink_type(table).connect(table, session, session.streams.programs).look_after(query_of(table, session).epoch)
+    rows = table_of_rows(table, session)
     session.catalog.drop_table(table)
     session.streams.forget(table.continuous)
-    release_dropped(table, session.catalog, session.table_cache)
+    release_dropped(rows, session.catalog, session.table_cache)
     if table.is_continuous_sink:
         sink_type(table).forget(table)

@@ -7,10 +7,20 @@ import uuid
 
 from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.catalog.continuous_query import ContinuousQuery
-from sharkpy.catalog.model import CacheMode
+from sharkpy.catalog.model import (
+    CACHE_PROPERTY,
+    RECOMPUTES_PROPERTY,
+    STATE_PREFIX,
+    VIEW_DATABASE,
+    CacheMode,
+    StorageFormat,
+    Table,
+    TableKind,
+)
+from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.create_table import make_folder, new_table
-from sharkpy.execution.commands.storage import CACHE_PROPERTY, storage_format
+from sharkpy.execution.commands.storage import storage_format, stored_schema
 from sharkpy.plan.commands import CreateContinuousTable
 from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import (
@@ -43,13 +53,11 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
         raise UnsupportedError("a continuous table with shark.cache MEMORY_ONLY")
     check_definition([command.query], session)
     bad_rows = bad_row_table(command.on_bad_row, streams_of([command.query]), session)
-    storage = storage_format(create.storage, create.properties, session, is_from_query=True)
-    create = dataclasses.replace(create, storage=storage)
     query_id = uuid.uuid4().hex
-    table = dataclasses.replace(new_table(create, session, session.snapshot(), None), continuous=query_id)
+    rows = _table_of_rows(command, query_id, session)
     query = ContinuousQuery(
         query_id,
-        table.table_id,
+        rows.table_id,
         command.text,
         session.current_database,
         streams_of([command.query]),
@@ -57,14 +65,50 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
         settings_of(session),
         definer(session),
         bad_rows="" if bad_rows is None else bad_rows.table_id,
+        is_unbounded=command.is_unbounded,
     )
     query = beginning(query, command.start, session)
 
     def publish() -> None:
-        make_folder(table, create)
+        make_folder(rows, create)
+        if rows.is_state:
+            catalog.create_table(rows)
         become_targets([bad_rows] if bad_rows is not None else [], catalog)
         catalog.streams.add(query)
-        check_epochs(query, table, session)
+        check_epochs(query, rows, session)
 
+    table = _over_state(rows, command, session) if rows.is_state else rows
     make_and_run(table, query, publish, session, if_not_exists=create.if_not_exists)
     return NOTHING
+
+
+def _table_of_rows(command: CreateContinuousTable, query_id: str, session: StreamSession) -> Table:
+    """Table that epochs write: the one that is made, or its state."""
+    create = command.table
+    if command.state is not None:
+        create = dataclasses.replace(
+            create, name=f"{STATE_PREFIX}{query_id}", schema=command.state.schema, comment=None
+        )
+        if command.state.recomputes:
+            create = dataclasses.replace(create, properties=(*create.properties, (RECOMPUTES_PROPERTY, "true")))
+    storage = storage_format(create.storage, create.properties, session, is_from_query=True)
+    create = dataclasses.replace(create, storage=StorageFormat("parquet") if command.state is not None else storage)
+    made = new_table(create, session, session.snapshot(), None)
+    return dataclasses.replace(made, continuous=query_id, state_of="" if command.state is None else new_table_id())
+
+
+def _over_state(state: Table, command: CreateContinuousTable, session: StreamSession) -> Table:
+    """Table whose rows are computed of a state when they are read."""
+    create = command.table
+    return Table(
+        state.state_of,
+        state.database,
+        create.name.lower(),
+        TableKind.VIEW,
+        stored_schema(create.schema),
+        properties=(*state.properties, (VIEW_DATABASE, session.current_database)),
+        comment=create.comment,
+        view_text=command.text,
+        owner=state.owner,
+        continuous=state.continuous,
+    )

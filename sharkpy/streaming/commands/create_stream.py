@@ -66,6 +66,7 @@ def _stream(command: CreateStream, session: EngineSession) -> Table:
         command.comment,
         owner=user_name(session.conf),
         stream=source,
+        watermark=command.watermark,
     )
 
 
@@ -115,7 +116,7 @@ def drop_stream(command: DropStream, session: StreamSession) -> CommandResult:
     with catalog.transaction():
         for query in catalog.streams.queries():
             if stream.table_id in query.streams:
-                table = catalog.current_table(query.table_id)
+                table = catalog.named(query)
                 name = query.query_id if table is None else table.qualified_name
                 kind = "continuous table" if table is None else table.streaming_kind
                 message = f"the {kind} {name} reads the stream {stream.qualified_name}"

@@ -9,7 +9,7 @@ from sharkpy.execution.commands.writes.publish import StagedWrite
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.plan.commands import RollbackContinuous
 from sharkpy.sources import layout
-from sharkpy.streaming.commands.control_continuous import check_own_rows, query_of
+from sharkpy.streaming.commands.control_continuous import check_own_rows, query_of, table_of_rows
 from sharkpy.streaming.partition_rollback import PartitionRollback
 from sharkpy.streaming.scheduler import StreamSession
 
@@ -24,7 +24,7 @@ def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> 
     query = query_of(table, session)
     check_own_rows(query, "ROLLBACK")
     to = session.catalog.streams.epochs.wanted(query.query_id, table.qualified_name, command.to)
-    streams.roll_back(query.query_id, to, lambda: _rows_of(table, to, session))
+    streams.roll_back(query.query_id, to, lambda: _rows_of(table_of_rows(table, session), to, session))
     streams.wake()
     return NOTHING
 

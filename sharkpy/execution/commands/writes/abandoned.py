@@ -27,7 +27,11 @@ def sweep_abandoned(catalog: Catalog) -> None:
             if catalog.is_shared:
                 continue
             with catalog.transaction():
-                tables = {table.table_id: table for name in catalog.database_names() for table in catalog.tables(name)}
+                tables = {
+                    table.table_id: table
+                    for name in catalog.database_names()
+                    for table in catalog.tables(name, with_states=True)
+                }
                 for note in notes:
                     _sweep(note, tables, catalog)
         except (OSError, SharkError) as error:

@@ -1,0 +1,216 @@
+"""GROUP BY, DISTINCT and aggregates over streams: a state for each group, of what the aggregates keep of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sharkpy.base.errors import InternalError
+from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Aggregate, Expand, Generate, LogicalPlan, Project, Union, Values
+from sharkpy.sql.incremental.panes import Panes, panes_of
+from sharkpy.sql.incremental.row_wise import RECOMPUTE, refused
+from sharkpy.sql.incremental.state import Names, NewColumn
+from sharkpy.udf import registry
+from sharkpy.udf.aggregate_forms import AggregateForm, FormKind, state_types
+from sharkpy.udf.function import AggregateFunction
+from sharkpy.udf.user.function import shown_name
+from sharkpy.values.types import ArrayType, DataType, Field, MapType, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class _States:
+    """An aggregate whose states are kept: columns `first` and following of the state's."""
+
+    item: Alias
+    row: AggregateFunction
+    first: int
+
+    @property
+    def call(self) -> AggregateCall:
+        return _call(self.item)
+
+    def form(self, kind: FormKind, part: int = 0) -> AggregateForm:
+        types = tuple(arg.dtype for arg in self.call.args)
+        return AggregateForm(kind, self.call.function, types, self.call.dtype, part)
+
+    @property
+    def num_parts(self) -> int:
+        return len(self.row.partials)
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """An aggregate whose distinct arguments are kept as keys of the state: by their places, None for constants."""
+
+    item: Alias
+    places: tuple[int | None, ...]
+    filter_place: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateState:
+    """State of an Aggregate. Its keys are the groups, and the arguments of aggregates of distinct values."""
+
+    node: Aggregate
+    schema: Schema
+    delta: Aggregate
+    """Its groups are the keys, its aggregates the columns of states."""
+    kept: tuple[_States | _Values, ...]
+    """One for each aggregate of the node."""
+    panes: Panes | None
+    summary: LogicalPlan | None
+    """Row of the state for the empty set of GROUPING SETS, which has a row of the answer even if there are none."""
+    new_column: NewColumn
+
+    def read(self, rows: LogicalPlan) -> LogicalPlan:
+        if self.summary is not None:
+            both = tuple(self.new_column(column.name, column.dtype) for column in rows.output)
+            rows = Union((rows, self.summary), both)
+        columns = rows.output
+        values: list[Expr] = list(columns[: len(self.node.groups)])
+        if self.panes is not None:
+            windows = self.panes.windows_at(columns[self.panes.place])
+            values[self.panes.place] = windows
+            if self.panes.column is not None:
+                rows = Generate(rows, windows, (self.panes.column,), False)
+                values[self.panes.place] = self.panes.column
+        groups = tuple(map(_as_group, values, self.node.groups))
+        return Aggregate(rows, groups, tuple(self._answer(one, columns) for one in self.kept))
+
+    def fold(self, rows: LogicalPlan) -> LogicalPlan:
+        columns, num_keys = rows.output, len(self.delta.groups)
+        items = []
+        for one in self.kept:
+            if isinstance(one, _States):
+                states = columns[one.first : one.first + one.num_parts]
+                for part, state in enumerate(states):
+                    call = _formed(one.form(FormKind.FOLD, part), states, state.dtype)
+                    items.append(_named(call, self.new_column(state.name, state.dtype)))
+        return Aggregate(rows, columns[:num_keys], tuple(items))
+
+    @property
+    def growth(self) -> str | None:
+        if self.delta.groups:
+            names = ", ".join(group.name for group in self.delta.groups)
+            return f"the state of an aggregate by {names} grows with the values of these"
+        for one in self.kept:
+            if isinstance(one, _States) and any(map(_grows, self.schema.fields[one.first :][: one.num_parts])):
+                return f"the state of {shown_name(one.call.function)} grows with the rows"
+        return None
+
+    @staticmethod
+    def _answer(one: _States | _Values, columns: Sequence[ColumnRef]) -> Alias:
+        if isinstance(one, _States):
+            states = columns[one.first : one.first + one.num_parts]
+            call = _formed(one.form(FormKind.MERGE), states, one.call.dtype)
+        else:
+            known = _call(one.item)
+            args = [arg if place is None else columns[place] for arg, place in zip(known.args, one.places, strict=True)]
+            where = None if one.filter_place is None else columns[one.filter_place]
+            call = replace(known, args=tuple(args), filter=where)
+        return Alias(call, one.item.column_id, one.item.name)
+
+
+def aggregate_state(node: Aggregate, new_column: NewColumn) -> AggregateState:
+    """State for an Aggregate over rows of epochs. UnsupportedError for an aggregate that has no state."""
+    names, keys, panes = Names(set()), list[Alias](), panes_of(node)
+
+    def key_of(expr: Expr, name: str) -> int:
+        for place, key in enumerate(keys[num_groups:], num_groups):
+            if key.expr == expr:
+                return place
+        keys.append(_named(expr, new_column(names.take(name), expr.dtype)))
+        return len(keys) - 1
+
+    for place, group in enumerate(node.groups):
+        expr = group.expr if isinstance(group, Alias) else group
+        if panes is not None and place == panes.place:
+            expr = panes.begin
+        keys.append(_named(expr, new_column(names.take(group.name), expr.dtype)))
+    num_groups = len(keys)
+    found: list[tuple[Alias, AggregateFunction | _Values]] = []
+    for item in node.aggregates:
+        call, row = _call(item), _row(_call(item))
+        if row.partials and not (call.distinct and not row.ignores_distinct):
+            found.append((item, row))
+        elif call.distinct or row.ignores_distinct:
+            name = shown_name(call.function)
+            places = [None if isinstance(arg, Literal) else key_of(arg, f"{name}_of") for arg in call.args]
+            where = None if call.filter is None else key_of(call.filter, f"{name}_where")
+            found.append((item, _Values(item, tuple(places), where)))
+        else:
+            what = f"{shown_name(call.function)}, an aggregate without a state that merges, over a stream"
+            raise refused(what, RECOMPUTE)
+    states = list[Alias]()
+    kept = list[_States | _Values]()
+    for item, row_or_values in found:
+        if isinstance(row_or_values, _Values):
+            kept.append(row_or_values)
+            continue
+        one = _States(item, row_or_values, len(keys) + len(states))
+        kept.append(one)
+        types = state_types(one.row, one.form(FormKind.STATE).types, one.call.dtype)
+        for part, dtype in enumerate(types):
+            form = one.form(FormKind.STATE, part)
+            call = replace(one.call, function=form.name, dtype=dtype, distinct=False, form=form)
+            name = item.name if len(types) == 1 else f"{item.name}_{part}"
+            states.append(_named(call, new_column(names.take(name), dtype)))
+    given, summary = _parts_of(node.child if panes is None else panes.child)
+    delta = Aggregate(given, tuple(keys), tuple(states))
+    schema = Schema(tuple(Field(column.name, column.dtype) for column in delta.output))
+    added = None if summary is None else Aggregate(summary, delta.groups, delta.aggregates)
+    return AggregateState(node, schema, delta, tuple(kept), panes, added, new_column)
+
+
+def rows_of(node: Aggregate) -> LogicalPlan:
+    """Rows that an Aggregate is of; those of GROUPING SETS without the added one, which no aggregate counts."""
+    match node.child:
+        case Union((Expand() as rows, Values())):
+            return rows
+    return node.child
+
+
+def _parts_of(child: LogicalPlan) -> tuple[LogicalPlan, LogicalPlan | None]:
+    """Rows of an Aggregate, and the added one of GROUPING SETS, both under the ids of the child's columns."""
+    match child:
+        case Union((Expand() as rows, Values() as added), columns):
+            return _under(columns, rows), _under(columns, added)
+    return child, None
+
+
+def _under(columns: Sequence[ColumnRef], rows: LogicalPlan) -> LogicalPlan:
+    pairs = zip(columns, rows.output, strict=True)
+    return Project(rows, tuple(Alias(given, column.column_id, column.name) for column, given in pairs))
+
+
+def _as_group(value: Expr, group: Alias | ColumnRef) -> Alias | ColumnRef:
+    """The value as that group of an Aggregate: under its column id."""
+    if isinstance(value, ColumnRef) and value.column_id == group.column_id:
+        return value
+    return Alias(value, group.column_id, group.name)
+
+
+def _formed(form: AggregateForm, args: Sequence[ColumnRef], dtype: DataType) -> AggregateCall:
+    return AggregateCall(form.name, tuple(args), dtype, form=form)
+
+
+def _named(expr: Expr, column: ColumnRef) -> Alias:
+    return Alias(expr, column.column_id, column.name)
+
+
+def _call(item: Alias) -> AggregateCall:
+    if not isinstance(item.expr, AggregateCall):
+        raise InternalError(f"{item} is not an aggregate")
+    return item.expr
+
+
+def _row(call: AggregateCall) -> AggregateFunction:
+    row = registry.aggregate_of(call.function, [arg.dtype for arg in call.args])
+    if row is None:
+        raise refused(f"{shown_name(call.function)} over a stream")
+    return row
+
+
+def _grows(field: Field) -> bool:
+    return isinstance(field.dtype, (ArrayType, MapType))

@@ -1,0 +1,39 @@
+"""Check that a query over streams can be kept up to date epoch by epoch, and divide one that needs state."""
+
+from __future__ import annotations
+
+from sharkpy.base.errors import BindError
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.sql.incremental.divided_query import DividedQuery, divided
+from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
+from sharkpy.sql.incremental.state import NewColumn
+
+
+class NoStreamError(BindError):
+    """The query of a continuous query reads no stream."""
+
+
+def check_row_wise(query: LogicalPlan) -> None:
+    """NoStreamError if the query reads no stream; UnsupportedError, naming the operator, if it needs rows of other
+    epochs than the one that it computes.
+    """
+    if (fault := row_wise_fault(query, _streams_of(query))) is not None:
+        raise fault
+
+
+def division(query: LogicalPlan, new_column: NewColumn, *, recomputes: bool = False) -> DividedQuery | None:
+    """Divide a query; None for one that needs no state. NoStreamError if it reads no stream; UnsupportedError, naming
+    the operator, if it cannot be kept up to date, but for one that `recomputes`.
+    """
+    streams = _streams_of(query)
+    if row_wise_fault(query, streams) is None:
+        return None
+    return divided(query, streams, new_column, recomputes=recomputes)
+
+
+def _streams_of(query: LogicalPlan) -> Streams:
+    streams = Streams()
+    if not streams.below(query):
+        hint = "CREATE TABLE … AS SELECT, or INSERT"
+        raise NoStreamError("the continuous query reads no stream", hint=hint, sqlstate="42809")
+    return streams

@@ -1,0 +1,158 @@
+"""States that are rows: the first ones by an order, or all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, WindowCall, conjuncts
+from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, Sort, Window
+from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
+from sharkpy.sql.incremental.state import Names, NewColumn
+from sharkpy.values.types import BIGINT, BOOLEAN, Field, Schema
+
+_RANKS = ("row_number", "rank")
+"""Functions of a window that count up in its order: rows behind the n-th are never among the first n again."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """State of an operator over `rows` of epochs: those of them that `first` leaves.
+
+    `answer` gives the operator's rows from rows with the columns of `rows`.
+    """
+
+    rows: LogicalPlan
+    schema: Schema
+    delta: LogicalPlan
+    first: Callable[[LogicalPlan], LogicalPlan]
+    answer: Callable[[LogicalPlan], LogicalPlan]
+    growth: str | None
+    new_column: NewColumn
+
+    def read(self, rows: LogicalPlan) -> LogicalPlan:
+        return self.answer(_under(self.rows.output, rows))
+
+    def fold(self, rows: LogicalPlan) -> LogicalPlan:
+        return _as_state(self.first(_under(self.rows.output, rows)), self.rows.output, self.schema, self.new_column)
+
+
+def kept_rows(node: LogicalPlan, streams: Streams, new_column: NewColumn) -> KeptRows | None:
+    """State for the first rows by an order, of all or of each group; None for another operator, or where its rows need
+    other epochs.
+    """
+    match node:
+        case Limit(Sort(rows, keys, True), int() as count, offset) if _is_row_wise(rows, streams):
+
+            def first(given: LogicalPlan) -> LogicalPlan:
+                return Limit(Sort(given, keys), count + offset)
+
+            return _made(rows, first, lambda given: Limit(Sort(given, keys), count, offset), None, new_column)
+        case Filter(child, predicate) if (window := _window_below(child)) is not None:
+            (item, *others), most = window.windows, _most(predicate, child, window)
+            call = item.expr
+            if others or most is None or not isinstance(call, WindowCall):
+                return None
+            if not _is_row_wise(window.child, streams):
+                return None
+            names = ", ".join(map(_shown, call.partition_by))
+            growth = f"the state of the first rows by {names} grows with the values of these" if names else None
+
+            def of_each(given: LogicalPlan) -> LogicalPlan:
+                kept = Call("le", (item.ref, Literal(most, BIGINT)), BOOLEAN)
+                return Project(Filter(Window(given, (item,)), kept), given.output)
+
+            def answer(given: LogicalPlan) -> LogicalPlan:
+                return _with_rows(node, window, replace(window, child=given))
+
+            return _made(window.child, of_each, answer, growth, new_column)
+    return None
+
+
+def all_rows(rows: LogicalPlan, growth: str | None, new_column: NewColumn) -> KeptRows:
+    """State of all rows; `growth` says for what they are kept."""
+    return _made(rows, lambda given: given, lambda given: given, growth, new_column)
+
+
+def _made(
+    rows: LogicalPlan,
+    first: Callable[[LogicalPlan], LogicalPlan],
+    answer: Callable[[LogicalPlan], LogicalPlan],
+    growth: str | None,
+    new_column: NewColumn,
+) -> KeptRows:
+    names = Names(set())
+    schema = Schema(tuple(Field(names.take(column.name), column.dtype) for column in rows.output))
+    delta = _as_state(first(rows), rows.output, schema, new_column)
+    return KeptRows(rows, schema, delta, first, answer, growth, new_column)
+
+
+def _as_state(rows: LogicalPlan, columns: Sequence[ColumnRef], schema: Schema, new_column: NewColumn) -> LogicalPlan:
+    made = [new_column(field.name, field.dtype) for field in schema]
+    pairs = zip(columns, made, strict=True)
+    return Project(rows, tuple(Alias(column, one.column_id, one.name) for column, one in pairs))
+
+
+def _under(columns: Sequence[ColumnRef], rows: LogicalPlan) -> LogicalPlan:
+    """Rows of the state under the ids of the operator's input."""
+    pairs = zip(columns, rows.output, strict=True)
+    return Project(rows, tuple(Alias(given, column.column_id, column.name) for column, given in pairs))
+
+
+def _is_row_wise(rows: LogicalPlan, streams: Streams) -> bool:
+    return row_wise_fault(rows, streams, with_joins=True) is None
+
+
+def _window_below(plan: LogicalPlan) -> Window | None:
+    """Window under projections."""
+    while isinstance(plan, Project):
+        plan = plan.child
+    return plan if isinstance(plan, Window) else None
+
+
+def _with_rows(node: LogicalPlan, old: Window, new: Window) -> LogicalPlan:
+    return new if node is old else node.map_children(lambda child: _with_rows(child, old, new))
+
+
+def _most(predicate: Expr, child: LogicalPlan, window: Window) -> int | None:
+    """Largest rank of rows that the predicate keeps; None where it does not bound one."""
+    item = window.windows[0]
+    if not isinstance(item.expr, WindowCall) or item.expr.function not in _RANKS:
+        return None
+    ids = _ids_of(item.column_id, child)
+    found = [most for term in conjuncts(predicate) if (most := _bound(term, ids)) is not None]
+    return min(found, default=None)
+
+
+def _ids_of(column_id: int, plan: LogicalPlan) -> frozenset[int]:
+    """Ids of a column and of what projections above it call it."""
+    if not isinstance(plan, Project):
+        return frozenset((column_id,))
+    below = _ids_of(column_id, plan.child)
+    renamed = {
+        item.column_id
+        for item in plan.items
+        if isinstance(item, Alias) and isinstance(item.expr, ColumnRef) and item.expr.column_id in below
+    }
+    return below | renamed
+
+
+def _bound(term: Expr, ids: frozenset[int]) -> int | None:
+    match term:
+        case Call("le" | "eq", (rank, Literal(int() as number))) if _is_one(rank, ids):
+            return number
+        case Call("lt", (rank, Literal(int() as number))) if _is_one(rank, ids):
+            return number - 1
+        case Call("ge" | "eq", (Literal(int() as number), rank)) if _is_one(rank, ids):
+            return number
+        case Call("gt", (Literal(int() as number), rank)) if _is_one(rank, ids):
+            return number - 1
+    return None
+
+
+def _is_one(expr: Expr, ids: frozenset[int]) -> bool:
+    return isinstance(expr, ColumnRef) and expr.column_id in ids
+
+
+def _shown(expr: Expr) -> str:
+    return expr.name if isinstance(expr, ColumnRef) else str(expr)

@@ -1,0 +1,62 @@
+"""Panes of windows of time: the longest pieces that all windows of a query are made of. A state is kept by panes, and
+rows are never repeated for each of their windows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, string_literal
+from sharkpy.plan.logical import Aggregate, Generate, LogicalPlan
+from sharkpy.plan.references import column_ids
+from sharkpy.udf.time_window_functions import WINDOW, WINDOW_TYPE, WINDOWS_OF
+from sharkpy.values.types import BIGINT, TIMESTAMP
+
+
+@dataclass(frozen=True, slots=True)
+class Panes:
+    """Panes of the windows that group `place` of an Aggregate is."""
+
+    place: int
+    windows: Call
+    """Call of `window`, or of `windows_of` where they overlap."""
+    child: LogicalPlan
+    """Rows that are not repeated for their windows."""
+    column: ColumnRef | None = None
+    """Column of overlapping windows."""
+
+    @property
+    def begin(self) -> Expr:
+        """Beginning of a row's pane."""
+        time, size, *others = self.windows.args
+        length, offset = _number(size), others[-1]
+        for slide in others[:-1]:
+            length = math.gcd(length, _number(slide))
+        window = Call(WINDOW, (time, Literal(length, BIGINT), offset), WINDOW_TYPE)
+        return Call("field", (window, string_literal("start")), TIMESTAMP)
+
+    def windows_at(self, begin: Expr) -> Call:
+        """Windows of a pane: those of any time in it."""
+        return Call(self.windows.function, (begin, *self.windows.args[1:]), self.windows.dtype)
+
+
+def panes_of(node: Aggregate) -> Panes | None:
+    """Panes of the windows that an Aggregate has as a group, and uses nowhere else; None where it has no such group."""
+    for place, group in enumerate(node.groups):
+        expr = group.expr if isinstance(group, Alias) else group
+        if isinstance(expr, Call) and expr.function == WINDOW:
+            return Panes(place, expr, node.child)
+        match node.child:
+            case Generate(child, Call(function) as windows, (column,), False) if function == WINDOWS_OF:
+                others = [*node.groups[:place], *node.groups[place + 1 :], *node.aggregates]
+                is_alone = not any(column.column_id in column_ids(other) for other in others)
+                if expr == column and is_alone:
+                    return Panes(place, windows, child, column)
+    return None
+
+
+def _number(length: Expr) -> int:
+    assert isinstance(length, Literal)  # as it was bound
+    assert isinstance(length.value, int)
+    return length.value

@@ -1,0 +1,139 @@
+"""Parts of queries that make the rows of an epoch from the rows of that epoch alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeGuard
+
+from sharkpy.base.errors import SharkError, UnsupportedError
+from sharkpy.plan.logical import (
+    LATERAL_JOINS,
+    LEFT_ONLY_JOINS,
+    Aggregate,
+    Distribute,
+    Expand,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Project,
+    Scan,
+    Sort,
+    Step,
+    Union,
+    Window,
+)
+from sharkpy.plan.query_table import QueryTable
+from sharkpy.plan.subquery import SUBQUERIES
+
+RECOMPUTE = "EMIT COMPLETE WITH RECOMPUTE keeps all rows, and computes the answer when the table is read"
+_ROW_WISE = (Project, Filter, Generate, Union, Distribute, Scan, Expand)
+_LEFT_JOINS = (JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT, JoinKind.SINGLE, *LEFT_ONLY_JOINS, *LATERAL_JOINS)
+_RIGHT_JOINS = (JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT)
+"""Joins of which the stream may be that side."""
+_WORDS: tuple[tuple[type[LogicalPlan], str], ...] = (
+    (Aggregate, "GROUP BY, DISTINCT or an aggregate over a stream"),
+    (Window, "a window function over a stream"),
+    (Sort, "ORDER BY over a stream"),
+    (Limit, "LIMIT over a stream"),
+    (Step, "a script over a stream"),
+)
+
+
+class Streams:
+    """Which parts of a plan read streams, each looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[LogicalPlan, bool]] = {}
+        """By the id of a node, which lives as long as this does."""
+
+    def below(self, plan: LogicalPlan) -> bool:
+        """True if a stream is read by the plan, by queries in its expressions, or by those behind its tables."""
+        if id(plan) not in self._known:
+            for node in reversed(list(plan.walk())):
+                self._known[id(node)] = (node, self._here(node))
+        return self._known[id(plan)][1]
+
+    def in_expressions(self, node: LogicalPlan) -> bool:
+        return any(self.below(plan) for plan in _plans_in_expressions(node))
+
+    def _here(self, node: LogicalPlan) -> bool:
+        if isinstance(node, Scan):
+            return node.table.is_stream or (isinstance(node.table, QueryTable) and self.below(node.table.query))
+        return self.in_expressions(node) or any(self.below(child) for child in node.children)
+
+
+def row_wise_fault(query: LogicalPlan, streams: Streams, *, with_joins: bool = False) -> SharkError | None:
+    """UnsupportedError that names the first operator that needs rows of other epochs than the one that it computes;
+    None if none does. `with_joins`: joins of streams may, whose rows of a new epoch are all that it adds.
+    """
+    waiting = [query]
+    while waiting:
+        node = waiting.pop()
+        if not streams.below(node):
+            continue
+        if with_joins and is_stream_join(node, streams):
+            fault = reading_fault(node, streams)
+        else:
+            fault = node_fault(node, streams)
+        if fault is not None:
+            return fault
+        waiting += node.children
+    return None
+
+
+def is_stream_join(node: LogicalPlan, streams: Streams) -> TypeGuard[Join]:
+    """True for a join of streams of which no row goes when others come."""
+    is_inner = isinstance(node, Join) and node.kind in (JoinKind.INNER, JoinKind.CROSS)
+    return is_inner and all(map(streams.below, node.children))
+
+
+def node_fault(node: LogicalPlan, streams: Streams) -> SharkError | None:
+    """As `row_wise_fault`, for one node with a stream at or below it."""
+    if (fault := reading_fault(node, streams)) is not None:
+        return fault
+    if isinstance(node, Union) and not all(streams.below(one) for one in node.inputs):
+        # Each epoch would have them again.
+        hint = "START FROM TABLE … THEN STREAM …"
+        return refused("UNION ALL of a stream and rows that are there already", hint)
+    if isinstance(node, Join):
+        return _join_fault(node, streams)
+    if not isinstance(node, _ROW_WISE) and not (isinstance(node, Sort) and not node.is_global):
+        return refused(words_for(node))
+    return None
+
+
+def reading_fault(node: LogicalPlan, streams: Streams) -> SharkError | None:
+    """UnsupportedError if the node reads a stream where no epoch can give it rows."""
+    if streams.in_expressions(node):
+        return refused("a stream in a subquery of an expression")
+    if isinstance(node, Scan) and isinstance(node.table, QueryTable):
+        return refused("a stream in a WITH query that is computed once for several uses")
+    return None
+
+
+def words_for(node: LogicalPlan) -> str:
+    """What people call an operator over a stream."""
+    return next((what for kind, what in _WORDS if isinstance(node, kind)), type(node).__name__)
+
+
+def refused(what: str, hint: str | None = None) -> SharkError:
+    return UnsupportedError(f"{what} in a continuous query is not supported", hint=hint)
+
+
+def _join_fault(join: Join, streams: Streams) -> SharkError | None:
+    left, right = streams.below(join.left), streams.below(join.right)
+    if left and right:
+        return refused("a join of two streams")
+    if join.kind not in (_LEFT_JOINS if left else _RIGHT_JOINS):
+        return refused(f"a {join.kind.value} join that keeps the rows of the table beside the stream")
+    return None
+
+
+def _plans_in_expressions(node: LogicalPlan) -> Iterator[LogicalPlan]:
+    for expr in node.expressions:
+        for part in expr.walk():
+            if isinstance(part, SUBQUERIES):
+                yield part.plan

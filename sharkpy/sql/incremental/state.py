@@ -1,0 +1,53 @@
+"""Parts of a query over streams that keep something from one epoch to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.values.types import DataType, Schema
+
+NewColumn = Callable[[str, DataType], ColumnRef]
+
+
+class StatePart(Protocol):
+    """State in place of an operator over streams: rows that epochs add to, and that are folded to fewer.
+
+    The rows of several epochs together, and what they are folded to, mean the same to `read`.
+    """
+
+    @property
+    def schema(self) -> Schema:
+        """Columns of the state, with names that are unique in it."""
+
+    @property
+    def delta(self) -> LogicalPlan:
+        """Rows that an epoch adds, computed from its rows of the streams; the columns are those of `schema`."""
+
+    def read(self, rows: LogicalPlan) -> LogicalPlan:
+        """The operator's rows, under its own column ids, from rows of the state."""
+
+    def fold(self, rows: LogicalPlan) -> LogicalPlan:
+        """Fewer rows of the state that mean the same as `rows`."""
+
+    @property
+    def growth(self) -> str | None:
+        """What lets the state grow with the streams, in words; None where something bounds it."""
+
+
+@dataclass(slots=True)
+class Names:
+    """Names of the columns of a state, each given once."""
+
+    taken: set[str]
+
+    def take(self, wanted: str) -> str:
+        name, number = wanted, 0
+        while name in self.taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        self.taken.add(name)
+        return name

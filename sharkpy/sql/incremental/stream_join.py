@@ -1,0 +1,56 @@
+"""Joins of streams: the rows that an epoch adds, computed of its own rows and of those that both sides have kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sharkpy.plan.expr import Expr
+from sharkpy.plan.logical import Join, LogicalPlan, Union
+from sharkpy.plan.references import free_column_ids, renumbered
+from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.sql.incremental.row_wise import Streams, is_stream_join, refused
+from sharkpy.sql.incremental.state import NewColumn
+from sharkpy.values.types import BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class StreamJoin:
+    """Inner join of streams. Its sides keep their rows, in the parts `left` and `right` of the state."""
+
+    node: Join
+    left: int
+    right: int
+
+    def added(self, join: LogicalPlan, kept: Callable[[int], LogicalPlan], new_column: NewColumn) -> LogicalPlan:
+        """Rows that an epoch adds: `join` is of its own rows of both sides, `kept` gives those of earlier epochs."""
+        left, right = join.children
+        pairs = (left, right), (left, kept(self.right)), (kept(self.left), right)
+        return Union(tuple(apart(join.with_children(*pair), new_column) for pair in pairs), join.output)
+
+
+def stream_joins(rows: LogicalPlan, streams: Streams) -> list[Join]:
+    """Joins of streams in a row-wise plan. UnsupportedError where their sides cannot be read in two places."""
+    found = [node for node in rows.walk() if is_stream_join(node, streams)]
+    if any(isinstance(part, SUBQUERIES) for node in found for part in _expressions(node)):
+        raise refused("a subquery in a side of a join of two streams")
+    # The plan of a correlated one would have to be told the ids that the columns get.
+    if found and any(isinstance(part, SUBQUERIES) and free_column_ids(part.plan) for part in _expressions(rows)):
+        raise refused("a correlated subquery beside a join of two streams")
+    return found
+
+
+def _expressions(plan: LogicalPlan) -> Iterator[Expr]:
+    return (part for one in plan.walk() for expr in one.expressions for part in expr.walk())
+
+
+def apart(plan: LogicalPlan, new_column: NewColumn) -> LogicalPlan:
+    """The plan under ids of its own."""
+    known: dict[int, int] = {}
+
+    def new_id(column_id: int) -> int:
+        if column_id not in known:
+            known[column_id] = new_column("", BOOLEAN).column_id
+        return known[column_id]
+
+    return renumbered(plan, new_id)

@@ -1,0 +1,91 @@
+"""WATERMARK FOR column AS column [- INTERVAL n unit] [IDLE AFTER n unit], among the columns of CREATE STREAM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sharkpy.base.errors import BindError
+from sharkpy.catalog.model import Watermark
+from sharkpy.sql.expressions.literals import interval_literal
+from sharkpy.sql.grammar.token_reader import TokenReader
+from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.values.types import INTERVAL_DAY_TIME, TIMESTAMP, Field
+
+_DEPTHS = {"(": 1, "<": 1, ")": -1, ">": -1, ">>": -2}
+
+
+def taken_watermark(binder: CommandBinder) -> tuple[CommandBinder, Watermark | None, Token | None]:
+    """Take the clause out of the list of columns that comes next; returns a binder of the rest, what the clause says,
+    and its first token.
+    """
+    reader = binder.reader
+    begin = _begin(reader)
+    if begin is None:
+        return binder, None, None
+    inner = TokenReader(reader.text, reader.tokens)
+    inner.position = begin + 1
+    token = inner.current
+    found = _watermark(CommandBinder(binder.context, inner))
+    if not inner.peek(")") and not inner.peek(","):
+        raise inner.error(", or ) expected")
+    tokens = [*reader.tokens[:begin], *reader.tokens[inner.position :]]
+    left = TokenReader(reader.text, tokens)
+    left.position = reader.position
+    return CommandBinder(binder.context, left), found, token
+
+
+def check_watermark(binder: CommandBinder, found: Watermark, fields: Sequence[Field], token: Token | None) -> None:
+    """BindError where the column is none of the stream's, or no time."""
+    known = {field.name: field.dtype for field in fields}
+    if found.column not in known:
+        raise binder.error(f'the stream has no column "{found.column}"', token, sqlstate="42703")
+    if known[found.column] != TIMESTAMP:
+        message = f'a watermark is one of times, and "{found.column}" is {known[found.column]}'
+        raise binder.error(message, token, hint="make it a TIMESTAMP", sqlstate="42804")
+
+
+def _begin(reader: TokenReader) -> int | None:
+    """Place of the comma before the clause."""
+    depth = 0
+    for place in range(reader.position, len(reader.tokens)):
+        token_type = reader.tokens[place].token_type
+        if token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
+            depth += _DEPTHS.get(reader.tokens[place].text, 0)
+        if depth <= 0:
+            return None
+        words = [one.text.upper() for one in reader.tokens[place + 1 : place + 3]]
+        if depth == 1 and token_type == TokenType.COMMA and words == ["WATERMARK", "FOR"]:
+            return place
+    return None
+
+
+def _watermark(binder: CommandBinder) -> Watermark:
+    reader = binder.reader
+    reader.expect("WATERMARK", "FOR")
+    column = reader.name("a column").lower()
+    reader.expect("AS")
+    token = reader.current
+    if reader.name("the column").lower() != column:
+        raise binder.error(f"{column} or {column} - INTERVAL … expected", token, sqlstate="42601")
+    delay = 0
+    if reader.match("-"):
+        reader.expect("INTERVAL")
+        delay = _microseconds(binder)
+    idle = _microseconds(binder) if reader.match("IDLE", "AFTER") else None
+    return Watermark(column, delay, idle)
+
+
+def _microseconds(binder: CommandBinder) -> int:
+    """Read a length of time: 10 SECONDS, '10' SECOND, or '10 seconds'."""
+    reader, token = binder.reader, binder.reader.current
+    taken = reader.take()
+    unit = "" if reader.word() in ("", "IDLE", ",", ")") else reader.take().text.upper().removesuffix("S")
+    try:
+        length = interval_literal(taken.text, unit)
+    except BindError as error:
+        raise binder.error(error.message, token, hint=error.hint, sqlstate=error.sqlstate) from None
+    if length.dtype != INTERVAL_DAY_TIME or not isinstance(length.value, int) or length.value < 0:
+        raise binder.error("a length of days and times expected", token, sqlstate="22007")
+    return length.value

@@ -1,0 +1,215 @@
+"""Continuous tables with state: after each epoch they give what their query gives of all that has come."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.base.errors import SharkError, UnsupportedError
+from tests.streaming.clauses import MEMORY, NOW
+from tests.streaming.folder_input import rows
+
+STATE = "WITH UNBOUNDED STATE"
+
+
+@pytest.fixture
+def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
+    few = {"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3}
+    folder.mkdir()
+    with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
+        columns = (
+            "k STRING, v INT, x DOUBLE, d DECIMAL(20,2), b BOOLEAN, a ARRAY<INT>, ts TIMESTAMP, WATERMARK FOR ts AS ts"
+        )
+        context.sql(f"CREATE STREAM events ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
+        context.sql("CREATE TABLE names (k STRING, name STRING)")
+        context.sql("INSERT INTO names VALUES ('a', 'ant'), ('b', 'bee'), ('z', 'zebra')")
+        yield context
+
+
+def put(folder: Path, number: int, num_rows: int = 20) -> None:
+    """Put a file of random rows, the same for each number."""
+    chance = random.Random(number)
+    lines = []
+    for _ in range(num_rows):
+        row = {
+            "k": chance.choice(["a", "b", "c", None]),
+            "v": chance.choice([None, *range(-5, 6)]),
+            # Sums of these are exact, in whatever order.
+            "x": chance.choice([None, 0.5, -2.25, 1e6]),
+            "d": chance.choice([None, "1.25", "-99999999999.99", "7.00"]),
+            "b": chance.choice([None, True, False]),
+            "ts": chance.choice([None, f"2024-05-01 10:0{chance.randrange(2)}:{chance.randrange(60):02d}"]),
+            "a": [chance.randrange(3) for _ in range(chance.randrange(3))],
+        }
+        lines.append(json.dumps(row))
+    (folder / f"{number:04d}.tmp").write_text("".join(f"{line}\n" for line in lines))
+    (folder / f"{number:04d}.tmp").rename(folder / f"{number:04d}.json")
+
+
+def same(context: sharkpy.SharkContext, query: str, table: str = "t") -> None:
+    """The table has the rows of its query over the whole stream."""
+    assert sorted(map(repr, rows(context, f"SELECT * FROM {table}"))) == sorted(map(repr, rows(context, query)))
+
+
+QUERIES = [
+    "SELECT count(*) AS n FROM events",
+    "SELECT count(*) AS n, count(v) AS m, sum(v) AS s, min(k) AS low, max(v) AS high, avg(v) AS mean FROM events",
+    "SELECT k, count(*) AS n, sum(v) AS s, avg(x) AS mean, sum(d) AS total, avg(d) AS share FROM events GROUP BY k",
+    "SELECT k, v % 3 AS r, max(x) AS high, min(d) AS low FROM events WHERE v > 0 GROUP BY k, v % 3",
+    "SELECT DISTINCT k, b FROM events",
+    "SELECT k, count(DISTINCT v) AS n, sum(DISTINCT v) AS s, count(*) AS m FROM events GROUP BY k",
+    "SELECT count(DISTINCT v, b) AS n, count(DISTINCT k) FILTER (WHERE v > 0) AS m FROM events",
+    "SELECT k, sum(v) FILTER (WHERE b) AS s, count(*) FILTER (WHERE NOT b) AS n FROM events GROUP BY k",
+    "SELECT k, bool_and(b) AS every, bool_or(b) AS one, bit_or(v) AS bits FROM events GROUP BY k",
+    "SELECT k, round(var_pop(v), 6) AS spread, round(stddev_samp(x), 3) AS dev, round(corr(v, x), 6) AS together "
+    "FROM events GROUP BY k",
+    "SELECT k, sort_array(collect_set(v)) AS vs, size(collect_list(v)) AS n FROM events GROUP BY k",
+    "SELECT k, percentile(v, 0.5) AS middle, approx_count_distinct(v) AS n FROM events GROUP BY k",
+    "SELECT k, max_by(v, v * 10) AS m FROM events GROUP BY k",
+    "SELECT k, b, count(*) AS n, grouping__id AS g FROM events GROUP BY k, b GROUPING SETS ((k, b), (k), ())",
+    "SELECT k, b, sum(v) AS s FROM events GROUP BY k, b WITH CUBE",
+    "SELECT k, count(*) AS n FROM events GROUP BY k HAVING count(*) > 20 ORDER BY n DESC, k LIMIT 2",
+    "SELECT n, count(*) AS m FROM (SELECT k, count(*) AS n FROM events GROUP BY k) x GROUP BY n",
+    "SELECT k, s, rank() OVER (ORDER BY s DESC) AS place FROM (SELECT k, sum(v) AS s FROM events GROUP BY k) x",
+    "SELECT name, count(*) AS n FROM events JOIN names USING (k) GROUP BY name",
+    "SELECT e.k, name, n FROM (SELECT k, count(*) AS n FROM events GROUP BY k) e LEFT JOIN names USING (k)",
+    "SELECT item, count(*) AS n FROM events LATERAL VIEW explode(a) x AS item GROUP BY item",
+    "SELECT 'k' AS of, k AS what, count(*) AS n FROM events GROUP BY k "
+    "UNION ALL SELECT 'b', CAST(b AS STRING), count(*) FROM events GROUP BY b",
+    "SELECT * FROM (SELECT k, v, x, row_number() OVER (PARTITION BY k ORDER BY v DESC, x, d, b) AS r FROM events) y "
+    "WHERE r <= 3",
+    "SELECT k, v FROM (SELECT k, v, rank() OVER (ORDER BY v DESC) AS r FROM events WHERE v < 4) y "
+    "WHERE r < 4 AND k > 'a'",
+    "SELECT v, x, d FROM events ORDER BY v DESC, x, d LIMIT 5",
+    "SELECT k, window.start AS start, count(*) AS n FROM events GROUP BY k, window(ts, '10 seconds')",
+    "SELECT window.end AS till, k, sum(v) AS s FROM events GROUP BY window(ts, '20 seconds', '8 seconds'), k",
+    "SELECT window(ts, '20 seconds', '8 seconds').start AS start, count(DISTINCT k) AS n FROM events "
+    "GROUP BY window(ts, '20 seconds', '8 seconds')",
+    "SELECT k, count(*) AS n FROM events GROUP BY k WINDOWING 10 s",
+    "SELECT max(v) AS high, window.start AS start FROM events WINDOWING 20 s EVERY 5 s",
+    "SELECT x.k, x.v, y.x AS other FROM events x JOIN events y ON x.k = y.k AND x.v = y.v + 1",
+    "SELECT x.k, count(*) AS n, sum(y.v) AS s FROM events x JOIN events y ON x.b = y.b WHERE x.v > 0 GROUP BY x.k",
+    "SELECT x.k, max(z.v) AS high FROM events x JOIN events y ON x.v = y.v JOIN events z ON y.k = z.k AND y.x = z.x "
+    "WHERE x.v > 2 AND z.v < 0 GROUP BY x.k",
+    "SELECT x.k, name FROM events x JOIN events y ON x.d = y.d AND x.v = y.v JOIN names ON x.k = names.k WHERE x.v = 3",
+    "SELECT x.k, n, high FROM (SELECT k, count(*) AS n FROM events GROUP BY k) x "
+    "JOIN (SELECT k, max(v) AS high FROM events WHERE v < 3 GROUP BY k) y ON x.k = y.k",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("clauses", ["", MEMORY])
+def test_each_epoch_gives_the_answer_over_all(
+    context: sharkpy.SharkContext, folder: Path, query: str, clauses: str
+) -> None:
+    context.sql(f"CREATE CONTINUOUS TABLE t {clauses} {NOW} {STATE} AS {query}")
+    same(context, query)
+    for number in range(8):
+        put(folder, number)
+        context.sql("RESUME CONTINUOUS TABLE t")
+        same(context, query)
+
+
+RECOMPUTED = [
+    "SELECT k, v, lag(v) OVER (PARTITION BY k ORDER BY v, x, d) AS before FROM events",
+    "SELECT first_value(v) IS NULL AS f FROM events",
+    "SELECT k, count(*) AS n FROM events GROUP BY k, session_window(ts, '5 seconds')",
+]
+
+
+@pytest.mark.parametrize("query", RECOMPUTED)
+def test_what_is_computed_of_all_rows(context: sharkpy.SharkContext, folder: Path, query: str) -> None:
+    with pytest.raises(UnsupportedError, match="EMIT COMPLETE WITH RECOMPUTE"):
+        context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {STATE} AS {query}")
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT COMPLETE WITH RECOMPUTE AS {query}")
+    for number in range(4):
+        put(folder, number)
+        context.sql("RESUME CONTINUOUS TABLE t")
+        same(context, query)
+
+
+def test_the_state_is_folded(context: sharkpy.SharkContext, folder: Path) -> None:
+    query = "SELECT k, count(*) AS n, avg(x) AS mean FROM events GROUP BY k"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {STATE} AS {query}")
+    for number in range(40):
+        put(folder, number, 5)
+        context.sql("RESUME CONTINUOUS TABLE t")
+    same(context, query)
+    ((num_rows,),) = rows(context, "SELECT count(*) FROM STATE OF t")
+    assert 4 <= num_rows < 60
+
+
+def test_earlier_epochs_and_rollback(context: sharkpy.SharkContext, folder: Path) -> None:
+    query = "SELECT k, sum(v) AS s FROM events GROUP BY k"
+    context.sql(f"CREATE CONTINUOUS TABLE t {MEMORY} {NOW} {STATE} AS {query}")
+    answers = {}
+    for number in range(1, 7):
+        put(folder, number)
+        context.sql("RESUME CONTINUOUS TABLE t")
+        answers[number] = sorted(map(repr, rows(context, query)))
+    for number in (5, 6):
+        then = rows(context, f"SELECT * FROM t FOR SYSTEM_VERSION AS OF {number}")
+        assert sorted(map(repr, then)) == answers[number]
+    context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 5")
+    assert sorted(map(repr, rows(context, "SELECT * FROM t"))) == answers[5]
+    context.sql("RESUME CONTINUOUS TABLE t")
+    same(context, query)
+    context.sql("REFRESH CONTINUOUS TABLE t")
+    same(context, query)
+
+
+def test_another_query_over_the_same_state(context: sharkpy.SharkContext, folder: Path) -> None:
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {STATE} AS SELECT k, sum(v) AS s FROM events GROUP BY k")
+    put(folder, 1)
+    context.sql("RESUME CONTINUOUS TABLE t")
+    context.sql(f"ALTER CONTINUOUS TABLE t {NOW} AS SELECT k, sum(v) AS s FROM events GROUP BY k HAVING sum(v) > 0")
+    put(folder, 2)
+    context.sql("RESUME CONTINUOUS TABLE t")
+    same(context, "SELECT k, sum(v) AS s FROM events GROUP BY k HAVING sum(v) > 0")
+    with pytest.raises(SharkError, match=r"the state of default\.t is that of another query"):
+        context.sql(f"ALTER CONTINUOUS TABLE t {NOW} AS SELECT k, max(v) AS s FROM events GROUP BY k")
+
+
+def test_it_is_one_table_for_people(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {STATE} AS SELECT k, count(*) AS n FROM events GROUP BY k")
+    assert [row[0] for row in rows(context, "SHOW TABLES LIKE 't*'")] == ["t"]
+    assert len(rows(context, "SHOW TABLES")) == 3
+    assert [row[1] for row in rows(context, "SHOW CONTINUOUS TABLES")] == ["t"]
+    text = "\n".join(row[0] for row in rows(context, "SHOW CREATE TABLE t"))
+    with pytest.raises(SharkError, match=r"default\.t is a continuous table"):
+        context.sql("DROP TABLE t")
+    with pytest.raises(SharkError):
+        context.sql("INSERT INTO t VALUES ('a', 1)")
+    context.sql("ALTER TABLE t RENAME TO u")
+    assert rows(context, "SELECT * FROM u") == []
+    context.sql("DROP CONTINUOUS TABLE u")
+    context.sql(text)
+    assert rows(context, "SELECT * FROM t") == []
+    context.sql("DROP CONTINUOUS TABLE t")
+    assert not [path for path in (tmp_path / "w").iterdir() if path.name.startswith("$state")]
+    context.sql("DROP STREAM events")
+
+
+@pytest.mark.parametrize(
+    ("clauses", "query", "error"),
+    [
+        ("", "SELECT k, count(*) AS n FROM events GROUP BY k", "grows with the values"),
+        ("", "SELECT collect_list(v) AS n FROM events", "the state of collect_list grows"),
+        ("EMIT APPEND", "SELECT count(*) AS n FROM events", "EMIT APPEND of a query whose rows change"),
+        ("EMIT COMPLETE", "SELECT k FROM events", "EMIT COMPLETE of a query whose rows do not change"),
+        (STATE, "SELECT k FROM events", "needs no state"),
+        (STATE, "SELECT k, row_number() OVER (PARTITION BY k ORDER BY v) AS r FROM events", "a window function"),
+        (STATE, "SELECT k FROM events ORDER BY k", "ORDER BY over a stream"),
+        (STATE, "SELECT k, first_value(v) AS f FROM events GROUP BY k", "without a state that merges"),
+        ("STORED AS TEXTFILE", "SELECT count(*) AS n FROM events", "a format, of a continuous table with state"),
+    ],
+)
+def test_what_is_refused(context: sharkpy.SharkContext, clauses: str, query: str, error: str) -> None:
+    with pytest.raises(UnsupportedError, match=error):
+        context.sql(f"CREATE CONTINUOUS TABLE t {clauses} AS {query}")
+    assert rows(context, "SHOW CONTINUOUS TABLES") == []

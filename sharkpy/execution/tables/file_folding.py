@@ -30,7 +30,6 @@ class FoldedRun:
 
     folder: str
     partition: str
-    newest: int | None
     generations: Sequence[tuple[Generation, Sequence[DataFile]]]
     """With their files, as they are listed."""
 
@@ -97,15 +96,17 @@ class FileFolding:
             return None
         unkept = self._unkept(table, partition, layout.visible_generations(folder, newest))
         found = small_run(unkept, conf.value(COMPACTION_BLOCKS), conf.value(FOLD_BYTES))
-        return FoldedRun(folder, partition, newest, found) if found else None
+        return FoldedRun(folder, partition, found) if found else None
 
     def _place_files(self, table: Table, run: FoldedRun, staging: str) -> DataFile | None:
         """Put the staged file in place, in a transaction; None if the table has changed too much."""
         self._versions.parts.catalog.require(table)
-        if self._place_of(table, run.partition) != (run.folder, run.newest):
+        # Epochs that have come meanwhile do not matter: the generations have to be what they were.
+        folder, newest = self._place_of(table, run.partition)
+        if folder != run.folder:
             return None
         kept = self._statistics(table)
-        target = layout.place_fold(staging, run.folder, run.generations, run.newest)
+        target = layout.place_fold(staging, run.folder, run.generations, newest)
         if target is None:
             return None
         (folded,) = (replace(file, partition=run.partition) for file in layout.files_below(target))
@@ -135,7 +136,7 @@ class FileFolding:
         size = sum(file.size_bytes for _, files in found for file in files)
         if len(found) < conf.value(COMPACTION_BLOCKS) or size > conf.value(FOLD_BYTES):
             return None
-        return FoldedRun(folder, partition, newest, found)
+        return FoldedRun(folder, partition, found)
 
     def _unkept(
         self, table: Table, partition: str, generations: Sequence[tuple[Generation, list[DataFile]]]

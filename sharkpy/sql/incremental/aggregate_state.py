@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import InternalError
 from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Aggregate, Expand, Generate, LogicalPlan, Project, Union, Values
+from sharkpy.plan.logical import Aggregate, Expand, Generate, LogicalPlan, Union, Values
 from sharkpy.sql.incremental.panes import Panes, panes_of
 from sharkpy.sql.incremental.row_wise import RECOMPUTE, refused
-from sharkpy.sql.incremental.state import Names, NewColumn
+from sharkpy.sql.incremental.state import Names, NewColumn, under
 from sharkpy.udf import registry
 from sharkpy.udf.aggregate_forms import AggregateForm, FormKind, state_types
 from sharkpy.udf.function import AggregateFunction
@@ -175,13 +175,8 @@ def _parts_of(child: LogicalPlan) -> tuple[LogicalPlan, LogicalPlan | None]:
     """Rows of an Aggregate, and the added one of GROUPING SETS, both under the ids of the child's columns."""
     match child:
         case Union((Expand() as rows, Values() as added), columns):
-            return _under(columns, rows), _under(columns, added)
+            return under(columns, rows), under(columns, added)
     return child, None
-
-
-def _under(columns: Sequence[ColumnRef], rows: LogicalPlan) -> LogicalPlan:
-    pairs = zip(columns, rows.output, strict=True)
-    return Project(rows, tuple(Alias(given, column.column_id, column.name) for column, given in pairs))
 
 
 def _as_group(value: Expr, group: Alias | ColumnRef) -> Alias | ColumnRef:

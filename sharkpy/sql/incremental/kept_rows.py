@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, WindowCall, conjuncts
 from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, Sort, Window
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
-from sharkpy.sql.incremental.state import Names, NewColumn
+from sharkpy.sql.incremental.state import Names, NewColumn, under
 from sharkpy.values.types import BIGINT, BOOLEAN, Field, Schema
 
 _RANKS = ("row_number", "rank")
@@ -31,10 +31,10 @@ class KeptRows:
     new_column: NewColumn
 
     def read(self, rows: LogicalPlan) -> LogicalPlan:
-        return self.answer(_under(self.rows.output, rows))
+        return self.answer(under(self.rows.output, rows))
 
     def fold(self, rows: LogicalPlan) -> LogicalPlan:
-        return _as_state(self.first(_under(self.rows.output, rows)), self.rows.output, self.schema, self.new_column)
+        return _as_state(self.first(under(self.rows.output, rows)), self.rows.output, self.schema, self.new_column)
 
 
 def kept_rows(node: LogicalPlan, streams: Streams, new_column: NewColumn) -> KeptRows | None:
@@ -91,12 +91,6 @@ def _as_state(rows: LogicalPlan, columns: Sequence[ColumnRef], schema: Schema, n
     made = [new_column(field.name, field.dtype) for field in schema]
     pairs = zip(columns, made, strict=True)
     return Project(rows, tuple(Alias(column, one.column_id, one.name) for column, one in pairs))
-
-
-def _under(columns: Sequence[ColumnRef], rows: LogicalPlan) -> LogicalPlan:
-    """Rows of the state under the ids of the operator's input."""
-    pairs = zip(columns, rows.output, strict=True)
-    return Project(rows, tuple(Alias(given, column.column_id, column.name) for column, given in pairs))
 
 
 def _is_row_wise(rows: LogicalPlan, streams: Streams) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sharkpy.plan.expr import ColumnRef
-from sharkpy.plan.logical import LogicalPlan
+from sharkpy.plan.expr import Alias, ColumnRef
+from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.values.types import DataType, Schema
 
 NewColumn = Callable[[str, DataType], ColumnRef]
@@ -51,3 +51,9 @@ class Names:
             name = f"{wanted}_{number}"
         self.taken.add(name)
         return name
+
+
+def under(columns: Sequence[ColumnRef], rows: LogicalPlan) -> LogicalPlan:
+    """Rows with their columns under the ids and names of `columns`."""
+    pairs = zip(columns, rows.output, strict=True)
+    return Project(rows, tuple(Alias(given, column.column_id, column.name) for column, given in pairs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
@@ -268,6 +268,11 @@ class Table:
         text = dict(self.properties).get(CACHE_PROPERTY, "NONE").upper()
         aliases = {"TRUE": "MEMORY", "FALSE": "NONE"}
         return CacheMode(aliases.get(text, text))
+
+    def from_files(self, mark: str) -> Table:
+        """The table under another id, which ends in `mark`: its rows are read from files, and not from memory."""
+        properties = tuple(pair for pair in self.properties if pair[0] != CACHE_PROPERTY)
+        return replace(self, table_id=f"{self.table_id}{mark}", properties=properties)
 
     @property
     def cache_policy(self) -> CachePolicy:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sharkpy.base.settings import COMPACTION, COMPACTION_BLOCKS
 from sharkpy.catalog.local_path import local_path
-from sharkpy.catalog.model import CACHE_PROPERTY, Table
+from sharkpy.catalog.model import Table
 from sharkpy.execution.queries.write_plan import write_files
 from sharkpy.execution.tables.file_folding import small_run
 from sharkpy.physical.sinks import FileSink
@@ -72,9 +71,7 @@ def _write(
     query: ContinuousQuery, state: Table, files: Sequence[DataFile], staging: str, session: EngineSession
 ) -> None:
     """Write what some files of the state are folded to."""
-    properties = tuple(pair for pair in state.properties if pair[0] != CACHE_PROPERTY)
-    part = dataclasses.replace(state, table_id=f"{state.table_id}#fold", properties=properties)
-    snapshot = session.snapshot()
+    part, snapshot = state.from_files("#fold"), session.snapshot()
     try:
         snapshot.give(part, files)
         plan = bind_state_fold(query.text, part, session.catalog, session.conf, query.database)

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ParseError, UnsupportedError
 from sharkpy.catalog.continuous_query import EpochPoint
-from sharkpy.catalog.model import CACHE_PROPERTY, Table
+from sharkpy.catalog.model import Table
 from sharkpy.sql.context import Context
 from sharkpy.sql.moment import MOMENT_HINT, milliseconds
 
@@ -26,8 +26,7 @@ def at_version(context: Context, table: Table, version: exp.Expr | None) -> Tabl
 
 
 def at_point(table: Table, point: EpochPoint) -> Table:
-    properties = tuple(pair for pair in table.properties if pair[0] != CACHE_PROPERTY)
-    return dataclasses.replace(table, table_id=f"{table.table_id}@{point}", properties=properties, as_of=point)
+    return dataclasses.replace(table.from_files(f"@{point}"), as_of=point)
 
 
 def _point(context: Context, version: exp.Expr) -> EpochPoint:

@@ -46,6 +46,10 @@ class ColumnRef(Expr):
     name: str
     dtype: DataType
 
+    def holding(self, expr: Expr) -> Alias:
+        """An expression as this column."""
+        return Alias(expr, self.column_id, self.name)
+
     def __str__(self) -> str:
         return f"{self.name}#{self.column_id}"
 

@@ -16,7 +16,7 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_blocks
 from sharkpy.execution.tables.block_lineage import is_repeatable
 from sharkpy.physical.sinks import BlockSink
-from sharkpy.plan.expr import Alias, ColumnRef, Literal
+from sharkpy.plan.expr import ColumnRef, Literal
 from sharkpy.plan.logical import Distribute, Filter, LogicalPlan, Project, Scan, Sort, Step, Values, with_source
 from sharkpy.plan.references import column_ids
 from sharkpy.plan.subquery import SUBQUERIES
@@ -114,5 +114,5 @@ def _table(columns: list[ColumnRef]) -> Table:
 def _scan(table: Table, columns: list[ColumnRef], source: LogicalPlan) -> LogicalPlan:
     """Scan of the kept rows under the ids of `source`; a column without a type has no values to keep."""
     scan = Scan(table, tuple(columns), table.schema.names)
-    void = tuple(Alias(Literal(None, NULL), one.column_id, one.name) for one in source.output if one.dtype == NULL)
+    void = tuple(one.holding(Literal(None, NULL)) for one in source.output if one.dtype == NULL)
     return replace(Project(scan, ()), items=(*columns, *void)) if void else scan

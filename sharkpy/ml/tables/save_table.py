@@ -20,7 +20,6 @@ from sharkpy.execution.tables.snapshot import reading
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, declared_columns, make_schema, renamed
 from sharkpy.ml.tables.given_data import given_rows
 from sharkpy.plan.commands import CreateTable, Insert
-from sharkpy.plan.expr import Alias
 from sharkpy.plan.given_rows import GivenRows
 from sharkpy.plan.logical import Given, LogicalPlan, Project, Scan
 from sharkpy.plan.references import renumbered
@@ -192,8 +191,5 @@ def _rows(source: _Source, scan: Scan) -> LogicalPlan:
     if isinstance(rows, GivenRows):
         return Given(scan.columns, rows)
     by_name = dict(zip(source.table.schema.names, rows.output, strict=True))
-    items = (
-        Alias(by_name[name], column.column_id, column.name)
-        for name, column in zip(scan.names, scan.columns, strict=True)
-    )
+    items = (column.holding(by_name[name]) for name, column in zip(scan.names, scan.columns, strict=True))
     return Project(rows, tuple(items))

@@ -86,7 +86,7 @@ class AggregateState:
                 states = columns[one.first : one.first + one.num_parts]
                 for part, state in enumerate(states):
                     call = _formed(one.form(FormKind.FOLD, part), states, state.dtype)
-                    items.append(_named(call, self.new_column(state.name, state.dtype)))
+                    items.append(self.new_column(state.name, state.dtype).holding(call))
         return Aggregate(rows, columns[:num_keys], tuple(items))
 
     @property
@@ -120,14 +120,14 @@ def aggregate_state(node: Aggregate, new_column: NewColumn) -> AggregateState:
         for place, key in enumerate(keys[num_groups:], num_groups):
             if key.expr == expr:
                 return place
-        keys.append(_named(expr, new_column(names.take(name), expr.dtype)))
+        keys.append(new_column(names.take(name), expr.dtype).holding(expr))
         return len(keys) - 1
 
     for place, group in enumerate(node.groups):
         expr = group.expr if isinstance(group, Alias) else group
         if panes is not None and place == panes.place:
             expr = panes.begin
-        keys.append(_named(expr, new_column(names.take(group.name), expr.dtype)))
+        keys.append(new_column(names.take(group.name), expr.dtype).holding(expr))
     num_groups = len(keys)
     found: list[tuple[Alias, AggregateFunction | _Values]] = []
     for item in node.aggregates:
@@ -155,7 +155,7 @@ def aggregate_state(node: Aggregate, new_column: NewColumn) -> AggregateState:
             form = one.form(FormKind.STATE, part)
             call = replace(one.call, function=form.name, dtype=dtype, distinct=False, form=form)
             name = item.name if len(types) == 1 else f"{item.name}_{part}"
-            states.append(_named(call, new_column(names.take(name), dtype)))
+            states.append(new_column(names.take(name), dtype).holding(call))
     given, summary = _parts_of(node.child if panes is None else panes.child)
     delta = Aggregate(given, tuple(keys), tuple(states))
     schema = Schema(tuple(Field(column.name, column.dtype) for column in delta.output))
@@ -188,10 +188,6 @@ def _as_group(value: Expr, group: Alias | ColumnRef) -> Alias | ColumnRef:
 
 def _formed(form: AggregateForm, args: Sequence[ColumnRef], dtype: DataType) -> AggregateCall:
     return AggregateCall(form.name, tuple(args), dtype, form=form)
-
-
-def _named(expr: Expr, column: ColumnRef) -> Alias:
-    return Alias(expr, column.column_id, column.name)
 
 
 def _call(item: Alias) -> AggregateCall:

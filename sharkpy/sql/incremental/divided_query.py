@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sharkpy.base.errors import InternalError, SharkError, UnsupportedError
-from sharkpy.plan.expr import Alias, Call, ColumnRef, Literal
+from sharkpy.plan.expr import Call, ColumnRef, Literal
 from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Union
 from sharkpy.plan.references import renumbered
 from sharkpy.sql.incremental.aggregate_state import aggregate_state, rows_of
@@ -111,7 +111,7 @@ class DividedQuery:
         for place, plan in enumerate(plans):
             given = (Literal(place, INT), *self._padded(plan.output, first))
             names = [self.new_column(column.name, column.dtype) for column in columns]
-            items = [Alias(expr, name.column_id, name.name) for expr, name in zip(given, names, strict=True)]
+            items = [name.holding(expr) for expr, name in zip(given, names, strict=True)]
             inputs.append(Project(plan, tuple(items)))
             first += len(plan.output)
         return Union(tuple(inputs), columns)

@@ -90,7 +90,7 @@ def _made(
 def _as_state(rows: LogicalPlan, columns: Sequence[ColumnRef], schema: Schema, new_column: NewColumn) -> LogicalPlan:
     made = [new_column(field.name, field.dtype) for field in schema]
     pairs = zip(columns, made, strict=True)
-    return Project(rows, tuple(Alias(column, one.column_id, one.name) for column, one in pairs))
+    return Project(rows, tuple(one.holding(column) for column, one in pairs))
 
 
 def _is_row_wise(rows: LogicalPlan, streams: Streams) -> bool:

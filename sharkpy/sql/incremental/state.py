@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sharkpy.plan.expr import Alias, ColumnRef
+from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.values.types import DataType, Schema
 
@@ -56,4 +56,4 @@ class Names:
 def under(columns: Sequence[ColumnRef], rows: LogicalPlan) -> LogicalPlan:
     """Rows with their columns under the ids and names of `columns`."""
     pairs = zip(columns, rows.output, strict=True)
-    return Project(rows, tuple(Alias(given, column.column_id, column.name) for column, given in pairs))
+    return Project(rows, tuple(column.holding(given) for column, given in pairs))

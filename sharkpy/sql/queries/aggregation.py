@@ -85,7 +85,7 @@ class Aggregation:
         alias = self._aggregates.get(call)
         if alias is None:
             column = self.new_column(shown_name(call.function), call.dtype)
-            alias = self._aggregates[call] = Alias(call, column.column_id, column.name)
+            alias = self._aggregates[call] = column.holding(call)
         return alias.ref
 
     def _grouping(self, call: AggregateCall) -> Expr:

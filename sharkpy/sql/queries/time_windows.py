@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from sharkpy.base.errors import SharkError
-from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall, string_literal
+from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal, SortKey, WindowCall, string_literal
 from sharkpy.plan.logical import Filter, Generate, LogicalPlan, Project, Window
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.bind_time_window import SESSION_WINDOW, SLIDING_WINDOW
@@ -73,14 +73,14 @@ def with_sessions(
     order = (SortKey(moment),)
     before = context.column("before", TIMESTAMP)
     lag = WindowCall("lag", (moment,), partition, order, None, TIMESTAMP)
-    plan = Window(plan, (Alias(lag, before.column_id, before.name),))
+    plan = Window(plan, (before.holding(lag),))
     is_first = Call("or", (Call("is_null", (before,), BOOLEAN), _is_late(before, moment, gap)), BOOLEAN)
     begins = context.column("begins", INT)
     counted = Call("case_when", (is_first, Literal(1, INT), Literal(0, INT)), INT)
-    plan = Project(plan, (*plan.output, Alias(counted, begins.column_id, begins.name)))
+    plan = Project(plan, (*plan.output, begins.holding(counted)))
     number = context.column("session", BIGINT)
     total = WindowCall("sum", (begins,), partition, order, None, BIGINT)
-    plan = Window(plan, (Alias(total, number.column_id, number.name),))
+    plan = Window(plan, (number.holding(total),))
     replaced = dict(zip(_exprs(others), keys[1:], strict=True))
     new_groups: Groups = [(name, replaced.get(expr, number)) for name, expr in groups]
     bounds = _bounds(moment, gap)
@@ -109,7 +109,7 @@ def _with_columns(context: Context, plan: LogicalPlan, exprs: Sequence[Expr]) ->
         for expr in exprs
     ]
     pairs = zip(columns, exprs, strict=True)
-    made = [Alias(expr, column.column_id, column.name) for column, expr in pairs if column is not expr]
+    made = [column.holding(expr) for column, expr in pairs if column is not expr]
     return (Project(plan, (*plan.output, *made)) if made else plan), columns
 
 

@@ -21,6 +21,7 @@ from sharkpy.sql.incremental.row_wise import (
     row_wise_fault,
     words_for,
 )
+from sharkpy.sql.incremental.session_state import session_state, sessions_below
 from sharkpy.sql.incremental.state import Names, NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import StreamJoin, apart, stream_joins
 from sharkpy.values.types import BOOLEAN, INT, Field, Schema
@@ -142,8 +143,8 @@ def divided(query: LogicalPlan, streams: Streams, new_column: NewColumn, *, reco
             continue
         if (fault := reading_fault(node, streams)) is not None:
             raise fault
-        if isinstance(node, Aggregate) and row_wise_fault(rows_of(node), streams, with_joins=True) is None:
-            add(*_of_aggregate(node, new_column, recomputes=recomputes), rows_of(node))
+        if isinstance(node, Aggregate) and (rows := _rows_of(node, streams)) is not None:
+            add(*_of_aggregate(node, rows, new_column, recomputes=recomputes), rows)
         elif (kept := kept_rows(node, streams, new_column)) is not None:
             add(node, kept, kept.rows)
         elif row_wise_fault(node, streams, with_joins=True) is None:
@@ -180,14 +181,25 @@ def _fault_of(node: LogicalPlan, streams: Streams) -> SharkError:
     return fault
 
 
-def _of_aggregate(node: Aggregate, new_column: NewColumn, *, recomputes: bool) -> tuple[LogicalPlan, StatePart]:
+def _rows_of(node: Aggregate, streams: Streams) -> LogicalPlan | None:
+    """Rows that an Aggregate is of, in no sessions yet; None where they need other epochs."""
+    sessions = sessions_below(node)
+    rows = rows_of(node) if sessions is None else sessions.rows
+    return rows if row_wise_fault(rows, streams, with_joins=True) is None else None
+
+
+def _of_aggregate(
+    node: Aggregate, rows: LogicalPlan, new_column: NewColumn, *, recomputes: bool
+) -> tuple[LogicalPlan, StatePart]:
     """State of an Aggregate, or of all rows that it is of."""
     try:
+        sessions = sessions_below(node)
+        if sessions is not None:
+            return node, session_state(node, sessions, new_column)
         return node, aggregate_state(node, new_column)
     except UnsupportedError:
         if not recomputes:
             raise
-        rows = rows_of(node)
         return rows, all_rows(rows, _OF_READERS, new_column)
 
 

@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from sharkpy.base.errors import SharkError
-from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal, SortKey, WindowCall, string_literal
-from sharkpy.plan.logical import Filter, Generate, LogicalPlan, Project, Window
+from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal, string_literal
+from sharkpy.plan.logical import Filter, Generate, LogicalPlan, Project
+from sharkpy.plan.sessions import behind, in_sessions
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.bind_time_window import SESSION_WINDOW, SLIDING_WINDOW
 from sharkpy.sql.expressions.expr_binder import ExprBinder
 from sharkpy.sql.expressions.function_names import function_name
 from sharkpy.udf.time_window_functions import WINDOW, WINDOW_TYPE, WINDOWS_OF
-from sharkpy.values.types import BIGINT, BOOLEAN, INT, INTERVAL_DAY_TIME, TIMESTAMP
+from sharkpy.values.types import BOOLEAN, TIMESTAMP
 
 _NAMES = ("window", "session_window")
 Groups = list[tuple[str, Expr]]
@@ -66,40 +67,23 @@ def with_sessions(
     (session, *more) = found
     if more or session not in [expr for _, expr in groups]:
         raise context.unsupported("session_window anywhere but once, and alone, in GROUP BY", node)
-    time, gap = session.args
+    time = session.args[0]
     others = [(name, expr) for name, expr in groups if expr != session]
     plan, keys = _with_columns(context, Filter(plan, Call("is_not_null", (time,), BOOLEAN)), [time, *_exprs(others)])
-    moment, partition = keys[0], tuple(keys[1:])
-    order = (SortKey(moment),)
-    before = context.column("before", TIMESTAMP)
-    lag = WindowCall("lag", (moment,), partition, order, None, TIMESTAMP)
-    plan = Window(plan, (before.holding(lag),))
-    is_first = Call("or", (Call("is_null", (before,), BOOLEAN), _is_late(before, moment, gap)), BOOLEAN)
-    begins = context.column("begins", INT)
-    counted = Call("case_when", (is_first, Literal(1, INT), Literal(0, INT)), INT)
-    plan = Project(plan, (*plan.output, begins.holding(counted)))
-    number = context.column("session", BIGINT)
-    total = WindowCall("sum", (begins,), partition, order, None, BIGINT)
-    plan = Window(plan, (number.holding(total),))
-    replaced = dict(zip(_exprs(others), keys[1:], strict=True))
-    new_groups: Groups = [(name, replaced.get(expr, number)) for name, expr in groups]
-    bounds = _bounds(moment, gap)
-    return plan, new_groups, [_replaced(expr, {**replaced, session: bounds}) for expr in exprs]
-
-
-def _is_late(before: Expr, time: Expr, gap: Expr) -> Expr:
-    return Call("gt", (time, _behind(before, gap)), BOOLEAN)
-
-
-def _behind(time: Expr, gap: Expr) -> Expr:
+    moment, (_, gap) = keys[0], session.args
     assert isinstance(gap, Literal)  # as it was bound
-    return Call("add", (time, Literal(gap.value, INTERVAL_DAY_TIME)), TIMESTAMP)
+    assert isinstance(gap.value, int)
+    sessions = in_sessions(plan, (moment, moment), tuple(keys[1:]), gap.value, context.column)
+    replaced = dict(zip(_exprs(others), keys[1:], strict=True))
+    new_groups: Groups = [(name, replaced.get(expr, sessions.number)) for name, expr in groups]
+    bounds = _bounds(moment, gap.value)
+    return sessions.plan, new_groups, [_replaced(expr, {**replaced, session: bounds}) for expr in exprs]
 
 
-def _bounds(time: Expr, gap: Expr) -> Expr:
+def _bounds(time: Expr, gap: int) -> Expr:
     first, last = (AggregateCall(name, (time,), TIMESTAMP) for name in ("min", "max"))
     start, end = map(string_literal, WINDOW_TYPE.names)
-    return Call("named_struct", (start, first, end, _behind(last, gap)), WINDOW_TYPE)
+    return Call("named_struct", (start, first, end, behind(last, gap)), WINDOW_TYPE)
 
 
 def _with_columns(context: Context, plan: LogicalPlan, exprs: Sequence[Expr]) -> tuple[LogicalPlan, list[ColumnRef]]:

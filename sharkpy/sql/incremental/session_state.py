@@ -1,0 +1,80 @@
+"""GROUP BY session_window over streams: a state for each session of an epoch. Sessions of several epochs that follow
+each other are one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sharkpy.plan.expr import AggregateCall
+from sharkpy.plan.logical import Aggregate, LogicalPlan, Project
+from sharkpy.plan.references import column_ids
+from sharkpy.plan.sessions import Sessions, in_sessions, sessions_of
+from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state
+from sharkpy.sql.incremental.state import NewColumn
+from sharkpy.values.types import TIMESTAMP, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """State of an Aggregate by sessions: that of any other one, with the first and the last time of each session, and
+    without its number, which other epochs change.
+    """
+
+    node: Aggregate
+    sessions: Sessions
+    numbered: AggregateState
+    """With the number at `place` among the groups, and the times as the last two columns."""
+    place: int
+    schema: Schema
+    delta: LogicalPlan
+    new_column: NewColumn
+
+    def read(self, rows: LogicalPlan) -> LogicalPlan:
+        return Project(self.numbered.read(self._with_numbers(rows)), self.node.output)
+
+    def fold(self, rows: LogicalPlan) -> LogicalPlan:
+        return _without(self.place, self.numbered.fold(self._with_numbers(rows)))
+
+    @property
+    def growth(self) -> str | None:
+        return self.numbered.growth
+
+    def _with_numbers(self, rows: LogicalPlan) -> LogicalPlan:
+        columns = rows.output
+        first, last = columns[-2:]
+        groups = columns[: len(self.node.groups) - 1]
+        found = in_sessions(rows, (first, last), groups, self.sessions.gap, self.new_column)
+        return Project(found.plan, (*columns[: self.place], found.number, *columns[self.place :]))
+
+
+def sessions_below(node: Aggregate) -> Sessions | None:
+    """Sessions that an Aggregate is of: one of its groups is their number, the others are the groups that they are
+    in; None for others.
+    """
+    found = sessions_of(node.child)
+    if found is None or found.number not in node.groups:
+        return None
+    others = [group for group in node.groups if group != found.number]
+    own = {found.before.column_id, found.begins.column_id, found.number.column_id}
+    is_alone = not any(own & column_ids(item) for item in (*others, *node.aggregates))
+    return found if is_alone and set(others) == set(found.groups) else None
+
+
+def session_state(node: Aggregate, sessions: Sessions, new_column: NewColumn) -> SessionState:
+    """State for an Aggregate by sessions of rows of epochs. UnsupportedError for an aggregate that has no state."""
+    times = (("min", "first_time"), ("max", "last_time"))
+    added = [
+        new_column(name, TIMESTAMP).holding(AggregateCall(function, (sessions.first,), TIMESTAMP))
+        for function, name in times
+    ]
+    numbered = aggregate_state(replace(node, aggregates=(*node.aggregates, *added)), new_column)
+    place = node.groups.index(sessions.number)
+    fields = numbered.schema.fields
+    schema = Schema((*fields[:place], *fields[place + 1 :]))
+    return SessionState(node, sessions, numbered, place, schema, _without(place, numbered.delta), new_column)
+
+
+def _without(place: int, rows: LogicalPlan) -> LogicalPlan:
+    columns = rows.output
+    return Project(rows, (*columns[:place], *columns[place + 1 :]))

@@ -43,6 +43,19 @@ class Trigger:
         return self.kind.value if self.ends else f"EVERY {round(self.seconds * 1000)} MILLISECONDS"
 
 
+class EmitMode(Enum):
+    """Rows that a continuous table has."""
+
+    APPEND = "APPEND"
+    """Those that do not change any more."""
+    UPDATE = "UPDATE"
+    """Those of what has come so far."""
+    COMPLETE = "COMPLETE"
+    """The same: whoever reads the table has all of them."""
+    RECOMPUTE = "COMPLETE WITH RECOMPUTE"
+    """The same; operators that cannot be kept up to date are computed of all rows when the table is read."""
+
+
 @dataclass(frozen=True, slots=True)
 class EpochPoint:
     """Epoch that a statement names: its number, or the last one that was written by a moment, in milliseconds since

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
-from sharkpy.catalog.continuous_query import EpochPoint
+from sharkpy.catalog.continuous_query import EmitMode, EpochPoint
 from sharkpy.values.types import Schema
 
 PURGE_PROPERTY = "external.table.purge"
 CACHE_PROPERTY = "shark.cache"
-RECOMPUTES_PROPERTY = "shark.stream.recomputes"
+EMIT_PROPERTIES = {EmitMode.APPEND: "shark.stream.appends", EmitMode.RECOMPUTE: "shark.stream.recomputes"}
+"""Properties of continuous tables with state, and of their states, by what they say is emitted."""
 """Property of a continuous table, and of its state, that keeps all rows and computes its own when it is read."""
 VIEW_DATABASE = "view.catalogAndNamespace.part.1"
 """Property with the database in which the names of a view's text are looked up, as Spark notes it."""
@@ -238,9 +239,12 @@ class Table:
         return self.is_view and bool(self.continuous)
 
     @property
-    def recomputes(self) -> bool:
-        """True if a continuous table, or the state of one, has all rows of its streams."""
-        return RECOMPUTES_PROPERTY in dict(self.properties)
+    def emit(self) -> EmitMode | None:
+        """Rows that a continuous table has, or the table of a state; None where the definition has not said it, or
+        need not.
+        """
+        properties = dict(self.properties)
+        return next((mode for mode, key in EMIT_PROPERTIES.items() if key in properties), None)
 
     @property
     def state_name(self) -> str:

@@ -17,7 +17,7 @@ from sharkpy.catalog.hive_formats import (
 )
 from sharkpy.catalog.kafka_options import RAW, shown_options
 from sharkpy.catalog.model import (
-    RECOMPUTES_PROPERTY,
+    EMIT_PROPERTIES,
     VIEW_DATABASE,
     BucketSpec,
     Constraint,
@@ -45,7 +45,7 @@ _CLAUSES = (
     ("line.delim", "LINES TERMINATED BY"),
     ("serialization.null.format", "NULL DEFINED AS"),
 )
-_OWN = (VIEW_DATABASE, RECOMPUTES_PROPERTY)
+_OWN = (VIEW_DATABASE, *EMIT_PROPERTIES.values())
 """Properties that clauses tell."""
 _SKIPPED = ("skip.header.line.count", "skip.footer.line.count")
 
@@ -134,8 +134,8 @@ def _continuous(table: Table, query: ContinuousQuery, bad_rows: Table | None) ->
     elif not table.is_continuous_insert:
         yield from _form(table)
     yield f"TRIGGER {query.trigger}"
-    if table.recomputes:
-        yield "EMIT COMPLETE WITH RECOMPUTE"
+    if table.emit is not None:
+        yield f"EMIT {table.emit.value}"
     if query.is_unbounded:
         yield "WITH UNBOUNDED STATE"
     if bad_rows is not None:

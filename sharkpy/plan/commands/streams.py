@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from sharkpy.catalog.continuous_query import EpochPoint, Trigger
+from sharkpy.catalog.continuous_query import EmitMode, EpochPoint, Trigger
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table, Watermark
 from sharkpy.plan.commands.command import Command, Listing, Properties
 from sharkpy.plan.commands.tables import CreateTable
@@ -76,14 +76,14 @@ class History:
 @dataclass(frozen=True, slots=True)
 class KeptState:
     """State that a continuous query keeps: rows with the columns of `schema`, to which an epoch adds those of `delta`.
-    `growth`: what lets it grow with the streams, in words; None where something bounds it. `recomputes`: all rows of
-    the streams may be in it.
+    `growth`: what lets it grow with the streams, in words; None where something bounds it. `emit`: what readers get
+    of it, where that was said.
     """
 
     schema: Schema
     delta: LogicalPlan
     growth: str | None
-    recomputes: bool = False
+    emit: EmitMode | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from sharkpy.base.errors import InternalError
 from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Expand, Generate, LogicalPlan, Union, Values
+from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.panes import Panes, panes_of
 from sharkpy.sql.incremental.row_wise import RECOMPUTE, refused
-from sharkpy.sql.incremental.state import Names, NewColumn, under
+from sharkpy.sql.incremental.state import Kept, Names, NewColumn, under
 from sharkpy.udf import registry
 from sharkpy.udf.aggregate_forms import AggregateForm, FormKind, state_types
 from sharkpy.udf.function import AggregateFunction
 from sharkpy.udf.user.function import shown_name
-from sharkpy.values.types import ArrayType, DataType, Field, MapType, Schema
+from sharkpy.values.types import BIGINT, ArrayType, DataType, Field, MapType, Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +55,28 @@ class AggregateState:
 
     node: Aggregate
     schema: Schema
-    delta: Aggregate
+    added: Aggregate
     """Its groups are the keys, its aggregates the columns of states."""
     kept: tuple[_States | _Values, ...]
-    """One for each aggregate of the node."""
+    """One for each aggregate of the node, and for the number of late rows."""
     panes: Panes | None
     summary: LogicalPlan | None
     """Row of the state for the empty set of GROUPING SETS, which has a row of the answer even if there are none."""
     new_column: NewColumn
+    is_bounded: bool = False
+    """True where a watermark bounds the groups that rows are still expected for."""
+    closing: Closing | None = None
+    """What closes the windows; None where their rows are given before they are closed. Then the key behind those of
+    the groups is the watermark that rows have come behind, and the last column the number of rows that were too late
+    for all of their windows.
+    """
 
-    def read(self, rows: LogicalPlan) -> LogicalPlan:
+    def delta(self, kept: Kept) -> LogicalPlan:
+        if self.closing is None:
+            return self.added
+        return replace(self.added, child=self.closing.beside(self.added.child, kept, self.closing.mark))
+
+    def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         if self.summary is not None:
             both = tuple(self.new_column(column.name, column.dtype) for column in rows.output)
             rows = Union((rows, self.summary), both)
@@ -75,11 +88,14 @@ class AggregateState:
             if self.panes.column is not None:
                 rows = Generate(rows, windows, (self.panes.column,), False)
                 values[self.panes.place] = self.panes.column
+            if self.closing is not None:
+                rows = self.closing.closed(rows, values[self.panes.place], columns[len(values)], kept, self.new_column)
         groups = tuple(map(_as_group, values, self.node.groups))
-        return Aggregate(rows, groups, tuple(self._answer(one, columns) for one in self.kept))
+        kept_of_node = self.kept[: len(self.node.aggregates)]
+        return Aggregate(rows, groups, tuple(self._answer(one, columns) for one in kept_of_node))
 
     def fold(self, rows: LogicalPlan) -> LogicalPlan:
-        columns, num_keys = rows.output, len(self.delta.groups)
+        columns, num_keys = rows.output, len(self.added.groups)
         items = []
         for one in self.kept:
             if isinstance(one, _States):
@@ -91,8 +107,10 @@ class AggregateState:
 
     @property
     def growth(self) -> str | None:
-        if self.delta.groups:
-            names = ", ".join(group.name for group in self.delta.groups)
+        if self.is_bounded:
+            return None
+        if self.added.groups:
+            names = ", ".join(group.name for group in self.added.groups)
             return f"the state of an aggregate by {names} grows with the values of these"
         for one in self.kept:
             if isinstance(one, _States) and any(map(_grows, self.schema.fields[one.first :][: one.num_parts])):
@@ -112,8 +130,12 @@ class AggregateState:
         return Alias(call, one.item.column_id, one.item.name)
 
 
-def aggregate_state(node: Aggregate, new_column: NewColumn) -> AggregateState:
-    """State for an Aggregate over rows of epochs. UnsupportedError for an aggregate that has no state."""
+def aggregate_state(
+    node: Aggregate, new_column: NewColumn, *, is_bounded: bool = False, closing: Closing | None = None
+) -> AggregateState:
+    """State for an Aggregate over rows of epochs; `closing` closes the windows that it is by. UnsupportedError for an
+    aggregate that has no state.
+    """
     names, keys, panes = Names(set()), list[Alias](), panes_of(node)
 
     def key_of(expr: Expr, name: str) -> int:
@@ -129,8 +151,13 @@ def aggregate_state(node: Aggregate, new_column: NewColumn) -> AggregateState:
             expr = panes.begin
         keys.append(new_column(names.take(group.name), expr.dtype).holding(expr))
     num_groups = len(keys)
+    items = list(node.aggregates)
+    if closing is not None and panes is not None:
+        seen = closing.seen_by(panes)
+        keys.append(new_column(names.take("watermark"), seen.dtype).holding(seen))
+        items.append(new_column("late", BIGINT).holding(closing.num_late(panes)))
     found: list[tuple[Alias, AggregateFunction | _Values]] = []
-    for item in node.aggregates:
+    for item in items:
         call, row = _call(item), _row(_call(item))
         if row.partials and not (call.distinct and not row.ignores_distinct):
             found.append((item, row))
@@ -157,10 +184,10 @@ def aggregate_state(node: Aggregate, new_column: NewColumn) -> AggregateState:
             name = item.name if len(types) == 1 else f"{item.name}_{part}"
             states.append(new_column(names.take(name), dtype).holding(call))
     given, summary = _parts_of(node.child if panes is None else panes.child)
-    delta = Aggregate(given, tuple(keys), tuple(states))
-    schema = Schema(tuple(Field(column.name, column.dtype) for column in delta.output))
-    added = None if summary is None else Aggregate(summary, delta.groups, delta.aggregates)
-    return AggregateState(node, schema, delta, tuple(kept), panes, added, new_column)
+    added = Aggregate(given, tuple(keys), tuple(states))
+    schema = Schema(tuple(Field(column.name, column.dtype) for column in added.output))
+    more = None if summary is None else replace(added, child=summary)
+    return AggregateState(node, schema, added, tuple(kept), panes, more, new_column, is_bounded, closing)
 
 
 def rows_of(node: Aggregate) -> LogicalPlan:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from sharkpy.base.errors import BindError
+from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.sql.incremental.divided_query import DividedQuery, divided
+from sharkpy.sql.incremental.divided_query import DividedQuery
+from sharkpy.sql.incremental.division import divided
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
 from sharkpy.sql.incremental.state import NewColumn
 
@@ -21,14 +23,14 @@ def check_row_wise(query: LogicalPlan) -> None:
         raise fault
 
 
-def division(query: LogicalPlan, new_column: NewColumn, *, recomputes: bool = False) -> DividedQuery | None:
+def division(query: LogicalPlan, new_column: NewColumn, emit: EmitMode | None) -> DividedQuery | None:
     """Divide a query; None for one that needs no state. NoStreamError if it reads no stream; UnsupportedError, naming
-    the operator, if it cannot be kept up to date, but for one that `recomputes`.
+    the operator, if it cannot be kept up to date so that `emit` of it is given.
     """
     streams = _streams_of(query)
     if row_wise_fault(query, streams) is None:
         return None
-    return divided(query, streams, new_column, recomputes=recomputes)
+    return divided(query, streams, new_column, emit)
 
 
 def _streams_of(query: LogicalPlan) -> Streams:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, WindowCall, conjuncts
 from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, Sort, Window
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
-from sharkpy.sql.incremental.state import Names, NewColumn, under
+from sharkpy.sql.incremental.state import Kept, Names, NewColumn, under
 from sharkpy.values.types import BIGINT, BOOLEAN, Field, Schema
 
 _RANKS = ("row_number", "rank")
@@ -24,13 +24,16 @@ class KeptRows:
 
     rows: LogicalPlan
     schema: Schema
-    delta: LogicalPlan
+    added: LogicalPlan
     first: Callable[[LogicalPlan], LogicalPlan]
     answer: Callable[[LogicalPlan], LogicalPlan]
     growth: str | None
     new_column: NewColumn
 
-    def read(self, rows: LogicalPlan) -> LogicalPlan:
+    def delta(self, _kept: Kept) -> LogicalPlan:
+        return self.added
+
+    def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         return self.answer(under(self.rows.output, rows))
 
     def fold(self, rows: LogicalPlan) -> LogicalPlan:
@@ -83,8 +86,8 @@ def _made(
 ) -> KeptRows:
     names = Names(set())
     schema = Schema(tuple(Field(names.take(column.name), column.dtype) for column in rows.output))
-    delta = _as_state(first(rows), rows.output, schema, new_column)
-    return KeptRows(rows, schema, delta, first, answer, growth, new_column)
+    added = _as_state(first(rows), rows.output, schema, new_column)
+    return KeptRows(rows, schema, added, first, answer, growth, new_column)
 
 
 def _as_state(rows: LogicalPlan, columns: Sequence[ColumnRef], schema: Schema, new_column: NewColumn) -> LogicalPlan:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, string_literal
 from sharkpy.plan.logical import Aggregate, Generate, LogicalPlan
 from sharkpy.plan.references import column_ids
+from sharkpy.plan.sessions import behind
 from sharkpy.udf.time_window_functions import WINDOW, WINDOW_TYPE, WINDOWS_OF
 from sharkpy.values.types import BIGINT, TIMESTAMP
 
@@ -27,14 +28,34 @@ class Panes:
     """Column of overlapping windows."""
 
     @property
+    def time(self) -> Expr:
+        return self.windows.args[0]
+
+    @property
     def begin(self) -> Expr:
         """Beginning of a row's pane."""
-        time, size, *others = self.windows.args
-        length, offset = _number(size), others[-1]
-        for slide in others[:-1]:
-            length = math.gcd(length, _number(slide))
-        window = Call(WINDOW, (time, Literal(length, BIGINT), offset), WINDOW_TYPE)
-        return Call("field", (window, string_literal("start")), TIMESTAMP)
+        return self._bound("start", self._length)
+
+    @property
+    def end(self) -> Expr:
+        """End of a row's pane, which is that of the first of its windows, or before it."""
+        return self._bound("end", self._length)
+
+    @property
+    def last_end(self) -> Expr:
+        """End of the last of a row's windows."""
+        size, slide = _number(self.windows.args[1]), _number(self.windows.args[-2])
+        return behind(self._bound("start", slide), size)
+
+    @property
+    def _length(self) -> int:
+        """Length of a pane."""
+        return math.gcd(*map(_number, self.windows.args[1:-1]))
+
+    def _bound(self, name: str, length: int) -> Expr:
+        """Start or end of the window of that length that a row is in."""
+        window = Call(WINDOW, (self.time, Literal(length, BIGINT), self.windows.args[-1]), WINDOW_TYPE)
+        return Call("field", (window, string_literal(name)), TIMESTAMP)
 
     def windows_at(self, begin: Expr) -> Call:
         """Windows of a pane: those of any time in it."""

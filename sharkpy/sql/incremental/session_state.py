@@ -11,7 +11,7 @@ from sharkpy.plan.logical import Aggregate, LogicalPlan, Project
 from sharkpy.plan.references import column_ids
 from sharkpy.plan.sessions import Sessions, in_sessions, sessions_of
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state
-from sharkpy.sql.incremental.state import NewColumn
+from sharkpy.sql.incremental.state import Kept, NewColumn
 from sharkpy.values.types import TIMESTAMP, Schema
 
 
@@ -27,11 +27,13 @@ class SessionState:
     """With the number at `place` among the groups, and the times as the last two columns."""
     place: int
     schema: Schema
-    delta: LogicalPlan
     new_column: NewColumn
 
-    def read(self, rows: LogicalPlan) -> LogicalPlan:
-        return Project(self.numbered.read(self._with_numbers(rows)), self.node.output)
+    def delta(self, kept: Kept) -> LogicalPlan:
+        return _without(self.place, self.numbered.delta(kept))
+
+    def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        return Project(self.numbered.read(self._with_numbers(rows), kept), self.node.output)
 
     def fold(self, rows: LogicalPlan) -> LogicalPlan:
         return _without(self.place, self.numbered.fold(self._with_numbers(rows)))
@@ -61,18 +63,18 @@ def sessions_below(node: Aggregate) -> Sessions | None:
     return found if is_alone and set(others) == set(found.groups) else None
 
 
-def session_state(node: Aggregate, sessions: Sessions, new_column: NewColumn) -> SessionState:
+def session_state(node: Aggregate, sessions: Sessions, new_column: NewColumn, *, is_bounded: bool) -> SessionState:
     """State for an Aggregate by sessions of rows of epochs. UnsupportedError for an aggregate that has no state."""
     times = (("min", "first_time"), ("max", "last_time"))
     added = [
         new_column(name, TIMESTAMP).holding(AggregateCall(function, (sessions.first,), TIMESTAMP))
         for function, name in times
     ]
-    numbered = aggregate_state(replace(node, aggregates=(*node.aggregates, *added)), new_column)
+    numbered = aggregate_state(replace(node, aggregates=(*node.aggregates, *added)), new_column, is_bounded=is_bounded)
     place = node.groups.index(sessions.number)
     fields = numbered.schema.fields
     schema = Schema((*fields[:place], *fields[place + 1 :]))
-    return SessionState(node, sessions, numbered, place, schema, _without(place, numbered.delta), new_column)
+    return SessionState(node, sessions, numbered, place, schema, new_column)
 
 
 def _without(place: int, rows: LogicalPlan) -> LogicalPlan:

@@ -11,6 +11,8 @@ from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.values.types import DataType, Schema
 
 NewColumn = Callable[[str, DataType], ColumnRef]
+Kept = Callable[[int], LogicalPlan]
+"""What is read of a part of a state, by its place; by an epoch, as it was before."""
 
 
 class StatePart(Protocol):
@@ -23,11 +25,10 @@ class StatePart(Protocol):
     def schema(self) -> Schema:
         """Columns of the state, with names that are unique in it."""
 
-    @property
-    def delta(self) -> LogicalPlan:
+    def delta(self, kept: Kept, /) -> LogicalPlan:
         """Rows that an epoch adds, computed from its rows of the streams; the columns are those of `schema`."""
 
-    def read(self, rows: LogicalPlan) -> LogicalPlan:
+    def read(self, rows: LogicalPlan, kept: Kept, /) -> LogicalPlan:
         """The operator's rows, under its own column ids, from rows of the state."""
 
     def fold(self, rows: LogicalPlan) -> LogicalPlan:

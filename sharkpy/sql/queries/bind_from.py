@@ -207,7 +207,7 @@ def _state_of(context: Context, table: Table) -> Table:
 def _from_state(context: Context, table: Table, query: LogicalPlan) -> LogicalPlan:
     """The query of a continuous table, computed of its state."""
     state = _state_of(context, table)
-    found = division(query, context.column, recomputes=state.recomputes)
+    found = division(query, context.column, state.emit)
     if found is None or found.schema.names != state.schema.names:
         message = f"the query of {table.qualified_name} has another state than when it was defined"
         raise context.error(message, None, sqlstate="55000")

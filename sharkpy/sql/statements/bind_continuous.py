@@ -133,9 +133,7 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
     if state is not None and clauses_of_stream.start.history is not None:
         raise reader.unsupported("START FROM TABLE of a continuous table with state")
     kept_state = (
-        None
-        if state is None
-        else KeptState(state.schema, state.parts[0][1].delta, state.growth, clauses_of_stream.recomputes)
+        None if state is None else KeptState(state.schema, state.shown_delta, state.growth, clauses_of_stream.emit)
     )
     common = clauses_of_stream.trigger, clauses_of_stream.on_bad_row, clauses_of_stream.start
     return CreateContinuousTable(table, query, kept.text, *common, kept_state, clauses_of_stream.is_unbounded)
@@ -226,7 +224,7 @@ def bind_alter_continuous(binder: CommandBinder) -> AlterContinuous:
         return AlterContinuous(table, inserts.command, inserts.text, trigger, on_bad_row)
     token = reader.current
     if table.has_state:
-        kept, state = divided_query(binder, StreamClauses(is_unbounded=True, recomputes=table.recomputes))
+        kept, state = divided_query(binder, StreamClauses(is_unbounded=True, emit=table.emit))
         _check_state(binder, table, state, token)
     else:
         kept = row_wise_query(binder, StreamClauses())
@@ -247,7 +245,7 @@ def _check_columns(binder: CommandBinder, table: Table, kept: KeptQuery, token: 
 def _check_state(binder: CommandBinder, table: Table, state: DividedQuery | None, token: Token | None) -> None:
     """What epochs add to the state stays what it is; what is computed of it may change."""
     query = binder.query_of(table.view_text or "")
-    known = division(query, binder.context.column, recomputes=table.recomputes)
+    known = division(query, binder.context.column, table.emit)
     if state is None or known is None or not state.has_state_of(known):
         message = f"the state of {table.qualified_name} is that of another query"
         hint = "what is grouped by, aggregated and read has to stay; else it is a new one: CREATE CONTINUOUS TABLE"
@@ -291,7 +289,7 @@ def _rows_of(binder: CommandBinder, state: Table) -> LogicalPlan:
 
 
 def _state(binder: CommandBinder, state: Table) -> DividedQuery:
-    found = division(binder.query(), binder.context.column, recomputes=state.recomputes)
+    found = division(binder.query(), binder.context.column, state.emit)
     if found is None or found.schema.names != state.schema.names:
         raise binder.error("the query has another state than when it was defined", None, sqlstate="55000")
     return found

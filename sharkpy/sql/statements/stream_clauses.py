@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sharkpy.base.errors import ColumnNotFoundError, SharkError, UnsupportedError
-from sharkpy.catalog.continuous_query import Trigger, TriggerKind
+from sharkpy.catalog.continuous_query import EmitMode, Trigger, TriggerKind
 from sharkpy.catalog.model import Table
 from sharkpy.plan.commands import History, OnBadRow, StartFrom
 from sharkpy.sql.incremental.check import check_row_wise, division
@@ -36,10 +36,8 @@ class StreamClauses:
     trigger: Trigger = field(default_factory=Trigger)
     on_bad_row: OnBadRow = field(default_factory=OnBadRow)
     start: StartFrom = field(default_factory=StartFrom)
-    emit: str = ""
-    """APPEND, UPDATE or COMPLETE; empty for what the query allows."""
-    recomputes: bool = False
-    """COMPLETE WITH RECOMPUTE"""
+    emit: EmitMode | None = None
+    """None for what the query allows."""
     is_unbounded: bool = False
 
 
@@ -60,7 +58,7 @@ def divided_query(binder: CommandBinder, clauses: StreamClauses) -> tuple[KeptQu
     token = binder.reader.current
     kept = kept_query(binder)
     try:
-        found = division(kept.plan, binder.context.column, recomputes=clauses.recomputes)
+        found = division(kept.plan, binder.context.column, clauses.emit)
         if found is None:
             _check_row_wise_clauses(clauses)
         else:
@@ -71,18 +69,16 @@ def divided_query(binder: CommandBinder, clauses: StreamClauses) -> tuple[KeptQu
 
 
 def _check_row_wise_clauses(clauses: StreamClauses) -> None:
-    if clauses.emit not in ("", "APPEND"):
-        message = f"EMIT {clauses.emit} of a query whose rows do not change once they are there"
+    if clauses.emit is not None and clauses.emit is not EmitMode.APPEND:
+        message = f"EMIT {clauses.emit.value} of a query whose rows do not change once they are there"
         raise UnsupportedError(message, hint="EMIT APPEND, or no EMIT")
     if clauses.is_unbounded:
         raise UnsupportedError("WITH UNBOUNDED STATE of a query that needs no state", hint="leave it out")
 
 
 def _check_clauses(clauses: StreamClauses, query: DividedQuery) -> None:
-    if clauses.emit == "APPEND":
-        message = "EMIT APPEND of a query whose rows change with each epoch"
-        raise UnsupportedError(message, hint="EMIT UPDATE, or no EMIT")
-    if (growth := query.growth) is not None and not (clauses.is_unbounded or clauses.recomputes):
+    may_grow = clauses.is_unbounded or clauses.emit is EmitMode.RECOMPUTE
+    if (growth := query.growth) is not None and not may_grow:
         raise UnsupportedError(growth, hint="WITH UNBOUNDED STATE before AS lets it grow")
 
 
@@ -107,9 +103,7 @@ def stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> StreamClauses
         if reader.match("TRIGGER"):
             found = replace(found, trigger=trigger_clause(binder))
         elif reader.match("EMIT"):
-            found = replace(found, emit=_emit(binder), recomputes=reader.match("WITH", "RECOMPUTE"))
-            if found.recomputes and found.emit != "COMPLETE":
-                raise reader.error("EMIT COMPLETE WITH RECOMPUTE expected")
+            found = replace(found, emit=_emit(binder))
         elif (given := on_bad_row_clause(binder)) is not None:
             found = replace(found, on_bad_row=given)
         elif reader.match("START", "FROM"):
@@ -123,12 +117,17 @@ def stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> StreamClauses
             return found
 
 
-def _emit(binder: CommandBinder) -> str:
-    """Read APPEND | UPDATE | COMPLETE, or CHANGES, the word of others for what the query allows."""
-    word = binder.reader.match_any("APPEND", "UPDATE", "COMPLETE", "CHANGES")
+def _emit(binder: CommandBinder) -> EmitMode | None:
+    """Read APPEND | UPDATE | COMPLETE [WITH RECOMPUTE], or CHANGES, the word of others for what the query allows."""
+    reader = binder.reader
+    word = reader.match_any("APPEND", "UPDATE", "COMPLETE", "CHANGES")
     if not word:
-        raise binder.reader.unsupported(f"EMIT {binder.reader.word()}")
-    return "" if word == "CHANGES" else word
+        raise reader.unsupported(f"EMIT {reader.word()}")
+    if not reader.match("WITH", "RECOMPUTE"):
+        return None if word == "CHANGES" else EmitMode(word)
+    if word != "COMPLETE":
+        raise reader.error("EMIT COMPLETE WITH RECOMPUTE expected")
+    return EmitMode.RECOMPUTE
 
 
 def _start_from(binder: CommandBinder) -> StartFrom:

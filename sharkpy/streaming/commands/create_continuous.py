@@ -9,7 +9,7 @@ from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.model import (
     CACHE_PROPERTY,
-    RECOMPUTES_PROPERTY,
+    EMIT_PROPERTIES,
     STATE_PREFIX,
     VIEW_DATABASE,
     CacheMode,
@@ -89,8 +89,10 @@ def _table_of_rows(command: CreateContinuousTable, query_id: str, session: Strea
         create = dataclasses.replace(
             create, name=f"{STATE_PREFIX}{query_id}", schema=command.state.schema, comment=None
         )
-        if command.state.recomputes:
-            create = dataclasses.replace(create, properties=(*create.properties, (RECOMPUTES_PROPERTY, "true")))
+        emit = command.state.emit
+        if emit is not None and emit in EMIT_PROPERTIES:
+            properties = (*create.properties, (EMIT_PROPERTIES[emit], "true"))
+            create = dataclasses.replace(create, properties=properties)
     storage = storage_format(create.storage, create.properties, session, is_from_query=True)
     create = dataclasses.replace(create, storage=StorageFormat("parquet") if command.state is not None else storage)
     made = new_table(create, session, session.snapshot(), None)

@@ -1,0 +1,55 @@
+"""Windows that a watermark closes: then their rows are given, and do not change any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal, string_literal
+from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project
+from sharkpy.sql.incremental.panes import Panes
+from sharkpy.sql.incremental.state import Kept, NewColumn
+from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """A watermark that closes windows: the least one of the streams that are read, NULL before all of them have one."""
+
+    places: tuple[int, ...]
+    """Parts of the state with the watermarks of the streams."""
+    mark: ColumnRef
+    """The watermark before an epoch, beside the rows of it."""
+
+    def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
+        """Rows with the watermark, as it is kept, as their last column `mark`."""
+        columns, marks = rows.output, list[ColumnRef]()
+        for place in self.places:
+            one = kept(place)
+            marks.append(one.output[0])
+            rows = Join(rows, one, JoinKind.CROSS)
+        least = marks[0] if len(marks) == 1 else Call("least", tuple(marks), TIMESTAMP)
+        return Project(rows, (*columns, mark.holding(least)))
+
+    def seen_by(self, panes: Panes) -> Expr:
+        """The watermark that a row has come behind, if it is not in all of its windows any more; NULL else."""
+        return Call("case_when", (_is_at_most(panes.end, self.mark), self.mark, Literal(None, TIMESTAMP)), TIMESTAMP)
+
+    def num_late(self, panes: Panes) -> AggregateCall:
+        """Number of rows that are in no window any more."""
+        return AggregateCall("count", (), BIGINT, filter=_is_at_most(panes.last_end, self.mark))
+
+    def closed(
+        self, rows: LogicalPlan, window: Expr, seen: ColumnRef, kept: Kept, new_column: NewColumn
+    ) -> LogicalPlan:
+        """Rows of windows that are closed, but for those that came when their window was closed already; `seen` is the
+        watermark that a row has come behind.
+        """
+        mark = new_column("watermark", TIMESTAMP)
+        end = Call("field", (window, string_literal("end")), TIMESTAMP)
+        in_time = Call("or", (Call("is_null", (seen,), BOOLEAN), Call("gt", (end, seen), BOOLEAN)), BOOLEAN)
+        is_given = Call("and", (_is_at_most(end, mark), in_time), BOOLEAN)
+        return Filter(self.beside(rows, kept, mark), is_given)
+
+
+def _is_at_most(time: Expr, mark: Expr) -> Expr:
+    return Call("le", (time, mark), BOOLEAN)

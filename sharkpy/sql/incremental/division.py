@@ -1,0 +1,150 @@
+"""Division of a query: for each operator that needs more than the rows of an epoch, a part of the state."""
+
+from __future__ import annotations
+
+from sharkpy.base.errors import InternalError, SharkError, UnsupportedError
+from sharkpy.catalog.continuous_query import EmitMode
+from sharkpy.plan.logical import Aggregate, Distribute, Filter, Generate, LogicalPlan, Project, Scan, Union
+from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.sql.incremental.aggregate_state import aggregate_state, rows_of
+from sharkpy.sql.incremental.closing import Closing
+from sharkpy.sql.incremental.divided_query import DividedQuery
+from sharkpy.sql.incremental.kept_rows import all_rows, kept_rows
+from sharkpy.sql.incremental.panes import panes_of
+from sharkpy.sql.incremental.row_wise import (
+    RECOMPUTE,
+    Streams,
+    node_fault,
+    reading_fault,
+    refused,
+    row_wise_fault,
+    words_for,
+)
+from sharkpy.sql.incremental.session_state import session_state, sessions_below
+from sharkpy.sql.incremental.state import NewColumn, StatePart
+from sharkpy.sql.incremental.stream_join import StreamJoin, stream_joins
+from sharkpy.sql.incremental.watermarks import has_watermark, stream_watermark
+from sharkpy.values.types import TIMESTAMP
+
+_OF_READERS = "all rows of the streams are kept, and looked at by whoever reads the table"
+_OF_JOINS = "the rows of both sides of a join of streams are kept"
+_KEEPING = (Project, Filter, Generate, Union, Distribute)
+
+
+def divided(query: LogicalPlan, streams: Streams, new_column: NewColumn, emit: EmitMode | None) -> DividedQuery:
+    """Divide a query that reads streams and is not row-wise. UnsupportedError, naming the operator, where what it needs
+    of earlier epochs cannot be kept, or `emit` of it be given; to RECOMPUTE all rows are kept for such an operator.
+    """
+    return _Division(streams, new_column, emit).of(query)
+
+
+class _Division:
+    """Parts of the state of a query, as they are found."""
+
+    def __init__(self, streams: Streams, new_column: NewColumn, emit: EmitMode | None) -> None:
+        self._streams = streams
+        self._new_column = new_column
+        self._recomputes = emit is EmitMode.RECOMPUTE
+        self._appends = emit is EmitMode.APPEND
+        self._parts = list[tuple[LogicalPlan, StatePart]]()
+        self._joins = list[StreamJoin]()
+        self._watermarks: dict[str, int] = {}
+        """Places of the parts with the watermarks of streams, by their ids."""
+
+    def of(self, query: LogicalPlan) -> DividedQuery:
+        waiting: list[tuple[LogicalPlan, LogicalPlan | None]] = [(query, None)]
+        while waiting:
+            node, above = waiting.pop()
+            if not self._streams.below(node):
+                continue
+            if (fault := reading_fault(node, self._streams)) is not None:
+                raise fault
+            if not self._divide(node, above):
+                if self._appends and not _keeps_rows(node, self._streams):
+                    raise _changing()
+                waiting += [(child, node) for child in reversed(node.children)]
+        if not self._parts:
+            raise InternalError("a query that needs state has no part with state")
+        return DividedQuery(query, self._parts, self._joins, self._new_column)
+
+    def _divide(self, node: LogicalPlan, above: LogicalPlan | None) -> bool:
+        """Add the part of the state that comes in the place of a node; False where there is none."""
+        if isinstance(node, Aggregate) and (rows := _rows_of(node, self._streams)) is not None:
+            self._add(*self._of_aggregate(node, rows), rows)
+        elif (kept := kept_rows(node, self._streams, self._new_column)) is not None:
+            if self._appends:
+                raise _changing()
+            self._add(node, kept, kept.rows)
+        elif row_wise_fault(node, self._streams, with_joins=True) is None:
+            # Without an operator above, the rows are the answer.
+            if above is not None and not (self._recomputes or self._appends):
+                raise _fault_of(above, self._streams)
+            growth = None if above is None or self._appends else _OF_READERS
+            self._add(node, all_rows(node, growth, self._new_column), node)
+        else:
+            return False
+        return True
+
+    def _add(self, node: LogicalPlan, part: StatePart, rows: LogicalPlan) -> None:
+        parts = self._parts
+        parts.append((node, part))
+        for join in stream_joins(rows, self._streams):
+            places = len(parts), len(parts) + 1
+            parts.extend((side, all_rows(side, _OF_JOINS, self._new_column)) for side in (join.left, join.right))
+            self._joins.append(StreamJoin(join, *places))
+
+    def _of_aggregate(self, node: Aggregate, rows: LogicalPlan) -> tuple[LogicalPlan, StatePart]:
+        """State of an Aggregate, or of all rows that it is of."""
+        sessions, panes = sessions_below(node), panes_of(node)
+        time = sessions.first if sessions is not None else panes.time if panes is not None else None
+        is_bounded = time is not None and has_watermark(time, rows)
+        try:
+            if self._appends and (not is_bounded or panes is None):
+                raise _changing()
+            if sessions is not None:
+                return node, session_state(node, sessions, self._new_column, is_bounded=is_bounded)
+            closing = self._closing(rows) if self._appends else None
+            return node, aggregate_state(node, self._new_column, is_bounded=is_bounded, closing=closing)
+        except UnsupportedError:
+            if not self._recomputes:
+                raise
+            return rows, all_rows(rows, _OF_READERS, self._new_column)
+
+    def _closing(self, rows: LogicalPlan) -> Closing:
+        """What closes windows of times of some rows: the watermarks of all streams that they come from."""
+        scans = {node.table.table_id: node for node in rows.walk() if isinstance(node, Scan) and node.table.is_stream}
+        for stream, scan in scans.items():
+            watermark = scan.table.watermark
+            if watermark is None:
+                raise refused(f"EMIT APPEND of windows over {scan.table.qualified_name}, which has no WATERMARK,")
+            if watermark.idle is not None and len(scans) > 1:
+                raise refused(f"EMIT APPEND of windows over {scan.table.qualified_name}, which is IDLE AFTER a time,")
+            if stream not in self._watermarks:
+                self._watermarks[stream] = len(self._parts)
+                self._parts.append((scan, stream_watermark(scan, self._new_column)))
+        return Closing(tuple(self._watermarks[one] for one in scans), self._new_column("watermark", TIMESTAMP))
+
+
+def _fault_of(node: LogicalPlan, streams: Streams) -> SharkError:
+    """What keeps an operator from being computed of rows of one epoch."""
+    fault = node_fault(node, streams) or refused(words_for(node))
+    fault.hint = fault.hint or RECOMPUTE
+    return fault
+
+
+def _rows_of(node: Aggregate, streams: Streams) -> LogicalPlan | None:
+    """Rows that an Aggregate is of, in no sessions yet; None where they need other epochs."""
+    sessions = sessions_below(node)
+    rows = rows_of(node) if sessions is None else sessions.rows
+    return rows if row_wise_fault(rows, streams, with_joins=True) is None else None
+
+
+def _changing() -> SharkError:
+    hint = "GROUP BY windows of a time with a WATERMARK, which are given when it closes them; or EMIT UPDATE"
+    return UnsupportedError("EMIT APPEND of a query whose rows change with each epoch", hint=hint)
+
+
+def _keeps_rows(node: LogicalPlan, streams: Streams) -> bool:
+    """True if a node leaves rows as they are that do not change any more."""
+    has_queries = any(isinstance(part, SUBQUERIES) for expr in node.expressions for part in expr.walk())
+    return isinstance(node, _KEEPING) and all(map(streams.below, node.children)) and not has_queries

@@ -1,0 +1,77 @@
+"""Watermarks of streams: columns that have one, and how far it is, as a part of a state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.base.errors import InternalError
+from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr
+from sharkpy.plan.logical import Aggregate, LogicalPlan, Project, Scan
+from sharkpy.plan.sessions import behind
+from sharkpy.sql.incremental.state import Kept, NewColumn
+from sharkpy.sql.incremental.stream_join import apart
+from sharkpy.values.types import TIMESTAMP, Field, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class StreamWatermark:
+    """State of the watermark of a stream: its latest time."""
+
+    times: LogicalPlan
+    """Times of an epoch's rows."""
+    delay: int
+    new_column: NewColumn
+
+    @property
+    def schema(self) -> Schema:
+        return Schema((Field("latest", TIMESTAMP),))
+
+    def delta(self, _kept: Kept) -> LogicalPlan:
+        return self.fold(self.times)
+
+    def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
+        """A row with the watermark; NULL where no time has come."""
+        latest = self.fold(rows)
+        mark = behind(latest.output[0], -self.delay)
+        return Project(latest, (self.new_column("watermark", TIMESTAMP).holding(mark),))
+
+    def fold(self, rows: LogicalPlan) -> LogicalPlan:
+        latest = AggregateCall("max", (rows.output[0],), TIMESTAMP)
+        return Aggregate(rows, (), (self.new_column("latest", TIMESTAMP).holding(latest),))
+
+    @property
+    def growth(self) -> str | None:
+        return None
+
+
+def stream_watermark(scan: Scan, new_column: NewColumn) -> StreamWatermark:
+    """The watermark of the stream that is scanned."""
+    watermark = scan.table.watermark
+    if watermark is None:
+        raise InternalError(f"{scan.table.qualified_name} has no watermark")
+    return StreamWatermark(
+        apart(Project(scan, (_time(scan, watermark.column),)), new_column), watermark.delay, new_column
+    )
+
+
+def has_watermark(time: Expr, rows: LogicalPlan) -> bool:
+    """True for a column of `rows` that is, perhaps under another name, the one of which a stream has a watermark."""
+    return isinstance(time, ColumnRef) and time.column_id in _times_of(rows)
+
+
+def _times_of(rows: LogicalPlan) -> set[int]:
+    found = set[int]()
+    for node in reversed(list(rows.walk())):
+        if isinstance(node, Scan) and node.table.watermark is not None:
+            found.add(_time(node, node.table.watermark.column).column_id)
+        elif isinstance(node, Project):
+            found |= {
+                item.column_id
+                for item in node.items
+                if isinstance(item, Alias) and isinstance(item.expr, ColumnRef) and item.expr.column_id in found
+            }
+    return found
+
+
+def _time(scan: Scan, name: str) -> ColumnRef:
+    return scan.columns[scan.names.index(name)]

@@ -1,0 +1,207 @@
+"""EMIT APPEND: windows are given when a watermark closes them, and do not change any more."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.base.errors import SharkError, UnsupportedError
+from tests.streaming.clauses import MEMORY, NOW
+from tests.streaming.folder_input import rows
+
+STATE = "WITH UNBOUNDED STATE"
+BEGIN = datetime(2024, 5, 1, 10, 0)
+Row = tuple[str, datetime | None]
+_COLUMNS = "k STRING, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS"
+
+
+@pytest.fixture
+def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
+    few = {"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3}
+    folder.mkdir()
+    with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
+        context.sql(f"CREATE STREAM events ({_COLUMNS}) STORED AS JSON FROM FOLDER '{folder}'")
+        context.sql(f"CREATE STREAM plain (k STRING, ts TIMESTAMP) STORED AS JSON FROM FOLDER '{folder}'")
+        yield context
+
+
+class Model:
+    """What a table of windows that are closed has to be, epoch by epoch."""
+
+    def __init__(self, size: int, slide: int, delay: int) -> None:
+        self.size, self.slide, self.delay = size, slide, timedelta(seconds=delay)
+        self.latest: datetime | None = None
+        self.counts = Counter[tuple[str, datetime]]()
+        self.late = 0
+
+    def epoch(self, given: Sequence[Row]) -> None:
+        before = self.watermark
+        for key, time in given:
+            if time is None:
+                continue
+            begins = [begin for begin in self._begins(time) if before is None or self._end(begin) > before]
+            self.late += not begins
+            self.counts.update((key, begin) for begin in begins)
+        times = [time for _, time in given if time is not None]
+        self.latest = max(times if self.latest is None else [*times, self.latest], default=None)
+
+    @property
+    def watermark(self) -> datetime | None:
+        return None if self.latest is None else self.latest - self.delay
+
+    @property
+    def answer(self) -> dict[tuple[str, datetime], int]:
+        mark = self.watermark
+        return {one: n for one, n in self.counts.items() if mark is not None and self._end(one[1]) <= mark}
+
+    def _begins(self, time: datetime) -> Iterator[datetime]:
+        seconds = int((time - BEGIN).total_seconds())
+        last = seconds - seconds % self.slide
+        return (BEGIN + timedelta(seconds=at) for at in range(last, seconds - self.size, -self.slide))
+
+    def _end(self, begin: datetime) -> datetime:
+        return begin + timedelta(seconds=self.size)
+
+
+def put(folder: Path, number: int, given: Sequence[Row]) -> None:
+    text = "".join(f"{json.dumps({'k': key, 'ts': None if time is None else str(time)})}\n" for key, time in given)
+    (folder / f"{number:04d}.tmp").write_text(text)
+    (folder / f"{number:04d}.tmp").rename(folder / f"{number:04d}.json")
+
+
+def at(*seconds: int | None, key: str = "a") -> list[Row]:
+    return [(key, None if one is None else BEGIN + timedelta(seconds=one)) for one in seconds]
+
+
+def answer(context: sharkpy.SharkContext, table: str = "t") -> dict[tuple[str, datetime], int]:
+    return {(key, start): n for key, start, n in rows(context, f"SELECT k, start, n FROM {table}")}
+
+
+def epoch(context: sharkpy.SharkContext, folder: Path, number: int, given: Sequence[Row]) -> None:
+    put(folder, number, given)
+    context.sql("RESUME CONTINUOUS TABLE t")
+
+
+def query(size: int, slide: int, stream: str = "events") -> str:
+    window = f"window(ts, '{size} seconds', '{slide} seconds')"
+    return f"SELECT k, window.start AS start, count(*) AS n FROM {stream} GROUP BY k, {window}"
+
+
+@pytest.mark.parametrize(("size", "slide"), [(10, 10), (10, 4), (6, 5), (20, 2)])
+@pytest.mark.parametrize("clauses", ["", MEMORY])
+def test_windows_are_given_when_they_are_closed(
+    context: sharkpy.SharkContext, folder: Path, size: int, slide: int, clauses: str
+) -> None:
+    context.sql(f"CREATE CONTINUOUS TABLE t {clauses} {NOW} EMIT APPEND AS {query(size, slide)}")
+    chance, model = random.Random(size * slide), Model(size, slide, 5)
+    assert answer(context) == {}
+    for number in range(12):
+        behind = [chance.choice([None, chance.randrange(-30, 8)]) for _ in range(chance.choice([0, 3, 15]))]
+        given = at(*(None if one is None else number * 6 + one for one in behind), key=chance.choice("abc"))
+        earlier = model.answer
+        epoch(context, folder, number, given)
+        model.epoch(given)
+        assert answer(context) == model.answer
+        assert earlier.items() <= model.answer.items()
+        ((late,),) = rows(context, "SELECT coalesce(sum(late), 0) FROM STATE OF t")
+        assert late == model.late
+    assert model.late
+    assert model.answer
+
+
+def test_late_rows_correct_the_answer_that_is_updated(context: sharkpy.SharkContext, folder: Path) -> None:
+    """With a watermark windows bound the state."""
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS {query(10, 10)}")
+    epoch(context, folder, 1, at(1, 2, 40))
+    epoch(context, folder, 2, at(3))
+    assert sorted(answer(context).values()) == [1, 3]
+
+
+def test_what_is_above_windows(context: sharkpy.SharkContext, folder: Path) -> None:
+    text = (
+        "SELECT k, start, n FROM (SELECT k, window.start AS start, count(*) AS n FROM events "
+        "GROUP BY k, window(ts, '10 seconds') HAVING count(*) > 1) x WHERE k < 'b' "
+        f"UNION ALL SELECT 'all', start, n FROM ({query(20, 20)}) y"
+    )
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {text}")
+    epoch(context, folder, 1, at(1, 2, 11, 33))
+    assert answer(context) == {("a", BEGIN): 2, ("all", BEGIN): 3}
+    epoch(context, folder, 2, at(3, 4, 28, 50))
+    assert answer(context) == {("a", BEGIN): 2, ("all", BEGIN): 3, ("all", BEGIN + timedelta(seconds=20)): 2}
+
+
+def test_the_least_of_several_watermarks(context: sharkpy.SharkContext, tmp_path: Path, folder: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    context.sql(f"CREATE STREAM others ({_COLUMNS}) STORED AS JSON FROM FOLDER '{other}'")
+    text = (
+        "SELECT e.k, window.start AS start, count(*) AS n FROM events e JOIN others o ON e.k = o.k "
+        "GROUP BY e.k, window(e.ts, '10 seconds')"
+    )
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND {STATE} AS {text}")
+    epoch(context, folder, 1, at(1, 2, 40))
+    assert answer(context) == {}
+    put(other, 1, at(3))
+    context.sql("RESUME CONTINUOUS TABLE t")
+    assert answer(context) == {}
+    put(other, 2, at(15, key="b"))
+    context.sql("RESUME CONTINUOUS TABLE t")
+    assert answer(context) == {("a", BEGIN): 2}
+
+
+def test_joins_of_streams_are_appended(context: sharkpy.SharkContext, folder: Path) -> None:
+    text = "SELECT e.k, p.ts AS start, 1 AS n FROM events e JOIN plain p ON e.ts = p.ts"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND {STATE} AS {text}")
+    epoch(context, folder, 1, at(1, 2))
+    assert len(answer(context)) == 2
+
+
+def test_versions_rollback_and_another_query(context: sharkpy.SharkContext, folder: Path) -> None:
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {query(10, 10)}")
+    answers = {}
+    for number in range(1, 6):
+        epoch(context, folder, number, at(number * 10, number * 10 - 18))
+        answers[number] = answer(context)
+    then = rows(context, "SELECT k, start, n FROM t FOR SYSTEM_VERSION AS OF 4")
+    assert {(key, start): n for key, start, n in then} == answers[4]
+    context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 4")
+    assert answer(context) == answers[4]
+    context.sql("RESUME CONTINUOUS TABLE t")
+    assert answer(context) == answers[5]
+    context.sql(f"ALTER CONTINUOUS TABLE t {NOW} AS {query(10, 10)} HAVING count(*) > 100")
+    assert answer(context) == {}
+    text = "\n".join(row[0] for row in rows(context, "SHOW CREATE TABLE t"))
+    assert "\nEMIT APPEND\n" in text
+    context.sql("DROP CONTINUOUS TABLE t")
+    context.sql(text)
+    context.sql("DROP CONTINUOUS TABLE t")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("SELECT k, count(*) AS n FROM events GROUP BY k", "whose rows change with each epoch"),
+        ("SELECT k, count(*) AS n FROM events GROUP BY k WINDOWING SESSION 3 s", "whose rows change"),
+        ("SELECT k, ts FROM events ORDER BY ts LIMIT 3", "whose rows change"),
+        (f"SELECT max(n) AS n FROM ({query(10, 10)}) x", "whose rows change"),
+        (f"SELECT * FROM ({query(10, 10)}) x ORDER BY n LIMIT 1", "whose rows change"),
+        (query(10, 10, "plain"), "whose rows change"),
+        (
+            "SELECT e.k, window.end AS at, count(*) AS n FROM events e JOIN plain p ON e.k = p.k "
+            "GROUP BY e.k, window(e.ts, '10 seconds')",
+            r"default\.plain, which has no WATERMARK",
+        ),
+    ],
+)
+def test_what_is_refused(context: sharkpy.SharkContext, text: str, error: str) -> None:
+    with pytest.raises(UnsupportedError, match=error):
+        context.sql(f"CREATE CONTINUOUS TABLE t EMIT APPEND {STATE} AS {text}")
+    with pytest.raises(SharkError):
+        context.sql("SELECT * FROM t")

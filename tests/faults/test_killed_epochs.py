@@ -43,10 +43,16 @@ KINDS = {
     "parts": "PARTITIONED BY (s) TBLPROPERTIES ('shark.cache' = 'MEMORY')",
 }
 """Continuous tables that are written side by side, with their clauses."""
-WITH_STATE = {**KINDS, "grouped": "TBLPROPERTIES ('shark.cache' = 'MEMORY') WITH UNBOUNDED STATE"}
+WITH_STATE = {
+    **KINDS,
+    "grouped": "TBLPROPERTIES ('shark.cache' = 'MEMORY') WITH UNBOUNDED STATE",
+    "matched": "WITH UNBOUNDED STATE",
+}
 QUERIES = {
     # A row that was counted twice is a number that is not there.
     "grouped": "SELECT n + 1000000 * (count(*) - 1) AS n, concat('p', n % 3) AS s FROM numbers GROUP BY n",
+    # So is one without its match, or with two of them.
+    "matched": "SELECT coalesce(y.n, -1) AS n, x.s FROM numbers x LEFT JOIN numbers y ON x.n = y.n",
 }
 ROW_BY_ROW = "SELECT n, concat('p', n % 3) AS s FROM numbers"
 

@@ -52,13 +52,14 @@ def definition(chance: random.Random) -> Definition:
         _ranked,
         _united,
         _beside,
+        _outer,
     )
     return chance.choice(kinds)(chance)
 
 
 def _source(chance: random.Random) -> Definition:
     hive, duck = chance.choice(_SOURCES if chance.random() < 0.4 else _SOURCES[:_PLAIN])
-    where = f" WHERE {chance.choice(_CONDITIONS)}" if chance.random() < 0.4 else ""
+    where = _where(chance)
     return Definition(f"(SELECT * FROM ({hive}) q{where}) s", f"(SELECT * FROM ({duck}) q{where}) s")
 
 
@@ -174,6 +175,22 @@ def _beside(chance: random.Random) -> Definition:
         for left, right in zip(_texts(one), _texts(other), strict=True)
     )
     return Definition(*texts)
+
+
+def _outer(chance: random.Random) -> Definition:
+    """An outer, semi or anti join of streams, and perhaps groups over it."""
+    left, right = (f"(SELECT * FROM events{_where(chance)}) {name}" for name in "xy")
+    condition = chance.choice(("x.id = y.id + 1", "x.k = y.k AND x.v = y.v + 1", "x.b = y.b AND x.v > y.v + 6"))
+    kind = chance.choice(("LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI"))
+    is_half = kind in ("LEFT SEMI", "LEFT ANTI")
+    columns = "x.k AS k, x.v AS v" if is_half else "x.k AS k, x.v AS v, y.id AS other"
+    head, tail = chance.choice((("", ""), ("SELECT k, count(*) AS n, sum(v) AS s FROM (", ") z GROUP BY k")))
+    text = f"{head}SELECT {columns} FROM {left} {kind} JOIN {right} ON {condition}{tail}"
+    return Definition(text, text.replace(f"{kind} JOIN", f"{kind.removeprefix('LEFT ')} JOIN") if is_half else text)
+
+
+def _where(chance: random.Random) -> str:
+    return f" WHERE {chance.choice(_CONDITIONS)}" if chance.random() < 0.4 else ""
 
 
 def _both(head: str, source: Definition, tail: str) -> Definition:

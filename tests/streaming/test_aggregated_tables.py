@@ -105,6 +105,14 @@ QUERIES = [
     "SELECT x.k, max(z.v) AS high FROM events x JOIN events y ON x.v = y.v JOIN events z ON y.k = z.k AND y.x = z.x "
     "WHERE x.v > 2 AND z.v < 0 GROUP BY x.k",
     "SELECT x.k, name FROM events x JOIN events y ON x.d = y.d AND x.v = y.v JOIN names ON x.k = names.k WHERE x.v = 3",
+    "SELECT x.k, x.v, y.x AS other FROM events x LEFT JOIN events y ON x.k = y.k AND x.v = y.v + 1",
+    "SELECT x.k, y.v, y.x AS other FROM events x RIGHT JOIN events y ON x.k = y.k AND x.v = y.v + 1 AND x.b",
+    "SELECT x.k AS one, y.k AS other, x.v FROM (SELECT * FROM events WHERE v > 3) x "
+    "FULL JOIN (SELECT * FROM events WHERE v < -3) y ON x.k = y.k AND x.v > -y.v",
+    "SELECT x.k, x.v, x.ts FROM events x LEFT SEMI JOIN events y ON x.k = y.k AND x.v = y.v + 4",
+    "SELECT x.k, x.v, x.ts FROM events x LEFT ANTI JOIN events y ON x.k = y.k AND x.v = y.v + 4",
+    "SELECT x.k, count(*) AS n, count(y.k) AS m FROM events x LEFT JOIN events y ON x.d = y.d AND x.v = y.v + 2 "
+    "GROUP BY x.k",
     "SELECT x.k, n, high FROM (SELECT k, count(*) AS n FROM events GROUP BY k) x "
     "JOIN (SELECT k, max(v) AS high FROM events WHERE v < 3 GROUP BY k) y ON x.k = y.k",
 ]

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 from sharkpy.base.errors import InternalError, SharkError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
-from sharkpy.plan.logical import Aggregate, Distribute, Filter, Generate, LogicalPlan, Project, Scan, Union
+from sharkpy.plan.logical import (
+    LEFT_ONLY_JOINS,
+    Aggregate,
+    Distribute,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    LogicalPlan,
+    Project,
+    Scan,
+    Union,
+)
 from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.sql.incremental.aggregate_state import aggregate_state, rows_of
 from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.incremental.kept_rows import all_rows, kept_rows
+from sharkpy.sql.incremental.outer_join import (
+    OUTER_JOINS,
+    MatchedRows,
+    OuterJoinState,
+    SemiJoinState,
+    is_outer_stream_join,
+)
 from sharkpy.sql.incremental.panes import panes_of
 from sharkpy.sql.incremental.row_wise import (
     RECOMPUTE,
@@ -22,12 +41,11 @@ from sharkpy.sql.incremental.row_wise import (
 )
 from sharkpy.sql.incremental.session_state import session_state, sessions_below
 from sharkpy.sql.incremental.state import NewColumn, StatePart
-from sharkpy.sql.incremental.stream_join import StreamJoin, stream_joins
+from sharkpy.sql.incremental.stream_join import OF_JOINS, StreamJoin, stream_joins
 from sharkpy.sql.incremental.watermarks import has_watermark, stream_watermark
 from sharkpy.values.types import TIMESTAMP
 
 _OF_READERS = "all rows of the streams are kept, and looked at by whoever reads the table"
-_OF_JOINS = "the rows of both sides of a join of streams are kept"
 _KEEPING = (Project, Filter, Generate, Union, Distribute)
 
 
@@ -81,17 +99,41 @@ class _Division:
                 raise _fault_of(above, self._streams)
             growth = None if above is None or self._appends else _OF_READERS
             self._add(node, all_rows(node, growth, self._new_column), node)
+        elif is_outer_stream_join(node, self._streams):
+            if self._appends:
+                raise _changing()
+            self._add_outer_join(node)
         else:
             return False
         return True
 
     def _add(self, node: LogicalPlan, part: StatePart, rows: LogicalPlan) -> None:
-        parts = self._parts
-        parts.append((node, part))
+        self._parts.append((node, part))
         for join in stream_joins(rows, self._streams):
-            places = len(parts), len(parts) + 1
-            parts.extend((side, all_rows(side, _OF_JOINS, self._new_column)) for side in (join.left, join.right))
-            self._joins.append(StreamJoin(join, *places))
+            self._add_sides(join)
+
+    def _add_sides(self, join: Join) -> None:
+        """Add the rows of both sides of an inner join of streams."""
+        place, sides = len(self._parts), (join.left, join.right)
+        self._parts.extend((side, all_rows(side, OF_JOINS, self._new_column)) for side in sides)
+        self._joins.append(StreamJoin(join, place, place + 1))
+
+    def _add_outer_join(self, node: Join) -> None:
+        inner = Join(node.left, node.right, JoinKind.INNER, node.condition, node.hint)
+        found = stream_joins(inner, self._streams)
+        left, right = (MatchedRows(side, inner, self._new_column) for side in node.children)
+        if node.kind in LEFT_ONLY_JOINS:
+            self._parts.append((node, SemiJoinState(node, left)))
+        else:
+            of_left, of_right = OUTER_JOINS[node.kind]
+            place = len(self._parts) + 1
+            places = place if of_left else None, place + of_left if of_right else None
+            joined = all_rows(inner, OF_JOINS, self._new_column)
+            self._parts.append((node, OuterJoinState(node, joined, *places, self._new_column)))
+            self._parts += [(node.left, left)] if of_left else []
+            self._parts += [(node.right, right)] if of_right else []
+        for join in found:
+            self._add_sides(join)
 
     def _of_aggregate(self, node: Aggregate, rows: LogicalPlan) -> tuple[LogicalPlan, StatePart]:
         """State of an Aggregate, or of all rows that it is of."""

@@ -13,6 +13,9 @@ from sharkpy.sql.incremental.row_wise import Streams, is_stream_join, refused
 from sharkpy.sql.incremental.state import NewColumn
 from sharkpy.values.types import BOOLEAN
 
+OF_JOINS = "the rows of both sides of a join of streams are kept"
+"""What lets the state of a join grow with the streams."""
+
 
 @dataclass(frozen=True, slots=True)
 class StreamJoin:

@@ -11,6 +11,11 @@ NAMES: tuple[str, ...] = (
     "idle",
     "epochs",
     "recovery",
+    "ads",
+    "sliding",
+    "totals",
+    "sessions",
+    "stream_join",
 )
 """Modules of the package, each with `measure(runs: int, scale: float) -> list[Figure]`; its docstring describes the
 comparison. The scale shortens what is measured: 0.05 takes seconds.

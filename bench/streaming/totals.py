@@ -1,0 +1,10 @@
+"""Running totals of a million keys."""
+
+from __future__ import annotations
+
+from bench.pde import Figure
+from bench.streaming.kept import kept_figures
+
+
+def measure(runs: int, scale: float = 1.0) -> list[Figure]:
+    return kept_figures("totals", runs, scale)

@@ -95,7 +95,8 @@ WORKLOADS = {
         "GROUP BY page_id, session_window(event_time, '30 seconds')",
         "SELECT page_id, min(event_time) AS start, count(*) AS n FROM (SELECT *, sum(begins) OVER "
         "(PARTITION BY page_id ORDER BY event_time) AS number FROM (SELECT *, "
-        "CAST(coalesce(event_time > lag(event_time) OVER (PARTITION BY page_id ORDER BY event_time) + INTERVAL 30 SECOND, true) AS INT) AS begins FROM events)) "
+        "CAST(coalesce(event_time > lag(event_time) OVER (PARTITION BY page_id ORDER BY event_time) "
+        "+ INTERVAL 30 SECOND, true) AS INT) AS begins FROM events)) "
         "GROUP BY page_id, number",
         ("count(*)", "sum(n)", "max(n)", "max(start)"),
         "complete",

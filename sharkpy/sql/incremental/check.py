@@ -7,6 +7,7 @@ from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.incremental.division import divided
+from sharkpy.sql.incremental.narrowed import narrowed
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
 from sharkpy.sql.incremental.state import NewColumn
 
@@ -30,7 +31,7 @@ def division(query: LogicalPlan, new_column: NewColumn, emit: EmitMode | None) -
     streams = _streams_of(query)
     if row_wise_fault(query, streams) is None:
         return None
-    return divided(query, streams, new_column, emit)
+    return divided(narrowed(query, streams), streams, new_column, emit)
 
 
 def _streams_of(query: LogicalPlan) -> Streams:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -22,6 +22,9 @@ from sharkpy.execution.tasks.origins import file_of, origin_of
 from sharkpy.sources import layout
 from sharkpy.sources.fold_files import fold_files, is_foldable
 from sharkpy.sources.layout import DataFile, Generation
+
+FoldWrite = Callable[[Sequence[DataFile], str], bool]
+"""Writes what files are folded to into a staging folder; False where that is not worth while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,46 +77,58 @@ class FileFolding:
 
     def fold_small(self, table: Table, partitions: Sequence[str]) -> None:
         """Fold the newest small generations of a table that is not in memory, those of some Hive partitions."""
-        catalog = self._versions.parts.catalog
-        for partition in partitions:
-            with catalog.readers.reading(table.location or ""):
-                run = self._small_run(table, partition)
-                if run is None:
-                    continue
-                with self._staging(run.folder) as staging:
-                    schema = table.data_schema
-                    if not fold_files([file.path for file in run.files], schema, table.storage, staging):
-                        continue
-                    layout.sync_staged(staging)
-                    with catalog.transaction():
-                        is_placed = self._place_files(table, run, staging) is not None
-            if is_placed:
-                self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
+        most = self._versions.parts.conf.value(FOLD_BYTES)
 
-    def _small_run(self, table: Table, partition: str) -> FoldedRun | None:
+        def write(files: Sequence[DataFile], staging: str) -> bool:
+            return fold_files([file.path for file in files], table.data_schema, table.storage, staging)
+
+        for partition in partitions:
+            self.fold_with(write, table, partition, most)
+
+    def fold_with(self, write: FoldWrite, table: Table, partition: str, most_bytes: int) -> bool:
+        """Fold the newest small generations of a table or of a Hive partition, of at most so many bytes, by `write`;
+        true if it was done.
+        """
+        catalog = self._versions.parts.catalog
+        with catalog.readers.reading(table.location or ""):
+            run = self._small_run(table, partition, most_bytes)
+            if run is None:
+                return False
+            with self._staging(run.folder) as staging:
+                if not write(run.files, staging):
+                    return False
+                layout.sync_staged(staging)
+                with catalog.transaction():
+                    is_placed = bool(self._place_files(table, run, staging))
+        if is_placed:
+            self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
+        return is_placed
+
+    def _small_run(self, table: Table, partition: str, most_bytes: int) -> FoldedRun | None:
         conf, (folder, newest) = self._versions.parts.conf, self._place_of(table, partition)
         if folder is None:
             return None
         unkept = self._unkept(table, partition, layout.visible_generations(folder, newest))
-        found = small_run(unkept, conf.value(COMPACTION_BLOCKS), conf.value(FOLD_BYTES))
+        found = small_run(unkept, conf.value(COMPACTION_BLOCKS), most_bytes)
         return FoldedRun(folder, partition, found) if found else None
 
-    def _place_files(self, table: Table, run: FoldedRun, staging: str) -> DataFile | None:
-        """Put the staged file in place, in a transaction; None if the table has changed too much."""
+    def _place_files(self, table: Table, run: FoldedRun, staging: str) -> list[DataFile]:
+        """Put the staged files in place, in a transaction; none if the table has changed too much."""
         self._versions.parts.catalog.require(table)
         # Epochs that have come meanwhile do not matter: the generations have to be what they were.
         folder, newest = self._place_of(table, run.partition)
         if folder != run.folder:
-            return None
+            return []
         kept = self._statistics(table)
         target = layout.place_fold(staging, run.folder, run.generations, newest)
         if target is None:
-            return None
-        (folded,) = (replace(file, partition=run.partition) for file in layout.files_below(target))
-        # A statement that has read the table does not take this for a write of somebody else.
-        self._versions.contents.note_fold(folded, run.files)
+            return []
+        placed = [replace(file, partition=run.partition) for file in layout.files_below(target)]
+        for one in placed:
+            # A statement that has read the table does not take this for a write of somebody else.
+            self._versions.contents.note_fold(one, run.files)
         self._keep_statistics(table, kept)
-        return folded
+        return placed
 
     @contextmanager
     def _staging(self, folder: str) -> Iterator[str]:
@@ -163,9 +178,10 @@ class FileFolding:
             if version is None or place is None or known is None or not set(files) <= set(known):
                 return False
             with catalog.transaction():
-                folded = self._place_files(table, run, staging)
-            if folded is None:
+                placed = self._place_files(table, run, staging)
+            if not placed:
                 return False
+            (folded,) = placed
             splits = loading_splits([folded], table.schema, table.storage, self._versions.parts.conf)
             left = _with_fold_origins(version.origins[place], files, tuple(map(origin_of, splits)))
             self._versions.publish(entry, version.with_origins(place, left))
@@ -175,7 +191,9 @@ class FileFolding:
 
     def _statistics(self, table: Table) -> TableStatistics | None:
         """Statistics of a table's files that hold before they are folded, and so afterwards."""
-        found = None if table.is_partitioned else self._versions.parts.catalog.statistics(table).get("")
+        # What a state is folded to are other rows.
+        has_others = table.is_partitioned or table.is_state
+        found = None if has_others else self._versions.parts.catalog.statistics(table).get("")
         if found is None or not is_content_of(found.content, table_files(table, self._versions.parts.catalog)):
             return None
         return found

@@ -58,7 +58,8 @@ class TableCache:
         self.hidden = HiddenFiles(parts.catalog.readers)
         self.versions = TableVersions(parts, loader, changed)
         self._repair = TableRepair(self.versions, self.lineage)
-        self._compactor = Compactor(self.versions, self.lineage, FileFolding(self.versions, self.hidden))
+        self.folding = FileFolding(self.versions, self.hidden)
+        self._compactor = Compactor(self.versions, self.lineage, self.folding)
         self._session_cached: set[str] = set()
 
     # What is cached

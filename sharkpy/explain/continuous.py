@@ -79,6 +79,7 @@ def continuous_lines(command: Continuous, session: EngineSession) -> Iterator[st
         yield "state: none is kept between epochs"
     else:
         yield f"state: {', '.join(state.schema.names)}; folded as it grows, and merged by who reads the table"
+        yield from (f"kept: {label}" for label in state.labels)
         yield f"bounds: {state.growth or 'what may still change does not grow with the streams'}"
     for table in tables:
         yield f"table {table.qualified_name}: read by each epoch as it is then"

@@ -76,12 +76,13 @@ class History:
 @dataclass(frozen=True, slots=True)
 class KeptState:
     """State that a continuous query keeps: rows with the columns of `schema`, to which an epoch adds those of `delta`.
-    `growth`: what lets it grow with the streams, in words; None where something bounds it. `emit`: what readers get
-    of it, where that was said.
+    `labels`: what is kept, in words. `growth`: what lets it grow with the streams; None where something bounds it.
+    `emit`: what readers get of it, where that was said.
     """
 
     schema: Schema
     delta: LogicalPlan
+    labels: tuple[str, ...]
     growth: str | None
     emit: EmitMode | None = None
 

@@ -106,6 +106,12 @@ class AggregateState:
         return Aggregate(rows, columns[:num_keys], tuple(items))
 
     @property
+    def label(self) -> str:
+        panes = "" if self.panes is None else f", in panes of {self.panes.seconds:g} s"
+        closed = "" if self.closing is None else ", given when the watermark closes their windows"
+        return f"{label_of(self.node, self.node.groups)}{panes}{closed}"
+
+    @property
     def growth(self) -> str | None:
         if self.is_bounded:
             return None
@@ -188,6 +194,13 @@ def aggregate_state(
     schema = Schema(tuple(Field(column.name, column.dtype) for column in added.output))
     more = None if summary is None else replace(added, child=summary)
     return AggregateState(node, schema, added, tuple(kept), panes, more, new_column, is_bounded, closing)
+
+
+def label_of(node: Aggregate, groups: Sequence[Alias | ColumnRef]) -> str:
+    """What an Aggregate keeps for some groups, in words."""
+    functions = dict.fromkeys(shown_name(_call(item).function) for item in node.aggregates)
+    states = f"states of {', '.join(functions)}" if functions else "values"
+    return f"{states} by {', '.join(group.name for group in groups)}" if groups else states
 
 
 def rows_of(node: Aggregate) -> LogicalPlan:

@@ -80,6 +80,11 @@ class DividedQuery:
         return folded[0] if len(folded) == 1 else self._together(folded)
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """What is kept, in words, for each part."""
+        return tuple(part.label for _, part in self.parts)
+
+    @property
     def growth(self) -> str | None:
         """What lets the state grow with the streams, in words; None where something bounds it."""
         return next((growth for _, part in self.parts if (growth := part.growth) is not None), None)

@@ -98,7 +98,7 @@ class _Division:
             if above is not None and not (self._recomputes or self._appends):
                 raise _fault_of(above, self._streams)
             growth = None if above is None or self._appends else _OF_READERS
-            self._add(node, all_rows(node, growth, self._new_column), node)
+            self._add(node, all_rows(node, "all rows", growth, self._new_column), node)
         elif is_outer_stream_join(node, self._streams):
             if self._appends:
                 raise _changing()
@@ -115,7 +115,9 @@ class _Division:
     def _add_sides(self, join: Join) -> None:
         """Add the rows of both sides of an inner join of streams."""
         place, sides = len(self._parts), (join.left, join.right)
-        self._parts.extend((side, all_rows(side, OF_JOINS, self._new_column)) for side in sides)
+        self._parts.extend(
+            (side, all_rows(side, "rows of a side of a join", OF_JOINS, self._new_column)) for side in sides
+        )
         self._joins.append(StreamJoin(join, place, place + 1))
 
     def _add_outer_join(self, node: Join) -> None:
@@ -128,7 +130,7 @@ class _Division:
             of_left, of_right = OUTER_JOINS[node.kind]
             place = len(self._parts) + 1
             places = place if of_left else None, place + of_left if of_right else None
-            joined = all_rows(inner, OF_JOINS, self._new_column)
+            joined = all_rows(inner, "rows of a join", OF_JOINS, self._new_column)
             self._parts.append((node, OuterJoinState(node, joined, *places, self._new_column)))
             self._parts += [(node.left, left)] if of_left else []
             self._parts += [(node.right, right)] if of_right else []
@@ -150,7 +152,7 @@ class _Division:
         except UnsupportedError:
             if not self._recomputes:
                 raise
-            return rows, all_rows(rows, _OF_READERS, self._new_column)
+            return rows, all_rows(rows, "all rows", _OF_READERS, self._new_column)
 
     def _closing(self, rows: LogicalPlan) -> Closing:
         """What closes windows of times of some rows: the watermarks of all streams that they come from."""

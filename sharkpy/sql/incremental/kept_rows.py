@@ -27,6 +27,7 @@ class KeptRows:
     added: LogicalPlan
     first: Callable[[LogicalPlan], LogicalPlan]
     answer: Callable[[LogicalPlan], LogicalPlan]
+    label: str
     growth: str | None
     new_column: NewColumn
 
@@ -50,7 +51,11 @@ def kept_rows(node: LogicalPlan, streams: Streams, new_column: NewColumn) -> Kep
             def first(given: LogicalPlan) -> LogicalPlan:
                 return Limit(Sort(given, keys), count + offset)
 
-            return _made(rows, first, lambda given: Limit(Sort(given, keys), count, offset), None, new_column)
+            def of_first(given: LogicalPlan) -> LogicalPlan:
+                return Limit(Sort(given, keys), count, offset)
+
+            label = f"the first {count + offset} rows by {', '.join(_shown(key.expr) for key in keys)}"
+            return _made(rows, first, of_first, label, None, new_column)
         case Filter(child, predicate) if (window := _window_below(child)) is not None:
             (item, *others), most = window.windows, _most(predicate, child, window)
             call = item.expr
@@ -68,26 +73,28 @@ def kept_rows(node: LogicalPlan, streams: Streams, new_column: NewColumn) -> Kep
             def answer(given: LogicalPlan) -> LogicalPlan:
                 return _with_rows(node, window, replace(window, child=given))
 
-            return _made(window.child, of_each, answer, growth, new_column)
+            label = f"the first {most} rows" + (f" of each {names}" if names else "")
+            return _made(window.child, of_each, answer, label, growth, new_column)
     return None
 
 
-def all_rows(rows: LogicalPlan, growth: str | None, new_column: NewColumn) -> KeptRows:
+def all_rows(rows: LogicalPlan, label: str, growth: str | None, new_column: NewColumn) -> KeptRows:
     """State of all rows; `growth` says for what they are kept."""
-    return _made(rows, lambda given: given, lambda given: given, growth, new_column)
+    return _made(rows, lambda given: given, lambda given: given, label, growth, new_column)
 
 
 def _made(
     rows: LogicalPlan,
     first: Callable[[LogicalPlan], LogicalPlan],
     answer: Callable[[LogicalPlan], LogicalPlan],
+    label: str,
     growth: str | None,
     new_column: NewColumn,
 ) -> KeptRows:
     names = Names(set())
     schema = Schema(tuple(Field(names.take(column.name), column.dtype) for column in rows.output))
     added = _as_state(first(rows), rows.output, schema, new_column)
-    return KeptRows(rows, schema, added, first, answer, growth, new_column)
+    return KeptRows(rows, schema, added, first, answer, label, growth, new_column)
 
 
 def _as_state(rows: LogicalPlan, columns: Sequence[ColumnRef], schema: Schema, new_column: NewColumn) -> LogicalPlan:

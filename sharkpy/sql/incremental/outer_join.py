@@ -68,6 +68,10 @@ class MatchedRows:
         return Aggregate(rows, tuple(columns), (num_rows, matched))
 
     @property
+    def label(self) -> str:
+        return "rows of a side of a join, with whether they have a match"
+
+    @property
     def growth(self) -> str | None:
         return OF_JOINS
 
@@ -99,6 +103,10 @@ class SemiJoinState:
 
     def fold(self, rows: LogicalPlan) -> LogicalPlan:
         return self.left.fold(rows)
+
+    @property
+    def label(self) -> str:
+        return self.left.label
 
     @property
     def growth(self) -> str | None:
@@ -136,6 +144,10 @@ class OuterJoinState:
 
     def fold(self, rows: LogicalPlan) -> LogicalPlan:
         return self.joined.fold(rows)
+
+    @property
+    def label(self) -> str:
+        return self.joined.label
 
     @property
     def growth(self) -> str | None:

@@ -48,6 +48,11 @@ class Panes:
         return behind(self._bound("start", slide), size)
 
     @property
+    def seconds(self) -> float:
+        """Length of a pane, in seconds."""
+        return self._length / 1e6
+
+    @property
     def _length(self) -> int:
         """Length of a pane."""
         return math.gcd(*map(_number, self.windows.args[1:-1]))

@@ -10,7 +10,7 @@ from sharkpy.plan.expr import AggregateCall
 from sharkpy.plan.logical import Aggregate, LogicalPlan, Project
 from sharkpy.plan.references import column_ids
 from sharkpy.plan.sessions import Sessions, in_sessions, sessions_of
-from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state
+from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, label_of
 from sharkpy.sql.incremental.state import Kept, NewColumn
 from sharkpy.values.types import TIMESTAMP, Schema
 
@@ -37,6 +37,10 @@ class SessionState:
 
     def fold(self, rows: LogicalPlan) -> LogicalPlan:
         return _without(self.place, self.numbered.fold(self._with_numbers(rows)))
+
+    @property
+    def label(self) -> str:
+        return f"{label_of(self.node, self.sessions.groups)} of sessions"
 
     @property
     def growth(self) -> str | None:

@@ -35,6 +35,10 @@ class StatePart(Protocol):
         """Fewer rows of the state that mean the same as `rows`."""
 
     @property
+    def label(self) -> str:
+        """What is kept, in words."""
+
+    @property
     def growth(self) -> str | None:
         """What lets the state grow with the streams, in words; None where something bounds it."""
 

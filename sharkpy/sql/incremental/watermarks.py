@@ -17,6 +17,7 @@ from sharkpy.values.types import TIMESTAMP, Field, Schema
 class StreamWatermark:
     """State of the watermark of a stream: its latest time."""
 
+    stream: str
     times: LogicalPlan
     """Times of an epoch's rows."""
     delay: int
@@ -40,6 +41,10 @@ class StreamWatermark:
         return Aggregate(rows, (), (self.new_column("latest", TIMESTAMP).holding(latest),))
 
     @property
+    def label(self) -> str:
+        return f"the latest time of {self.stream}"
+
+    @property
     def growth(self) -> str | None:
         return None
 
@@ -49,9 +54,8 @@ def stream_watermark(scan: Scan, new_column: NewColumn) -> StreamWatermark:
     watermark = scan.table.watermark
     if watermark is None:
         raise InternalError(f"{scan.table.qualified_name} has no watermark")
-    return StreamWatermark(
-        apart(Project(scan, (_time(scan, watermark.column),)), new_column), watermark.delay, new_column
-    )
+    times = apart(Project(scan, (_time(scan, watermark.column),)), new_column)
+    return StreamWatermark(scan.table.qualified_name, times, watermark.delay, new_column)
 
 
 def has_watermark(time: Expr, rows: LogicalPlan) -> bool:

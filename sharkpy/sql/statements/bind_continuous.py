@@ -133,7 +133,9 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
     if state is not None and clauses_of_stream.start.history is not None:
         raise reader.unsupported("START FROM TABLE of a continuous table with state")
     kept_state = (
-        None if state is None else KeptState(state.schema, state.shown_delta, state.growth, clauses_of_stream.emit)
+        None
+        if state is None
+        else KeptState(state.schema, state.shown_delta, state.labels, state.growth, clauses_of_stream.emit)
     )
     common = clauses_of_stream.trigger, clauses_of_stream.on_bad_row, clauses_of_stream.start
     return CreateContinuousTable(table, query, kept.text, *common, kept_state, clauses_of_stream.is_unbounded)

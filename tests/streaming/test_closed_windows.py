@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +16,9 @@ import sharkpy
 from sharkpy.base.errors import SharkError, UnsupportedError
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 STATE = "WITH UNBOUNDED STATE"
 BEGIN = datetime(2024, 5, 1, 10, 0)
@@ -80,7 +84,7 @@ def at(*seconds: int | None, key: str = "a") -> list[Row]:
     return [(key, None if one is None else BEGIN + timedelta(seconds=one)) for one in seconds]
 
 
-def answer(context: sharkpy.SharkContext, table: str = "t") -> dict[tuple[str, datetime], int]:
+def answer(context: sharkpy.SharkContext, table: str = "t") -> dict[tuple[object, object], object]:
     return {(key, start): n for key, start, n in rows(context, f"SELECT k, start, n FROM {table}")}
 
 
@@ -103,7 +107,7 @@ def test_windows_are_given_when_they_are_closed(
     chance, model = random.Random(size * slide), Model(size, slide, 5)
     assert answer(context) == {}
     for number in range(12):
-        behind = [chance.choice([None, chance.randrange(-30, 8)]) for _ in range(chance.choice([0, 3, 15]))]
+        behind = [chance.choice([None, chance.randrange(-50, 8)]) for _ in range(chance.choice([0, 3, 15]))]
         given = at(*(None if one is None else number * 6 + one for one in behind), key=chance.choice("abc"))
         earlier = model.answer
         epoch(context, folder, number, given)
@@ -205,3 +209,70 @@ def test_what_is_refused(context: sharkpy.SharkContext, text: str, error: str) -
         context.sql(f"CREATE CONTINUOUS TABLE t EMIT APPEND {STATE} AS {text}")
     with pytest.raises(SharkError):
         context.sql("SELECT * FROM t")
+
+
+def spark_epoch(session: SparkSession, text: str, place: Path, seen: list[tuple[object, ...]]) -> None:
+    """Let Structured Streaming read what is new; `seen` gets the rows that it appends."""
+
+    def take(found: DataFrame, _batch: int) -> None:
+        seen.extend(tuple(row) for row in found.collect())
+
+    writer = session.sql(text).writeStream.outputMode("append").foreachBatch(take)
+    writer.option("checkpointLocation", str(place)).trigger(availableNow=True).start().awaitTermination()
+
+
+def spark_stream(session: SparkSession, name: str, folder: Path) -> None:
+    rows_of_files = session.readStream.schema("k STRING, ts TIMESTAMP").json(str(folder))
+    rows_of_files.withWatermark("ts", "5 seconds").createOrReplaceTempView(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "slide"), [(10, 10), (10, 4)])
+def test_windows_are_those_of_spark(
+    context: sharkpy.SharkContext, spark_sql: SparkSession, tmp_path: Path, folder: Path, size: int, slide: int
+) -> None:
+    """Run file by file, Structured Streaming gives the same windows after each, and drops the same late rows."""
+    spark_stream(spark_sql, "events", folder)
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {query(size, slide)}")
+    chance, seen = random.Random(size + slide), list[tuple[object, ...]]()
+    for number in range(8):
+        behind = [chance.choice([None, chance.randrange(-25, 8)]) for _ in range(10)]
+        epoch(context, folder, number, at(*(None if one is None else number * 6 + one for one in behind)))
+        spark_epoch(spark_sql, query(size, slide), tmp_path / "checkpoint", seen)
+        assert answer(context) == {(key, start): n for key, start, n in seen}
+        assert len(set(seen)) == len(seen)
+    assert seen
+
+
+@pytest.mark.slow
+def test_outer_joins_end_as_those_of_spark(
+    context: sharkpy.SharkContext, spark_sql: SparkSession, tmp_path: Path, folder: Path
+) -> None:
+    """Structured Streaming gives a row without a match when the watermark tells that none will come; here it is there
+    at once, and goes when one comes.
+    """
+    other = tmp_path / "other"
+    other.mkdir()
+    context.sql(f"CREATE STREAM others ({_COLUMNS}) STORED AS JSON FROM FOLDER '{other}'")
+    spark_stream(spark_sql, "events", folder)
+    spark_stream(spark_sql, "others", other)
+    text = (
+        "SELECT e.k AS k, e.ts AS start, o.ts AS n FROM events e LEFT JOIN others o "
+        "ON e.k = o.k AND o.ts >= e.ts AND o.ts <= e.ts + INTERVAL '7' SECOND"
+    )
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {STATE} AS {text}")
+    chance, seen = random.Random(3), list[tuple[object, ...]]()
+    for number in range(5):
+        for place in (folder, other):
+            seconds = [number * 6 + chance.randrange(5) for _ in range(6)]
+            put(place, number, [row for second in seconds for row in at(second, key=chance.choice("abcdef"))])
+        context.sql("RESUME CONTINUOUS TABLE t")
+        spark_epoch(spark_sql, text, tmp_path / "checkpoint", seen)
+    last = at(1000, key="last")
+    put(folder, 99, last)
+    put(other, 99, last)
+    context.sql("RESUME CONTINUOUS TABLE t")
+    spark_epoch(spark_sql, text, tmp_path / "checkpoint", seen)
+    found = [row for row in rows(context, "SELECT k, start, n FROM t") if row[0] != "last"]
+    assert any(row[2] is None for row in found)
+    assert sorted(map(repr, found)) == sorted(repr(row) for row in seen if row[0] != "last")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -158,6 +159,8 @@ def test_the_state_is_folded(context: sharkpy.SharkContext, folder: Path) -> Non
     same(context, query)
     ((num_rows,),) = rows(context, "SELECT count(*) FROM STATE OF t")
     assert 4 <= num_rows < 60
+    facts = {str(row[0]): str(row[1]) for row in rows(context, "DESCRIBE EXTENDED t")}
+    assert re.fullmatch(r"[1-9][0-9]* bytes in [0-9]+ files", facts["Kept State"])
 
 
 def test_earlier_epochs_and_rollback(context: sharkpy.SharkContext, folder: Path) -> None:

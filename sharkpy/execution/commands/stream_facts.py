@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
+from sharkpy.base.errors import SourceError
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.kafka_options import shown_options
 from sharkpy.catalog.model import StreamSource, Table
 from sharkpy.catalog.position import Position
 from sharkpy.catalog.store import Catalog
 from sharkpy.catalog.stream_kinds import TABLE
+from sharkpy.execution.tables.data_files import table_files
 
 Fact = tuple[str, str]
 
@@ -26,7 +29,7 @@ def stream_facts(table: Table, catalog: Catalog) -> list[Fact]:
             *([("Known Items", str(catalog.streams.end(table.table_id)))] if table.location else []),
         ]
     query = catalog.streams.find(table.continuous) if table.continuous else None
-    return [] if query is None else [*_outside(table), *_query_facts(query, catalog)]
+    return [] if query is None else [*_outside(table), *_query_facts(query, catalog), *_state_facts(table, catalog)]
 
 
 def _outside(table: Table) -> Iterator[Fact]:
@@ -63,6 +66,18 @@ def _query_facts(query: ContinuousQuery, catalog: Catalog) -> Iterator[Fact]:
         name = stream if table is None else table.qualified_name
         known = catalog.streams.end(stream)
         yield f"Offset of {name}", f"{_text(query.offset(stream))}{f' of {known}' if known else ''}"
+
+
+def _state_facts(table: Table, catalog: Catalog) -> Iterator[Fact]:
+    """What is kept of a continuous table from epoch to epoch."""
+    state = catalog.state_table(table)
+    if state is None:
+        return
+    if table.emit is not None:
+        yield "Emit", table.emit.value
+    with suppress(SourceError):
+        files = table_files(state, catalog)
+        yield "Kept State", f"{sum(file.size_bytes for file in files)} bytes in {len(files)} files"
 
 
 def _text(position: Position) -> str:

@@ -97,15 +97,26 @@ def bind(
 
 
 def bind_epoch(
-    text: str, table: Table, catalog: CatalogReader, conf: Conf, database: str, clock: StatementClock | None = None
+    text: str,
+    table: Table,
+    catalog: CatalogReader,
+    conf: Conf,
+    database: str,
+    clock: StatementClock | None = None,
+    history: Table | None = None,
 ) -> Statement:
     """Bind the query of a continuous table as an INSERT of its rows, or the INSERTs of a continuous insert; the errors
     are those of `bind`.
+
+    `history`: for a table with state, a view that has the id of a stream, and the rows that come before those of it:
+    they are read in its place.
     """
 
     def insert(context: Context, reader: TokenReader) -> Statement:
         binder = CommandBinder(context, reader)
-        return epoch_inserts(binder) if table.is_continuous_insert else bind_continuous.epoch_insert(binder, table)
+        if table.is_continuous_insert:
+            return epoch_inserts(binder)
+        return bind_continuous.epoch_insert(binder, table, history)
 
     with taken_apart(text):
         return _bound(text, catalog, conf, database, clock, insert)

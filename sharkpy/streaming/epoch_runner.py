@@ -31,7 +31,7 @@ from sharkpy.streaming.epoch_figures import EpochFigures
 from sharkpy.streaming.epoch_log import EpochLog, Ranges, mark_of
 from sharkpy.streaming.epoch_restart import EpochRestart
 from sharkpy.streaming.epoch_rollback import EpochRollback
-from sharkpy.streaming.history import HistoryLookups, history_of, snapshot_of_history
+from sharkpy.streaming.history import bind_history_epoch, snapshot_of_history
 from sharkpy.streaming.new_columns import settle_new_columns
 from sharkpy.streaming.sinks import sink_type
 from sharkpy.streaming.sinks.sink import SinkEpoch, count_epoch, write_epoch
@@ -307,9 +307,8 @@ class EpochRunner:
         """The query as an INSERT into its targets. It is bound anew when something that it names is another one."""
         session, text = self.session, (query.text, query.database)
         if query.is_before_history:
-            catalog = session.catalog
-            over = HistoryLookups(catalog, self._stream(query.continued), history_of(query, catalog))
-            command = bind_epoch(query.text, table, over, session.conf, query.database)
+            stream = self._stream(query.continued)
+            command = bind_history_epoch(query, table, stream, session.catalog, session.conf)
             assert isinstance(command, (Insert, MultiInsert))  # bind_epoch binds nothing else
             return command
         known = self._bound

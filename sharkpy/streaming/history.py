@@ -12,21 +12,24 @@ from sharkpy.base.errors import BindError, TableChangedError, TableNotFoundError
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.serialize import type_text
 from sharkpy.execution.queries.plan_cache import CatalogLookups
+from sharkpy.sql.binder import bind_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sharkpy.base.settings import Conf
     from sharkpy.catalog.continuous_query import ContinuousQuery
     from sharkpy.catalog.position import Position
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.plan.commands import Statement
     from sharkpy.streaming.sources.source_reader import SourceReader
 
 _TRIES = 10
 
 
-class HistoryLookups(CatalogLookups):
+class _HistoryLookups(CatalogLookups):
     """Catalog for binding a query, in which a stream is a view of the table that comes before it."""
 
     def __init__(self, catalog: Catalog, stream: Table, history: Table) -> None:
@@ -41,6 +44,14 @@ class HistoryLookups(CatalogLookups):
     def find_table(self, database: str, name: str) -> Table | None:
         found = super().find_table(database, name)
         return self._view if found == self._stream else found
+
+
+def bind_history_epoch(query: ContinuousQuery, table: Table, stream: Table, catalog: Catalog, conf: Conf) -> Statement:
+    """Bind the query of the epoch that reads the table before a stream."""
+    history = history_of(query, catalog)
+    if table.is_state:
+        return bind_epoch(query.text, table, catalog, conf, query.database, history=_view(stream, history))
+    return bind_epoch(query.text, table, _HistoryLookups(catalog, stream, history), conf, query.database)
 
 
 def _view(stream: Table, history: Table) -> Table:

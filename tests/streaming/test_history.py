@@ -47,6 +47,29 @@ def test_the_table_comes_first(context: sharkpy.SharkContext, folder: Path, clau
     assert [row[:2] for row in rows(context, "SHOW EPOCHS t")] == [(3, "WRITTEN"), (2, "WRITTEN"), (1, "WRITTEN")]
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT s, count(*) AS n FROM numbers GROUP BY s", [("h", 2), ("s3", 1), ("s4", 1)]),
+        ("SELECT a.s, b.n FROM numbers a JOIN numbers b ON a.n = b.n + 1", [("h", 1), ("s3", 2), ("s4", 3)]),
+        ("SELECT s, n FROM numbers ORDER BY n DESC LIMIT 3", [("h", 2), ("s3", 3), ("s4", 4)]),
+    ],
+)
+def test_state_of_the_table_comes_first(
+    context: sharkpy.SharkContext, folder: Path, query: str, expected: list[tuple[object, ...]]
+) -> None:
+    make_history(context)
+    put_numbers(folder, "a", [3])
+    make(context, f"{HISTORY} WITH UNBOUNDED STATE", query=query)
+    context.sql("INSERT INTO history VALUES (9, 'late', false)")
+    put_numbers(folder, "b", [4])
+    context.sql("RESUME CONTINUOUS TABLE t")
+    assert rows(context, "SELECT * FROM t ORDER BY s") == expected
+    context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 1")
+    context.sql("RESUME CONTINUOUS TABLE t")
+    assert rows(context, "SELECT * FROM t ORDER BY s") == expected
+
+
 def test_where_the_stream_begins(context: sharkpy.SharkContext, folder: Path) -> None:
     make_history(context)
     put_numbers(folder, "a", [4])

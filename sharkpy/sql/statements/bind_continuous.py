@@ -25,10 +25,10 @@ from sharkpy.plan.commands import (
     RollbackContinuous,
     ShowEpochs,
 )
-from sharkpy.plan.logical import LogicalPlan, Project
+from sharkpy.plan.logical import LogicalPlan, Project, Scan
 from sharkpy.sql.incremental.check import NoStreamError, division
 from sharkpy.sql.incremental.divided_query import DividedQuery
-from sharkpy.sql.queries.bind_from import scan
+from sharkpy.sql.queries.bind_from import bind_view, scan
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.bind_continuous_insert import create_continuous_insert, kept_inserts
 from sharkpy.sql.statements.bind_continuous_sink import continuous_sink
@@ -130,8 +130,6 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
     )
     if state is not None and (partitions or clauses.row is not None or clauses.file is not None):
         raise reader.unsupported("PARTITIONED BY, or a format, of a continuous table with state")
-    if state is not None and clauses_of_stream.start.history is not None:
-        raise reader.unsupported("START FROM TABLE of a continuous table with state")
     kept_state = (
         None
         if state is None
@@ -262,12 +260,14 @@ def bind_show_epochs(binder: CommandBinder) -> ShowEpochs:
     return ShowEpochs(table, reader.whole_number("a number of epochs") if reader.match("LIMIT") else None)
 
 
-def epoch_insert(binder: CommandBinder, table: Table) -> Insert:
+def epoch_insert(binder: CommandBinder, table: Table, history: Table | None = None) -> Insert:
     """Bind the query of a continuous table or sink, the whole text, as an INSERT of its rows, or of those of its state,
-    by name; inputs may have changed since it was defined.
+    by name; inputs may have changed since it was defined. `history`: see `bind_epoch`.
     """
     if table.is_state:
         query = _state(binder, table).delta(lambda: _rows_of(binder, table))
+        if history is not None:
+            query = _over_history(binder, query, history)
     else:
         query = binder.query()
     columns = {column.name: column for column in query.output}
@@ -277,6 +277,23 @@ def epoch_insert(binder: CommandBinder, table: Table) -> Insert:
     ordered = Project(query, tuple(columns[name] for name in table.schema.names))
     rows = insertable(binder, table, ordered, None, None, table.schema)
     return Insert(table, rows, False, tuple((name, None) for name in table.partition_columns))
+
+
+def _over_history(binder: CommandBinder, plan: LogicalPlan, history: Table) -> LogicalPlan:
+    """The plan with the rows of the view `history` in the place of those of the stream that has its id."""
+
+    def replaced(node: LogicalPlan) -> LogicalPlan:
+        if not isinstance(node, Scan) or node.table.table_id != history.table_id:
+            return node
+        rows = bind_view(binder.context, history, None)
+        known = {column.name: column for column in rows.output}
+        if missing := next((name for name in node.names if name not in known), None):
+            message = f'the rows before the stream {history.qualified_name} have no column "{missing}"'
+            raise binder.error(message, None, ColumnNotFoundError)
+        pairs = zip(node.columns, node.names, strict=True)
+        return Project(rows, tuple(column.holding(known[name]) for column, name in pairs))
+
+    return plan.transform_up(replaced)
 
 
 def state_fold(binder: CommandBinder, state: Table) -> LogicalPlan:

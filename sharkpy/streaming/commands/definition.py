@@ -15,7 +15,7 @@ from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.plan.logical import LogicalPlan, Scan, Step
 from sharkpy.plan.steps.script import Script
 from sharkpy.sql.binder import bind_epoch
-from sharkpy.streaming.history import HistoryLookups, history_of
+from sharkpy.streaming.history import bind_history_epoch
 from sharkpy.streaming.scheduler import StreamSession
 
 _OF_STATEMENTS = ("shark.query.timeout", "shark.pool")
@@ -84,5 +84,4 @@ def check_epochs(query: ContinuousQuery, table: Table, session: EngineSession) -
     catalog = session.catalog.for_session()
     bind_epoch(query.text, table, catalog, session.conf, query.database)
     if query.is_before_history and (stream := catalog.current_table(query.continued)) is not None:
-        over = HistoryLookups(catalog, stream, history_of(query, catalog))
-        bind_epoch(query.text, table, over, session.conf, query.database)
+        bind_history_epoch(query, table, stream, catalog, session.conf)

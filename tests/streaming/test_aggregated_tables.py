@@ -72,6 +72,7 @@ QUERIES = [
     "SELECT k, sort_array(collect_set(v)) AS vs, size(collect_list(v)) AS n FROM events GROUP BY k",
     "SELECT k, percentile(v, 0.5) AS middle, approx_count_distinct(v) AS n FROM events GROUP BY k",
     "SELECT k, max_by(v, v * 10) AS m FROM events GROUP BY k",
+    "SELECT k, ds_hll_estimate(ds_hll_sketch(v)) AS n, ds_cpc_estimate(ds_cpc_sketch(x)) AS m FROM events GROUP BY k",
     "SELECT k, b, count(*) AS n, grouping__id AS g FROM events GROUP BY k, b GROUPING SETS ((k, b), (k), ())",
     "SELECT k, b, sum(v) AS s FROM events GROUP BY k, b WITH CUBE",
     "SELECT k, count(*) AS n FROM events GROUP BY k HAVING count(*) > 20 ORDER BY n DESC, k LIMIT 2",

@@ -104,12 +104,14 @@ class ContinuousQuery:
     continued: str = ""
     is_unbounded: bool = False
     """True if its state may grow with the streams."""
+    late_rows: str = ""
+    """Id of the table to which rows go that come too late; empty where they are left out."""
 
     @property
     def definition(self) -> tuple[object, ...]:
         """What ALTER may change. An epoch that was computed by another definition does not count."""
         inputs = self.text, self.database, self.streams
-        return *inputs, self.targets, self.bad_rows, self.trigger, self.settings, self.user
+        return *inputs, self.targets, self.bad_rows, self.late_rows, self.trigger, self.settings, self.user
 
     @property
     def is_before_history(self) -> bool:

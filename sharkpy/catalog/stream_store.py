@@ -189,6 +189,8 @@ def _definition(query: ContinuousQuery) -> str:
         body["start"] = [query.start_words, offsets_to_text(query.start)]
     if query.history:
         body["history"] = [query.history, query.continued]
+    if query.late_rows:
+        body["late_rows"] = query.late_rows
     if query.is_unbounded:
         body["is_unbounded"] = True
     return json.dumps(body)
@@ -220,4 +222,5 @@ def _query(row: Any) -> ContinuousQuery:
         history,
         continued,
         body.get("is_unbounded", False),
+        body.get("late_rows", ""),
     )

@@ -104,19 +104,20 @@ def bind_epoch(
     database: str,
     clock: StatementClock | None = None,
     history: Table | None = None,
+    late_rows: Table | None = None,
 ) -> Statement:
     """Bind the query of a continuous table as an INSERT of its rows, or the INSERTs of a continuous insert; the errors
     are those of `bind`.
 
     `history`: for a table with state, a view that has the id of a stream, and the rows that come before those of it:
-    they are read in its place.
+    they are read in its place. `late_rows`: the table to which rows go that come too late.
     """
 
     def insert(context: Context, reader: TokenReader) -> Statement:
         binder = CommandBinder(context, reader)
         if table.is_continuous_insert:
             return epoch_inserts(binder)
-        return bind_continuous.epoch_insert(binder, table, history)
+        return bind_continuous.epoch_insert(binder, table, history, late_rows)
 
     with taken_apart(text):
         return _bound(text, catalog, conf, database, clock, insert)

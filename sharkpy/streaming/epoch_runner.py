@@ -32,6 +32,7 @@ from sharkpy.streaming.epoch_log import EpochLog, Ranges, mark_of
 from sharkpy.streaming.epoch_restart import EpochRestart
 from sharkpy.streaming.epoch_rollback import EpochRollback
 from sharkpy.streaming.history import bind_history_epoch, snapshot_of_history
+from sharkpy.streaming.late_rows import known_late_rows
 from sharkpy.streaming.new_columns import settle_new_columns
 from sharkpy.streaming.sinks import sink_type
 from sharkpy.streaming.sinks.sink import SinkEpoch, count_epoch, write_epoch
@@ -58,11 +59,13 @@ class _BoundEpoch:
     text: tuple[str, str]
     """With the current database."""
     table: Table
+    late_rows: Table | None
     command: Insert | MultiInsert
     lookups: CatalogLookups
 
-    def holds(self, text: tuple[str, str], table: Table, catalog: Catalog) -> bool:
-        return self.text == text and self.table is table and self.lookups.is_current(catalog)
+    def holds(self, text: tuple[str, str], table: Table, late_rows: Table | None, catalog: Catalog) -> bool:
+        is_same = self.text == text and self.table is table and self.late_rows is late_rows
+        return is_same and self.lookups.is_current(catalog)
 
 
 class EpochRunner:
@@ -311,12 +314,12 @@ class EpochRunner:
             command = bind_history_epoch(query, table, stream, session.catalog, session.conf)
             assert isinstance(command, (Insert, MultiInsert))  # bind_epoch binds nothing else
             return command
-        known = self._bound
-        if known is None or not known.holds(text, table, session.catalog):
+        known, late_rows = self._bound, known_late_rows(query, session.catalog)
+        if known is None or not known.holds(text, table, late_rows, session.catalog):
             lookups, clock = CatalogLookups(session.catalog), StatementClock()
-            command = bind_epoch(query.text, table, lookups, session.conf, query.database, clock)
+            command = bind_epoch(query.text, table, lookups, session.conf, query.database, clock, late_rows=late_rows)
             assert isinstance(command, (Insert, MultiInsert))  # bind_epoch binds nothing else
-            known = _BoundEpoch(text, table, command, lookups)
+            known = _BoundEpoch(text, table, late_rows, command, lookups)
             self._bound = None if clock.was_read else known
         _check_streams(known.command, query)
         return known.command

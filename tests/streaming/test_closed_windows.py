@@ -128,6 +128,50 @@ def test_late_rows_correct_the_answer_that_is_updated(context: sharkpy.SharkCont
     assert sorted(answer(context).values()) == [1, 3]
 
 
+@pytest.mark.parametrize("is_made", [False, True])
+def test_late_rows_are_kept(context: sharkpy.SharkContext, folder: Path, is_made: bool) -> None:
+    if is_made:
+        context.sql("CREATE TABLE late (ts TIMESTAMP, k STRING) TBLPROPERTIES ('shark.cache' = 'MEMORY')")
+        context.sql("INSERT INTO late VALUES (NULL, 'own')")
+    text = query(10, 4).replace("FROM events", "FROM events WHERE k <> 'x'")
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND LATE ROWS TO late AS {text}")
+    epoch(context, folder, 1, at(1, 40))
+    assert rows(context, "SELECT k, ts FROM late WHERE k <> 'own'") == []
+    # A row that is still in one of its windows is not late.
+    epoch(context, folder, 2, [*at(2, 3, 33), *at(4, key="x")])
+    late = [("a", BEGIN + timedelta(seconds=2)), ("a", BEGIN + timedelta(seconds=3))]
+    assert rows(context, "SELECT k, ts FROM late WHERE k <> 'own' ORDER BY ts") == late
+    put(folder, 3, at(5, 90))
+    with pytest.raises(UnsupportedError, match="late rows go to a table"):
+        context.sql("REFRESH CONTINUOUS TABLE t")
+    context.sql("RESUME CONTINUOUS TABLE t")
+    assert rows(context, "SELECT count(*) FROM late WHERE k = 'a'") == [(3,)]
+    shown = "\n".join(row[0] for row in rows(context, "SHOW CREATE TABLE t"))
+    assert "LATE ROWS TO `default`.`late`" in shown
+    context.sql("DROP TABLE late")
+    put(folder, 4, at(91))
+    with pytest.raises(SharkError, match="the table for late rows was dropped"):
+        context.sql("RESUME CONTINUOUS TABLE t")
+
+
+@pytest.mark.parametrize(
+    ("table", "clauses", "text", "error"),
+    [
+        ("(k STRING)", "EMIT APPEND", query(10, 10), "does not fit late rows"),
+        ("(k STRING, ts TIMESTAMP)", "", query(10, 10), "leaves no row out"),
+        ("(k STRING, ts TIMESTAMP)", "", "SELECT k FROM events", "leaves no row out"),
+    ],
+)
+def test_late_rows_that_are_refused(
+    context: sharkpy.SharkContext, table: str, clauses: str, text: str, error: str
+) -> None:
+    context.sql(f"CREATE TABLE late {table}")
+    with pytest.raises(SharkError, match=error):
+        context.sql(f"CREATE CONTINUOUS TABLE t {clauses} LATE ROWS TO late AS {text}")
+    with pytest.raises(UnsupportedError, match="leaves no row out"):
+        context.sql("CREATE CONTINUOUS INSERT i LATE ROWS TO late AS INSERT INTO late SELECT * FROM events")
+
+
 def test_what_is_above_windows(context: sharkpy.SharkContext, folder: Path) -> None:
     text = (
         "SELECT k, start, n FROM (SELECT k, window.start AS start, count(*) AS n FROM events "

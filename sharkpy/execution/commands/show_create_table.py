@@ -56,7 +56,8 @@ def show_create_table(command: ShowCreateTable, session: EngineSession) -> Comma
     query = session.catalog.streams.find(table.continuous) if table.continuous else None
     if query is not None:
         bad_rows = session.catalog.current_table(query.bad_rows) if query.bad_rows else None
-        lines = _continuous(table, query, bad_rows)
+        late_rows = session.catalog.current_table(query.late_rows) if query.late_rows else None
+        lines = _continuous(table, query, bad_rows, late_rows)
     elif table.stream is not None:
         lines = _stream(table, current_source(table, table.stream, session.catalog))
     else:
@@ -122,7 +123,7 @@ def _place_of(table: Table, source: StreamSource) -> str:
     return f" {quoted(source.place or table.location or '')}" if KINDS[source.kind].place else ""
 
 
-def _continuous(table: Table, query: ContinuousQuery, bad_rows: Table | None) -> Iterator[str]:
+def _continuous(table: Table, query: ContinuousQuery, bad_rows: Table | None, late_rows: Table | None) -> Iterator[str]:
     """A continuous query; its text is in the current database of then, which `USE` may have to name."""
     yield f"CREATE {table.streaming_kind.upper()} `{table.database}`.`{table.name}`"
     if table.is_partitioned:
@@ -138,6 +139,8 @@ def _continuous(table: Table, query: ContinuousQuery, bad_rows: Table | None) ->
         yield f"EMIT {table.emit.value}"
     if query.is_unbounded:
         yield "WITH UNBOUNDED STATE"
+    if late_rows is not None:
+        yield f"LATE ROWS TO `{late_rows.database}`.`{late_rows.name}`"
     if bad_rows is not None:
         yield f"ON BAD ROW SKIP TO `{bad_rows.database}`.`{bad_rows.name}`"
     if query.start_words:

@@ -59,6 +59,9 @@ def _query_facts(query: ContinuousQuery, catalog: Catalog) -> Iterator[Fact]:
     if query.bad_rows:
         table = catalog.current_table(query.bad_rows)
         yield "Bad Rows To", "a table that was dropped" if table is None else table.qualified_name
+    if query.late_rows:
+        table = catalog.current_table(query.late_rows)
+        yield "Late Rows To", "a table that was dropped" if table is None else table.qualified_name
     if query.start_words:
         yield "Start", query.start_words
     for stream in query.streams:

@@ -74,6 +74,15 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
+class LateRows:
+    """Table to which rows go that come too late; `schema` has the columns of such rows."""
+
+    database: str
+    name: str
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
 class KeptState:
     """State that a continuous query keeps: rows with the columns of `schema`, to which an epoch adds those of `delta`.
     `labels`: what is kept, in words. `growth`: what lets it grow with the streams; None where something bounds it.
@@ -85,6 +94,7 @@ class KeptState:
     labels: tuple[str, ...]
     growth: str | None
     emit: EmitMode | None = None
+    late_rows: LateRows | None = None
 
 
 @dataclass(frozen=True, slots=True)

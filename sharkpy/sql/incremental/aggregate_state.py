@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import InternalError
 from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Aggregate, Expand, Generate, LogicalPlan, Union, Values
+from sharkpy.plan.logical import Aggregate, Expand, Filter, Generate, LogicalPlan, Project, Union, Values
 from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.panes import Panes, panes_of
 from sharkpy.sql.incremental.row_wise import RECOMPUTE, refused
@@ -75,6 +75,14 @@ class AggregateState:
         if self.closing is None:
             return self.added
         return replace(self.added, child=self.closing.beside(self.added.child, kept, self.closing.mark))
+
+    def late_rows(self, kept: Kept) -> LogicalPlan | None:
+        """Rows of an epoch that come when all their windows are closed; None where no row comes too late."""
+        if self.closing is None or self.panes is None:
+            return None
+        rows = self.added.child
+        beside = self.closing.beside(rows, kept, self.closing.mark)
+        return Project(Filter(beside, self.closing.is_late(self.panes)), rows.output)
 
     def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         if self.summary is not None:

@@ -36,7 +36,10 @@ class Closing:
 
     def num_late(self, panes: Panes) -> AggregateCall:
         """Number of rows that are in no window any more."""
-        return AggregateCall("count", (), BIGINT, filter=_is_at_most(panes.last_end, self.mark))
+        return AggregateCall("count", (), BIGINT, filter=self.is_late(panes))
+
+    def is_late(self, panes: Panes) -> Expr:
+        return _is_at_most(panes.last_end, self.mark)
 
     def closed(
         self, rows: LogicalPlan, window: Expr, seen: ColumnRef, kept: Kept, new_column: NewColumn

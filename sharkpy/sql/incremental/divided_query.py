@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.plan.expr import Call, ColumnRef, Literal
 from sharkpy.plan.logical import Filter, LogicalPlan, Project, Union, Values
 from sharkpy.plan.references import renumbered
-from sharkpy.sql.incremental.state import Names, NewColumn, StatePart
+from sharkpy.sql.incremental.aggregate_state import AggregateState
+from sharkpy.sql.incremental.state import Kept, Names, NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import StreamJoin, apart
 from sharkpy.sql.incremental.watermarks import StreamWatermark
 from sharkpy.values.types import BOOLEAN, INT, Field, Schema
@@ -47,14 +49,28 @@ class DividedQuery:
 
         if len(self.parts) == 1:
             return self._only.delta(kept)
-        known = {id(one.node): one for one in self.joins}
-
-        def added(one: StreamJoin, join: LogicalPlan) -> LogicalPlan:
-            return one.added(join, kept, self.new_column)
-
-        made = [_with_joins(part.delta(kept), known, added) for _, part in self.parts]
+        made = [self._of_epoch(part.delta(kept), kept) for _, part in self.parts]
         # Sides of joins are in the plans of several parts.
-        return self._together([apart(one, self.new_column) for one in made] if known else made)
+        return self._together([apart(one, self.new_column) for one in made] if self.joins else made)
+
+    def late_rows(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan | None:
+        """Rows of an epoch that come when all their windows are closed; None where there are none, or UnsupportedError
+        for those of several aggregates.
+        """
+
+        def kept(place: int) -> LogicalPlan:
+            return self._kept(place, scan)
+
+        states = (part for _, part in self.parts if isinstance(part, AggregateState))
+        found = [rows for part in states if (rows := part.late_rows(kept)) is not None]
+        if len(found) > 1:
+            raise UnsupportedError("LATE ROWS TO a table of several aggregates by windows")
+        return self._of_epoch(found[0], kept) if found else None
+
+    def _of_epoch(self, plan: LogicalPlan, kept: Kept) -> LogicalPlan:
+        """The plan with joins of streams as what an epoch adds to them."""
+        known = {id(one.node): one for one in self.joins}
+        return _with_joins(plan, known, lambda one, join: one.added(join, kept, self.new_column))
 
     @property
     def shown_delta(self) -> LogicalPlan:
@@ -93,10 +109,10 @@ class DividedQuery:
         """True if epochs of both add the same rows to the same state."""
         if self.schema != other.schema:
             return False
-        mine, others = (_numbered(one.delta(one._nothing)) for one in (self, other))
+        mine, others = (_numbered(one.delta(one.nothing)) for one in (self, other))
         return mine == others
 
-    def _nothing(self) -> LogicalPlan:
+    def nothing(self) -> LogicalPlan:
         """A state without rows."""
         return Values(tuple(self.new_column(field.name, field.dtype) for field in self.schema), ())
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.base.errors import ColumnNotFoundError, UnsupportedError
+from sharkpy.base.errors import ColumnNotFoundError, SharkError, UnsupportedError
 from sharkpy.catalog.continuous_query import EpochPoint
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.sink_kinds import sink_kind
@@ -22,10 +22,12 @@ from sharkpy.plan.commands import (
     CreateTable,
     Insert,
     KeptState,
+    LateRows,
+    MultiInsert,
     RollbackContinuous,
     ShowEpochs,
 )
-from sharkpy.plan.logical import LogicalPlan, Project, Scan
+from sharkpy.plan.logical import LogicalPlan, Project, Scan, Values
 from sharkpy.sql.incremental.check import NoStreamError, division
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.queries.bind_from import bind_view, scan
@@ -40,6 +42,7 @@ from sharkpy.sql.statements.stream_aliases import without_emit_changes, without_
 from sharkpy.sql.statements.stream_clauses import (
     CLAUSES,
     StreamClauses,
+    check_row_wise_clauses,
     divided_query,
     moment_of,
     on_bad_row_clause,
@@ -48,7 +51,7 @@ from sharkpy.sql.statements.stream_clauses import (
     trigger_clause,
 )
 from sharkpy.sql.statements.table_parts import cached_by_name, partitioned_columns, storage_of_clauses
-from sharkpy.values.types import Schema
+from sharkpy.values.types import Field, Schema
 
 _Created = TypeVar("_Created", CreateContinuousTable, CreateContinuousInsert, CreateContinuousSink)
 
@@ -98,7 +101,12 @@ def _whole(binder: CommandBinder, rewritten: CommandBinder, bind: Callable[[Comm
 def _insert(binder: CommandBinder) -> CreateContinuousInsert:
     if_not_exists = binder.reader.if_not_exists()
     place = binder.new_name()
+    token = binder.reader.current
     clauses_of_stream = stream_clauses(binder)
+    try:
+        check_row_wise_clauses(clauses_of_stream)
+    except SharkError as error:
+        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
     binder.reader.expect("AS")
     return create_continuous_insert(binder, place, if_not_exists, clauses_of_stream)
 
@@ -133,10 +141,30 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
     kept_state = (
         None
         if state is None
-        else KeptState(state.schema, state.shown_delta, state.labels, state.growth, clauses_of_stream.emit)
+        else KeptState(
+            state.schema,
+            state.shown_delta,
+            state.labels,
+            state.growth,
+            clauses_of_stream.emit,
+            _late_rows(binder, state, clauses_of_stream),
+        )
     )
     common = clauses_of_stream.trigger, clauses_of_stream.on_bad_row, clauses_of_stream.start
     return CreateContinuousTable(table, query, kept.text, *common, kept_state, clauses_of_stream.is_unbounded)
+
+
+def _late_rows(binder: CommandBinder, state: DividedQuery, clauses: StreamClauses) -> LateRows | None:
+    """Table for the rows of a query that come too late, if there is to be one."""
+    if clauses.late_rows is None:
+        return None
+    found = state.late_rows(state.nothing)
+    assert found is not None  # the clauses were checked
+    names = [column.name for column in found.output]
+    if len(set(names)) < len(names):
+        message = "LATE ROWS TO a table, of rows with several columns of one name"
+        raise binder.error(message, None, UnsupportedError, "name them in a subquery: FROM (SELECT … AS …)")
+    return LateRows(*clauses.late_rows, Schema(tuple(Field(one.name, one.dtype) for one in found.output)))
 
 
 def bind_control(binder: CommandBinder) -> ControlContinuous:
@@ -260,16 +288,29 @@ def bind_show_epochs(binder: CommandBinder) -> ShowEpochs:
     return ShowEpochs(table, reader.whole_number("a number of epochs") if reader.match("LIMIT") else None)
 
 
-def epoch_insert(binder: CommandBinder, table: Table, history: Table | None = None) -> Insert:
+def epoch_insert(
+    binder: CommandBinder, table: Table, history: Table | None = None, late_rows: Table | None = None
+) -> Insert | MultiInsert:
     """Bind the query of a continuous table or sink, the whole text, as an INSERT of its rows, or of those of its state,
-    by name; inputs may have changed since it was defined. `history`: see `bind_epoch`.
+    by name; inputs may have changed since it was defined. `history`, `late_rows`: see `bind_epoch`.
     """
-    if table.is_state:
-        query = _state(binder, table).delta(lambda: _rows_of(binder, table))
-        if history is not None:
-            query = _over_history(binder, query, history)
-    else:
-        query = binder.query()
+    if not table.is_state:
+        return _insert_by_name(binder, table, binder.query())
+    state = _state(binder, table)
+    added, late = state.delta(lambda: _rows_of(binder, table)), None
+    if late_rows is not None:
+        late = state.late_rows(lambda: _rows_of(binder, table))
+    if history is not None:
+        added = _over_history(binder, added, history)
+        # Nothing is closed before the first rows have come.
+        late = None
+    insert = _insert_by_name(binder, table, added)
+    if late_rows is None or late is None:
+        return insert
+    return MultiInsert(Values((), ()), (insert, _insert_by_name(binder, late_rows, late)))
+
+
+def _insert_by_name(binder: CommandBinder, table: Table, query: LogicalPlan) -> Insert:
     columns = {column.name: column for column in query.output}
     if missing := next((name for name in table.schema.names if name not in columns), None):
         message = f'the query of {table.qualified_name} has no column "{missing}" any more'

@@ -39,6 +39,8 @@ class StreamClauses:
     emit: EmitMode | None = None
     """None for what the query allows."""
     is_unbounded: bool = False
+    late_rows: tuple[str, str] | None = None
+    """Table to which rows go that come too late, with its database."""
 
 
 def row_wise_query(binder: CommandBinder, clauses: StreamClauses) -> KeptQuery:
@@ -47,7 +49,7 @@ def row_wise_query(binder: CommandBinder, clauses: StreamClauses) -> KeptQuery:
     kept = kept_query(binder)
     try:
         check_row_wise(kept.plan)
-        _check_row_wise_clauses(clauses)
+        check_row_wise_clauses(clauses)
     except SharkError as error:
         raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
     return kept
@@ -60,7 +62,7 @@ def divided_query(binder: CommandBinder, clauses: StreamClauses) -> tuple[KeptQu
     try:
         found = division(kept.plan, binder.context.column, clauses.emit)
         if found is None:
-            _check_row_wise_clauses(clauses)
+            check_row_wise_clauses(clauses)
         else:
             _check_clauses(clauses, found)
     except SharkError as error:
@@ -68,15 +70,25 @@ def divided_query(binder: CommandBinder, clauses: StreamClauses) -> tuple[KeptQu
     return kept, found
 
 
-def _check_row_wise_clauses(clauses: StreamClauses) -> None:
+def check_row_wise_clauses(clauses: StreamClauses) -> None:
+    """UnsupportedError for clauses of queries that need state."""
     if clauses.emit is not None and clauses.emit is not EmitMode.APPEND:
         message = f"EMIT {clauses.emit.value} of a query whose rows do not change once they are there"
         raise UnsupportedError(message, hint="EMIT APPEND, or no EMIT")
     if clauses.is_unbounded:
         raise UnsupportedError("WITH UNBOUNDED STATE of a query that needs no state", hint="leave it out")
+    if clauses.late_rows is not None:
+        raise _no_late_rows()
+
+
+def _no_late_rows() -> SharkError:
+    hint = "EMIT APPEND of windows of a time with a WATERMARK leaves late rows out"
+    return UnsupportedError("LATE ROWS TO of a query that leaves no row out", hint=hint)
 
 
 def _check_clauses(clauses: StreamClauses, query: DividedQuery) -> None:
+    if clauses.late_rows is not None and query.late_rows(query.nothing) is None:
+        raise _no_late_rows()
     may_grow = clauses.is_unbounded or clauses.emit is EmitMode.RECOMPUTE
     if (growth := query.growth) is not None and not may_grow:
         raise UnsupportedError(growth, hint="WITH UNBOUNDED STATE before AS lets it grow")
@@ -108,6 +120,8 @@ def stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> StreamClauses
             found = replace(found, on_bad_row=given)
         elif reader.match("START", "FROM"):
             found = replace(found, start=_start_from(binder))
+        elif reader.match("LATE", "ROWS", "TO"):
+            found = replace(found, late_rows=binder.new_name())
         elif reader.match("WITH", "UNBOUNDED", "STATE"):
             found = replace(found, is_unbounded=True)
         elif reader.word() in ("LATE", "ON", "START") or reader.peek("WITH", "UNBOUNDED"):

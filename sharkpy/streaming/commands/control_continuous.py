@@ -99,10 +99,12 @@ def _bad_rows_of(
 
 
 def check_own_rows(query: ContinuousQuery, action: str) -> None:
-    """UnsupportedError where records that are read again would come to a table of bad rows twice."""
+    """UnsupportedError where what is read again would come to a table of bad or of late rows twice."""
     if query.bad_rows:
         hint = "ALTER … ON BAD ROW NULL first"
         raise UnsupportedError(f"{action} of a continuous table whose bad rows go to a table", hint=hint)
+    if query.late_rows:
+        raise UnsupportedError(f"{action} of a continuous table whose late rows go to a table")
 
 
 def _queries(given: LogicalPlan | Insert | MultiInsert | None) -> Sequence[LogicalPlan]:

@@ -32,6 +32,7 @@ from sharkpy.streaming.commands.definition import (
     streams_of,
 )
 from sharkpy.streaming.commands.start_from import beginning
+from sharkpy.streaming.late_rows import late_row_table
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.targets import become_targets
 
@@ -53,6 +54,7 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
         raise UnsupportedError("a continuous table with shark.cache MEMORY_ONLY")
     check_definition([command.query], session)
     bad_rows = bad_row_table(command.on_bad_row, streams_of([command.query]), session)
+    late_rows = late_row_table(None if command.state is None else command.state.late_rows, session)
     query_id = uuid.uuid4().hex
     rows = _table_of_rows(command, query_id, session)
     query = ContinuousQuery(
@@ -66,6 +68,7 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
         definer(session),
         bad_rows="" if bad_rows is None else bad_rows.table_id,
         is_unbounded=command.is_unbounded,
+        late_rows="" if late_rows is None else late_rows.table_id,
     )
     query = beginning(query, command.start, session)
 
@@ -73,7 +76,7 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
         make_folder(rows, create)
         if rows.is_state:
             catalog.create_table(rows)
-        become_targets([bad_rows] if bad_rows is not None else [], catalog)
+        become_targets([one for one in (bad_rows, late_rows) if one is not None], catalog)
         catalog.streams.add(query)
         check_epochs(query, rows, session)
 

@@ -16,6 +16,7 @@ from sharkpy.plan.logical import LogicalPlan, Scan, Step
 from sharkpy.plan.steps.script import Script
 from sharkpy.sql.binder import bind_epoch
 from sharkpy.streaming.history import bind_history_epoch
+from sharkpy.streaming.late_rows import known_late_rows
 from sharkpy.streaming.scheduler import StreamSession
 
 _OF_STATEMENTS = ("shark.query.timeout", "shark.pool")
@@ -82,6 +83,7 @@ def check_epochs(query: ContinuousQuery, table: Table, session: EngineSession) -
     every epoch.
     """
     catalog = session.catalog.for_session()
-    bind_epoch(query.text, table, catalog, session.conf, query.database)
+    late_rows = known_late_rows(query, catalog)
+    bind_epoch(query.text, table, catalog, session.conf, query.database, late_rows=late_rows)
     if query.is_before_history and (stream := catalog.current_table(query.continued)) is not None:
         bind_history_epoch(query, table, stream, catalog, session.conf)

@@ -82,6 +82,12 @@ def panes_of(node: Aggregate) -> Panes | None:
     return None
 
 
+def pane_begin(time: Expr, length: int) -> Expr:
+    """Beginning of the pane of that length, in microseconds, that a time is in."""
+    window = Call(WINDOW, (time, Literal(length, BIGINT), Literal(0, BIGINT)), WINDOW_TYPE)
+    return Call("field", (window, string_literal("start")), TIMESTAMP)
+
+
 def _number(length: Expr) -> int:
     assert isinstance(length, Literal)  # as it was bound
     assert isinstance(length.value, int)

@@ -1,5 +1,5 @@
-"""GROUP BY session_window over streams: a state for each session of an epoch. Sessions of several epochs that follow
-each other are one.
+"""GROUP BY session_window over streams: a state for each pane as long as the gap, from which sessions are put together
+when the table is read.
 """
 
 from __future__ import annotations
@@ -11,26 +11,31 @@ from sharkpy.plan.logical import Aggregate, LogicalPlan, Project
 from sharkpy.plan.references import column_ids
 from sharkpy.plan.sessions import Sessions, in_sessions, sessions_of
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, label_of
+from sharkpy.sql.incremental.panes import pane_begin
 from sharkpy.sql.incremental.state import Kept, NewColumn
 from sharkpy.values.types import TIMESTAMP, Schema
 
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """State of an Aggregate by sessions: that of any other one, with the first and the last time of each session, and
-    without its number, which other epochs change.
+    """State of an Aggregate by sessions: that of any other one, with the first and the last time of its rows. Which
+    session they are in, other rows may change, so that is told when the table is read.
     """
 
     node: Aggregate
     sessions: Sessions
+    paned: AggregateState
+    """By panes as long as the gap, at `place` among the groups: rows of a pane are of one session, whatever comes. The
+    times are the last two columns.
+    """
     numbered: AggregateState
-    """With the number at `place` among the groups, and the times as the last two columns."""
+    """The same by sessions."""
     place: int
     schema: Schema
     new_column: NewColumn
 
     def delta(self, kept: Kept) -> LogicalPlan:
-        return _without(self.place, self.numbered.delta(kept))
+        return _without(self.place, self.paned.delta(kept))
 
     def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         return Project(self.numbered.read(self._with_numbers(rows), kept), self.node.output)
@@ -74,11 +79,15 @@ def session_state(node: Aggregate, sessions: Sessions, new_column: NewColumn, *,
         new_column(name, TIMESTAMP).holding(AggregateCall(function, (sessions.first,), TIMESTAMP))
         for function, name in times
     ]
-    numbered = aggregate_state(replace(node, aggregates=(*node.aggregates, *added)), new_column, is_bounded=is_bounded)
+    timed = replace(node, aggregates=(*node.aggregates, *added))
+    numbered = aggregate_state(timed, new_column, is_bounded=is_bounded)
     place = node.groups.index(sessions.number)
+    pane = new_column(sessions.number.name, TIMESTAMP).holding(pane_begin(sessions.first, sessions.gap))
+    groups = (*node.groups[:place], pane, *node.groups[place + 1 :])
+    paned = aggregate_state(replace(timed, child=sessions.rows, groups=groups), new_column)
     fields = numbered.schema.fields
     schema = Schema((*fields[:place], *fields[place + 1 :]))
-    return SessionState(node, sessions, numbered, place, schema, new_column)
+    return SessionState(node, sessions, paned, numbered, place, schema, new_column)
 
 
 def _without(place: int, rows: LogicalPlan) -> LogicalPlan:

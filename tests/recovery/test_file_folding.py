@@ -15,9 +15,12 @@ import sharkpy
 from sharkpy.base.errors import ResourceError, TableChangedError
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.version import TableVersion
+from sharkpy.execution.commands import analyze_table
 from sharkpy.execution.commands.writes.unchanged import Unchanged
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables import versions
 from sharkpy.execution.tables.file_contents import FileContents
+from sharkpy.plan.commands import AnalyzeTable
 from sharkpy.sources import layout
 from sharkpy.sources.layout import DataFile, list_data_files
 
@@ -220,6 +223,26 @@ def test_statistics_hold(context: sharkpy.SharkContext) -> None:
     context.sql("ANALYZE TABLE t COMPUTE STATISTICS").close()
     context.table_cache.settle()
     context.table_cache.compact(table_of(context))
+    assert len(list_data_files(table_of(context).location or "")) == 1
+    described = context.sql("DESCRIBE FORMATTED t").fetchall()
+    assert ["numRows", "4"] in [[str(text).strip() for text in row[1:]] for row in described]
+
+
+def test_statistics_of_files_that_are_folded_meanwhile(
+    context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
+    context.sql("SET shark.compaction=false").close()
+    append(context, range(4))
+    counted = analyze_table._rows
+
+    def folded(command: AnalyzeTable, session: EngineSession) -> list[tuple[object, ...]]:
+        found = counted(command, session)
+        context.table_cache.compact(table_of(context))
+        return found
+
+    monkeypatch.setattr(analyze_table, "_rows", folded)
+    context.sql("ANALYZE TABLE t COMPUTE STATISTICS").close()
     assert len(list_data_files(table_of(context).location or "")) == 1
     described = context.sql("DESCRIBE FORMATTED t").fetchall()
     assert ["numRows", "4"] in [[str(text).strip() for text in row[1:]] for row in described]

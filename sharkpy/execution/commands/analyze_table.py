@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
@@ -21,7 +21,8 @@ Row = tuple[object, ...]
 
 
 def analyze_table(command: AnalyzeTable, session: EngineSession) -> CommandResult:
-    """Compute figures for the catalog. Files written meanwhile invalidate them, and they are not used then.
+    """Compute figures for the catalog. Files written meanwhile invalidate them, and they are not used then; files that
+    were folded do not.
 
     A table that is in memory alone has its figures with its blocks and needs no others.
     """
@@ -29,15 +30,24 @@ def analyze_table(command: AnalyzeTable, session: EngineSession) -> CommandResul
     if table.location is None:
         return NOTHING
     if table.is_partitioned:
-        found = _of_partitions(command, session)
+        _put(_of_partitions(command, session), table, session)
     else:
+        contents = session.table_cache.versions.contents
         files = table_files(table, session.catalog)
+        content = contents.of(files)
         rows = _rows(command, session)
-        found = {"": _statistics(command, files, rows[0] if rows else None, "")}
-    older = session.catalog.statistics(table)
-    session.catalog.put_statistics(table, {name: one.with_columns(older.get(name)) for name, one in found.items()})
+        with session.catalog.transaction():
+            now = table_files(table, session.catalog)
+            if contents.of(now) == content:
+                files = now
+            _put({"": _statistics(command, files, rows[0] if rows else None, "")}, table, session)
     session.forget_plans(table)
     return NOTHING
+
+
+def _put(found: Mapping[str, TableStatistics], table: Table, session: EngineSession) -> None:
+    older = session.catalog.statistics(table)
+    session.catalog.put_statistics(table, {name: one.with_columns(older.get(name)) for name, one in found.items()})
 
 
 def _of_partitions(command: AnalyzeTable, session: EngineSession) -> dict[str, TableStatistics]:

@@ -70,6 +70,7 @@ QUERIES = [
     "SELECT k, round(var_pop(v), 6) AS spread, round(stddev_samp(x), 3) AS dev, round(corr(v, x), 6) AS together "
     "FROM events GROUP BY k",
     "SELECT k, sort_array(collect_set(v)) AS vs, size(collect_list(v)) AS n FROM events GROUP BY k",
+    "SELECT sort_array(collect_list(v)) AS vs, size(collect_set(k)) AS n, count(DISTINCT b) AS m FROM events",
     "SELECT k, percentile(v, 0.5) AS middle, approx_count_distinct(v) AS n FROM events GROUP BY k",
     "SELECT k, max_by(v, v * 10) AS m FROM events GROUP BY k",
     "SELECT k, ds_hll_estimate(ds_hll_sketch(v)) AS n, ds_cpc_estimate(ds_cpc_sketch(x)) AS m FROM events GROUP BY k",

@@ -61,7 +61,7 @@ class AggregateState:
     """One for each aggregate of the node, and for the number of late rows."""
     panes: Panes | None
     summary: LogicalPlan | None
-    """Row of the state for the empty set of GROUPING SETS, which has a row of the answer even if there are none."""
+    """Row of the state for no rows, which have an answer without groups, and in the empty set of GROUPING SETS."""
     new_column: NewColumn
     is_bounded: bool = False
     """True where a watermark bounds the groups that rows are still expected for."""
@@ -200,7 +200,9 @@ def aggregate_state(
     given, summary = _parts_of(node.child if panes is None else panes.child)
     added = Aggregate(given, tuple(keys), tuple(states))
     schema = Schema(tuple(Field(column.name, column.dtype) for column in added.output))
-    more = None if summary is None else replace(added, child=summary)
+    more: LogicalPlan | None = None if summary is None else replace(added, child=summary)
+    if not node.groups:
+        more = _of_no_rows(added)
     return AggregateState(node, schema, added, tuple(kept), panes, more, new_column, is_bounded, closing)
 
 
@@ -217,6 +219,13 @@ def rows_of(node: Aggregate) -> LogicalPlan:
         case Union((Expand() as rows, Values())):
             return rows
     return node.child
+
+
+def _of_no_rows(added: Aggregate) -> LogicalPlan:
+    """Row of the state that says of no rows that they have come."""
+    states = Aggregate(Values(added.child.output, ()), (), added.aggregates)
+    keys = (replace(key, expr=Literal(None, key.dtype)) for key in added.groups if isinstance(key, Alias))
+    return Project(states, (*keys, *states.output))
 
 
 def _parts_of(child: LogicalPlan) -> tuple[LogicalPlan, LogicalPlan | None]:

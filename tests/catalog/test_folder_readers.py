@@ -8,6 +8,7 @@ from pathlib import Path
 
 import sharkpy
 from sharkpy.catalog.folder_readers import FolderReaders
+from tests.paths_below import paths_below
 
 OTHER = """
 import sys
@@ -98,7 +99,7 @@ def test_what_a_result_reads_stays_until_it_is_closed(tmp_path: Path) -> None:
         folder = Path(context.catalog.table("default", "t").location or "")
 
         def files() -> int:
-            return len(list(folder.rglob("*.parquet")))
+            return len(paths_below(folder, "*.parquet"))
 
         result = context.sql("SELECT a FROM t")
         context.sql("INSERT OVERWRITE TABLE t VALUES (2)")

@@ -26,6 +26,7 @@ from tests.execution.standalone import standalone
 from tests.faults.disk import ballast, used
 from tests.faults.feature_passes import NUM_BLOCKS, gradient, make_features, num_calls
 from tests.faults.workload import QUERIES, make_tables
+from tests.paths_below import paths_below
 from tests.waiting import allowed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,7 +161,7 @@ def _flip(path: Path) -> None:
 def delete_shuffle_files(context: sharkpy.SharkContext, generator: random.Random) -> bool:
     folder = Path(context.engine.jobs.context.getConf().get("spark.local.dir"))
     deleted = False
-    for path in folder.rglob("shuffle_*"):
+    for path in paths_below(folder, "shuffle_*"):
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
             deleted = True

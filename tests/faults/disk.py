@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.paths_below import paths_below
+
 
 @contextmanager
 def small_disk(folder: Path, size: int) -> Iterator[Path]:
@@ -48,5 +50,5 @@ def ballast(disk: Path, size: int) -> Iterator[None]:
 
 def used(folder: Path) -> int:
     """Bytes of files of data and blocks: the catalog's own file may grow."""
-    files = (path for path in folder.rglob("*") if path.is_file() and "ballast" not in path.name)
+    files = (path for path in paths_below(folder) if path.is_file() and "ballast" not in path.name)
     return sum(path.stat().st_size for path in files if not path.name.startswith("catalog"))

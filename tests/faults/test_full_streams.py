@@ -14,6 +14,7 @@ from sharkpy.streaming import scheduler
 from tests.faults.disk import ballast, small_disk
 from tests.faults.nth_write import nth_write_fails
 from tests.faults.test_killed_epochs import KINDS, PER_FILE, check_prefix, put_file
+from tests.paths_below import paths_below
 from tests.streaming.folder_input import make_stream, state_of, until_numbers
 from tests.waiting import until
 
@@ -71,7 +72,7 @@ def test_full_from_the_nth_write_on(tmp_path: Path, kind: str) -> None:
         assert len(faults) > 2
         location = Path(context.catalog.table("default", kind).location or "")
         # A fold of small files may be under way.
-        until(lambda: not list(location.rglob(".staging*")), 10)
+        until(lambda: not paths_below(location, ".staging*"), 10)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,6 +13,7 @@ import pytest
 import sharkpy
 from sharkpy.streaming import steps
 from tests.faults.test_killed_epochs import KINDS, PER_FILE, check_prefix, make, put_file, runner
+from tests.paths_below import paths_below
 from tests.streaming.folder_input import numbers, until_numbers
 from tests.waiting import until
 
@@ -31,7 +32,7 @@ def check_spool(context: sharkpy.SharkContext) -> None:
 
     def is_empty() -> bool:
         try:
-            return not [path for path in folder.rglob("*") if path.is_file()]
+            return not [path for path in paths_below(folder) if path.is_file()]
         except FileNotFoundError:
             # A folder went while it was looked at.
             return False

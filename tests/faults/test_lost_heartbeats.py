@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil, sharkpy
 from sharkpy.execution.stages.rdd_stages import RddStages
 from tests.waiting import until
+from tests.paths_below import paths_below
 
 conf = {"shark.placement.driver": False, "shark.task.single.max.rows": 0, "shark.task.single.max.bytes": 0,
         "shark.jvm.memory": "512m", "spark.executor.heartbeatInterval": "20ms"}
@@ -30,7 +31,7 @@ exchange = RddStages.exchange
 def run_and_delete(self, *arguments):
     RddStages.exchange = exchange
     answer = exchange(self, *arguments)
-    files = [path for path in folder.rglob("shuffle_*") if path.is_file()]
+    files = [path for path in paths_below(folder, "shuffle_*") if path.is_file()]
     assert files
     for path in files:
         path.unlink()

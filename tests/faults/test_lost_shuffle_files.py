@@ -9,6 +9,7 @@ import pytest
 import sharkpy
 from sharkpy.execution.stages.rdd_stages import RddStages
 from tests.faults.workload import QUERIES
+from tests.paths_below import paths_below
 
 pytestmark = pytest.mark.spark
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.spark
 def shuffle_files(context: sharkpy.SharkContext) -> list[Path]:
     """Shuffle files in Spark's own folder: another session may have started this process's SparkContext."""
     folder = Path(context.engine.jobs.context.getConf().get("spark.local.dir"))
-    return [path for path in folder.rglob("shuffle_*") if path.is_file()]
+    return [path for path in paths_below(folder, "shuffle_*") if path.is_file()]
 
 
 def test_shuffle_files_that_vanish(

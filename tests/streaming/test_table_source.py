@@ -12,6 +12,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ParseError, SharkError, TableNotFoundError, UnsupportedError
+from tests.paths_below import paths_below
 from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, state_of, until_numbers
 from tests.waiting import until
@@ -55,7 +56,7 @@ def go_on(context: sharkpy.SharkContext) -> None:
 
 def spool(context: sharkpy.SharkContext, stream: str = "added") -> list[Path]:
     folder = Path(context.catalog.table("default", stream).location or "")
-    return [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in paths_below(folder) if path.is_file()]
 
 
 @pytest.mark.parametrize("kind", KINDS)

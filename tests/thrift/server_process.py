@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from tests.paths_below import paths_below
+
 COMMAND = [sys.executable, "-m", "sharkpy.cli.main", "--master", "local[2]"]
 
 
@@ -50,4 +52,4 @@ class Process:
         return errors
 
     def left(self) -> list[Path]:
-        return [path for place in (self.temp, self.shm) for path in place.rglob("*")]
+        return [path for place in (self.temp, self.shm) for path in paths_below(place)]

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import sharkpy
+from tests.paths_below import paths_below
 from tests.thrift.caller import SUCCESS, Caller, State, over_http
 from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS, NUMBERS
 from tests.thrift.server_process import COMMAND, Process
@@ -122,7 +123,7 @@ def test_after_a_kill_the_next_start_sweeps(server: Process, made: Path) -> None
         caller.rows("DROP TABLE held")
     next_one.stop()
     next_one.wait(PATIENCE)
-    assert not list(next_one.shm.rglob("*"))
+    assert not paths_below(next_one.shm)
 
 
 STUBBORN = """

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import BindError, TableNotFoundError, UnsupportedError
+from sharkpy.base.errors import TableNotFoundError, UnsupportedError
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.stream_kinds import FOLDER, FRAMES, KAFKA, SOCKET
-from sharkpy.execution.commands.create_table import create_table
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.plan.commands import CreateTable, Insert, OnBadRow
+from sharkpy.plan.commands import Insert, OnBadRow
 from sharkpy.plan.expr import Alias, ColumnRef
 from sharkpy.plan.logical import Project, Scan
 from sharkpy.sources.bad_rows.records import BYTES, COLUMNS, FORMATS, RECORD, bad_splits
 from sharkpy.sources.csv_files.options import PERMISSIVE, csv_options
-from sharkpy.streaming.targets import check_target
+from sharkpy.streaming.row_tables import check_fits, found_or_made, types_of
 from sharkpy.values.types import BINARY, Schema
 
 if TYPE_CHECKING:
@@ -40,11 +39,7 @@ def bad_row_table(on_bad_row: OnBadRow, streams: Sequence[str], session: EngineS
     catalog = session.catalog
     for stream in filter(None, map(catalog.current_table, streams)):
         _check_stream(stream)
-    database, name = on_bad_row.table
-    if (found := catalog.find_table(database, name)) is None:
-        command = CreateTable(database, name, TableKind.MANAGED, _SCHEMA, True)
-        create_table(command, session, session.snapshot())
-        found = catalog.table(database, name)
+    found = found_or_made(*on_bad_row.table, _SCHEMA, session)
     _check_table(found)
     return found
 
@@ -82,18 +77,8 @@ def _insert(table: Table, streams: Sequence[Table], snapshot: QuerySnapshot) -> 
 
 def _check_table(table: Table) -> None:
     """Raise BindError if a table cannot have bad rows."""
-    if table.is_view or table.streaming_kind:
-        kind = table.streaming_kind or "view"
-        raise BindError(f"bad rows cannot go to {table.qualified_name}, a {kind}", sqlstate="42809")
-    check_target(table)
-    types = {field.name: field.dtype for field in table.schema}
-    known = {field.name: field.dtype for field in _SCHEMA}
-    fits = types in (known, known | {RECORD: BINARY})
-    if not fits or table.is_partitioned or table.constraints:
-        listed = ", ".join(f"{field.name} {str(field.dtype).upper()}" for field in _SCHEMA)
-        message = f"{table.qualified_name} does not fit bad rows"
-        hint = f"such a table has the columns {listed}, in any order, no partitions and no constraints"
-        raise BindError(message, hint=f"{hint}; {RECORD} may be BINARY", sqlstate="42809")
+    as_bytes = types_of(_SCHEMA) | {RECORD: BINARY}
+    check_fits(table, "bad rows", "target of a continuous insert", _SCHEMA, (as_bytes,), f"; {RECORD} may be BINARY")
 
 
 def _check_stream(stream: Table) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import BindError, TableNotFoundError
+from sharkpy.base.errors import TableNotFoundError
 from sharkpy.catalog.continuous_query import ContinuousQuery
-from sharkpy.catalog.model import Table, TableKind
-from sharkpy.execution.commands.create_table import create_table
+from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.plan.commands import CreateTable, LateRows
+from sharkpy.plan.commands import LateRows
+from sharkpy.streaming.row_tables import check_fits, found_or_made
 from sharkpy.streaming.targets import check_target
 
 if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
+
+_ROLE = "table of late rows"
 
 
 def late_row_table(wanted: LateRows | None, session: EngineSession) -> Table | None:
@@ -22,20 +24,8 @@ def late_row_table(wanted: LateRows | None, session: EngineSession) -> Table | N
     """
     if wanted is None:
         return None
-    catalog = session.catalog
-    if catalog.find_table(wanted.database, wanted.name) is None:
-        command = CreateTable(wanted.database, wanted.name, TableKind.MANAGED, wanted.schema, True)
-        create_table(command, session, session.snapshot())
-    found = catalog.table(wanted.database, wanted.name)
-    if found.is_view or found.streaming_kind:
-        kind = found.streaming_kind or "view"
-        raise BindError(f"late rows cannot go to {found.qualified_name}, a {kind}", sqlstate="42809")
-    check_target(found, "table of late rows")
-    types, known = ({one.name: one.dtype for one in schema} for schema in (wanted.schema, found.schema))
-    if types != known or found.is_partitioned or found.constraints:
-        listed = ", ".join(f"{name} {str(dtype).upper()}" for name, dtype in types.items())
-        hint = f"such a table has the columns {listed}, in any order, no partitions and no constraints"
-        raise BindError(f"{found.qualified_name} does not fit late rows", hint=hint, sqlstate="42809")
+    found = found_or_made(wanted.database, wanted.name, wanted.schema, session)
+    check_fits(found, "late rows", _ROLE, wanted.schema)
     return found
 
 
@@ -46,5 +36,5 @@ def known_late_rows(query: ContinuousQuery, catalog: Catalog) -> Table | None:
     found = catalog.current_table(query.late_rows)
     if found is None:
         raise TableNotFoundError("the table for late rows was dropped")
-    check_target(found, "table of late rows")
+    check_target(found, _ROLE)
     return found

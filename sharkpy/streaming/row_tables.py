@@ -1,0 +1,44 @@
+"""Tables of rows that a continuous query leaves out: bad ones, and late ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sharkpy.base.errors import BindError
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.execution.commands.create_table import create_table
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.plan.commands import CreateTable
+from sharkpy.streaming.targets import check_target
+from sharkpy.values.types import DataType, Schema
+
+Types = dict[str, DataType]
+
+
+def found_or_made(database: str, name: str, schema: Schema, session: EngineSession) -> Table:
+    """The table of that name, which is made with the columns of `schema` if it is not there."""
+    catalog = session.catalog
+    if catalog.find_table(database, name) is None:
+        create_table(CreateTable(database, name, TableKind.MANAGED, schema, True), session, session.snapshot())
+    return catalog.table(database, name)
+
+
+def types_of(schema: Schema) -> Types:
+    return {field.name: field.dtype for field in schema}
+
+
+def check_fits(
+    table: Table, what: str, role: str, schema: Schema, others: Collection[Types] = (), note: str = ""
+) -> None:
+    """BindError 42809 if a table cannot have rows with the columns of `schema`, or with `others`, in any order.
+    UnsupportedError where they could not come exactly once.
+    """
+    if table.is_view or table.streaming_kind:
+        kind = table.streaming_kind or "view"
+        raise BindError(f"{what} cannot go to {table.qualified_name}, a {kind}", sqlstate="42809")
+    check_target(table, role)
+    fits = types_of(table.schema) in (types_of(schema), *others)
+    if not fits or table.is_partitioned or table.constraints:
+        listed = ", ".join(f"{field.name} {str(field.dtype).upper()}" for field in schema)
+        hint = f"such a table has the columns {listed}, in any order, no partitions and no constraints{note}"
+        raise BindError(f"{table.qualified_name} does not fit {what}", hint=hint, sqlstate="42809")

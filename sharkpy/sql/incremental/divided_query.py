@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.plan.expr import Call, ColumnRef, Literal
@@ -44,9 +45,7 @@ class DividedQuery:
         return Schema((Field(_PART, INT), *fields))
 
     def delta(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        def kept(place: int) -> LogicalPlan:
-            return self._kept(place, scan)
-
+        kept = partial(self._kept, scan=scan)
         if len(self.parts) == 1:
             return self._only.delta(kept)
         made = [self._of_epoch(part.delta(kept), kept) for _, part in self.parts]
@@ -57,10 +56,7 @@ class DividedQuery:
         """Rows of an epoch that come when all their windows are closed; None where there are none, or UnsupportedError
         for those of several aggregates.
         """
-
-        def kept(place: int) -> LogicalPlan:
-            return self._kept(place, scan)
-
+        kept = partial(self._kept, scan=scan)
         states = (part for _, part in self.parts if isinstance(part, AggregateState))
         found = [rows for part in states if (rows := part.late_rows(kept)) is not None]
         if len(found) > 1:
@@ -85,11 +81,11 @@ class DividedQuery:
 
     def _kept(self, place: int, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
         """What is read of one part."""
-        return self.parts[place][1].read(self._rows_of(place, scan()), lambda other: self._kept(other, scan))
+        return self.parts[place][1].read(self._rows_of(place, scan()), partial(self._kept, scan=scan))
 
     def read(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
         places = {id(node): place for place, (node, _) in enumerate(self.parts)}
-        return _replaced(self.query, places, lambda place: self._kept(place, scan))
+        return _replaced(self.query, places, partial(self._kept, scan=scan))
 
     def fold(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
         folded = [part.fold(self._rows_of(place, scan())) for place, (_, part) in enumerate(self.parts)]

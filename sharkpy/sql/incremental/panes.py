@@ -59,8 +59,7 @@ class Panes:
 
     def _bound(self, name: str, length: int) -> Expr:
         """Start or end of the window of that length that a row is in."""
-        window = Call(WINDOW, (self.time, Literal(length, BIGINT), self.windows.args[-1]), WINDOW_TYPE)
-        return Call("field", (window, string_literal(name)), TIMESTAMP)
+        return _bound(name, self.time, length, self.windows.args[-1])
 
     def windows_at(self, begin: Expr) -> Call:
         """Windows of a pane: those of any time in it."""
@@ -84,8 +83,12 @@ def panes_of(node: Aggregate) -> Panes | None:
 
 def pane_begin(time: Expr, length: int) -> Expr:
     """Beginning of the pane of that length, in microseconds, that a time is in."""
-    window = Call(WINDOW, (time, Literal(length, BIGINT), Literal(0, BIGINT)), WINDOW_TYPE)
-    return Call("field", (window, string_literal("start")), TIMESTAMP)
+    return _bound("start", time, length, Literal(0, BIGINT))
+
+
+def _bound(name: str, time: Expr, length: int, offset: Expr) -> Expr:
+    window = Call(WINDOW, (time, Literal(length, BIGINT), offset), WINDOW_TYPE)
+    return Call("field", (window, string_literal(name)), TIMESTAMP)
 
 
 def _number(length: Expr) -> int:

@@ -12,12 +12,14 @@ from sharkpy.udf import decimals
 from sharkpy.udf.collecting_aggregates import COLLECTING_AGGREGATES, least_or_greatest
 from sharkpy.udf.column_statistics import COMPUTE_STATS
 from sharkpy.udf.distinct_sketch_functions import DISTINCT_SKETCH_AGGREGATES
+from sharkpy.udf.frequency_sketch_functions import FREQUENCY_SKETCH_AGGREGATES
 from sharkpy.udf.function import AggregateFunction
 from sharkpy.udf.interval_aggregates import with_intervals
 from sharkpy.udf.lower import DISTINCT, OVER
 from sharkpy.udf.moments import MOMENT_AGGREGATES
 from sharkpy.udf.ngram_aggregates import NGRAM_AGGREGATES
 from sharkpy.udf.percentile_aggregates import PERCENTILE_AGGREGATES
+from sharkpy.udf.quantile_sketch_functions import QUANTILE_SKETCH_AGGREGATES
 from sharkpy.udf.signatures import Types, anything, integer_or_double, numeric, returns, same_as, takes
 from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.wide_decimals import is_wide, wide_average, wide_sum
@@ -280,4 +282,6 @@ AGGREGATES = (
     *PERCENTILE_AGGREGATES,
     *NGRAM_AGGREGATES,
     *DISTINCT_SKETCH_AGGREGATES,
+    *QUANTILE_SKETCH_AGGREGATES,
+    *FREQUENCY_SKETCH_AGGREGATES,
 )

@@ -1,7 +1,6 @@
 """Sketches of distinct values by Apache DataSketches: HyperLogLog, CPC and Theta, one row a family.
 
-They are bytes that any implementation of the library reads, and that merge. KLL and quantile sketches are not among
-them: they draw at random, and a task that is repeated would give other bytes.
+They are bytes that any implementation of the library reads, and that merge.
 """
 
 from __future__ import annotations

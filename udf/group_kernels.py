@@ -15,16 +15,27 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.cancellation import checked
-from sharkpy.udf import distinct_sketches, ngram_estimator, numeric_histogram
+from sharkpy.udf import (
+    distinct_sketches,
+    frequency_sketches,
+    ngram_estimator,
+    numeric_histogram,
+    quantile_sketches,
+)
 from sharkpy.udf.weighted_percentiles import weighted_percentiles
 
+_ITEMS_TYPE = "STRUCT(item VARCHAR, estimate BIGINT, lower_bound BIGINT, upper_bound BIGINT)[]"
 _ARROW_TYPES: dict[str, pa.DataType] = {
+    "BIGINT": pa.int64(),
     "BLOB": pa.binary(),
     "DOUBLE": pa.float64(),
     "DOUBLE[]": pa.list_(pa.float64()),
     "STRUCT(x DOUBLE, y DOUBLE)[]": pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())])),
     "STRUCT(ngram VARCHAR[], estfrequency DOUBLE)[]": pa.list_(
         pa.struct([("ngram", pa.list_(pa.string())), ("estfrequency", pa.float64())])
+    ),
+    _ITEMS_TYPE: pa.list_(
+        pa.struct([("item", pa.string()), *((name, pa.int64()) for name in ("estimate", "lower_bound", "upper_bound"))])
     ),
 }
 
@@ -113,4 +124,18 @@ GROUP_KERNELS = (
     ),
     GroupKernel("shark_theta_intersect", ("BLOB", "BLOB"), "BLOB", distinct_sketches.intersect_theta),
     GroupKernel("shark_theta_exclude", ("BLOB", "BLOB"), "BLOB", distinct_sketches.exclude_theta),
+    GroupKernel("shark_kll", ("DOUBLE[]", "INTEGER"), "BLOB", quantile_sketches.new_kll),
+    GroupKernel("shark_kll_union", ("BLOB[]",), "BLOB", quantile_sketches.union_kll),
+    GroupKernel("shark_kll_n", ("BLOB",), "BIGINT", quantile_sketches.kll_number),
+    GroupKernel("shark_kll_quantiles", ("BLOB", "DOUBLE[]"), "DOUBLE[]", quantile_sketches.kll_quantiles),
+    GroupKernel("shark_kll_rank", ("BLOB", "DOUBLE"), "DOUBLE", quantile_sketches.kll_rank),
+    GroupKernel("shark_kll_cdf", ("BLOB", "DOUBLE[]"), "DOUBLE[]", quantile_sketches.kll_cdf),
+    GroupKernel("shark_kll_pmf", ("BLOB", "DOUBLE[]"), "DOUBLE[]", quantile_sketches.kll_pmf),
+    GroupKernel("shark_freq", ("VARCHAR[]", "INTEGER"), "BLOB", frequency_sketches.new_frequent),
+    GroupKernel("shark_freq_union", ("BLOB[]",), "BLOB", frequency_sketches.union_frequent),
+    GroupKernel("shark_freq_items", ("BLOB", "VARCHAR"), _ITEMS_TYPE, frequency_sketches.frequent_items),
+    GroupKernel("shark_countmin", ("VARCHAR[]", "DOUBLE", "DOUBLE"), "BLOB", frequency_sketches.new_counts),
+    GroupKernel("shark_countmin_union", ("BLOB[]",), "BLOB", frequency_sketches.union_counts),
+    GroupKernel("shark_countmin_estimate", ("BLOB", "VARCHAR"), "BIGINT", frequency_sketches.count_of),
+    GroupKernel("shark_countmin_n", ("BLOB",), "BIGINT", frequency_sketches.total_count),
 )

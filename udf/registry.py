@@ -17,6 +17,7 @@ from sharkpy.udf.date_truncation_functions import DATE_TRUNCATION_FUNCTIONS
 from sharkpy.udf.distinct_sketch_functions import DISTINCT_SKETCH_FUNCTIONS
 from sharkpy.udf.elementary_functions import ELEMENTARY_FUNCTIONS
 from sharkpy.udf.format_functions import FORMAT_FUNCTIONS
+from sharkpy.udf.frequency_sketch_functions import FREQUENCY_SKETCH_FUNCTIONS, FREQUENCY_SKETCH_TABLES
 from sharkpy.udf.function import (
     AggregateFunction,
     Function,
@@ -32,6 +33,7 @@ from sharkpy.udf.map_functions import MAP_FUNCTIONS
 from sharkpy.udf.mask_functions import MASK_FUNCTIONS
 from sharkpy.udf.math_functions import MATH_FUNCTIONS
 from sharkpy.udf.operators import OPERATORS
+from sharkpy.udf.quantile_sketch_functions import QUANTILE_SKETCH_FUNCTIONS
 from sharkpy.udf.random_functions import RANDOM_FUNCTIONS
 from sharkpy.udf.refused_functions import OF_OTHERS, REFUSED
 from sharkpy.udf.regexp_functions import REGEXP_FUNCTIONS
@@ -97,12 +99,16 @@ _SCALARS: dict[str, ScalarFunction] = {
         HIGHER_ORDER_FUNCTIONS,
         RANDOM_FUNCTIONS,
         DISTINCT_SKETCH_FUNCTIONS,
+        QUANTILE_SKETCH_FUNCTIONS,
+        FREQUENCY_SKETCH_FUNCTIONS,
     )
     for row in family
 }
 _AGGREGATES: dict[str, AggregateFunction] = {row.name: row for row in AGGREGATES}
 _WINDOWS: dict[str, WindowFunction] = {row.name: row for row in WINDOW_FUNCTIONS}
-_TABLES: dict[str, TableFunction] = {row.name: row for row in (*TABLE_FUNCTIONS, *TIME_WINDOW_TABLES)}
+_TABLES: dict[str, TableFunction] = {
+    row.name: row for row in (*TABLE_FUNCTIONS, *TIME_WINDOW_TABLES, *FREQUENCY_SKETCH_TABLES)
+}
 _RELATIONS: dict[str, RelationFunction] = {row.name: row for row in RELATION_FUNCTIONS}
 _FORMS: dict[str, SpecialForm] = {row.name: row for row in SPECIAL_FORMS}
 

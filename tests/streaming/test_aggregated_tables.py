@@ -74,6 +74,10 @@ QUERIES = [
     "SELECT k, percentile(v, 0.5) AS middle, approx_count_distinct(v) AS n FROM events GROUP BY k",
     "SELECT k, max_by(v, v * 10) AS m FROM events GROUP BY k",
     "SELECT k, ds_hll_estimate(ds_hll_sketch(v)) AS n, ds_cpc_estimate(ds_cpc_sketch(x)) AS m FROM events GROUP BY k",
+    "SELECT k, ds_kll_quantiles(ds_kll_sketch(v), 0.2, 0.9) AS q, ds_countmin_estimate(ds_countmin_sketch(v), 2) AS n "
+    "FROM events GROUP BY k",
+    "SELECT k, f.item, f.estimate FROM (SELECT k, ds_freq_sketch(v) AS s FROM events GROUP BY k) x "
+    "LATERAL VIEW ds_freq_frequent_items(s) f",
     "SELECT k, b, count(*) AS n, grouping__id AS g FROM events GROUP BY k, b GROUPING SETS ((k, b), (k), ())",
     "SELECT k, b, sum(v) AS s FROM events GROUP BY k, b WITH CUBE",
     "SELECT k, count(*) AS n FROM events GROUP BY k HAVING count(*) > 20 ORDER BY n DESC, k LIMIT 2",

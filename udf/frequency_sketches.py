@@ -1,0 +1,149 @@
+"""Sketches of how often values come, by Apache DataSketches: the frequent ones, and counts of any of them.
+
+They are bytes that any implementation of the library reads, and that merge. Values are texts.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections import Counter
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+from sharkpy.base.cancellation import check_cancelled, checked
+
+DEFAULT_FREQUENT = 4096
+SIZES = tuple(1 << exponent for exponent in range(3, 21))
+"""Sizes of the table of a sketch of frequent items, which keeps three quarters as many."""
+ERROR_TYPES = ("NO_FALSE_POSITIVES", "NO_FALSE_NEGATIVES")
+_MOST_COUNTERS = 1 << 20
+
+
+def new_frequent(values: Iterable[str], size: int) -> bytes:
+    """The sketch of the values' most frequent ones, in a table of `size`, a power of 2."""
+    import datasketches as ds
+
+    if (problem := size_problem(size)) is not None:
+        raise ValueError(problem)
+    sketch = ds.frequent_strings_sketch(size.bit_length() - 1)
+    for value, number in checked(sorted(Counter(checked(values)).items())):
+        sketch.update(value, number)
+    return bytes(sketch.serialize())
+
+
+def size_problem(size: object) -> str | None:
+    """What is wrong with the size of a sketch of frequent items."""
+    is_one = size is None or size in SIZES
+    return None if is_one else f"the size of a freq sketch is a power of 2 from {SIZES[0]} to {SIZES[-1]}, not {size}"
+
+
+def union_frequent(sketches: Iterable[bytes]) -> bytes | None:
+    """One sketch of the values of all, of the largest one's size."""
+    parts = sorted(sketches, key=lambda one: (-_exponent(one), one))
+    if not parts:
+        return None
+    whole = _read_frequent(parts[0])
+    for part in checked(parts[1:]):
+        whole.merge(_read_frequent(part))
+    return bytes(whole.serialize())
+
+
+def frequent_items(sketch: bytes, error_type: str) -> list[dict[str, object]]:
+    """The values that are frequent, or with NO_FALSE_NEGATIVES may be, the most frequent first: each with about how
+    often it comes, and bounds of that.
+    """
+    import datasketches as ds
+
+    if error_type not in ERROR_TYPES:
+        raise ValueError(f"the type of errors is {' or '.join(ERROR_TYPES)}, not {error_type}")
+    found = _read_frequent(sketch).get_frequent_items(getattr(ds.frequent_items_error_type, error_type))
+    names = ("item", "estimate", "lower_bound", "upper_bound")
+    return [dict(zip(names, one, strict=True)) for one in sorted(found, key=lambda one: (-one[1], one[0]))]
+
+
+def new_counts(values: Iterable[str], error: float, confidence: float) -> bytes:
+    """The count-min sketch of the values (Cormode and Muthukrishnan 2005): counts are too large by no more than `error`
+    of all, with that confidence.
+    """
+    import datasketches as ds
+
+    for part in (error, confidence):
+        if (problem := part_problem(part)) is not None:
+            raise ValueError(problem)
+    num_hashes = max(1, math.ceil(math.log(1 / (1 - confidence))))
+    num_buckets = math.ceil(math.e / error)
+    if num_hashes * num_buckets > _MOST_COUNTERS:
+        raise ValueError(f"a countmin sketch of the error {error} would have more than {_MOST_COUNTERS} counters")
+    sketch = ds.count_min_sketch(num_hashes, num_buckets)
+    for value, number in checked(Counter(checked(values)).items()):
+        sketch.update(value, float(number))
+    return bytes(sketch.serialize())
+
+
+def part_problem(part: object) -> str | None:
+    """What is wrong with the error or the confidence of a count-min sketch."""
+    is_one = not isinstance(part, (int, float, Decimal)) or 0 < part < 1
+    return None if is_one else f"the error and the confidence of a countmin sketch are between 0 and 1, not {part}"
+
+
+def union_counts(sketches: Iterable[bytes]) -> bytes | None:
+    """One count-min sketch of the values of all; ValueError where they have other errors and confidences."""
+    parts = sorted(sketches)
+    if not parts:
+        return None
+    whole = _read_counts(parts[0])
+    for part in checked(parts[1:]):
+        other = _read_counts(part)
+        if (other.num_hashes, other.num_buckets) != (whole.num_hashes, whole.num_buckets):
+            raise ValueError("countmin sketches of other errors or confidences do not go together")
+        whole.merge(other)
+    return bytes(whole.serialize())
+
+
+def count_of(sketch: bytes, value: str) -> int:
+    """About how often a value has come, or more."""
+    return round(_read_counts(sketch).get_estimate(value))
+
+
+def total_count(sketch: bytes) -> int:
+    """How many values a count-min sketch has seen."""
+    return round(_read_counts(sketch).total_weight)
+
+
+def _exponent(sketch: bytes) -> int:
+    """Binary logarithm of a frequent-items sketch's size."""
+    return sketch[3] if len(sketch) > 3 else 0
+
+
+def _read_frequent(sketch: bytes) -> Any:
+    import datasketches as ds
+
+    # What the bytes say is checked before room is made for it: 8 bytes ahead, then the number of items, the sum of
+    # their counts and the error, and for each item its count and its text.
+    is_one = len(sketch) >= 8 and 3 <= sketch[4] <= sketch[3] <= SIZES[-1].bit_length() - 1
+    if is_one and len(sketch) > 8:
+        is_one = len(sketch) >= 32 and struct.unpack_from("<I", sketch, 8)[0] * 12 <= len(sketch) - 32
+    if not is_one:
+        raise ValueError("the bytes are no freq sketch")
+    return _read(ds.frequent_strings_sketch, sketch, "freq")
+
+
+def _read_counts(sketch: bytes) -> Any:
+    import datasketches as ds
+
+    if len(sketch) < 16:
+        raise ValueError("the bytes are no countmin sketch")
+    num_buckets, num_hashes = struct.unpack_from("<IB", sketch, 8)
+    if num_buckets * num_hashes > _MOST_COUNTERS:
+        raise ValueError("the bytes are no countmin sketch")
+    return _read(ds.count_min_sketch, sketch, "countmin")
+
+
+def _read(kind: Any, sketch: bytes, name: str) -> Any:
+    check_cancelled()
+    try:
+        return kind.deserialize(sketch)
+    except (RuntimeError, ValueError, IndexError, MemoryError, UnicodeDecodeError) as error:
+        raise ValueError(f"the bytes are no {name} sketch: {error}") from None

@@ -292,6 +292,12 @@ class Catalog:
         table = self.current_table(query.table_id)
         return self.current_table(table.state_of) if table is not None and table.is_state else table
 
+    def source_of(self, stream: Table) -> Table | None:
+        """Table of whose rows a stream is; None for a stream of others, or where the table was dropped."""
+        table_id = self.streams.feeding(stream.table_id)
+        table = None if table_id is None else self.current_table(table_id)
+        return self.current_table(table.state_of) if table is not None and table.is_state else table
+
     def managed_location(self, database: str, name: str) -> str:
         return str(Path(self.database(database).location, name.lower()))
 

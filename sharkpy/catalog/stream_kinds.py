@@ -22,6 +22,8 @@ ROWS_PER_SECOND = "rowsPerSecond"
 START_MS = "start.ms"
 HISTORY = "history"
 ANY_COLUMNS = Schema(())
+SPANS = Schema((Field("$after", TIMESTAMP), Field("$until", TIMESTAMP)))
+"""Columns of the files of a stream FROM a TABLE of windows that a watermark closes: how far it has moved."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,12 +126,25 @@ def bind_epoch(
 def bind_state_fold(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> LogicalPlan:
     """Bind the query of a continuous table as one that folds rows of its state; the errors are those of `bind`."""
 
-    def fold(context: Context, reader: TokenReader) -> Statement:
-        return bind_continuous.state_fold(CommandBinder(context, reader), state)
+    return _bound_state(text, catalog, conf, database, lambda binder: bind_continuous.state_fold(binder, state))
+
+
+def bind_state_watermark(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> LogicalPlan:
+    """Bind the query of a continuous table as one that gives the watermark of its state; the errors are those of
+    `bind`.
+    """
+    return _bound_state(text, catalog, conf, database, lambda binder: bind_continuous.state_watermark(binder, state))
+
+
+def _bound_state(
+    text: str, catalog: CatalogReader, conf: Conf, database: str, bind_state: Callable[[CommandBinder], LogicalPlan]
+) -> LogicalPlan:
+    def bind_tokens(context: Context, reader: TokenReader) -> Statement:
+        return bind_state(CommandBinder(context, reader))
 
     with taken_apart(text):
-        plan = _bound(text, catalog, conf, database, None, fold)
-    assert isinstance(plan, LogicalPlan)  # state_fold makes nothing else
+        plan = _bound(text, catalog, conf, database, None, bind_tokens)
+    assert isinstance(plan, LogicalPlan)  # bind_state makes nothing else
     return plan
 
 

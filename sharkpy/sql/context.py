@@ -55,6 +55,9 @@ class CatalogReader(Protocol):
 
     def find_table(self, database: str, name: str) -> Table | None: ...
 
+    def source_of(self, stream: Table) -> Table | None:
+        """Table of whose rows a stream is; None for a stream of others, or where the table was dropped."""
+
     def system_table(self, name: str) -> SystemTable | None:
         """A table of the database `sys`; None if that is a database as others are. TableNotFoundError, with a hint."""
 

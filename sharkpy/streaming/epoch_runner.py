@@ -26,6 +26,7 @@ from sharkpy.sql.binder import bind_epoch
 from sharkpy.sql.context import StatementClock
 from sharkpy.streaming import steps
 from sharkpy.streaming.bad_rows import skipped_rows
+from sharkpy.streaming.closed_windows import tell_closed
 from sharkpy.streaming.epoch_end import EpochEnd
 from sharkpy.streaming.epoch_figures import EpochFigures
 from sharkpy.streaming.epoch_log import EpochLog, Ranges, mark_of
@@ -164,6 +165,7 @@ class EpochRunner:
         self.figures.add(statement.rows_written, seconds, statement.malformed_rows)
         self.log.end(number, statement.rows_written, seconds, statement.malformed_rows)
         steps.done(steps.ENDED)
+        tell_closed(query, self.session)
         self._fold_state(query)
 
     def _fold_state(self, query: ContinuousQuery) -> None:
@@ -333,6 +335,8 @@ class EpochRunner:
         """Ranges of the query's next epoch, if it has begun and not ended, perhaps in another process."""
         number = query.epoch + 1
         if not self._is_restored:
+            # The last process may have ended between an epoch and this.
+            tell_closed(query, self.session)
             begun = self.log.begun(number)
             self._begun = None if begun is None else (number, begun.ranges)
             self._is_restored = True

@@ -81,6 +81,9 @@ class MemoryCatalog:
     def system_table(self, name: str) -> None:
         return None
 
+    def source_of(self, stream: Table) -> Table | None:
+        return None
+
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         return ()
 

@@ -41,8 +41,7 @@ def _outside(table: Table) -> Iterator[Fact]:
 
 def current_source(stream: Table, source: StreamSource, catalog: Catalog) -> StreamSource:
     """Source of a stream, with the name that its table has now."""
-    table_id = catalog.streams.feeding(stream.table_id)
-    table = None if table_id is None else catalog.current_table(table_id)
+    table = catalog.source_of(stream)
     return source if table is None else replace(source, place=table.qualified_name)
 
 

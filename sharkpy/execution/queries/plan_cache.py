@@ -47,6 +47,12 @@ class CatalogLookups:
         self._tables[database, name] = found
         return found
 
+    def source_of(self, stream: Table) -> Table | None:
+        found = self._catalog.source_of(stream)
+        if found is not None:
+            self._tables[found.database, found.name] = found
+        return found
+
     def system_table(self, name: str) -> SystemTable | None:
         found = self._catalog.system_table(name)
         if found is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import InternalError
 from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Aggregate, Expand, Filter, Generate, LogicalPlan, Project, Union, Values
+from sharkpy.plan.logical import Aggregate, Expand, Filter, Generate, LogicalPlan, Project, Scan, Union, Values
+from sharkpy.sql.incremental.closed_spans import closed_within
 from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.panes import Panes, panes_of
 from sharkpy.sql.incremental.row_wise import RECOMPUTE, refused
@@ -17,6 +18,8 @@ from sharkpy.udf.aggregate_forms import AggregateForm, FormKind, state_types
 from sharkpy.udf.function import AggregateFunction
 from sharkpy.udf.user.function import shown_name
 from sharkpy.values.types import BIGINT, ArrayType, DataType, Field, MapType, Schema
+
+_Closed = Callable[[LogicalPlan, Expr, ColumnRef], LogicalPlan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,19 @@ class AggregateState:
         return Project(Filter(beside, self.closing.is_late(self.panes)), rows.output)
 
     def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        closing = self.closing
+        if closing is None:
+            return self._read(rows)
+        return self._read(rows, lambda found, window, seen: closing.closed(found, window, seen, kept, self.new_column))
+
+    def closed_within(self, rows: LogicalPlan, spans: Scan) -> LogicalPlan:
+        """The operator's rows of windows that were closed within one of the spans."""
+        return self._read(rows, lambda found, window, seen: closed_within(found, window, seen, spans))
+
+    def _read(self, rows: LogicalPlan, closed: _Closed | None = None) -> LogicalPlan:
+        """The operator's rows; `closed` filters rows of windows, which it is given with the watermark that each of them
+        has come behind.
+        """
         if self.summary is not None:
             both = tuple(self.new_column(column.name, column.dtype) for column in rows.output)
             rows = Union((rows, self.summary), both)
@@ -96,8 +112,8 @@ class AggregateState:
             if self.panes.column is not None:
                 rows = Generate(rows, windows, (self.panes.column,), False)
                 values[self.panes.place] = self.panes.column
-            if self.closing is not None:
-                rows = self.closing.closed(rows, values[self.panes.place], columns[len(values)], kept, self.new_column)
+            if closed is not None:
+                rows = closed(rows, values[self.panes.place], columns[len(values)])
         groups = tuple(map(_as_group, values, self.node.groups))
         kept_of_node = self.kept[: len(self.node.aggregates)]
         return Aggregate(rows, groups, tuple(self._answer(one, columns) for one in kept_of_node))

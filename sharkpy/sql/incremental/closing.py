@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal, string_literal
+from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project
+from sharkpy.sql.incremental.closed_spans import came_in_time, end_of
 from sharkpy.sql.incremental.panes import Panes
 from sharkpy.sql.incremental.state import Kept, NewColumn
 from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP
@@ -48,9 +49,7 @@ class Closing:
         watermark that a row has come behind.
         """
         mark = new_column("watermark", TIMESTAMP)
-        end = Call("field", (window, string_literal("end")), TIMESTAMP)
-        in_time = Call("or", (Call("is_null", (seen,), BOOLEAN), Call("gt", (end, seen), BOOLEAN)), BOOLEAN)
-        is_given = Call("and", (_is_at_most(end, mark), in_time), BOOLEAN)
+        is_given = Call("and", (_is_at_most(end_of(window), mark), came_in_time(window, seen)), BOOLEAN)
         return Filter(self.beside(rows, kept, mark), is_given)
 
 

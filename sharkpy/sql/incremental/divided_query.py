@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.plan.expr import Call, ColumnRef, Literal
-from sharkpy.plan.logical import Filter, LogicalPlan, Project, Union, Values
+from sharkpy.plan.logical import Filter, LogicalPlan, Project, Scan, Union, Values
 from sharkpy.plan.references import renumbered
 from sharkpy.sql.incremental.aggregate_state import AggregateState
+from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.state import Kept, Names, NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import StreamJoin, apart
 from sharkpy.sql.incremental.watermarks import StreamWatermark
-from sharkpy.values.types import BOOLEAN, INT, Field, Schema
+from sharkpy.values.types import BOOLEAN, INT, TIMESTAMP, Field, Schema
 
 _PART = "part"
 """Column of a state of several parts: whose row it is."""
@@ -86,6 +87,45 @@ class DividedQuery:
     def read(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
         places = {id(node): place for place, (node, _) in enumerate(self.parts)}
         return _replaced(self.query, places, partial(self._kept, scan=scan))
+
+    @property
+    def closing(self) -> Closing | None:
+        """What closes the windows that all of its rows are of; None where it has others, or several things do."""
+        parts = [self.parts[place][1] for place in self._read_places()]
+        found = [part.closing if isinstance(part, AggregateState) else None for part in parts]
+        is_one = len({None if one is None else one.places for one in found}) == 1
+        return found[0] if is_one else None
+
+    def watermark(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
+        """A row with the watermark that closes the windows; NULL where there is none yet."""
+        if self.closing is None:
+            raise InternalError("nothing closes the windows of the query")
+        mark = self.new_column("watermark", TIMESTAMP)
+        return self.closing.beside(Values((), ((),)), partial(self._kept, scan=scan), mark)
+
+    def closed_within(self, scan: Callable[[], LogicalPlan], spans: Callable[[], Scan]) -> LogicalPlan:
+        """As `read`, of the windows that were closed within one of the spans: a scan of them, a new one each time."""
+        if self.closing is None:
+            raise InternalError("nothing closes the windows of the query")
+
+        def read(place: int) -> LogicalPlan:
+            part = self.parts[place][1]
+            assert isinstance(part, AggregateState)  # others have no closing
+            return part.closed_within(self._rows_of(place, scan()), spans())
+
+        return _replaced(self.query, {id(node): place for place, (node, _) in enumerate(self.parts)}, read)
+
+    def _read_places(self) -> list[int]:
+        """Places of the parts that stand for operators of the query; others are read by these alone."""
+        places = {id(node): place for place, (node, _) in enumerate(self.parts)}
+        found, waiting = list[int](), [self.query]
+        while waiting:
+            node = waiting.pop()
+            if id(node) in places:
+                found.append(places[id(node)])
+            else:
+                waiting += node.children
+        return found
 
     def fold(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
         folded = [part.fold(self._rows_of(place, scan())) for place, (_, part) in enumerate(self.parts)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from sharkpy.base.errors import InternalError, SharkError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.logical import (
@@ -19,6 +21,7 @@ from sharkpy.plan.logical import (
 )
 from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.sql.incremental.aggregate_state import aggregate_state, rows_of
+from sharkpy.sql.incremental.closed_spans import gives_closed_windows
 from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.incremental.kept_rows import all_rows, kept_rows
@@ -87,7 +90,7 @@ class _Division:
 
     def _divide(self, node: LogicalPlan, above: LogicalPlan | None) -> bool:
         """Add the part of the state that comes in the place of a node; False where there is none."""
-        if isinstance(node, Aggregate) and (rows := _rows_of(node, self._streams)) is not None:
+        if _is_aggregate(node) and (rows := _rows_of(node, self._streams)) is not None:
             self._add(*self._of_aggregate(node, rows), rows)
         elif (kept := kept_rows(node, self._streams, self._new_column)) is not None:
             if self._appends:
@@ -167,6 +170,11 @@ class _Division:
                 self._watermarks[stream] = len(self._parts)
                 self._parts.append((scan, stream_watermark(scan, self._new_column)))
         return Closing(tuple(self._watermarks[one] for one in scans), self._new_column("watermark", TIMESTAMP))
+
+
+def _is_aggregate(node: LogicalPlan) -> TypeGuard[Aggregate]:
+    """True for an Aggregate to which other epochs may add."""
+    return isinstance(node, Aggregate) and not gives_closed_windows(node)
 
 
 def _fault_of(node: LogicalPlan, streams: Streams) -> SharkError:

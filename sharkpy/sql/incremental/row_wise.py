@@ -27,6 +27,7 @@ from sharkpy.plan.logical import (
 )
 from sharkpy.plan.query_table import QueryTable
 from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.sql.incremental.closed_spans import gives_closed_windows
 
 RECOMPUTE = "EMIT COMPLETE WITH RECOMPUTE keeps all rows, and computes the answer when the table is read"
 _ROW_WISE = (Project, Filter, Generate, Union, Distribute, Scan, Expand)
@@ -72,7 +73,7 @@ def row_wise_fault(query: LogicalPlan, streams: Streams, *, with_joins: bool = F
     waiting = [query]
     while waiting:
         node = waiting.pop()
-        if not streams.below(node):
+        if not streams.below(node) or gives_closed_windows(node):
             continue
         if with_joins and is_stream_join(node, streams):
             fault = reading_fault(node, streams)

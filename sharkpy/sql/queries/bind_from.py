@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sqlglot import exp
 
 from sharkpy.base.errors import ParseError, SharkError, TableNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.stream_kinds import SPANS
 from sharkpy.catalog.system_tables import SYSTEM_DATABASE
 from sharkpy.catalog.virtual_columns import virtual_columns_in
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
@@ -26,6 +28,7 @@ from sharkpy.sql.grammar.literal_parser import LiteralList
 from sharkpy.sql.grammar.parser import parse
 from sharkpy.sql.grammar.relation_parser import STATE
 from sharkpy.sql.incremental.check import division
+from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.queries.bind_cte import bind_cte
 from sharkpy.sql.queries.bind_pivot import pivoted
 from sharkpy.sql.queries.bind_sample import sampled
@@ -94,6 +97,8 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
     if table.is_view:
         plan = sampled(context, bind_view(context, table, node), node, table)
         return _aliased(context, plan, node, parent, name, table.database)
+    if table.is_stream and (windows := _closed_windows(context, table, node)) is not None:
+        return _aliased(context, sampled(context, windows, node, table), node, parent, name, table.database)
     read = scan(context, table)
     hidden = read.columns[len(table.schema) :]
     return _aliased(context, sampled(context, read, node, table), node, parent, name, table.database, hidden)
@@ -157,8 +162,32 @@ def _bind_cte(context: Context, name: str, node: exp.Expr) -> LogicalPlan:
     return _renamed(context, bind_cte(context, cte), cte.column_names, node)
 
 
-def bind_view(context: Context, table: Table, node: exp.Expr | None) -> LogicalPlan:
-    """Bind a view's query in the database it was written in, under the view's column names."""
+def bind_view(
+    context: Context, table: Table, node: exp.Expr | None, spans: Callable[[], Scan] | None = None
+) -> LogicalPlan:
+    """Bind a view's query in the database it was written in, under the view's column names. `spans`: of the windows
+    alone that were closed within one of them, which a scan of them gives, a new one each time.
+    """
+    inner, plan = _view_query(context, table, node)
+    if table.has_state:
+        divided, state = _divided(inner, table, plan)
+        read = partial(scan, dataclasses.replace(inner, text=""), state)
+        plan = divided.read(read) if spans is None else divided.closed_within(read, spans)
+    output = view_output(table, plan.output)
+    if len(output) != len(table.schema):
+        message = f"the view {table.qualified_name} has {len(table.schema)} columns, its query {len(output)}"
+        raise context.error(message, node, hint="create the view again")
+    items: list[Alias | ColumnRef] = []
+    for column, field in zip(output, table.schema, strict=True):
+        # A column's type is that of the query, whatever became of it: the view's own could not hold all values.
+        value = cast(column, field.dtype) if has_null_type(column.dtype) else column
+        is_same = value is column and column.name == field.name
+        items.append(column if is_same else Alias(value, next(context.ids), field.name))
+    return plan if tuple(items) == plan.output else Project(plan, tuple(items))
+
+
+def _view_query(context: Context, table: Table, node: exp.Expr | None) -> tuple[Context, LogicalPlan]:
+    """A view's query, and the context it was written in."""
     if table.qualified_name in context.views:
         chain = " -> ".join((*context.views, table.qualified_name))
         raise context.error(f"the view {table.qualified_name} refers to itself: {chain}", node)
@@ -172,23 +201,19 @@ def bind_view(context: Context, table: Table, node: exp.Expr | None) -> LogicalP
         star_texts=None,
     )
     try:
-        plan = context.bind_query(parse(text), inner, None)
+        return inner, context.bind_query(parse(text), inner, None)
     except SharkError as error:
         message = f"in the view {table.qualified_name}: {error.message}"
         raise context.error(message, node, type(error), error.hint, error.sqlstate) from None
-    if table.has_state:
-        plan = _from_state(inner, table, plan)
-    output = view_output(table, plan.output)
-    if len(output) != len(table.schema):
-        message = f"the view {table.qualified_name} has {len(table.schema)} columns, its query {len(output)}"
-        raise context.error(message, node, hint="create the view again")
-    items: list[Alias | ColumnRef] = []
-    for column, field in zip(output, table.schema, strict=True):
-        # A column's type is that of the query, whatever became of it: the view's own could not hold all values.
-        value = cast(column, field.dtype) if has_null_type(column.dtype) else column
-        is_same = value is column and column.name == field.name
-        items.append(column if is_same else Alias(value, next(context.ids), field.name))
-    return plan if tuple(items) == plan.output else Project(plan, tuple(items))
+
+
+def _closed_windows(context: Context, stream: Table, node: exp.Expr) -> LogicalPlan | None:
+    """Rows of a stream FROM a table of windows that a watermark closes; None for another stream."""
+    source = context.catalog.source_of(stream)
+    if source is None or not source.has_state:
+        return None
+    unnamed = dataclasses.replace(context, text="")
+    return bind_view(context, source, node, partial(scan, unnamed, dataclasses.replace(stream, schema=SPANS)))
 
 
 def _state_table(context: Context, database: str, name: str, node: exp.Expr) -> Table:
@@ -204,15 +229,21 @@ def _state_of(context: Context, table: Table) -> Table:
     return state if table.as_of is None else at_point(state, table.as_of)
 
 
-def _from_state(context: Context, table: Table, query: LogicalPlan) -> LogicalPlan:
-    """The query of a continuous table, computed of its state."""
+def closes_windows(context: Context, table: Table, node: exp.Expr | None) -> bool:
+    """True for a continuous table with state whose rows are all of windows, which one watermark closes."""
+    inner, query = _view_query(context, table, node)
+    divided, _ = _divided(inner, table, query)
+    return divided.closing is not None
+
+
+def _divided(context: Context, table: Table, query: LogicalPlan) -> tuple[DividedQuery, Table]:
+    """The query of a continuous table, divided, and the table with its state."""
     state = _state_of(context, table)
     found = division(query, context.column, state.emit)
     if found is None or found.schema.names != state.schema.names:
         message = f"the query of {table.qualified_name} has another state than when it was defined"
         raise context.error(message, None, sqlstate="55000")
-    unnamed = dataclasses.replace(context, text="")
-    return found.read(lambda: scan(unnamed, state))
+    return found, state
 
 
 def _bind_subquery(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:

@@ -343,6 +343,11 @@ def state_fold(binder: CommandBinder, state: Table) -> LogicalPlan:
     return insertable(binder, state, rows, None, None, state.schema)
 
 
+def state_watermark(binder: CommandBinder, state: Table) -> LogicalPlan:
+    """Bind the query of a continuous table, the whole text, as one that gives the watermark of its state."""
+    return _state(binder, state).watermark(lambda: _rows_of(binder, state))
+
+
 def _rows_of(binder: CommandBinder, state: Table) -> LogicalPlan:
     """Scan of a state, without virtual columns that the query names."""
     return scan(dataclasses.replace(binder.context, text=""), state)

@@ -78,6 +78,9 @@ class _ViewRecorder:
         self._note(found)
         return found
 
+    def source_of(self, stream: Table) -> Table | None:
+        return self._catalog.source_of(stream)
+
     def _note(self, table: Table | None) -> None:
         if table is not None and table.is_view:
             self.found[table.table_id] = table

@@ -7,9 +7,11 @@ import dataclasses
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ParseError, UnsupportedError
+from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.catalog.model import StreamSource, Table
 from sharkpy.catalog.stream_kinds import HISTORY, KINDS, TABLE, StreamKind
 from sharkpy.plan.commands import CreateStream, DropStream
+from sharkpy.sql.queries.bind_from import closes_windows
 from sharkpy.sql.statements.bind_columns import column_fields
 from sharkpy.sql.statements.bind_storage import combined, with_options
 from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
@@ -36,6 +38,9 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
     reader.position = len(reader.tokens) - len(rest.reader.rest)
     if watermark is None:
         return command
+    if command.table is not None and command.table.has_state:
+        message = f"WATERMARK FOR of a stream of the windows of {command.table.qualified_name}"
+        raise binder.error(f"{message} is not supported", at_watermark, UnsupportedError)
     check_watermark(binder, watermark, command.schema.fields, at_watermark)
     return dataclasses.replace(command, watermark=watermark)
 
@@ -97,9 +102,11 @@ def _of_table(
     token = reader.current
     table = binder.table()
     if table.has_state:
-        message = f"the rows of {table.qualified_name} change, and a stream is of rows that are appended"
-        raise binder.error(message, token, UnsupportedError)
-    if table.is_view or table.streaming_kind not in ("", "continuous table"):
+        if table.emit is not EmitMode.APPEND or not closes_windows(binder.context, table, None):
+            message = f"the rows of {table.qualified_name} change, and a stream is of rows that are appended"
+            hint = "EMIT APPEND of windows that a watermark closes, and of nothing else, can be a stream"
+            raise binder.error(message, token, UnsupportedError, hint)
+    elif table.is_view or table.streaming_kind not in ("", "continuous table"):
         kind = table.streaming_kind or "view"
         raise binder.error(f"{table.qualified_name} is a {kind}, and no table", token, sqlstate="42809")
     with_history = reader.match("WITH", "HISTORY")

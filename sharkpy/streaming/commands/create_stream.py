@@ -17,6 +17,7 @@ from sharkpy.execution.commands.storage import check_properties, check_storage, 
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateStream, DropStream
 from sharkpy.streaming.address import host_and_port
+from sharkpy.streaming.closed_windows import feed_windows, watermark_of
 from sharkpy.streaming.commands.kafka_stream import kafka_format, kafka_source
 from sharkpy.streaming.commands.table_stream import feed_stream
 from sharkpy.streaming.scheduler import StreamSession
@@ -36,10 +37,15 @@ def create_stream(command: CreateStream, session: EngineSession) -> CommandResul
     stream = _stream(command, session)
     check_new_columns(stream)
 
+    windows = command.table if command.table is not None and command.table.has_state else None
+    until = 0 if windows is None else watermark_of(windows, session)
+
     def publish() -> None:
         if KINDS[command.source.kind].is_spooled:
             Path(stream.location or "").mkdir(parents=True, exist_ok=True)
-        if command.table is not None:
+        if windows is not None:
+            feed_windows(stream, windows, until, session.catalog)
+        elif command.table is not None:
             feed_stream(stream, command.table, session.catalog)
 
     try:

@@ -39,6 +39,11 @@ def _behind_table(
     if stream.table_id not in query.streams:
         message = f"START FROM TABLE … THEN STREAM {stream.qualified_name}, which the query does not read"
         raise BindError(message, sqlstate="42809")
+    source = session.catalog.source_of(stream)
+    if source is not None and source.has_state:
+        message = f"START FROM TABLE … THEN STREAM {stream.qualified_name}, which is of the windows of a table,"
+        hint = "CREATE STREAM … FROM TABLE … WITH HISTORY has those that are closed already"
+        raise UnsupportedError(message, hint=hint)
     offsets: Offsets = ()
     if history.then is None:
         check_place(table, stream, session.catalog)

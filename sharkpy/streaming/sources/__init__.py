@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.stream_kinds import FOLDER, KAFKA, PROGRAM, RATE, SOCKET, TABLE
+from sharkpy.streaming.sources.closed_spans import ClosedSpans
 from sharkpy.streaming.sources.folder import FolderReader
 from sharkpy.streaming.sources.kafka_reader import KafkaReader
 from sharkpy.streaming.sources.rate import RateReader
@@ -19,13 +20,20 @@ if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.streaming.sources.source_reader import SourceReader
 
+
+def _reader_of_table(stream: Table, catalog: Catalog) -> SourceReader:
+    """Reader of the rows that are appended to a table, or of the windows of one that a watermark closes."""
+    source = catalog.source_of(stream)
+    return TableReader(stream, catalog) if source is None or not source.has_state else ClosedSpans(stream, catalog)
+
+
 _READERS: dict[str, Callable[[Table, Catalog], SourceReader]] = {
     FOLDER.name: FolderReader,
     KAFKA.name: KafkaReader,
     PROGRAM.name: SpoolReader,
     RATE.name: lambda stream, _: RateReader(stream),
     SOCKET.name: SocketReader,
-    TABLE.name: TableReader,
+    TABLE.name: _reader_of_table,
 }
 
 

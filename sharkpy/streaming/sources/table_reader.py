@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from sharkpy.base.errors import SourceError, TableNotFoundError
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.position import Position
 from sharkpy.catalog.stream_kinds import MAX_FILES, TABLE
-from sharkpy.catalog.stream_store import REWRITE
+from sharkpy.catalog.stream_store import REWRITE, StreamFile
 from sharkpy.sources.layout import DataFile
 from sharkpy.streaming.sources.folder import FAIL_ON_LOSS
 
@@ -82,10 +83,7 @@ class TableReader:
         files = self._catalog.streams.files(self._stream.table_id, start[0], end[0])
         if len(files) != end[0] - start[0]:
             raise SourceError(f"rows of {self._stream.qualified_name} were forgotten before they were read")
-        if self._is_strict and any(one.name.startswith(REWRITE) for one in files):
-            message = f"rows of the table of {self._stream.qualified_name} were replaced or removed"
-            hint = f"TBLPROPERTIES ('{FAIL_ON_LOSS}'='false') of the stream goes on with those that are appended"
-            raise SourceError(message, hint=hint, sqlstate="55000")
+        self._check_rewritten(files)
         found = []
         for one in files:
             if not one.name.startswith(REWRITE):
@@ -93,6 +91,13 @@ class TableReader:
                 path, partition = str(self._folder / one.name), below.rpartition("/")[0]
                 found.append(DataFile(path, one.size_bytes, one.modified_ns, partition, one.form))
         snapshot.give(self._stream, found)
+
+    def _check_rewritten(self, files: Sequence[StreamFile]) -> None:
+        """SourceError if one of the items is a mark that rows of the table were replaced or removed."""
+        if self._is_strict and any(one.name.startswith(REWRITE) for one in files):
+            message = f"rows of the table of {self._stream.qualified_name} were replaced or removed"
+            hint = f"TBLPROPERTIES ('{FAIL_ON_LOSS}'='false') of the stream goes on with those that are appended"
+            raise SourceError(message, hint=hint, sqlstate="55000")
 
     def release(self, end: Position) -> None:
         if not end or self._catalog.readers.is_read(self._stream.location or ""):

@@ -28,7 +28,8 @@ class TableFeed:
 
     1. Files that it adds are items of each stream, under second names: they are there as long as the stream wants them,
        whatever becomes of the table.
-    2. Rows that it replaces or removes are no items, but a mark is, which says that this has happened. Rows that come
+    2. Of a state, from which a table's rows are computed, nothing is added: see `sharkpy.streaming.closed_windows`.
+    3. Rows that it replaces or removes are no items, but a mark is, which says that this has happened. Rows that come
        to an empty table, or Hive partition, are added in any case.
     """
 
@@ -63,7 +64,8 @@ class TableFeed:
             if self.is_rewritten:
                 mark = StreamFile(0, f"{REWRITE}{uuid.uuid4().hex}", 0, 0)
                 self.catalog.streams.add_files(stream.table_id, [mark])
-            self.add(stream, self._files)
+            if not self.table.is_state:
+                self.add(stream, self._files)
 
     def add(self, stream: Table, files: Sequence[DataFile]) -> None:
         """Add files of the table to one stream, behind all that it has."""

@@ -1,0 +1,74 @@
+"""Streams FROM a TABLE of windows that a watermark closes.
+
+Their items are spans, each a file with one row: the watermark from which, and the one to which, it has moved. Windows
+that end within a span do not change any more; whoever reads the stream computes them of the table's state. So an item
+is the same at each read, and nothing of the windows is kept twice.
+"""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.stream_kinds import SPANS
+from sharkpy.catalog.stream_store import REWRITE, StreamFile
+from sharkpy.sources import layout
+from sharkpy.sources.failures import io_error
+from sharkpy.streaming.sources.table_reader import TableReader
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.position import Position
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
+
+
+class ClosedSpans(TableReader):
+    """Reader of the spans. The last one stays when all have read it: the next one begins where it ends."""
+
+    def give(self, snapshot: QuerySnapshot, start: Position, end: Position) -> None:
+        """SourceError also where the state was replaced since: it may lack windows of the spans."""
+        state = self._catalog.streams.feeding(self._stream.table_id)
+        table = None if state is None else self._catalog.current_table(state)
+        if table is not None:
+            # The state is the one of now: what replaces it later is not seen.
+            snapshot.scan_source(table)
+        super().give(snapshot, start, end)
+        self._check_rewritten(self._catalog.streams.files(self._stream.table_id, end[0], self.look()[0]))
+
+    def release(self, end: Position) -> None:
+        spans = spans_of(self._stream, self._catalog)
+        super().release((min(end[0], spans[-1].number),) if end and spans else end)
+
+
+def spans_of(stream: Table, catalog: Catalog) -> list[StreamFile]:
+    """Spans that are there, in their order."""
+    files = catalog.streams.files(stream.table_id, 0, catalog.streams.end(stream.table_id))
+    return [one for one in files if not one.name.startswith(REWRITE)]
+
+
+def end_of_span(span: StreamFile) -> int:
+    """The watermark to which it has moved, in microseconds since 1970."""
+    return int(Path(span.name).stem)
+
+
+def add_span(stream: Table, after: int, until: int, catalog: Catalog) -> None:
+    """Add a span as the last item of a stream, inside a transaction. Watermarks are in microseconds since 1970."""
+    root = Path(local_path(stream.location or ""))
+    name = f"{uuid.uuid4().hex}/{until}.parquet"
+    path = root / name
+    times = [pa.array([moment]).cast(pa.timestamp("us")) for moment in (after, until)]
+    try:
+        path.parent.mkdir(parents=True)
+        pq.write_table(pa.table(times, names=list(SPANS.names)), path)
+        layout.sync_staged(str(path.parent))
+        layout.sync_folders([str(path.parent), str(root)])
+        found = path.stat()
+    except OSError as error:
+        raise io_error(error, str(path)) from None
+    catalog.streams.add_files(stream.table_id, [StreamFile(0, name, found.st_size, found.st_mtime_ns)])

@@ -19,6 +19,7 @@ LONG_FILES = (
     "tests/thrift/test_evil_statements.py",
     "tests/faults/test_killed_epochs.py",
     "tests/faults/test_altered_tables.py",
+    "tests/faults/test_killed_windows.py",
     "tests/udf/test_huge_arguments.py",
     "tests/differential/test_differential.py",
     "tests/thrift/test_sessions.py",

@@ -92,6 +92,7 @@ class EpochRunner:
         self._reader = reader
         self._begun: tuple[int, Ranges] | None = None
         self._is_restored = False
+        self._is_told = False
         self._sink: Sink | None = None
         self._is_table = False
         self._bound: _BoundEpoch | None = None
@@ -118,6 +119,8 @@ class EpochRunner:
         """
         if (sink := self._outside(query)) is not None:
             sink.look_after(query.epoch)
+        if not self._is_told:
+            self._tell_closed(query)
         if query.is_before_history:
             # How far the table goes is known when it is read.
             return tuple((stream, (), ()) for stream in query.streams)
@@ -165,8 +168,16 @@ class EpochRunner:
         self.figures.add(statement.rows_written, seconds, statement.malformed_rows)
         self.log.end(number, statement.rows_written, seconds, statement.malformed_rows)
         steps.done(steps.ENDED)
-        tell_closed(query, self.session)
+        self._tell_closed(query)
         self._fold_state(query)
+
+    def _tell_closed(self, query: ContinuousQuery) -> None:
+        """Tell the streams of a table's windows which ones are closed now; with the next look where this fails, or the
+        process ends before.
+        """
+        self._is_told = False
+        tell_closed(query, self.session)
+        self._is_told = True
 
     def _fold_state(self, query: ContinuousQuery) -> None:
         """Fold the state of a query that has one, each time that so many epochs have added to it as make a fold."""
@@ -335,8 +346,6 @@ class EpochRunner:
         """Ranges of the query's next epoch, if it has begun and not ended, perhaps in another process."""
         number = query.epoch + 1
         if not self._is_restored:
-            # The last process may have ended between an epoch and this.
-            tell_closed(query, self.session)
             begun = self.log.begun(number)
             self._begun = None if begun is None else (number, begun.ranges)
             self._is_restored = True

@@ -38,9 +38,6 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
     reader.position = len(reader.tokens) - len(rest.reader.rest)
     if watermark is None:
         return command
-    if command.table is not None and command.table.has_state:
-        message = f"WATERMARK FOR of a stream of the windows of {command.table.qualified_name}"
-        raise binder.error(f"{message} is not supported", at_watermark, UnsupportedError)
     check_watermark(binder, watermark, command.schema.fields, at_watermark)
     return dataclasses.replace(command, watermark=watermark)
 

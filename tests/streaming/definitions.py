@@ -30,6 +30,7 @@ _SOURCES = (
         "SELECT id, k, item AS v, d, b, ts FROM events, unnest([v, id % 5]) x(item)",
     ),
 )
+_OF_FIXED_LENGTH = ("tumbling", "sliding")
 _PLAIN = 3
 """The first sources have no stream twice."""
 
@@ -57,8 +58,31 @@ def definition(chance: random.Random) -> Definition:
     return chance.choice(kinds)(chance)
 
 
-def _source(chance: random.Random) -> Definition:
-    hive, duck = chance.choice(_SOURCES if chance.random() < 0.4 else _SOURCES[:_PLAIN])
+def windowed(chance: random.Random) -> Definition:
+    """A random query of windows that a watermark closes. For DuckDB `events` has a column more, `before`: the watermark
+    behind which a row has come, if any; and `mark` has that of now, as `w`.
+    """
+    source = _source(chance, plain=1.0)
+    keys = chance.sample(_KEYS, chance.randrange(3))
+    found = [("count(*)", "count(*)"), *chance.sample(_AGGREGATES, chance.randrange(4))]
+    window, bounds, rows = _window(chance, keys, source.duck.replace("ts FROM", "ts, before FROM"), _OF_FIXED_LENGTH)
+    end = bounds[1].removesuffix(" AS end_at")
+    is_given = f"{end} <= (SELECT w FROM mark) AND (before IS NULL OR {end} > before)"
+    columns = [f"{key} AS g{place}" for place, key in enumerate(keys)]
+    hive, duck = (
+        ", ".join([*columns, *ends, *(f"{one[side]} AS a{place}" for place, one in enumerate(found))])
+        for side, ends in enumerate((["window.start AS begin_at", "window.end AS end_at"], bounds))
+    )
+    having = " HAVING count(*) > 1" if chance.random() < 0.2 else ""
+    return Definition(
+        f"SELECT {hive} FROM {source.hive} GROUP BY {', '.join([*keys, window])}{having}",
+        f"SELECT {duck} FROM (SELECT * FROM {rows} WHERE {is_given}) c GROUP BY {', '.join([*keys, 'part'])}{having}",
+    )
+
+
+def _source(chance: random.Random, *, plain: float = 0.6) -> Definition:
+    """Rows of the stream, with that probability without reading it twice."""
+    hive, duck = chance.choice(_SOURCES[:_PLAIN] if chance.random() < plain else _SOURCES)
     where = _where(chance)
     return Definition(f"(SELECT * FROM ({hive}) q{where}) s", f"(SELECT * FROM ({duck}) q{where}) s")
 
@@ -95,9 +119,11 @@ def _sets(chance: random.Random, keys: Sequence[str]) -> str:
     return ", ".join(f"({', '.join(one)})" for one in sets)
 
 
-def _window(chance: random.Random, keys: Sequence[str], rows: str) -> tuple[str, list[str], str]:
+def _window(
+    chance: random.Random, keys: Sequence[str], rows: str, kinds: Sequence[str] = ("", "", *_OF_FIXED_LENGTH, "session")
+) -> tuple[str, list[str], str]:
     """A window of GROUP BY in HiveQL, or nothing; for DuckDB its bounds, and the rows with `part`, the window."""
-    kind, length = chance.choice(("", "", "tumbling", "sliding", "session")), chance.choice((3, 7, 20))
+    kind, length = chance.choice(kinds), chance.choice((3, 7, 20))
     timed = f"(SELECT * FROM {rows} WHERE ts IS NOT NULL)"
     if kind == "tumbling":
         part = f"(SELECT *, time_bucket(INTERVAL {length} SECOND, ts, {_ORIGIN}) AS part FROM {timed} t) w"

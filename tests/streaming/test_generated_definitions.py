@@ -21,7 +21,7 @@ from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.definitions import Definition, definition
 from tests.streaming.folder_input import rows
 
-_NAMES = [("a", "ant"), ("b", "bee"), ("z", "zebra")]
+NAMES = [("a", "ant"), ("b", "bee"), ("z", "zebra")]
 _TYPES = [
     ("id", pa.int64()),
     ("k", pa.string()),
@@ -48,7 +48,7 @@ class Events:
         self.duck = duckdb.connect(config={"threads": 1})
         self.duck.execute("CREATE TABLE events (id BIGINT, k VARCHAR, v INT, d DECIMAL(10,2), b BOOLEAN, ts TIMESTAMP)")
         self.duck.execute("CREATE TABLE names (k VARCHAR, name VARCHAR)")
-        self.duck.executemany("INSERT INTO names VALUES (?, ?)", _NAMES)
+        self.duck.executemany("INSERT INTO names VALUES (?, ?)", NAMES)
         folder.mkdir()
 
     def put(self) -> None:
@@ -64,7 +64,7 @@ class Events:
         (self._folder / f".{name}").rename(self._folder / name)
         given = pa.table({key: pa.array([row[key] for row in made], dtype) for key, dtype in _TYPES})
         self.duck.register("given", given)
-        self.duck.execute("INSERT INTO events SELECT * FROM given")
+        self.duck.execute("INSERT INTO events BY NAME SELECT * FROM given")
         self.duck.unregister("given")
 
     def _row(self) -> Row:
@@ -152,7 +152,7 @@ def run_all(place: Path, seeds: range, num_epochs: int) -> None:
     warehouse = Warehouse(place / "w")
     try:
         warehouse.context.sql("CREATE TABLE names (k STRING, name STRING)")
-        warehouse.context.sql(f"INSERT INTO names VALUES {', '.join(map(str, _NAMES))}")
+        warehouse.context.sql(f"INSERT INTO names VALUES {', '.join(map(str, NAMES))}")
         assert sum(run(warehouse, place / f"in{seed}", seed) for seed in seeds) >= num_epochs
     finally:
         warehouse.context.stop()

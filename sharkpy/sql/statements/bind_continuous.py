@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.base.errors import ColumnNotFoundError, SharkError, UnsupportedError
+from sharkpy.base.errors import ColumnNotFoundError, UnsupportedError
 from sharkpy.catalog.continuous_query import EpochPoint
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.sink_kinds import sink_kind
@@ -103,10 +103,8 @@ def _insert(binder: CommandBinder) -> CreateContinuousInsert:
     place = binder.new_name()
     token = binder.reader.current
     clauses_of_stream = stream_clauses(binder)
-    try:
+    with binder.place_of(token):
         check_row_wise_clauses(clauses_of_stream)
-    except SharkError as error:
-        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
     binder.reader.expect("AS")
     return create_continuous_insert(binder, place, if_not_exists, clauses_of_stream)
 

@@ -52,11 +52,9 @@ def kept_inserts(binder: CommandBinder) -> KeptInserts:
     assert start is not None  # epoch_inserts has bound it
     written = _trimmed(reader.text[start.start :])
     reader.position = len(reader.tokens)
-    try:
+    with binder.place_of(start):
         for query in queries_of(command):
             check_row_wise(query)
-    except SharkError as error:
-        raise binder.error(error.message, start, type(error), error.hint, error.sqlstate) from None
     text = _trimmed(with_columns(reader.text, start.start, texts))
     return KeptInserts(command, text if not texts or _is_bindable(binder, text) else written)
 

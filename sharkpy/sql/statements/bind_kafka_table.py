@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
+from sharkpy.base.errors import ParseError, UnsupportedError
 from sharkpy.catalog.hive_formats import format_of_serde
 from sharkpy.catalog.hive_kafka import HiveKafkaTable, hive_kafka_table
 from sharkpy.catalog.model import StorageFormat, StreamSource
@@ -37,11 +37,9 @@ def kafka_table(
     if reader.current is not None:
         raise reader.unsupported("a query behind STORED BY a storage handler")
     properties = (*(clauses.properties or ()), *handler.properties)
-    try:
+    with binder.place_of(handler.token):
         made = hive_kafka_table(properties)
         KAFKA.check(made.options)
-    except SharkError as error:
-        raise binder.error(error.message, handler.token, type(error), error.hint, error.sqlstate) from None
     storage = _format(binder, made, handler.token)
     columns = columns_by_format(binder, storage, properties, fields)
     if not columns:

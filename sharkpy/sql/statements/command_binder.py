@@ -109,21 +109,21 @@ class CommandBinder:
         line, column = place(self.reader.text, token.start) if token is not None else (None, None)
         return kind(message, hint=hint, sqlstate=sqlstate, line=line, column=column)
 
-    def place_of(self, token: Token) -> _Placed:
+    def place_of(self, token: Token | None) -> _Placed:
         return _Placed(self.reader.text, token)
 
 
 class _Placed:
-    """Context manager that places errors of the catalog, which have no place, at the token that caused them."""
+    """Context manager that places errors that have no place, as those of the catalog, at the token that caused them."""
 
-    def __init__(self, text: str, token: Token) -> None:
+    def __init__(self, text: str, token: Token | None) -> None:
         self.text, self.token = text, token
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, SharkError) and error.line is None:
+        if isinstance(error, SharkError) and error.line is None and self.token is not None:
             error.line, error.column = place(self.text, self.token.start)
 
 

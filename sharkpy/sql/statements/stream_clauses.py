@@ -47,11 +47,9 @@ def row_wise_query(binder: CommandBinder, clauses: StreamClauses) -> KeptQuery:
     """Bind the rest of the statement as a query that can be kept up to date without state."""
     token = binder.reader.current
     kept = kept_query(binder)
-    try:
+    with binder.place_of(token):
         check_row_wise(kept.plan)
         check_row_wise_clauses(clauses)
-    except SharkError as error:
-        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
     return kept
 
 
@@ -59,14 +57,12 @@ def divided_query(binder: CommandBinder, clauses: StreamClauses) -> tuple[KeptQu
     """Bind the rest of the statement as a query that can be kept up to date, and divide it if it needs state."""
     token = binder.reader.current
     kept = kept_query(binder)
-    try:
+    with binder.place_of(token):
         found = division(kept.plan, binder.context.column, clauses.emit)
         if found is None:
             check_row_wise_clauses(clauses)
         else:
             _check_clauses(clauses, found)
-    except SharkError as error:
-        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
     return kept, found
 
 
@@ -100,10 +96,8 @@ def checked_options(
     """Read ('option' = 'value', …), if it is there. What `check` raises is an error at its place."""
     token = binder.reader.current
     options = binder.reader.properties() if binder.reader.peek("(") else ()
-    try:
+    with binder.place_of(token):
         check(options)
-    except SharkError as error:
-        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
     return options
 
 

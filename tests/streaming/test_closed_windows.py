@@ -211,6 +211,16 @@ def test_joins_of_streams_are_appended(context: sharkpy.SharkContext, folder: Pa
     assert len(answer(context)) == 2
 
 
+def test_another_query_from_another_database(context: sharkpy.SharkContext, folder: Path) -> None:
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {query(10, 10)}")
+    context.sql("CREATE DATABASE other")
+    context.sql("USE other")
+    context.sql(f"ALTER CONTINUOUS TABLE default.t AS {query(10, 10, 'default.events')} HAVING count(*) > 1")
+    put(folder, 1, at(1, 2, 11, 40))
+    context.sql("RESUME CONTINUOUS TABLE default.t")
+    assert list(answer(context, "default.t").values()) == [2]
+
+
 def test_versions_rollback_and_another_query(context: sharkpy.SharkContext, folder: Path) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {query(10, 10)}")
     answers = {}

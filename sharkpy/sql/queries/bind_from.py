@@ -229,11 +229,10 @@ def _state_of(context: Context, table: Table) -> Table:
     return state if table.as_of is None else at_point(state, table.as_of)
 
 
-def closes_windows(context: Context, table: Table, node: exp.Expr | None) -> bool:
-    """True for a continuous table with state whose rows are all of windows, which one watermark closes."""
+def divided_view(context: Context, table: Table, node: exp.Expr | None = None) -> DividedQuery:
+    """The query of a continuous table with state, divided."""
     inner, query = _view_query(context, table, node)
-    divided, _ = _divided(inner, table, query)
-    return divided.closing is not None
+    return _divided(inner, table, query)[0]
 
 
 def _divided(context: Context, table: Table, query: LogicalPlan) -> tuple[DividedQuery, Table]:

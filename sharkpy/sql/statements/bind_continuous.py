@@ -30,7 +30,7 @@ from sharkpy.plan.commands import (
 from sharkpy.plan.logical import LogicalPlan, Project, Scan, Values
 from sharkpy.sql.incremental.check import NoStreamError, division
 from sharkpy.sql.incremental.divided_query import DividedQuery
-from sharkpy.sql.queries.bind_from import bind_view, scan
+from sharkpy.sql.queries.bind_from import bind_view, divided_view, scan
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.bind_continuous_insert import create_continuous_insert, kept_inserts
 from sharkpy.sql.statements.bind_continuous_sink import continuous_sink
@@ -270,9 +270,7 @@ def _check_columns(binder: CommandBinder, table: Table, kept: KeptQuery, token: 
 
 def _check_state(binder: CommandBinder, table: Table, state: DividedQuery | None, token: Token | None) -> None:
     """What epochs add to the state stays what it is; what is computed of it may change."""
-    query = binder.query_of(table.view_text or "")
-    known = division(query, binder.context.column, table.emit)
-    if state is None or known is None or not state.has_state_of(known):
+    if state is None or not state.has_state_of(divided_view(binder.context, table)):
         message = f"the state of {table.qualified_name} is that of another query"
         hint = "what is grouped by, aggregated and read has to stay; else it is a new one: CREATE CONTINUOUS TABLE"
         raise binder.error(message, token, hint=hint, sqlstate="42809")

@@ -11,7 +11,7 @@ from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.catalog.model import StreamSource, Table
 from sharkpy.catalog.stream_kinds import HISTORY, KINDS, TABLE, StreamKind
 from sharkpy.plan.commands import CreateStream, DropStream
-from sharkpy.sql.queries.bind_from import closes_windows
+from sharkpy.sql.queries.bind_from import divided_view
 from sharkpy.sql.statements.bind_columns import column_fields
 from sharkpy.sql.statements.bind_storage import combined, with_options
 from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
@@ -99,7 +99,7 @@ def _of_table(
     token = reader.current
     table = binder.table()
     if table.has_state:
-        if table.emit is not EmitMode.APPEND or not closes_windows(binder.context, table, None):
+        if table.emit is not EmitMode.APPEND or divided_view(binder.context, table).closing is None:
             message = f"the rows of {table.qualified_name} change, and a stream is of rows that are appended"
             hint = "EMIT APPEND of windows that a watermark closes, and of nothing else, can be a stream"
             raise binder.error(message, token, UnsupportedError, hint)

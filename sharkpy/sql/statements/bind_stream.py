@@ -99,10 +99,7 @@ def _of_table(
     token = reader.current
     table = binder.table()
     if table.has_state:
-        if table.emit is not EmitMode.APPEND or divided_view(binder.context, table).closing is None:
-            message = f"the rows of {table.qualified_name} change, and a stream is of rows that are appended"
-            hint = "EMIT APPEND of windows that a watermark closes, and of nothing else, can be a stream"
-            raise binder.error(message, token, UnsupportedError, hint)
+        _check_closed(binder, table, token)
     elif table.is_view or table.streaming_kind not in ("", "continuous table"):
         kind = table.streaming_kind or "view"
         raise binder.error(f"{table.qualified_name} is a {kind}, and no table", token, sqlstate="42809")
@@ -113,6 +110,17 @@ def _of_table(
     source = StreamSource(TABLE.name, tuple(options.items()), table.qualified_name)
     properties, comment = _properties(clauses), clauses.comment
     return CreateStream(*place, table.schema, source, if_not_exists, None, table.storage, properties, comment, table)
+
+
+def _check_closed(binder: CommandBinder, table: Table, token: Token | None) -> None:
+    """UnsupportedError for a continuous table with state of which a stream cannot have each row once."""
+    hint = "EMIT APPEND of windows that one watermark closes, and of nothing else, can be a stream"
+    if table.emit is not EmitMode.APPEND:
+        message = f"the rows of {table.qualified_name} change, and a stream is of rows that are appended"
+        raise binder.error(message, token, UnsupportedError, hint)
+    if divided_view(binder.context, table).closing is None:
+        message = f"a stream FROM {table.qualified_name}, which has other rows than those of windows, is not supported"
+        raise binder.error(message, token, UnsupportedError, hint)
 
 
 def _checked_columns(binder: CommandBinder, kind: StreamKind, fields: list[Field], begin: Token | None) -> list[Field]:

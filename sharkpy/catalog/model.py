@@ -13,7 +13,8 @@ PURGE_PROPERTY = "external.table.purge"
 CACHE_PROPERTY = "shark.cache"
 EMIT_PROPERTIES = {EmitMode.APPEND: "shark.stream.appends", EmitMode.RECOMPUTE: "shark.stream.recomputes"}
 """Properties of continuous tables with state, and of their states, by what they say is emitted."""
-"""Property of a continuous table, and of its state, that keeps all rows and computes its own when it is read."""
+EXPIRES_PROPERTY = "shark.stream.expires"
+"""Property of a continuous table, and of its state, whose joins of streams keep rows as long as others may match."""
 VIEW_DATABASE = "view.catalogAndNamespace.part.1"
 """Property with the database in which the names of a view's text are looked up, as Spark notes it."""
 STATE_PREFIX = "$state_"
@@ -245,6 +246,11 @@ class Table:
         """
         properties = dict(self.properties)
         return next((mode for mode, key in EMIT_PROPERTIES.items() if key in properties), None)
+
+    @property
+    def expires(self) -> bool:
+        """True for a continuous table, or the table of a state, that keeps rows as long as others may match them."""
+        return EXPIRES_PROPERTY in dict(self.properties)
 
     @property
     def state_name(self) -> str:

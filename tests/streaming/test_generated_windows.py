@@ -20,18 +20,21 @@ _EPOCHS = 14
 
 
 class Watermark:
-    """Tells DuckDB the watermark that each row has come behind, and that of now."""
+    """Tells DuckDB the epoch of each row and the watermark that it has come behind, and the watermark of now."""
 
     def __init__(self, events: Events, delay: int) -> None:
         self._duck, self._delay = events.duck, timedelta(seconds=delay)
-        self._known = 0
+        self._known = self._epoch = 0
         self._duck.execute("ALTER TABLE events ADD COLUMN before TIMESTAMP")
+        self._duck.execute("ALTER TABLE events ADD COLUMN epoch INT")
         self._duck.execute("CREATE TABLE mark AS SELECT CAST(NULL AS TIMESTAMP) AS w")
 
     def end_epoch(self) -> None:
         """The rows that have come since the last call are those of an epoch."""
         execute = self._duck.execute
-        execute("UPDATE events SET before = (SELECT w FROM mark) WHERE rowid >= ?", [self._known])
+        self._epoch += 1
+        text = "UPDATE events SET before = (SELECT w FROM mark), epoch = ? WHERE rowid >= ?"
+        execute(text, [self._epoch, self._known])
         self._known, latest = execute("SELECT count(*), max(ts) FROM events").fetchall()[0]
         execute("UPDATE mark SET w = ?", [None if latest is None else latest - self._delay])
 

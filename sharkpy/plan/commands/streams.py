@@ -86,7 +86,7 @@ class LateRows:
 class KeptState:
     """State that a continuous query keeps: rows with the columns of `schema`, to which an epoch adds those of `delta`.
     `labels`: what is kept, in words. `growth`: what lets it grow with the streams; None where something bounds it.
-    `emit`: what readers get of it, where that was said.
+    `emit`: what readers get of it, where that was said. `expires`: rows of joins go when no others may match them.
     """
 
     schema: Schema
@@ -95,6 +95,7 @@ class KeptState:
     growth: str | None
     emit: EmitMode | None = None
     late_rows: LateRows | None = None
+    expires: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ class AggregateState:
         kept_of_node = self.kept[: len(self.node.aggregates)]
         return Aggregate(rows, groups, tuple(self._answer(one, columns) for one in kept_of_node))
 
-    def fold(self, rows: LogicalPlan) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         columns, num_keys = rows.output, len(self.added.groups)
         items = []
         for one in self.kept:

@@ -24,14 +24,17 @@ def check_row_wise(query: LogicalPlan) -> None:
         raise fault
 
 
-def division(query: LogicalPlan, new_column: NewColumn, emit: EmitMode | None) -> DividedQuery | None:
+def division(
+    query: LogicalPlan, new_column: NewColumn, emit: EmitMode | None, *, expires: bool = False
+) -> DividedQuery | None:
     """Divide a query; None for one that needs no state. NoStreamError if it reads no stream; UnsupportedError, naming
-    the operator, if it cannot be kept up to date so that `emit` of it is given.
+    the operator, if it cannot be kept up to date so that `emit` of it is given. `expires`: rows of joins of streams are
+    kept only as long as watermarks say that others may match them, where the times of both are bounded.
     """
     streams = _streams_of(query)
     if row_wise_fault(query, streams) is None:
         return None
-    return divided(narrowed(query, streams), streams, new_column, emit)
+    return divided(narrowed(query, streams), streams, new_column, emit, expires=expires)
 
 
 def _streams_of(query: LogicalPlan) -> Streams:

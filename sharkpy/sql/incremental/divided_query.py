@@ -12,6 +12,7 @@ from sharkpy.plan.logical import Filter, LogicalPlan, Project, Scan, Union, Valu
 from sharkpy.plan.references import renumbered
 from sharkpy.sql.incremental.aggregate_state import AggregateState
 from sharkpy.sql.incremental.closing import Closing
+from sharkpy.sql.incremental.expiring_rows import ExpiringRows
 from sharkpy.sql.incremental.state import Kept, Names, NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import StreamJoin, apart
 from sharkpy.sql.incremental.watermarks import StreamWatermark
@@ -128,13 +129,19 @@ class DividedQuery:
         return found
 
     def fold(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        folded = [part.fold(self._rows_of(place, scan())) for place, (_, part) in enumerate(self.parts)]
+        kept = partial(self._kept, scan=scan)
+        folded = [part.fold(self._rows_of(place, scan()), kept) for place, (_, part) in enumerate(self.parts)]
         return folded[0] if len(folded) == 1 else self._together(folded)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """What is kept, in words, for each part."""
         return tuple(part.label for _, part in self.parts)
+
+    @property
+    def expires(self) -> bool:
+        """True if rows are kept only as long as a watermark says that others may match them."""
+        return any(isinstance(part, ExpiringRows) for _, part in self.parts)
 
     @property
     def growth(self) -> str | None:

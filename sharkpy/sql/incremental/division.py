@@ -24,6 +24,7 @@ from sharkpy.sql.incremental.aggregate_state import aggregate_state, rows_of
 from sharkpy.sql.incremental.closed_spans import gives_closed_windows
 from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.divided_query import DividedQuery
+from sharkpy.sql.incremental.expiring_rows import ExpiringRows
 from sharkpy.sql.incremental.kept_rows import all_rows, kept_rows
 from sharkpy.sql.incremental.outer_join import (
     OUTER_JOINS,
@@ -45,6 +46,7 @@ from sharkpy.sql.incremental.row_wise import (
 from sharkpy.sql.incremental.session_state import session_state, sessions_below
 from sharkpy.sql.incremental.state import NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import OF_JOINS, StreamJoin, stream_joins
+from sharkpy.sql.incremental.time_bounds import time_bounds
 from sharkpy.sql.incremental.watermarks import has_watermark, stream_watermark
 from sharkpy.values.types import TIMESTAMP
 
@@ -52,21 +54,25 @@ _OF_READERS = "all rows of the streams are kept, and looked at by whoever reads 
 _KEEPING = (Project, Filter, Generate, Union, Distribute)
 
 
-def divided(query: LogicalPlan, streams: Streams, new_column: NewColumn, emit: EmitMode | None) -> DividedQuery:
+def divided(
+    query: LogicalPlan, streams: Streams, new_column: NewColumn, emit: EmitMode | None, *, expires: bool
+) -> DividedQuery:
     """Divide a query that reads streams and is not row-wise. UnsupportedError, naming the operator, where what it needs
     of earlier epochs cannot be kept, or `emit` of it be given; to RECOMPUTE all rows are kept for such an operator.
+    `expires`: see `division`.
     """
-    return _Division(streams, new_column, emit).of(query)
+    return _Division(streams, new_column, emit, expires=expires).of(query)
 
 
 class _Division:
     """Parts of the state of a query, as they are found."""
 
-    def __init__(self, streams: Streams, new_column: NewColumn, emit: EmitMode | None) -> None:
+    def __init__(self, streams: Streams, new_column: NewColumn, emit: EmitMode | None, *, expires: bool) -> None:
         self._streams = streams
         self._new_column = new_column
         self._recomputes = emit is EmitMode.RECOMPUTE
         self._appends = emit is EmitMode.APPEND
+        self._expires = expires
         self._parts = list[tuple[LogicalPlan, StatePart]]()
         self._joins = list[StreamJoin]()
         self._watermarks: dict[str, int] = {}
@@ -117,11 +123,22 @@ class _Division:
 
     def _add_sides(self, join: Join) -> None:
         """Add the rows of both sides of an inner join of streams."""
-        place, sides = len(self._parts), (join.left, join.right)
-        self._parts.extend(
-            (side, all_rows(side, "rows of a side of a join", OF_JOINS, self._new_column)) for side in sides
-        )
+        least, most = time_bounds(join) if self._expires else (None, None)
+        left = self._side(join.left, join.right, most)
+        right = self._side(join.right, join.left, None if least is None else -least)
+        place = len(self._parts)
+        self._parts += [(join.left, left), (join.right, right)]
         self._joins.append(StreamJoin(join, place, place + 1))
+
+    def _side(self, side: LogicalPlan, other: LogicalPlan, reach: int | None) -> StatePart:
+        """Rows of a side of a join: those of the other side match ones whose time is up to `reach` before theirs."""
+        rows = all_rows(side, "rows of a side of a join", OF_JOINS, self._new_column)
+        scans = [_stream_scans(one) for one in (side, other)]
+        # Rows of a join come with times of rows that are there already.
+        if reach is None or any(len(one) > 1 for one in scans):
+            return rows
+        time = next(place for place, one in enumerate(side.output) if has_watermark(one, side))
+        return ExpiringRows(rows, time, reach, self._watermark_of(scans[1][0]))
 
     def _add_outer_join(self, node: Join) -> None:
         inner = Join(node.left, node.right, JoinKind.INNER, node.condition, node.hint)
@@ -159,22 +176,32 @@ class _Division:
 
     def _closing(self, rows: LogicalPlan) -> Closing:
         """What closes windows of times of some rows: the watermarks of all streams that they come from."""
-        scans = {node.table.table_id: node for node in rows.walk() if isinstance(node, Scan) and node.table.is_stream}
-        for stream, scan in scans.items():
+        scans = {scan.table.table_id: scan for scan in _stream_scans(rows)}
+        for scan in scans.values():
             watermark = scan.table.watermark
             if watermark is None:
                 raise refused(f"EMIT APPEND of windows over {scan.table.qualified_name}, which has no WATERMARK,")
             if watermark.idle is not None and len(scans) > 1:
                 raise refused(f"EMIT APPEND of windows over {scan.table.qualified_name}, which is IDLE AFTER a time,")
-            if stream not in self._watermarks:
-                self._watermarks[stream] = len(self._parts)
-                self._parts.append((scan, stream_watermark(scan, self._new_column)))
-        return Closing(tuple(self._watermarks[one] for one in scans), self._new_column("watermark", TIMESTAMP))
+        places = tuple(map(self._watermark_of, scans.values()))
+        return Closing(places, self._new_column("watermark", TIMESTAMP))
+
+    def _watermark_of(self, scan: Scan) -> int:
+        """Place of the part with the watermark of a stream."""
+        stream = scan.table.table_id
+        if stream not in self._watermarks:
+            self._watermarks[stream] = len(self._parts)
+            self._parts.append((scan, stream_watermark(scan, self._new_column)))
+        return self._watermarks[stream]
 
 
 def _is_aggregate(node: LogicalPlan) -> TypeGuard[Aggregate]:
     """True for an Aggregate to which other epochs may add."""
     return isinstance(node, Aggregate) and not gives_closed_windows(node)
+
+
+def _stream_scans(plan: LogicalPlan) -> list[Scan]:
+    return [node for node in plan.walk() if isinstance(node, Scan) and node.table.is_stream]
 
 
 def _fault_of(node: LogicalPlan, streams: Streams) -> SharkError:

@@ -37,7 +37,7 @@ class KeptRows:
     def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         return self.answer(under(self.rows.output, rows))
 
-    def fold(self, rows: LogicalPlan) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         return _as_state(self.first(under(self.rows.output, rows)), self.rows.output, self.schema, self.new_column)
 
 

@@ -51,17 +51,20 @@ class MatchedRows:
         own = apart(self._marked(self.side, 1, is_matched=False), self.new_column)
         matched = self._marked(self.inner, 0, is_matched=True)
         columns = tuple(self.new_column(field.name, field.dtype) for field in self.schema)
-        return self.fold(Union((own, matched), columns))
+        return self._folded(Union((own, matched), columns))
 
     def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         """The rows of the side, each with whether it has a match."""
-        folded = self.fold(rows)
+        folded = self._folded(rows)
         *columns, number, is_matched = folded.output
         times = Call("array_repeat", (Literal(True, BOOLEAN), Cast(number, INT)), ArrayType(BOOLEAN))
         each = Generate(folded, Call("explode", (times,), BOOLEAN), (self.new_column("one", BOOLEAN),), False)
         return Project(each, (*columns, is_matched))
 
-    def fold(self, rows: LogicalPlan) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
+        return self._folded(rows)
+
+    def _folded(self, rows: LogicalPlan) -> LogicalPlan:
         *columns, number, is_matched = rows.output
         num_rows = self.new_column("num_rows", BIGINT).holding(AggregateCall("sum", (number,), BIGINT))
         matched = self.new_column("is_matched", BOOLEAN).holding(AggregateCall("bool_or", (is_matched,), BOOLEAN))
@@ -101,8 +104,8 @@ class SemiJoinState:
         wanted = is_matched if self.node.kind is JoinKind.SEMI else _not(is_matched)
         return under(self.node.output, Project(Filter(found, wanted), tuple(columns)))
 
-    def fold(self, rows: LogicalPlan) -> LogicalPlan:
-        return self.left.fold(rows)
+    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        return self.left.fold(rows, kept)
 
     @property
     def label(self) -> str:
@@ -142,8 +145,8 @@ class OuterJoinState:
             inputs.append(self._unmatched(side, (*nothing[0], *side.output[:-1])))
         return Union(tuple(inputs), self.node.output)
 
-    def fold(self, rows: LogicalPlan) -> LogicalPlan:
-        return self.joined.fold(rows)
+    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        return self.joined.fold(rows, kept)
 
     @property
     def label(self) -> str:

@@ -40,8 +40,8 @@ class SessionState:
     def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         return Project(self.numbered.read(self._with_numbers(rows), kept), self.node.output)
 
-    def fold(self, rows: LogicalPlan) -> LogicalPlan:
-        return _without(self.place, self.numbered.fold(self._with_numbers(rows)))
+    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        return _without(self.place, self.numbered.fold(self._with_numbers(rows), kept))
 
     @property
     def label(self) -> str:

@@ -31,8 +31,8 @@ class StatePart(Protocol):
     def read(self, rows: LogicalPlan, kept: Kept, /) -> LogicalPlan:
         """The operator's rows, under its own column ids, from rows of the state."""
 
-    def fold(self, rows: LogicalPlan) -> LogicalPlan:
-        """Fewer rows of the state that mean the same as `rows`."""
+    def fold(self, rows: LogicalPlan, kept: Kept, /) -> LogicalPlan:
+        """Fewer rows of the state that mean the same as `rows`; `kept` gives what is read of the folded rows alone."""
 
     @property
     def label(self) -> str:

@@ -28,15 +28,18 @@ class StreamWatermark:
         return Schema((Field("latest", TIMESTAMP),))
 
     def delta(self, _kept: Kept) -> LogicalPlan:
-        return self.fold(self.times)
+        return self._latest(self.times)
 
     def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         """A row with the watermark; NULL where no time has come."""
-        latest = self.fold(rows)
+        latest = self._latest(rows)
         mark = behind(latest.output[0], -self.delay)
         return Project(latest, (self.new_column("watermark", TIMESTAMP).holding(mark),))
 
-    def fold(self, rows: LogicalPlan) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
+        return self._latest(rows)
+
+    def _latest(self, rows: LogicalPlan) -> LogicalPlan:
         latest = AggregateCall("max", (rows.output[0],), TIMESTAMP)
         return Aggregate(rows, (), (self.new_column("latest", TIMESTAMP).holding(latest),))
 

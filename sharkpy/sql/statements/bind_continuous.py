@@ -146,6 +146,7 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
             state.growth,
             clauses_of_stream.emit,
             _late_rows(binder, state, clauses_of_stream),
+            state.expires,
         )
     )
     common = clauses_of_stream.trigger, clauses_of_stream.on_bad_row, clauses_of_stream.start
@@ -250,7 +251,7 @@ def bind_alter_continuous(binder: CommandBinder) -> AlterContinuous:
         return AlterContinuous(table, inserts.command, inserts.text, trigger, on_bad_row)
     token = reader.current
     if table.has_state:
-        kept, state = divided_query(binder, StreamClauses(is_unbounded=True, emit=table.emit))
+        kept, state = divided_query(binder, StreamClauses(is_unbounded=not table.expires, emit=table.emit))
         _check_state(binder, table, state, token)
     else:
         kept = row_wise_query(binder, StreamClauses())
@@ -350,7 +351,7 @@ def _rows_of(binder: CommandBinder, state: Table) -> LogicalPlan:
 
 
 def _state(binder: CommandBinder, state: Table) -> DividedQuery:
-    found = division(binder.query(), binder.context.column, state.emit)
+    found = division(binder.query(), binder.context.column, state.emit, expires=state.expires)
     if found is None or found.schema.names != state.schema.names:
         raise binder.error("the query has another state than when it was defined", None, sqlstate="55000")
     return found

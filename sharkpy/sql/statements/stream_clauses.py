@@ -58,7 +58,8 @@ def divided_query(binder: CommandBinder, clauses: StreamClauses) -> tuple[KeptQu
     token = binder.reader.current
     kept = kept_query(binder)
     with binder.place_of(token):
-        found = division(kept.plan, binder.context.column, clauses.emit)
+        expires = not clauses.is_unbounded and clauses.emit is not EmitMode.RECOMPUTE
+        found = division(kept.plan, binder.context.column, clauses.emit, expires=expires)
         if found is None:
             check_row_wise_clauses(clauses)
         else:

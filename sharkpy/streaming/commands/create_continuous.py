@@ -10,6 +10,7 @@ from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.model import (
     CACHE_PROPERTY,
     EMIT_PROPERTIES,
+    EXPIRES_PROPERTY,
     STATE_PREFIX,
     VIEW_DATABASE,
     CacheMode,
@@ -93,9 +94,9 @@ def _table_of_rows(command: CreateContinuousTable, query_id: str, session: Strea
             create, name=f"{STATE_PREFIX}{query_id}", schema=command.state.schema, comment=None
         )
         emit = command.state.emit
-        if emit is not None and emit in EMIT_PROPERTIES:
-            properties = (*create.properties, (EMIT_PROPERTIES[emit], "true"))
-            create = dataclasses.replace(create, properties=properties)
+        said = [EMIT_PROPERTIES[emit]] if emit is not None and emit in EMIT_PROPERTIES else []
+        said += [EXPIRES_PROPERTY] if command.state.expires else []
+        create = dataclasses.replace(create, properties=(*create.properties, *((key, "true") for key in said)))
     storage = storage_format(create.storage, create.properties, session, is_from_query=True)
     create = dataclasses.replace(create, storage=StorageFormat("parquet") if command.state is not None else storage)
     made = new_table(create, session, session.snapshot(), None)

@@ -1,0 +1,61 @@
+"""Bounds that the condition of a join of streams sets to the time between two rows that match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, conjuncts
+from sharkpy.plan.logical import Join
+from sharkpy.sql.incremental.watermarks import has_watermark
+from sharkpy.values.types import INTERVAL_DAY_TIME
+
+_TURNED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt", "eq": "eq"}
+"""Comparisons with their sides exchanged."""
+
+
+def time_bounds(join: Join) -> tuple[int | None, int | None]:
+    """How many microseconds the right one of two rows that match is later, by the times that have watermarks: at least
+    and at most; None where nothing bounds that.
+    """
+    least, most = list[int](), list[int]()
+    for term in conjuncts(join.condition):
+        for function, one, other in _comparisons(term):
+            if (bound := _bound(function, one, other, join)) is not None:
+                turned, gap = bound
+                least += [gap] if turned in ("ge", "gt", "eq") else []
+                most += [gap] if turned in ("le", "lt", "eq") else []
+    return max(least, default=None), min(most, default=None)
+
+
+def _comparisons(term: Expr) -> Iterator[tuple[str, Expr, Expr]]:
+    match term:
+        case Call("between", (value, low, high)):
+            yield "ge", value, low
+            yield "le", value, high
+        case Call(function, (one, other)) if function in _TURNED:
+            yield function, one, other
+
+
+def _bound(function: str, one: Expr, other: Expr, join: Join) -> tuple[str, int] | None:
+    """How the difference of the right and the left time compares with so many microseconds; None for other terms."""
+    moved = _moved(one), _moved(other)
+    if moved[0] is None or moved[1] is None:
+        return None
+    (first, first_gap), (second, second_gap) = moved[0], moved[1]
+    if has_watermark(first, join.right) and has_watermark(second, join.left):
+        return function, second_gap - first_gap
+    if has_watermark(first, join.left) and has_watermark(second, join.right):
+        return _TURNED[function], first_gap - second_gap
+    return None
+
+
+def _moved(expr: Expr) -> tuple[ColumnRef, int] | None:
+    """A column, and by how many microseconds it is moved."""
+    match expr:
+        case ColumnRef():
+            return expr, 0
+        case Call("add", (ColumnRef() as column, Literal(int() as gap, dtype))) if dtype == INTERVAL_DAY_TIME:
+            return column, gap
+        case Call("subtract", (ColumnRef() as column, Literal(int() as gap, dtype))) if dtype == INTERVAL_DAY_TIME:
+            return column, -gap
+    return None

@@ -1,0 +1,149 @@
+"""Joins of streams whose times are bounded: rows are kept as long as the watermarks say that others may match them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.base.errors import UnsupportedError
+from tests.streaming.clauses import MEMORY, NOW
+from tests.streaming.folder_input import put, rows
+from tests.streaming.test_generated_definitions import Events, Warehouse, canonical
+from tests.streaming.test_generated_windows import Watermark
+
+_COLUMNS = "id BIGINT, k STRING, v INT, d DECIMAL(10,2), b BOOLEAN, ts TIMESTAMP"
+_BOUNDS = (
+    ("o.ts BETWEEN e.ts AND e.ts + INTERVAL 4 SECONDS", 0, 4),
+    ("o.ts >= e.ts - INTERVAL 3 SECONDS AND o.ts < e.ts + INTERVAL 2 SECONDS", -3, 2),
+    ("e.ts <= o.ts AND o.ts - INTERVAL 5 SECONDS <= e.ts", 0, 5),
+    ("o.ts = e.ts", 0, 0),
+)
+_CONDITIONS = ("e.k = o.k", "e.b = o.b AND e.v <= o.v", "e.id <> o.id")
+_EPOCHS = 14
+
+
+def join(chance: random.Random) -> tuple[str, str]:
+    """A query in HiveQL, and for DuckDB over the pairs of which the earlier row was kept when the later one came."""
+    (bound, least, most), condition = chance.choice(_BOUNDS), chance.choice(_CONDITIONS)
+    right = chance.choice(("events", "(SELECT * FROM events WHERE v > 0)"))
+    both = f"FROM events e JOIN {right} o ON {condition} AND {bound}"
+    left_kept = f"o.before IS NULL OR e.ts + INTERVAL ({most}) SECOND >= o.before"
+    right_kept = f"e.before IS NULL OR o.ts - INTERVAL ({least}) SECOND >= e.before"
+    met = f"e.epoch = o.epoch OR (e.epoch < o.epoch AND ({left_kept})) OR (e.epoch > o.epoch AND ({right_kept}))"
+    if chance.random() < 0.5:
+        columns = "SELECT e.k AS k, e.v AS v, o.id AS other, o.ts AS ts"
+        return f"{columns} {both}", f"{columns} {both} AND ({met})"
+    begin = "time_bucket(INTERVAL 7 SECOND, e.ts, TIMESTAMP '1970-01-01 00:00:00')"
+    counts = "count(*) AS n, sum(o.v) AS s"
+    return (
+        f"SELECT window.start AS begin_at, {counts} {both} GROUP BY window(e.ts, '7 seconds')",
+        f"SELECT {begin} AS begin_at, {counts} {both} AND ({met}) GROUP BY ALL",
+    )
+
+
+def run(warehouse: Warehouse, folder: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    (hive, duck), events, delay = join(chance), Events(chance, folder), chance.choice((0, 2, 8))
+    mark = Watermark(events, delay)
+    sql = warehouse.context.sql
+    watermark = f"WATERMARK FOR ts AS ts - INTERVAL {delay} SECONDS"
+    sql(f"CREATE STREAM events ({_COLUMNS}, {watermark}) STORED AS JSON FROM FOLDER '{folder}'")
+    sql(f"CREATE CONTINUOUS TABLE t {chance.choice(('', MEMORY))} {NOW} AS {hive}")
+    for _ in range(_EPOCHS):
+        for _ in range(chance.choice((1, 1, 3))):
+            events.put()
+        mark.end_epoch()
+        if chance.random() < 0.05:
+            warehouse.restart()
+        warehouse.context.sql("RESUME CONTINUOUS TABLE t")
+        found = canonical(rows(warehouse.context, "SELECT * FROM t"))
+        assert found == canonical(events.duck.execute(duck).fetchall()), hive
+    for one in ("CONTINUOUS TABLE t", "STREAM events"):
+        warehouse.context.sql(f"DROP {one}")
+    events.duck.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "number"), [(0, 6), pytest.param(100, 200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
+)
+def test_each_epoch_joins_what_is_kept(tmp_path: Path, first: int, number: int) -> None:
+    warehouse = Warehouse(tmp_path / "w")
+    try:
+        for seed in range(first, first + number):
+            run(warehouse, tmp_path / f"in{seed}", seed)
+    finally:
+        warehouse.context.stop()
+
+
+def make(context: sharkpy.SharkContext, folder: Path, clauses: str = "", bound: str = "") -> str:
+    events = "k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
+    context.sql(f"CREATE STREAM events ({events}) STORED AS JSON FROM FOLDER '{folder}'")
+    bound = bound or "o.ts BETWEEN e.ts AND e.ts + INTERVAL '15' SECOND"
+    text = f"SELECT e.n AS n, o.n AS m FROM events e JOIN events o ON e.k = o.k AND {bound}"
+    context.sql(f"CREATE CONTINUOUS TABLE t {clauses} {NOW} AS {text}")
+    return text
+
+
+def put_tens(context: sharkpy.SharkContext, folder: Path, number: int) -> None:
+    """Put a row of each ten seconds, and read it."""
+    minutes, seconds = divmod(number * 10, 60)
+    put(folder, f"{number:04d}.json", [{"k": "a", "n": number, "ts": f"2024-05-01 10:{minutes:02d}:{seconds:02d}"}])
+    context.sql("RESUME CONTINUOUS TABLE t")
+
+
+@pytest.mark.parametrize("clauses", ["", MEMORY])
+def test_the_state_stays_small(tmp_path: Path, folder: Path, clauses: str) -> None:
+    few = {"shark.stream.kept.epochs": 2, "shark.compaction.min.blocks": 3}
+    with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
+        make(context, folder, clauses)
+        for number in range(40):
+            put_tens(context, folder, number)
+        expected = [(one, other) for one in range(40) for other in (one, one + 1) if other < 40]
+        assert rows(context, "SELECT n, m FROM t ORDER BY n, m") == expected
+        # The answer is kept, of the sides what the last epochs have brought, and a watermark.
+        ((kept,),) = rows(context, "SELECT count(*) FROM STATE OF t WHERE n IS NULL")
+        assert kept < 40
+
+
+def test_all_rows_are_kept_where_that_is_said(context: sharkpy.SharkContext, folder: Path) -> None:
+    text = make(context, folder, "WITH UNBOUNDED STATE")
+    for number in (0, 30, 1):
+        put_tens(context, folder, number)
+    assert canonical(rows(context, "SELECT * FROM t")) == canonical(rows(context, text))
+    assert (0, 1) in rows(context, "SELECT n, m FROM t")
+
+
+def test_a_late_row_finds_what_is_still_kept(context: sharkpy.SharkContext, folder: Path) -> None:
+    make(context, folder)
+    for number in (0, 1, 3, 2, 9, 8, 1):
+        put_tens(context, folder, number)
+    pairs = {pair for pair in rows(context, "SELECT n, m FROM t") if pair[0] != pair[1]}
+    # 2 is late, and 1 was no longer kept; 8 is late, and 9 is kept.
+    assert pairs == {(0, 1), (2, 3), (8, 9)}
+
+
+def test_it_is_made_again_and_altered(context: sharkpy.SharkContext, folder: Path) -> None:
+    text = make(context, folder)
+    shown = "\n".join(row[0] for row in rows(context, "SHOW CREATE TABLE t"))
+    assert "shark.stream" not in shown
+    assert "UNBOUNDED" not in shown
+    context.sql("DROP CONTINUOUS TABLE t")
+    context.sql(shown)
+    put_tens(context, folder, 0)
+    context.sql(f"ALTER CONTINUOUS TABLE t AS {text}")
+    put_tens(context, folder, 1)
+    assert (0, 1) in rows(context, "SELECT n, m FROM t")
+    plan = "\n".join(row[0] for row in rows(context, f"EXPLAIN CREATE CONTINUOUS TABLE u AS {text}"))
+    assert "while the watermark of the other one says that some may match them" in plan
+
+
+@pytest.mark.parametrize(
+    "bound",
+    ["o.ts >= e.ts", "o.ts <= e.ts + INTERVAL '15' SECOND", "o.n = e.n + 1", "o.ts > e.ts + INTERVAL '1' MONTH"],
+)
+def test_bounds_that_keep_a_side_for_ever(context: sharkpy.SharkContext, folder: Path, bound: str) -> None:
+    with pytest.raises(UnsupportedError, match="the rows of both sides of a join of streams are kept"):
+        make(context, folder, bound=bound)

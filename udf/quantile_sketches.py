@@ -1,38 +1,58 @@
-"""KLL sketches of numbers by Apache DataSketches: quantiles and ranks, near the truth, in little space.
+"""KLL sketches of numbers: quantiles and ranks, near the truth, in little space (Karnin, Lang and Liberty 2016).
 
-They are bytes of its sketches of floats, as in Hive, that any implementation of the library reads, and that merge.
-Which of many numbers are kept is drawn: two sketches of the same ones differ, within the error that they promise.
-Those of no more numbers than their size are exact.
+They are bytes of the floats' sketches of Apache DataSketches, as in Hive: any implementation of the library reads them,
+and they merge. The library draws which of two numbers it keeps, so a task that is repeated would give other bytes: here
+the numbers themselves decide. Sketches of no more numbers than their size are exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.cancellation import checked
 
 DEFAULT_SIZE = 200
 """An error of 1.65 % of the rank, with a probability of 1 %."""
 _SIZES = range(8, 65536)
-_BETWEEN_CHECKS = 1 << 20
+_LEAST_LEVEL = 8
+"""Numbers that the lowest levels hold."""
+_HEAD, _COUNTS = struct.Struct("<BBBBHBB"), struct.Struct("<QHBB")
+_EMPTY, _LEVEL_0_SORTED, _SINGLE = 1, 2, 4
+"""Flags of the header."""
 Numbers = np.ndarray[Any, np.dtype[np.float64]]
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kll:
+    """A sketch. A number of level h, each of which is sorted, stands for 2^h of those that were seen."""
+
+    size: int
+    least_size: int
+    """Of the sketches that it was merged of: that which tells the error."""
+    number: int
+    low: float
+    high: float
+    levels: Sequence[Floats]
 
 
 def new_kll(values: Numbers, size: int) -> bytes:
-    """The sketch of the values, as floats; NaN is left out. `size` numbers are kept of each magnitude of weights."""
-    import datasketches as ds
-
+    """The sketch of the values, as floats; NaN is left out."""
     if (problem := size_problem(size)) is not None:
         raise ValueError(problem)
-    sketch = ds.kll_floats_sketch(size)
-    for first in range(0, len(values), _BETWEEN_CHECKS):
-        check_cancelled()
-        with np.errstate(over="ignore"):
-            sketch.update(values[first : first + _BETWEEN_CHECKS].astype(np.float32))
-    return bytes(sketch.serialize())
+    with np.errstate(over="ignore"):
+        floats = values.astype(np.float32)
+    floats = np.sort(floats[~np.isnan(floats)])
+    if not len(floats):
+        return _written(_Kll(size, size, 0, 0.0, 0.0, (floats,)))
+    return _written(_Kll(size, size, len(floats), float(floats[0]), float(floats[-1]), (floats,)))
 
 
 def size_problem(size: object) -> str | None:
@@ -43,14 +63,19 @@ def size_problem(size: object) -> str | None:
 
 def union_kll(sketches: Iterable[bytes]) -> bytes | None:
     """One sketch of the values of all, of the largest one's size."""
-    read = sorted((_read(one) for one in sorted(sketches)), key=lambda one: -one.k)
-    if not read:
+    parts = [_levels_of(one) for one in checked(sorted(sketches))]
+    if not parts:
         return None
-    whole, *others = read
-    for one in others:
-        check_cancelled()
-        whole.merge(one)
-    return bytes(whole.serialize())
+    size, least_size = max(one.size for one in parts), min(one.least_size for one in parts)
+    seen = [one for one in parts if one.number]
+    if not seen:
+        return _written(_Kll(size, least_size, 0, 0.0, 0.0, parts[0].levels))
+    levels = [
+        np.sort(np.concatenate([one.levels[height] for one in seen if height < len(one.levels)]))
+        for height in range(max(len(one.levels) for one in seen))
+    ]
+    low, high = min(one.low for one in seen), max(one.high for one in seen)
+    return _written(_Kll(size, least_size, sum(one.number for one in seen), low, high, levels))
 
 
 def kll_number(sketch: bytes) -> int:
@@ -90,6 +115,69 @@ def _increasing(splits: Numbers) -> list[float]:
     if not bool(np.all(floats[1:] > floats[:-1])) or bool(np.isnan(floats).any()):
         raise ValueError("the split points of a kll sketch have to increase")
     return [float(one) for one in floats]
+
+
+def _capacity(size: int, num_levels: int, height: int) -> int:
+    """Numbers that a level may have: a third less with each level below the top."""
+    depth = num_levels - height - 1
+    return max(_LEAST_LEVEL, ((size << depth + 1) // 3**depth + 1) >> 1)
+
+
+def _capacity_of_all(size: int, num_levels: int) -> int:
+    return sum(_capacity(size, num_levels, height) for height in range(num_levels))
+
+
+def _compressed(size: int, given: Sequence[Floats]) -> list[Floats]:
+    """Levels that have no more numbers than they may: of the lowest full one every second goes a level up."""
+    levels = list(given)
+    while sum(map(len, levels)) > _capacity_of_all(size, len(levels)):
+        full = (height for height, level in enumerate(levels) if len(level) >= _capacity(size, len(levels), height))
+        height = next(full)
+        if height == len(levels) - 1:
+            levels.append(np.empty(0, np.float32))
+        level = levels[height]
+        begin = len(level) % 2
+        # Which of two stays has to be as good as drawn, and the same each time.
+        offset = begin + (zlib.crc32(level.tobytes()) & 1)
+        levels[height] = level[:begin]
+        levels[height + 1] = np.sort(np.concatenate([levels[height + 1], level[offset::2]]))
+    return levels
+
+
+def _written(sketch: _Kll) -> bytes:
+    if len(sketch.levels) == 1 and sketch.number <= sketch.size == sketch.least_size:
+        import datasketches as ds
+
+        # Nothing has to go, so nothing is drawn.
+        whole = ds.kll_floats_sketch(sketch.size)
+        whole.update(sketch.levels[0])
+        return bytes(whole.serialize())
+    levels = _compressed(sketch.size, sketch.levels)
+    room = _capacity_of_all(sketch.size, len(levels)) - sum(map(len, levels))
+    places = room + np.cumsum([0, *map(len, levels[:-1])])
+    head = _HEAD.pack(5, 1, 15, _LEVEL_0_SORTED, sketch.size, _LEAST_LEVEL, 0)
+    counts = _COUNTS.pack(sketch.number, sketch.least_size, len(levels), 0)
+    bounds = struct.pack("<ff", sketch.low, sketch.high)
+    return b"".join((head, counts, places.astype("<u4").tobytes(), bounds, *(one.tobytes() for one in levels)))
+
+
+def _levels_of(sketch: bytes) -> _Kll:
+    whole = _read(sketch)
+    _, _, _, flags, size, _, _ = _HEAD.unpack_from(sketch)
+    if flags & _EMPTY:
+        return _Kll(size, size, 0, 0.0, 0.0, (np.empty(0, np.float32),))
+    if flags & _SINGLE:
+        (value,) = struct.unpack_from("<f", sketch, _HEAD.size)
+        return _Kll(size, size, 1, value, value, (np.array([value], np.float32),))
+    number, least_size, num_levels, _ = _COUNTS.unpack_from(sketch, _HEAD.size)
+    begin = _HEAD.size + _COUNTS.size
+    places = [*struct.unpack_from(f"<{num_levels}I", sketch, begin), _capacity_of_all(size, num_levels)]
+    if places != sorted(places):
+        raise ValueError("the bytes are no kll sketch: its levels have no order")
+    items = np.frombuffer(sketch, "<f4", places[-1] - places[0], begin + 4 * num_levels + 8)
+    ends = [place - places[0] for place in places]
+    levels = [np.sort(items[low:high]) for low, high in pairwise(ends)]
+    return _Kll(size, least_size, number, float(whole.get_min_value()), float(whole.get_max_value()), levels)
 
 
 def _read(sketch: bytes) -> Any:

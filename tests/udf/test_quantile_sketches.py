@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import datasketches
 import numpy as np
 import pytest
 
@@ -31,6 +32,21 @@ def test_quantiles_are_near_the_truth(number: int, parts: int) -> None:
         rank = kll_rank(whole, quantile)
         assert rank is not None
         assert abs(rank - low) <= ERROR
+
+
+def test_sketches_of_the_same_values_are_the_same() -> None:
+    """However they come, so that a repeated task makes the same blocks; with such ones of the library, too."""
+    values = np.random.default_rng(1).normal(size=30_000)
+    parts = [new_kll(part, 200) for part in (values[:10_000], values[10_000:])]
+    assert new_kll(values[::-1], 200) == new_kll(values, 200)
+    assert union_kll(parts) == union_kll(parts[::-1])
+    drawn = datasketches.kll_floats_sketch(200)
+    drawn.update(values.astype(np.float32))
+    both = union_kll([bytes(drawn.serialize()), *parts])
+    assert both is not None
+    assert kll_number(both) == 60_000
+    found = kll_quantiles(both, np.array([0.1, 0.9]))
+    assert found == pytest.approx(np.quantile(values, [0.1, 0.9]), abs=0.1)
 
 
 def test_few_values_are_exact() -> None:
@@ -66,5 +82,6 @@ def test_bytes_that_are_no_sketch_are_refused() -> None:
                 broken[chance.randrange(min(len(broken), 24))] = chance.randrange(256)
         try:
             kll_number(bytes(broken))
+            union_kll([bytes(broken), whole])
         except ValueError as error:
             assert "no kll sketch" in str(error)  # noqa: PT017 - some changes are no faults

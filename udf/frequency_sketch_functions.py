@@ -79,8 +79,9 @@ FREQUENCY_SKETCH_TABLES = (
         takes(BINARY, STRING, optional=1),
         lambda _types: _ITEM_COLUMNS,
         _frequent_items,
-        usage="ds_freq_frequent_items(sketch[, 'NO_FALSE_POSITIVES' or 'NO_FALSE_NEGATIVES'])",
-        doc="a row for each frequent value, the most frequent first: about how often it comes, and bounds of that",
+        usage="ds_freq_frequent_items(sketch[, type of errors])",
+        doc="a row for each frequent value, the most frequent first: about how often it comes, and bounds of that; the "
+        "type is NO_FALSE_POSITIVES or NO_FALSE_NEGATIVES",
         example=f"ds_freq_frequent_items({_FREQUENT})",
         answer="a\t2\t2\t2",
     ),

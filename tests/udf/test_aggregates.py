@@ -40,7 +40,7 @@ CALLS = [
     *((name, (dtype,)) for name in ("sum", "avg") for dtype in (T.INTERVAL_YEAR_MONTH, T.INTERVAL_DAY_TIME)),
     ("ds_theta_sketch", (T.INT,)),
     ("ds_kll_sketch", (T.DOUBLE,)),
-    *((name, (T.STRING,)) for name in ("ds_freq_sketch", "ds_countmin_sketch")),
+    ("ds_countmin_sketch", (T.STRING,)),
     ("median", (T.DOUBLE,)),
     *(("try_sum", (dtype,)) for dtype in (T.INT, T.BIGINT, T.DOUBLE, DEC)),
     *((name, (T.BOOLEAN,)) for name in ("bool_and", "bool_or", "count_if")),

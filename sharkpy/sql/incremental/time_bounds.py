@@ -38,10 +38,10 @@ def _comparisons(term: Expr) -> Iterator[tuple[str, Expr, Expr]]:
 
 def _bound(function: str, one: Expr, other: Expr, join: Join) -> tuple[str, int] | None:
     """How the difference of the right and the left time compares with so many microseconds; None for other terms."""
-    moved = _moved(one), _moved(other)
-    if moved[0] is None or moved[1] is None:
+    moved, other_moved = _moved(one), _moved(other)
+    if moved is None or other_moved is None:
         return None
-    (first, first_gap), (second, second_gap) = moved[0], moved[1]
+    (first, first_gap), (second, second_gap) = moved, other_moved
     if has_watermark(first, join.right) and has_watermark(second, join.left):
         return function, second_gap - first_gap
     if has_watermark(first, join.left) and has_watermark(second, join.right):

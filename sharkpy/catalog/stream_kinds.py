@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.catalog import kafka_options as kafka
+from sharkpy.catalog.model import StorageFormat
 from sharkpy.catalog.stream_options import StreamOption, check_options, count
 from sharkpy.values.types import BIGINT, TIMESTAMP, Field, Schema
 
@@ -24,6 +25,8 @@ HISTORY = "history"
 ANY_COLUMNS = Schema(())
 SPANS = Schema((Field("$after", TIMESTAMP), Field("$until", TIMESTAMP)))
 """Columns of the files of a stream FROM a TABLE of windows that a watermark closes: how far it has moved."""
+SPANS_STORAGE = StorageFormat("parquet", (("shark.stream.spans", "true"),))
+"""Format of such a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,11 @@ TABLE = StreamKind(
     is_listed=False,
 )
 KINDS = {kind.name: kind for kind in (FOLDER, KAFKA, PROGRAM, RATE, SOCKET, TABLE)}
+
+
+def has_spans(stream: Table) -> bool:
+    """True for a stream FROM a TABLE of windows that a watermark closes."""
+    return stream.storage == SPANS_STORAGE
 
 
 def is_listed(stream: Table) -> bool:

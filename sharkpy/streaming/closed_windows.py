@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sharkpy.base.errors import InternalError
-from sharkpy.catalog.stream_kinds import HISTORY
+from sharkpy.catalog.stream_kinds import HISTORY, has_spans
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.sql.binder import bind_state_watermark
 from sharkpy.streaming.sources.closed_spans import add_span, end_of_span, spans_of
@@ -27,7 +27,7 @@ def tell_closed(query: ContinuousQuery, session: EngineSession) -> None:
     catalog = session.catalog
     state = catalog.current_table(query.table_id)
     fed = catalog.streams.fed_by(query.table_id) if state is not None and state.is_state else []
-    streams = [stream for stream in map(catalog.current_table, fed) if stream is not None]
+    streams = [stream for stream in map(catalog.current_table, fed) if stream is not None and has_spans(stream)]
     if state is None or not streams:
         return
     until = _watermark(query, state, session)

@@ -13,6 +13,7 @@ from sharkpy.plan.references import renumbered
 from sharkpy.sql.incremental.aggregate_state import AggregateState
 from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.expiring_rows import ExpiringRows
+from sharkpy.sql.incremental.kept_rows import KeptRows
 from sharkpy.sql.incremental.state import Kept, Names, NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import StreamJoin, apart
 from sharkpy.sql.incremental.watermarks import StreamWatermark
@@ -96,6 +97,11 @@ class DividedQuery:
         found = [part.closing if isinstance(part, AggregateState) else None for part in parts]
         is_one = len({None if one is None else one.places for one in found}) == 1
         return found[0] if is_one else None
+
+    @property
+    def appends_rows(self) -> bool:
+        """True if epochs add its rows to the state, and nothing else becomes of them."""
+        return all(isinstance(self.parts[place][1], KeptRows) for place in self._read_places())
 
     def watermark(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
         """A row with the watermark that closes the windows; NULL where there is none yet."""

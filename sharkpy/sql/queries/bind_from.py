@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sharkpy.base.errors import ParseError, SharkError, TableNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.stream_kinds import SPANS
+from sharkpy.catalog.stream_kinds import SPANS, has_spans
 from sharkpy.catalog.system_tables import SYSTEM_DATABASE
 from sharkpy.catalog.virtual_columns import virtual_columns_in
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
@@ -97,8 +97,8 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
     if table.is_view:
         plan = sampled(context, bind_view(context, table, node), node, table)
         return _aliased(context, plan, node, parent, name, table.database)
-    if table.is_stream and (windows := _closed_windows(context, table, node)) is not None:
-        return _aliased(context, sampled(context, windows, node, table), node, parent, name, table.database)
+    if table.is_stream and (rows := _rows_of_state(context, table, node)) is not None:
+        return _aliased(context, sampled(context, rows, node, table), node, parent, name, table.database)
     read = scan(context, table)
     hidden = read.columns[len(table.schema) :]
     return _aliased(context, sampled(context, read, node, table), node, parent, name, table.database, hidden)
@@ -162,17 +162,21 @@ def _bind_cte(context: Context, name: str, node: exp.Expr) -> LogicalPlan:
     return _renamed(context, bind_cte(context, cte), cte.column_names, node)
 
 
-def bind_view(
-    context: Context, table: Table, node: exp.Expr | None, spans: Callable[[], Scan] | None = None
-) -> LogicalPlan:
-    """Bind a view's query in the database it was written in, under the view's column names. `spans`: of the windows
-    alone that were closed within one of them, which a scan of them gives, a new one each time.
+def bind_view(context: Context, table: Table, node: exp.Expr | None, stream: Table | None = None) -> LogicalPlan:
+    """Bind a view's query in the database it was written in, under the view's column names. `stream`: as the rows of a
+    stream FROM that continuous table with state.
     """
     inner, plan = _view_query(context, table, node)
     if table.has_state:
         divided, state = _divided(inner, table, plan)
-        read = partial(scan, dataclasses.replace(inner, text=""), state)
-        plan = divided.read(read) if spans is None else divided.closed_within(read, spans)
+        unnamed = dataclasses.replace(inner, text="")
+        read = partial(scan, unnamed, state)
+        if stream is None:
+            plan = divided.read(read)
+        elif has_spans(stream):
+            plan = divided.closed_within(read, partial(scan, unnamed, dataclasses.replace(stream, schema=SPANS)))
+        else:
+            plan = divided.read(partial(scan, unnamed, dataclasses.replace(stream, schema=state.schema)))
     output = view_output(table, plan.output)
     if len(output) != len(table.schema):
         message = f"the view {table.qualified_name} has {len(table.schema)} columns, its query {len(output)}"
@@ -207,13 +211,10 @@ def _view_query(context: Context, table: Table, node: exp.Expr | None) -> tuple[
         raise context.error(message, node, type(error), error.hint, error.sqlstate) from None
 
 
-def _closed_windows(context: Context, stream: Table, node: exp.Expr) -> LogicalPlan | None:
-    """Rows of a stream FROM a table of windows that a watermark closes; None for another stream."""
+def _rows_of_state(context: Context, stream: Table, node: exp.Expr) -> LogicalPlan | None:
+    """Rows of a stream FROM a continuous table with state; None for another stream."""
     source = context.catalog.source_of(stream)
-    if source is None or not source.has_state:
-        return None
-    unnamed = dataclasses.replace(context, text="")
-    return bind_view(context, source, node, partial(scan, unnamed, dataclasses.replace(stream, schema=SPANS)))
+    return None if source is None or not source.has_state else bind_view(context, source, node, stream)
 
 
 def _state_table(context: Context, database: str, name: str, node: exp.Expr) -> Table:

@@ -8,8 +8,8 @@ from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ParseError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
-from sharkpy.catalog.model import StreamSource, Table
-from sharkpy.catalog.stream_kinds import HISTORY, KINDS, TABLE, StreamKind
+from sharkpy.catalog.model import StorageFormat, StreamSource, Table
+from sharkpy.catalog.stream_kinds import HISTORY, KINDS, SPANS_STORAGE, TABLE, StreamKind
 from sharkpy.plan.commands import CreateStream, DropStream
 from sharkpy.sql.queries.bind_from import divided_view
 from sharkpy.sql.statements.bind_columns import column_fields
@@ -98,8 +98,9 @@ def _of_table(
         raise reader.unsupported("a format of a stream FROM TABLE")
     token = reader.current
     table = binder.table()
+    storage = table.storage
     if table.has_state:
-        _check_closed(binder, table, token)
+        storage = _storage_of_state(binder, table, token)
     elif table.is_view or table.streaming_kind not in ("", "continuous table"):
         kind = table.streaming_kind or "view"
         raise binder.error(f"{table.qualified_name} is a {kind}, and no table", token, sqlstate="42809")
@@ -109,18 +110,27 @@ def _of_table(
         options[HISTORY] = "true"
     source = StreamSource(TABLE.name, tuple(options.items()), table.qualified_name)
     properties, comment = _properties(clauses), clauses.comment
-    return CreateStream(*place, table.schema, source, if_not_exists, None, table.storage, properties, comment, table)
+    return CreateStream(*place, table.schema, source, if_not_exists, None, storage, properties, comment, table)
 
 
-def _check_closed(binder: CommandBinder, table: Table, token: Token | None) -> None:
-    """UnsupportedError for a continuous table with state of which a stream cannot have each row once."""
-    hint = "EMIT APPEND of windows that one watermark closes, and of nothing else, can be a stream"
+def _storage_of_state(binder: CommandBinder, table: Table, token: Token | None) -> StorageFormat:
+    """Format of the files of a stream FROM a continuous table with state: they tell which of its windows are closed, or
+    are those of the state. UnsupportedError where the stream could not have each row once.
+    """
     if table.emit is not EmitMode.APPEND:
         message = f"the rows of {table.qualified_name} change, and a stream is of rows that are appended"
+        hint = "EMIT APPEND: windows that a watermark closes, and joins of streams, can be a stream"
         raise binder.error(message, token, UnsupportedError, hint)
-    if divided_view(binder.context, table).closing is None:
-        message = f"a stream FROM {table.qualified_name}, which has other rows than those of windows, is not supported"
-        raise binder.error(message, token, UnsupportedError, hint)
+    divided = divided_view(binder.context, table)
+    if divided.closing is not None:
+        return SPANS_STORAGE
+    if divided.appends_rows:
+        return StorageFormat("parquet")
+    message = (
+        f"a stream FROM {table.qualified_name}, which has windows of several watermarks, or other rows beside them,"
+    )
+    hint = "make a table, and a stream, of each"
+    raise binder.error(f"{message} is not supported", token, UnsupportedError, hint)
 
 
 def _checked_columns(binder: CommandBinder, kind: StreamKind, fields: list[Field], begin: Token | None) -> list[Field]:

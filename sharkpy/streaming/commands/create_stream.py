@@ -11,7 +11,7 @@ from sharkpy.base.users import user_name
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
 from sharkpy.catalog.new_columns import check_new_columns
 from sharkpy.catalog.store import new_table_id
-from sharkpy.catalog.stream_kinds import KAFKA, KINDS, PROGRAM, RATE, SOCKET, START_MS
+from sharkpy.catalog.stream_kinds import KAFKA, KINDS, PROGRAM, RATE, SOCKET, START_MS, has_spans
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import check_properties, check_storage, storage_format, stored_schema
 from sharkpy.execution.engine_session import EngineSession
@@ -37,16 +37,16 @@ def create_stream(command: CreateStream, session: EngineSession) -> CommandResul
     stream = _stream(command, session)
     check_new_columns(stream)
 
-    windows = command.table if command.table is not None and command.table.has_state else None
-    until = 0 if windows is None else watermark_of(windows, session)
+    table = command.table
+    until = watermark_of(table, session) if table is not None and has_spans(stream) else 0
 
     def publish() -> None:
         if KINDS[command.source.kind].is_spooled:
             Path(stream.location or "").mkdir(parents=True, exist_ok=True)
-        if windows is not None:
-            feed_windows(stream, windows, until, session.catalog)
-        elif command.table is not None:
-            feed_stream(stream, command.table, session.catalog)
+        if table is not None and has_spans(stream):
+            feed_windows(stream, table, until, session.catalog)
+        elif table is not None:
+            feed_stream(stream, session.catalog.state_table(table) or table, session.catalog)
 
     try:
         session.catalog.create_table(stream, publish=publish)
@@ -93,8 +93,8 @@ def _source(command: CreateStream, session: EngineSession) -> StreamSource:
 
 def _format(command: CreateStream, source: StreamSource, session: EngineSession) -> StorageFormat:
     kind, given = KINDS[source.kind], command.storage
-    if command.table is not None:
-        return command.table.storage
+    if command.table is not None and given is not None:
+        return given
     if given is not None and not kind.takes_format:
         raise UnsupportedError(f"a format of a stream FROM {kind.name}")
     if kind is RATE:

@@ -41,8 +41,8 @@ def _behind_table(
         raise BindError(message, sqlstate="42809")
     source = session.catalog.source_of(stream)
     if source is not None and source.has_state:
-        message = f"START FROM TABLE … THEN STREAM {stream.qualified_name}, which is of the windows of a table,"
-        hint = "CREATE STREAM … FROM TABLE … WITH HISTORY has those that are closed already"
+        message = f"START FROM TABLE … THEN STREAM {stream.qualified_name}, which is of a table with state,"
+        hint = "CREATE STREAM … FROM TABLE … WITH HISTORY has the rows that are there already"
         raise UnsupportedError(message, hint=hint)
     offsets: Offsets = ()
     if history.then is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.stream_kinds import FOLDER, KAFKA, PROGRAM, RATE, SOCKET, TABLE
+from sharkpy.catalog.stream_kinds import FOLDER, KAFKA, PROGRAM, RATE, SOCKET, TABLE, has_spans
 from sharkpy.streaming.sources.closed_spans import ClosedSpans
 from sharkpy.streaming.sources.folder import FolderReader
 from sharkpy.streaming.sources.kafka_reader import KafkaReader
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 def _reader_of_table(stream: Table, catalog: Catalog) -> SourceReader:
     """Reader of the rows that are appended to a table, or of the windows of one that a watermark closes."""
-    source = catalog.source_of(stream)
-    return TableReader(stream, catalog) if source is None or not source.has_state else ClosedSpans(stream, catalog)
+    return ClosedSpans(stream, catalog) if has_spans(stream) else TableReader(stream, catalog)
 
 
 _READERS: dict[str, Callable[[Table, Catalog], SourceReader]] = {

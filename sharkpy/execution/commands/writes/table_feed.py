@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.serialize import form_from_text, form_to_text
+from sharkpy.catalog.stream_kinds import has_spans
 from sharkpy.catalog.stream_store import REWRITE, StreamFile
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
@@ -28,7 +29,7 @@ class TableFeed:
 
     1. Files that it adds are items of each stream, under second names: they are there as long as the stream wants them,
        whatever becomes of the table.
-    2. Of a state, from which a table's rows are computed, nothing is added: see `sharkpy.streaming.closed_windows`.
+    2. To streams of windows that a watermark closes nothing is added here: see `sharkpy.streaming.closed_windows`.
     3. Rows that it replaces or removes are no items, but a mark is, which says that this has happened. Rows that come
        to an empty table, or Hive partition, are added in any case.
     """
@@ -64,7 +65,7 @@ class TableFeed:
             if self.is_rewritten:
                 mark = StreamFile(0, f"{REWRITE}{uuid.uuid4().hex}", 0, 0)
                 self.catalog.streams.add_files(stream.table_id, [mark])
-            if not self.table.is_state:
+            if not has_spans(stream):
                 self.add(stream, self._files)
 
     def add(self, stream: Table, files: Sequence[DataFile]) -> None:

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from sharkpy.sources.metrics import Rows
 
 Json = None | bool | int | Decimal | str | list["Json"] | dict[str, "Json"]
+_LARGE_EXPONENT = 999_999_999_000_000_000
+"""Of numbers that are too large for all types but DOUBLE, or near 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class JsonReader:
     def _object(self, number: int, line: str, whole: list[int]) -> dict[str, Json]:
         try:
             check_json_nesting(line)
-            value = json.loads(line, parse_float=Decimal, parse_constant=Decimal)
+            value = json.loads(line, parse_float=_number, parse_constant=Decimal)
         except ValueError:
             value = None
         if not isinstance(value, dict):
@@ -149,6 +151,15 @@ def _as_text(value: Json, dtype: DataType) -> str | None:
         case list() | dict():
             return json.dumps(value, default=str, ensure_ascii=False) if is_string(dtype) else None
     return str(value)
+
+
+def _number(text: str) -> Decimal:
+    """A number with a point or an exponent: of an exponent that Decimal does not have, with one that is as good."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        digits, _, exponent = text.lower().partition("e")
+        return Decimal(f"{digits}e{'-' if exponent.startswith('-') else ''}{_LARGE_EXPONENT}")
 
 
 def _offsets(groups: list[list[Json] | None] | list[dict[str, Json] | None]) -> Array:

@@ -1,13 +1,18 @@
 """Sketches of distinct values by Apache DataSketches: HyperLogLog, CPC and Theta, one row a family.
 
-They are bytes that any implementation of the library reads, and that merge.
+They are bytes that any implementation of the library reads, and that merge. It trusts bytes, which users write: they
+are checked first, and those of CPC, which are compressed, are read in a process that may break.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+from sharkpy.udf.apart import Apart
+from sharkpy.udf.sketch_checks import is_hll, is_theta
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,10 @@ def _theta() -> SketchFamily:
 
 FAMILIES: dict[str, Callable[[], SketchFamily]] = {"hll": _hll, "cpc": _cpc, "theta": _theta}
 """The library is imported when a sketch is made or read."""
+CPC = "cpc"
+_CHECKS = {"hll": is_hll, "theta": is_theta}
+"""Those of CPC are compressed: only reading them tells."""
+_cpc_process = Apart("sharkpy.udf.sketch_process")
 
 
 def new_sketch(family: str, values: Iterable[Any], size: int) -> bytes:
@@ -83,11 +92,18 @@ def new_sketch(family: str, values: Iterable[Any], size: int) -> bytes:
 
 def union_sketches(family: str, sketches: Iterable[bytes]) -> bytes | None:
     """One sketch of the values of all. It estimates the same in whichever way they were dealt over sketches, which one
-    that has seen them in a row does not: results are unions, be it of one."""
-    kind = FAMILIES[family]()
+    that has seen them in a row does not: results are unions, be it of one.
+    """
     parts = sorted(sketches)
     if not parts:
         return None
+    with _reading(family, *parts):
+        return union_here(family, parts) if family != CPC else bytes.fromhex(_cpc_process.call("union", parts))
+
+
+def union_here(family: str, parts: Sequence[bytes]) -> bytes:
+    """As `union_sketches`, of checked ones, or in a process that may break."""
+    kind = FAMILIES[family]()
     read = [kind.read(part) for part in parts]
     union = kind.union(max(kind.size_of(one) for one in read))
     # A union of one that is updated once is that one itself.
@@ -97,6 +113,11 @@ def union_sketches(family: str, sketches: Iterable[bytes]) -> bytes | None:
 
 
 def estimate(family: str, sketch: bytes) -> float:
+    with _reading(family, sketch):
+        return estimate_here(family, sketch) if family != CPC else float(_cpc_process.call("estimate", [sketch]))
+
+
+def estimate_here(family: str, sketch: bytes) -> float:
     return float(FAMILIES[family]().read(sketch).get_estimate())
 
 
@@ -104,6 +125,13 @@ def estimate_bounds(family: str, sketch: bytes, deviations: int) -> list[float]:
     """Estimate, lower and upper bound, so many standard deviations away."""
     if deviations not in (1, 2, 3):
         raise ValueError(f"bounds are 1, 2 or 3 standard deviations away, not {deviations}")
+    with _reading(family, sketch):
+        if family != CPC:
+            return bounds_here(family, sketch, deviations)
+        return [float(one) for one in _cpc_process.call("bounds", [sketch], deviations)]
+
+
+def bounds_here(family: str, sketch: bytes, deviations: int) -> list[float]:
     one = FAMILIES[family]().read(sketch)
     return [float(one.get_estimate()), float(one.get_lower_bound(deviations)), float(one.get_upper_bound(deviations))]
 
@@ -112,13 +140,27 @@ def intersect_theta(left: bytes, right: bytes) -> bytes:
     import datasketches as ds
 
     both = ds.theta_intersection()
-    both.update(ds.compact_theta_sketch.deserialize(left))
-    both.update(ds.compact_theta_sketch.deserialize(right))
-    return bytes(both.get_result().serialize())
+    with _reading("theta", left, right):
+        for one in (left, right):
+            both.update(ds.compact_theta_sketch.deserialize(one))
+        return bytes(both.get_result().serialize())
 
 
 def exclude_theta(left: bytes, right: bytes) -> bytes:
     import datasketches as ds
 
     read = ds.compact_theta_sketch.deserialize
-    return bytes(ds.theta_a_not_b().compute(read(left), read(right)).serialize())
+    with _reading("theta", left, right):
+        return bytes(ds.theta_a_not_b().compute(read(left), read(right)).serialize())
+
+
+@contextmanager
+def _reading(family: str, *sketches: bytes) -> Iterator[None]:
+    """ValueError for bytes that are no sketches of the family, and where the library finds that in the body."""
+    is_one = _CHECKS.get(family)
+    if is_one is not None and not all(map(is_one, sketches)):
+        raise ValueError(f"the bytes are no {family} sketch")
+    try:
+        yield
+    except (RuntimeError, ValueError, IndexError, MemoryError) as error:
+        raise ValueError(f"the bytes are no {family} sketch: {error}") from None

@@ -6,13 +6,13 @@ They are bytes that any implementation of the library reads, and that merge. Val
 from __future__ import annotations
 
 import math
-import struct
 from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
 from sharkpy.base.cancellation import check_cancelled, checked
+from sharkpy.udf.sketch_checks import is_countmin, is_frequent
 
 DEFAULT_FREQUENT = 4096
 SIZES = tuple(1 << exponent for exponent in range(3, 21))
@@ -104,12 +104,12 @@ def union_counts(sketches: Iterable[bytes]) -> bytes | None:
 
 def count_of(sketch: bytes, value: str) -> int:
     """About how often a value has come, or more."""
-    return round(_read_counts(sketch).get_estimate(value))
+    return round(float(_read_counts(sketch).get_estimate(value)))
 
 
 def total_count(sketch: bytes) -> int:
     """How many values a count-min sketch has seen."""
-    return round(_read_counts(sketch).total_weight)
+    return round(float(_read_counts(sketch).total_weight))
 
 
 def _exponent(sketch: bytes) -> int:
@@ -120,12 +120,7 @@ def _exponent(sketch: bytes) -> int:
 def _read_frequent(sketch: bytes) -> Any:
     import datasketches as ds
 
-    # What the bytes say is checked before room is made for it: 8 bytes ahead, then the number of items, the sum of
-    # their counts and the error, and for each item its count and its text.
-    is_one = len(sketch) >= 8 and 3 <= sketch[4] <= sketch[3] <= SIZES[-1].bit_length() - 1
-    if is_one and len(sketch) > 8:
-        is_one = len(sketch) >= 32 and struct.unpack_from("<I", sketch, 8)[0] * 12 <= len(sketch) - 32
-    if not is_one:
+    if not is_frequent(sketch, SIZES[-1].bit_length() - 1):
         raise ValueError("the bytes are no freq sketch")
     return _read(ds.frequent_strings_sketch, sketch, "freq")
 
@@ -133,10 +128,7 @@ def _read_frequent(sketch: bytes) -> Any:
 def _read_counts(sketch: bytes) -> Any:
     import datasketches as ds
 
-    if len(sketch) < 16:
-        raise ValueError("the bytes are no countmin sketch")
-    num_buckets, num_hashes = struct.unpack_from("<IB", sketch, 8)
-    if num_buckets * num_hashes > _MOST_COUNTERS:
+    if not is_countmin(sketch, _MOST_COUNTERS):
         raise ValueError("the bytes are no countmin sketch")
     return _read(ds.count_min_sketch, sketch, "countmin")
 

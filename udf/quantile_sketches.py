@@ -23,6 +23,7 @@ DEFAULT_SIZE = 200
 _SIZES = range(8, 65536)
 _LEAST_LEVEL = 8
 """Numbers that the lowest levels hold."""
+_MOST_LEVELS = 50
 _HEAD, _COUNTS = struct.Struct("<BBBBHBB"), struct.Struct("<QHBB")
 _EMPTY, _LEVEL_0_SORTED, _SINGLE = 1, 2, 4
 """Flags of the header."""
@@ -80,47 +81,69 @@ def union_kll(sketches: Iterable[bytes]) -> bytes | None:
 
 def kll_number(sketch: bytes) -> int:
     """How many values a sketch has seen."""
-    return int(_read(sketch).n)
+    return int(_levels_of(sketch).number)
 
 
 def kll_quantiles(sketch: bytes, fractions: Numbers) -> list[float] | None:
     """The least value above each fraction of all; None for a sketch of no values."""
     if wrong := [float(one) for one in fractions if not 0 <= one <= 1]:
         raise ValueError(f"the fraction {wrong[0]} is not within 0 and 1")
-    read = _read(sketch)
-    return None if read.is_empty() else [float(one) for one in read.get_quantiles(fractions.tolist())]
+    read = _levels_of(sketch)
+    if not read.number:
+        return None
+    items, ends = _weighted(read)
+    places = np.searchsorted(ends, (fractions * read.number).astype(np.int64), "right")
+    found = items[np.minimum(places, len(items) - 1)]
+    return [float(one) for one in np.where(fractions == 0, read.low, np.where(fractions == 1, read.high, found))]
 
 
 def kll_rank(sketch: bytes, value: float) -> float | None:
     """The part of the values that are below one; None for a sketch of no values."""
-    read = _read(sketch)
-    return None if read.is_empty() else float(read.get_rank(value))
+    with np.errstate(over="ignore"):
+        found = _ranks(sketch, np.array([value]).astype(np.float32))
+    return None if found is None else float(found[0])
 
 
 def kll_cdf(sketch: bytes, splits: Numbers) -> list[float] | None:
     """The part of the values below each of the splits, and 1; None for a sketch of no values."""
-    read = _read(sketch)
-    return None if read.is_empty() else [float(one) for one in read.get_cdf(_increasing(splits))]
+    found = _ranks(sketch, _increasing(splits))
+    return None if found is None else [*(float(one) for one in found), 1.0]
 
 
 def kll_pmf(sketch: bytes, splits: Numbers) -> list[float] | None:
     """The part of the values between each two splits, and outside of them; None for a sketch of no values."""
-    read = _read(sketch)
-    return None if read.is_empty() else [float(one) for one in read.get_pmf(_increasing(splits))]
+    found = _ranks(sketch, _increasing(splits))
+    return None if found is None else [float(one) for one in np.diff([0.0, *found, 1.0])]
 
 
-def _increasing(splits: Numbers) -> list[float]:
+def _ranks(sketch: bytes, values: Floats) -> Numbers | None:
+    read = _levels_of(sketch)
+    if not read.number:
+        return None
+    items, ends = _weighted(read)
+    return np.concatenate([[0], ends])[np.searchsorted(items, values, "left")] / read.number
+
+
+def _weighted(sketch: _Kll) -> tuple[Floats, np.ndarray[Any, np.dtype[np.int64]]]:
+    """The numbers in their order, and for how many values they and those before stand."""
+    weights = np.repeat([1 << height for height in range(len(sketch.levels))], [len(one) for one in sketch.levels])
+    items = np.concatenate(sketch.levels)
+    order = np.argsort(items, kind="stable")
+    return items[order], np.cumsum(weights[order])
+
+
+def _increasing(splits: Numbers) -> Floats:
     with np.errstate(over="ignore"):
         floats = splits.astype(np.float32)
     if not bool(np.all(floats[1:] > floats[:-1])) or bool(np.isnan(floats).any()):
         raise ValueError("the split points of a kll sketch have to increase")
-    return [float(one) for one in floats]
+    return floats
 
 
 def _capacity(size: int, num_levels: int, height: int) -> int:
     """Numbers that a level may have: a third less with each level below the top."""
     depth = num_levels - height - 1
-    return max(_LEAST_LEVEL, ((size << depth + 1) // 3**depth + 1) >> 1)
+    return max(_LEAST_LEVEL, ((size << depth + 1) // int(3**depth) + 1) >> 1)
 
 
 def _capacity_of_all(size: int, num_levels: int) -> int:
@@ -162,28 +185,39 @@ def _written(sketch: _Kll) -> bytes:
 
 
 def _levels_of(sketch: bytes) -> _Kll:
-    whole = _read(sketch)
-    _, _, _, flags, size, _, _ = _HEAD.unpack_from(sketch)
+    """The sketch that bytes are, which anybody may have made; ValueError for others."""
+    found = _parsed(sketch)
+    if found is None:
+        raise ValueError("the bytes are no kll sketch")
+    return found
+
+
+def _parsed(sketch: bytes) -> _Kll | None:
+    if len(sketch) < _HEAD.size:
+        return None
+    words, version, family, flags, size, least, _ = _HEAD.unpack_from(sketch)
+    if family != 15 or least != _LEAST_LEVEL or size not in _SIZES:
+        return None
     if flags & _EMPTY:
-        return _Kll(size, size, 0, 0.0, 0.0, (np.empty(0, np.float32),))
+        return _Kll(size, size, 0, 0.0, 0.0, (np.empty(0, np.float32),)) if len(sketch) == _HEAD.size else None
     if flags & _SINGLE:
+        if (words, version, len(sketch)) != (2, 2, _HEAD.size + 4):
+            return None
         (value,) = struct.unpack_from("<f", sketch, _HEAD.size)
-        return _Kll(size, size, 1, value, value, (np.array([value], np.float32),))
-    number, least_size, num_levels, _ = _COUNTS.unpack_from(sketch, _HEAD.size)
+        return None if np.isnan(value) else _Kll(size, size, 1, value, value, (np.array([value], np.float32),))
     begin = _HEAD.size + _COUNTS.size
+    if (words, version) != (5, 1) or len(sketch) < begin:
+        return None
+    number, least_size, num_levels, _ = _COUNTS.unpack_from(sketch, _HEAD.size)
+    if not 0 < num_levels <= _MOST_LEVELS or least_size not in _SIZES or len(sketch) < begin + 4 * num_levels + 8:
+        return None
     places = [*struct.unpack_from(f"<{num_levels}I", sketch, begin), _capacity_of_all(size, num_levels)]
-    if places != sorted(places):
-        raise ValueError("the bytes are no kll sketch: its levels have no order")
-    items = np.frombuffer(sketch, "<f4", places[-1] - places[0], begin + 4 * num_levels + 8)
-    ends = [place - places[0] for place in places]
-    levels = [np.sort(items[low:high]) for low, high in pairwise(ends)]
-    return _Kll(size, least_size, number, float(whole.get_min_value()), float(whole.get_max_value()), levels)
-
-
-def _read(sketch: bytes) -> Any:
-    import datasketches as ds
-
-    try:
-        return ds.kll_floats_sketch.deserialize(sketch)
-    except (RuntimeError, ValueError, IndexError, MemoryError) as error:
-        raise ValueError(f"the bytes are no kll sketch: {error}") from None
+    begin += 4 * num_levels
+    low, high = struct.unpack_from("<ff", sketch, begin)
+    if places != sorted(places) or len(sketch) != begin + 8 + 4 * (places[-1] - places[0]):
+        return None
+    items = np.frombuffer(sketch, "<f4", -1, begin + 8)
+    levels = [np.sort(items[first:last]) for first, last in pairwise(place - places[0] for place in places)]
+    weight = sum(len(level) << height for height, level in enumerate(levels))
+    is_whole = weight == number and not bool(np.isnan([*items, low, high]).any())
+    return _Kll(size, least_size, number, low, high, levels) if is_whole else None

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from tests.thrift.evil.evil import LIMIT, NO_MEMORY, TOO_COMPLEX, TOO_LARGE, Evil, answer_or
 
+_BREAKING = (
+    "0a0107070008000282e1857c70b872400000000080af434000000000000000000c000000000000001201312431154173"
+    "102015622041303634222805211541450445331114303453237141311111321723244331313121434420415342131041"
+    "21fd331132402410"
+)
+_HOLDING = "080110040116cc934e0000000300002a000000000020e93f764874b3d9cf763e12fda148a9080d0d00000000"
+"""Sketches that DataSketches reads beyond its memory, and for ever."""
 _MANY = "2000000000"
 
 _LARGE = {
@@ -179,4 +186,11 @@ VALUES = (
         f"SELECT count(*) FROM (SELECT posexplode(split(space({_MANY}), ' ')) AS (p, x)) t",
         TOO_LARGE,
     ),
+    Evil(
+        "a sketch that breaks its library",
+        f"SELECT ds_hll_estimate(ds_hll_union_f(unhex('{_BREAKING}'), unhex('{_BREAKING}')))",
+        ("22000",),
+        True,
+    ),
+    Evil("a sketch that holds its library", f"SELECT ds_cpc_estimate(unhex('{_HOLDING}'))", ("22000", *LIMIT), True),
 )

@@ -84,8 +84,8 @@ def test_from_now_on(context: sharkpy.SharkContext, folder: Path) -> None:
     assert answer(context, "all_closed") == answer(context, "t")
     epoch(context, folder, 2, 29, 50)
     go_on(context)
-    assert [n for _, _, n in answer(context, "u")] == [1]
-    assert [n for _, _, n in answer(context, "t")] == [2, 1, 1]
+    assert [n for _, _, n in answer(context, "u")] == [1, 1]
+    assert [n for _, _, n in answer(context, "t")] == [2, 1, 1, 1]
 
 
 def test_a_table_without_rows_yet(context: sharkpy.SharkContext, folder: Path) -> None:

@@ -69,7 +69,15 @@ class DividedQuery:
     def _of_epoch(self, plan: LogicalPlan, kept: Kept) -> LogicalPlan:
         """The plan with joins of streams as what an epoch adds to them."""
         known = {id(one.node): one for one in self.joins}
-        return _with_joins(plan, known, lambda one, join: one.added(join, kept, self.new_column))
+        return _with_joins(plan, known, lambda one, join: one.added(self._live(one, join, kept), kept, self.new_column))
+
+    def _live(self, one: StreamJoin, join: LogicalPlan, kept: Kept) -> LogicalPlan:
+        """The join of rows of an epoch, without those that come when no row in time may match them any more."""
+        parts = [self.parts[place][1] for place in (one.left, one.right)]
+        sides = zip(join.children, parts, strict=True)
+        return join.with_children(
+            *(part.live(side, kept) if isinstance(part, ExpiringRows) else side for side, part in sides)
+        )
 
     @property
     def shown_delta(self) -> LogicalPlan:

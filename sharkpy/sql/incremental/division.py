@@ -119,11 +119,11 @@ class _Division:
     def _add(self, node: LogicalPlan, part: StatePart, rows: LogicalPlan) -> None:
         self._parts.append((node, part))
         for join in stream_joins(rows, self._streams):
-            self._add_sides(join)
+            self._add_sides(join, expires=self._expires)
 
-    def _add_sides(self, join: Join) -> None:
+    def _add_sides(self, join: Join, *, expires: bool) -> None:
         """Add the rows of both sides of an inner join of streams."""
-        least, most = time_bounds(join) if self._expires else (None, None)
+        least, most = time_bounds(join) if expires else (None, None)
         left = self._side(join.left, join.right, most)
         right = self._side(join.right, join.left, None if least is None else -least)
         place = len(self._parts)
@@ -155,7 +155,7 @@ class _Division:
             self._parts += [(node.left, left)] if of_left else []
             self._parts += [(node.right, right)] if of_right else []
         for join in found:
-            self._add_sides(join)
+            self._add_sides(join, expires=False)
 
     def _of_aggregate(self, node: Aggregate, rows: LogicalPlan) -> tuple[LogicalPlan, StatePart]:
         """State of an Aggregate, or of all rows that it is of."""

@@ -15,8 +15,8 @@ from sharkpy.values.types import BOOLEAN, Schema
 @dataclass(frozen=True, slots=True)
 class ExpiringRows:
     """State of the rows of a side of a join. Rows of the other side match those whose time is up to `reach`
-    microseconds before theirs. So an epoch does not see rows any more from which the other side's watermark, as it was
-    before the epoch, is further away; whether folds have removed them makes no difference.
+    microseconds before theirs. So rows are joined no more from which the other side's watermark, as it was before an
+    epoch, is further away: neither those that are kept, whether folds have removed them or not, nor those that come.
     """
 
     rows: KeptRows
@@ -34,11 +34,11 @@ class ExpiringRows:
         return self.rows.delta(kept)
 
     def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        return self.rows.read(self._live(rows, kept), kept)
+        return self.rows.read(self.live(rows, kept), kept)
 
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         """`kept` has the watermark of the folded rows, which is not beyond that of all."""
-        return self.rows.fold(self._live(rows, kept), kept)
+        return self.rows.fold(self.live(rows, kept), kept)
 
     @property
     def label(self) -> str:
@@ -48,8 +48,8 @@ class ExpiringRows:
     def growth(self) -> str | None:
         return None
 
-    def _live(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """Rows of the state that others may still match."""
+    def live(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        """Rows of the side, or of the state, that rows in time may still match."""
         watermark = kept(self.other)
         mark = watermark.output[0]
         may_match = Call("ge", (behind(rows.output[self.time], self.reach), mark), BOOLEAN)

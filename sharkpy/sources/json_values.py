@@ -147,10 +147,15 @@ def _as_text(value: Json, dtype: DataType) -> str | None:
         case bool():
             return str(value).lower() if is_string(dtype) or dtype == BOOLEAN else None
         case str():
-            return value
+            return _encodable(value)
         case list() | dict():
-            return json.dumps(value, default=str, ensure_ascii=False) if is_string(dtype) else None
+            return _encodable(json.dumps(value, default=str, ensure_ascii=False)) if is_string(dtype) else None
     return str(value)
+
+
+def _encodable(text: str) -> str:
+    """The text, with ? for halves of characters that stand alone, as in Java."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _number(text: str) -> Decimal:

@@ -132,6 +132,7 @@ def is_malformed(text: str) -> bool:
 @example(['{"f": -0, "g": -0, "m": -0, "a": -0}', '{"f": -0.0}', '{"f": 123456789012345678}'], False)
 @example(['{"ab": "a\\tb"}', '{"ab": "a\tb"}', '{"ab": "é"}', '{"ab": ""}', '{"t": ""}'], False)
 @example(['{"f": 1e9999999999999999999}', '{"a": -1E9999999999999999999}', '{"m": 0.1e-9999999999999999999}'], False)
+@example(['{"ab": "\\ud800"}', '{"ab": "x\\udc00"}', '{"ab": ["\\udc00"]}', '{"\\udc00": 1, "ab": "é"}'], False)
 @example(['{"a":1E-3}', '{"f": 1E-3}', '{"m": 15e-1}', '{"i": 1e1}', '{"g": 1e-1}'], False)
 @example(["{}", "{ }", "{,}", '{"a":1,}', '{"a":1}}', '{"a":1} x', "[]", "7", "null", "{"], False)
 def test_rows_are_those_of_the_reader_of_single_rows(lines: list[str], is_ended: bool) -> None:

@@ -10,6 +10,7 @@ from sharkpy.udf.distinct_sketches import FAMILIES
 from sharkpy.udf.function import AggregateFunction, ScalarFunction
 from sharkpy.udf.lower import OVER
 from sharkpy.udf.signatures import Types, returns, takes
+from sharkpy.udf.sketch_unions import merge_of, union_function
 from sharkpy.udf.state_aggregates import state_aggregate
 from sharkpy.values.types import (
     BINARY,
@@ -74,7 +75,7 @@ def _family_rows(family: str) -> tuple[AggregateFunction, ...]:
     def state(args: Sequence[str], types: Types, _result: DataType) -> str:
         return sketch_state(family, args[0], types[0], args[1] if len(args) > 1 else "0")
 
-    merge = f"shark_{family}_union(list({{0}}))"
+    merge = merge_of(family)
     example = _EXAMPLES[family]
     return (
         state_aggregate(
@@ -131,13 +132,8 @@ def _family_functions(family: str) -> tuple[ScalarFunction, ...]:
             example=f"ds_{family}_estimate_bounds({example.sketch})",
             answer=example.bounds,
         ),
-        ScalarFunction(
-            f"ds_{family}_union_f",
-            takes(BINARY, BINARY),
-            returns(BINARY),
-            f"shark_{family}_union([{{0}}, {{1}}])",
-            usage=f"ds_{family}_union_f(a, b)",
-            doc=f"one {family} sketch of the values of two",
+        union_function(
+            family,
             example=f"ds_{family}_estimate(ds_{family}_union_f({example.sketch}, {example.sketch}))",
             answer=example.united,
         ),

@@ -9,6 +9,7 @@ from sharkpy.udf.function import ScalarFunction, TableFunction
 from sharkpy.udf.literals import quote_string
 from sharkpy.udf.lower import DISTINCT, OVER
 from sharkpy.udf.signatures import Types, returns, takes
+from sharkpy.udf.sketch_unions import merge_of, union_aggregate, union_function
 from sharkpy.udf.state_aggregates import state_aggregate
 from sharkpy.values.types import BIGINT, BINARY, DOUBLE, INT, STRING, DataType
 
@@ -21,7 +22,6 @@ _COUNTS = (
 """The sketch of 'a', twice, and 'b'."""
 _DEFAULT_ERROR, _DEFAULT_CONFIDENCE = "0.01", "0.95"
 _ITEM_COLUMNS = (("item", STRING), ("estimate", BIGINT), ("lower_bound", BIGINT), ("upper_bound", BIGINT))
-_FREQUENT_MERGE, _COUNTS_MERGE = "shark_freq_union(list({0}))", "shark_countmin_union(list({0}))"
 
 
 def _frequent_state(args: Sequence[str], _types: Types, _result: DataType) -> str:
@@ -62,16 +62,7 @@ FREQUENCY_SKETCH_FUNCTIONS = (
         example=f"ds_countmin_n({_COUNTS})",
         answer="3",
     ),
-    ScalarFunction(
-        "ds_countmin_union_f",
-        takes(BINARY, BINARY),
-        returns(BINARY),
-        "shark_countmin_union([{0}, {1}])",
-        usage="ds_countmin_union_f(a, b)",
-        doc="one countmin sketch of the values of two",
-        example=f"ds_countmin_n(ds_countmin_union_f({_COUNTS}, {_COUNTS}))",
-        answer="6",
-    ),
+    union_function("countmin", example=f"ds_countmin_n(ds_countmin_union_f({_COUNTS}, {_COUNTS}))", answer="6"),
 )
 FREQUENCY_SKETCH_TABLES = (
     TableFunction(
@@ -93,7 +84,7 @@ FREQUENCY_SKETCH_AGGREGATES = (
         returns(BINARY),
         (_frequent_state,),
         lambda _types: (BINARY,),
-        (_FREQUENT_MERGE,),
+        (merge_of("freq"),),
         "{0}",
         constants=((1, size_problem),),
         usage="ds_freq_sketch(x[, size])",
@@ -101,26 +92,14 @@ FREQUENCY_SKETCH_AGGREGATES = (
         example="length(ds_freq_sketch(x))",
         answer="58",
     ),
-    state_aggregate(
-        "ds_freq_union",
-        takes(BINARY),
-        returns(BINARY),
-        ("shark_freq_union(list({distinct}{0}){over})",),
-        lambda _types: (BINARY,),
-        (_FREQUENT_MERGE,),
-        "{0}",
-        usage="ds_freq_union(sketch)",
-        doc="one freq sketch of the values of all",
-        example=f"length(ds_freq_union({_FREQUENT}))",
-        answer="45",
-    ),
+    union_aggregate("freq", example=f"length(ds_freq_union({_FREQUENT}))", answer="45"),
     state_aggregate(
         "ds_countmin_sketch",
         takes(STRING, DOUBLE, DOUBLE, optional=2),
         returns(BINARY),
         (_counts_state,),
         lambda _types: (BINARY,),
-        (_COUNTS_MERGE,),
+        (merge_of("countmin"),),
         "{0}",
         constants=((1, part_problem), (2, part_problem)),
         usage="ds_countmin_sketch(x[, error[, confidence]])",
@@ -129,17 +108,5 @@ FREQUENCY_SKETCH_AGGREGATES = (
         example="ds_countmin_estimate(ds_countmin_sketch(x), 3)",
         answer="1",
     ),
-    state_aggregate(
-        "ds_countmin_union",
-        takes(BINARY),
-        returns(BINARY),
-        ("shark_countmin_union(list({distinct}{0}){over})",),
-        lambda _types: (BINARY,),
-        (_COUNTS_MERGE,),
-        "{0}",
-        usage="ds_countmin_union(sketch)",
-        doc="one countmin sketch of the values of all",
-        example=f"ds_countmin_n(ds_countmin_union({_COUNTS}))",
-        answer="6",
-    ),
+    union_aggregate("countmin", example=f"ds_countmin_n(ds_countmin_union({_COUNTS}))", answer="6"),
 )

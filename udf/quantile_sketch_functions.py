@@ -8,12 +8,12 @@ from sharkpy.udf.function import Lowering, ScalarFunction
 from sharkpy.udf.lower import DISTINCT, OVER
 from sharkpy.udf.quantile_sketches import DEFAULT_SIZE, size_problem
 from sharkpy.udf.signatures import Types, returns, takes
+from sharkpy.udf.sketch_unions import merge_of, union_aggregate, union_function
 from sharkpy.udf.state_aggregates import state_aggregate
 from sharkpy.values.types import BIGINT, BINARY, DOUBLE, FLOAT, INT, ArrayType, DataType
 
 _EXAMPLE = "unhex('05010F02C80008000200000000000000C8000100C60000000000803F000000400000803F00000040')"
 """The sketch of 1 and 2."""
-_MERGE = "shark_kll_union(list({0}))"
 
 
 def _state(args: Sequence[str], _types: Types, _result: DataType) -> str:
@@ -94,16 +94,7 @@ QUANTILE_SKETCH_FUNCTIONS = (
         example=f"ds_kll_pmf({_EXAMPLE}, 1.5, 3)",
         answer="[0.5,0.5,0.0]",
     ),
-    ScalarFunction(
-        "ds_kll_union_f",
-        takes(BINARY, BINARY),
-        returns(BINARY),
-        "shark_kll_union([{0}, {1}])",
-        usage="ds_kll_union_f(a, b)",
-        doc="one kll sketch of the values of two",
-        example=f"ds_kll_n(ds_kll_union_f({_EXAMPLE}, {_EXAMPLE}))",
-        answer="4",
-    ),
+    union_function("kll", example=f"ds_kll_n(ds_kll_union_f({_EXAMPLE}, {_EXAMPLE}))", answer="4"),
 )
 QUANTILE_SKETCH_AGGREGATES = (
     state_aggregate(
@@ -112,7 +103,7 @@ QUANTILE_SKETCH_AGGREGATES = (
         returns(BINARY),
         (_state,),
         lambda _types: (BINARY,),
-        (_MERGE,),
+        (merge_of("kll"),),
         "{0}",
         constants=((1, size_problem),),
         usage="ds_kll_sketch(x[, size])",
@@ -121,17 +112,5 @@ QUANTILE_SKETCH_AGGREGATES = (
         example="ds_kll_quantile(ds_kll_sketch(x), 0.5)",
         answer="3.0",
     ),
-    state_aggregate(
-        "ds_kll_union",
-        takes(BINARY),
-        returns(BINARY),
-        ("shark_kll_union(list({distinct}{0}){over})",),
-        lambda _types: (BINARY,),
-        (_MERGE,),
-        "{0}",
-        usage="ds_kll_union(sketch)",
-        doc="one kll sketch of the values of all",
-        example=f"ds_kll_n(ds_kll_union({_EXAMPLE}))",
-        answer="4",
-    ),
+    union_aggregate("kll", example=f"ds_kll_n(ds_kll_union({_EXAMPLE}))", answer="4"),
 )

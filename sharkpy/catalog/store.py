@@ -289,13 +289,16 @@ class Catalog:
 
     def named(self, query: ContinuousQuery) -> Table | None:
         """Table, insert or sink by whose name people know a continuous query; None if it was dropped."""
-        table = self.current_table(query.table_id)
-        return self.current_table(table.state_of) if table is not None and table.is_state else table
+        return self._shown_table(query.table_id)
 
     def source_of(self, stream: Table) -> Table | None:
         """Table of whose rows a stream is; None for a stream of others, or where the table was dropped."""
         table_id = self.streams.feeding(stream.table_id)
-        table = None if table_id is None else self.current_table(table_id)
+        return None if table_id is None else self._shown_table(table_id)
+
+    def _shown_table(self, table_id: str) -> Table | None:
+        """Table by its id; for one with a state, the one that people see instead."""
+        table = self.current_table(table_id)
         return self.current_table(table.state_of) if table is not None and table.is_state else table
 
     def managed_location(self, database: str, name: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.definitions import windowed
 from tests.streaming.folder_input import rows
-from tests.streaming.test_generated_definitions import NAMES, Events, Warehouse, canonical
+from tests.streaming.test_generated_definitions import Events, Warehouse, canonical, run_all
 
 _EPOCHS = 14
 """Epochs of each definition."""
@@ -76,22 +76,12 @@ def run(warehouse: Warehouse, folder: Path, seed: int) -> int:
     return num_epochs
 
 
-def run_all(place: Path, seeds: range, num_epochs: int) -> None:
-    warehouse = Warehouse(place / "w")
-    try:
-        warehouse.context.sql("CREATE TABLE names (k STRING, name STRING)")
-        warehouse.context.sql(f"INSERT INTO names VALUES {', '.join(map(str, NAMES))}")
-        assert sum(run(warehouse, place / f"in{seed}", seed) for seed in seeds) >= num_epochs
-    finally:
-        warehouse.context.stop()
-
-
 @pytest.mark.parametrize("part", range(4))
 def test_each_window_is_given_once(tmp_path: Path, part: int) -> None:
-    run_all(tmp_path, range(part * 4, part * 4 + 4), 56)
+    run_all(tmp_path, range(part * 4, part * 4 + 4), 56, run)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_many_windows(tmp_path: Path, part: int) -> None:
-    run_all(tmp_path, range(1000 + part * 40, 1000 + part * 40 + 40), 560)
+    run_all(tmp_path, range(1000 + part * 40, 1000 + part * 40 + 40), 560, run)

@@ -109,7 +109,8 @@ def test_into_a_folder_and_tables(context: sharkpy.SharkContext, folder: Path, t
         epoch(context, folder, number, *seconds)
         context.sql("RESUME CONTINUOUS SINK s")
         context.sql("RESUME CONTINUOUS INSERT i")
-    found = [json.loads(line) for path in paths_below(out) if path.suffix == ".json" for line in path.open()]
+    texts = [path.read_text() for path in paths_below(out) if path.suffix == ".json"]
+    found = [json.loads(line) for text in texts for line in text.splitlines()]
     assert sorted(one["n"] for one in found) == sorted(n for _, _, n in answer(context, "t")) == [1, 2, 2, 3]
     assert answer(context, "x") == [("ann", 2), ("ann", 2), ("ann", 3)]
     folder_of_spans = Path(context.catalog.table("default", "closed").location or "")

@@ -8,7 +8,7 @@ arguments each row is there once for each set.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -130,8 +130,8 @@ def _first_level(node: Aggregate, child: PhysicalPlan, ids: FreshIds) -> _FirstL
     if len(sets) > 1:
         return _expanded(node, child, tuple(sets), ids)
     (args,) = sets
-    keys = {arg: arg if isinstance(arg, ColumnRef) else ids.alias(arg, "distinct") for arg in args}
-    columns = {args: tuple(_column(keys[arg]) for arg in args)}
+    keys = {arg: arg if isinstance(arg, ColumnRef) else ids.alias(arg, "distinct") for arg in _varying(args)}
+    columns = {args: tuple(_column(keys[arg]) if arg in keys else arg for arg in args)}
     items = tuple(_over_columns(item, columns) for item in aggregates)
     return _FirstLevel(child, tuple(dict.fromkeys((*groups, *keys.values()))), items)
 
@@ -140,8 +140,11 @@ def _expanded(node: Aggregate, child: PhysicalPlan, sets: tuple[tuple[Expr, ...]
     """Each row once for each set of arguments, the others' being NULL, which aggregates ignore. Rows of the first
     set are those that the other aggregates take."""
     number = ids.column("set", INT)
-    columns = {args: tuple(ids.column("distinct", arg.dtype) for arg in args) for args in sets}
-    keys = tuple(column for of_set in columns.values() for column in of_set)
+    varying = {args: _varying(args) for args in sets}
+    columns: dict[tuple[Expr, ...], tuple[Expr, ...]] = {
+        args: tuple(ids.column("distinct", arg.dtype) if arg in varying[args] else arg for arg in args) for args in sets
+    }
+    keys = tuple(key for of_set in columns.values() for key in of_set if isinstance(key, ColumnRef))
     values: dict[ColumnRef, Expr] = {_column(item): _bare(item) for item in node.groups}
     is_first = Call("eq", (number, Literal(0, INT)), BOOLEAN)
     items = []
@@ -156,7 +159,7 @@ def _expanded(node: Aggregate, child: PhysicalPlan, sets: tuple[tuple[Expr, ...]
     projections = tuple(
         (
             *values.values(),
-            *(arg if one is args else Literal(None, arg.dtype) for one in sets for arg in one),
+            *(arg if one is args else Literal(None, arg.dtype) for one in sets for arg in one if arg in varying[one]),
             Literal(index, INT),
         )
         for index, args in enumerate(sets)
@@ -165,7 +168,7 @@ def _expanded(node: Aggregate, child: PhysicalPlan, sets: tuple[tuple[Expr, ...]
     return _FirstLevel(expand, (*map(_column, node.groups), *keys, number), tuple(items))
 
 
-def _over_columns(item: Alias, columns: dict[tuple[Expr, ...], tuple[ColumnRef, ...]]) -> Alias:
+def _over_columns(item: Alias, columns: Mapping[tuple[Expr, ...], tuple[Expr, ...]]) -> Alias:
     call = aggregate_call(item)
     if not is_distinct(call):
         return item
@@ -182,7 +185,16 @@ def _arguments(call: AggregateCall) -> tuple[Expr, ...]:
     """The call's arguments; NULL in rows that its filter leaves out."""
     if call.filter is None:
         return call.args
-    return tuple(Call("if", (call.filter, arg, Literal(None, arg.dtype)), arg.dtype) for arg in call.args)
+    varying = _varying(call.args)
+    return tuple(
+        Call("if", (call.filter, arg, Literal(None, arg.dtype)), arg.dtype) if arg in varying else arg
+        for arg in call.args
+    )
+
+
+def _varying(args: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Arguments by which rows differ: constants beside others stay what they are, for aggregates that need them so."""
+    return tuple(arg for arg in args if not isinstance(arg, Literal)) or tuple(args)
 
 
 def _columns(call: AggregateCall) -> Iterable[ColumnRef]:

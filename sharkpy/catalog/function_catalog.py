@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 import threading
@@ -41,7 +42,7 @@ class Macro:
 @dataclass(frozen=True, slots=True)
 class FunctionEntry:
     """Function of CREATE FUNCTION: `target` is module.name or a Java class, `resources` are
-    (JAR|FILE|ARCHIVE, path).
+    (JAR|FILE|ARCHIVE, path). One that a program has made has its `code` instead.
     """
 
     database: str
@@ -49,6 +50,7 @@ class FunctionEntry:
     target: str
     resources: tuple[tuple[str, str], ...] = ()
     created_at: float = 0.0
+    code: bytes = b""
     function_id: str = dataclasses.field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
@@ -185,13 +187,15 @@ class FunctionCatalog:
                 "target": entry.target,
                 "resources": [[kind, self._file.locations.stored(path)] for kind, path in entry.resources],
                 "created_at": entry.created_at or float(int(time.time())),
+                "code": base64.b64encode(entry.code).decode("ascii"),
             }
         )
 
     def _decode(self, database: str, name: str, text: str) -> FunctionEntry:
         body = json.loads(text)
         resources = tuple((kind, self._file.locations.absolute(path)) for kind, path in body["resources"])
-        return FunctionEntry(database, name, body["target"], resources, body["created_at"], body["id"])
+        code = base64.b64decode(body.get("code", ""))
+        return FunctionEntry(database, name, body["target"], resources, body["created_at"], code, body["id"])
 
 
 def not_found(name: str, hint: str | None = None) -> FunctionNotFoundError:

@@ -1,4 +1,4 @@
-"""Loading of the code behind CREATE FUNCTION: Python by module and name, Java by class."""
+"""Loading of the code behind permanent functions: Python by module and name or by value, Java by class."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ class FunctionLoader:
 
             self.restrictions().check_code(entry.name)
             return intern(JavaScalar(entry.name, entry.target, (), home, False))
+        if entry.code:
+            from sharkpy.udf.user.kept_code import of_kept_code
+
+            return intern(of_kept_code(entry.name, entry.code))
         from sharkpy.udf.user.load import is_python, load_python
 
         files = [path for kind, path in entry.resources if kind != "JAR"]

@@ -14,7 +14,6 @@ from sharkpy.base.errors import (
     BindError,
     ColumnNotFoundError,
     InternalError,
-    TypeMismatchError,
     UnsupportedError,
     did_you_mean,
 )
@@ -29,8 +28,8 @@ from sharkpy.physical.planner import plan_physical
 from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, PythonValue
 from sharkpy.plan.logical import LogicalPlan, Project, Scan
 from sharkpy.session.result import Result, Row
-from sharkpy.sql.expressions.coercion import convert_exactly
-from sharkpy.values.types import BOOLEAN, Field, Schema, from_arrow, to_arrow
+from sharkpy.sql.expressions.key_value import key_value
+from sharkpy.values.types import BOOLEAN, Field, Schema, to_arrow
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
@@ -95,7 +94,7 @@ def _key(table: Table, key: PythonValue, by: str | Sequence[str] | None) -> dict
     if len(values) != len(names):
         raise BindError(f"the key has {len(values)} values for the columns {', '.join(names)}", sqlstate="21S01")
     fields = [_field(table, name) for name in names]
-    return {field.name: _value(field, value) for field, value in zip(fields, values, strict=True)}
+    return {field.name: key_value(field, value) for field, value in zip(fields, values, strict=True)}
 
 
 def _field(table: Table, name: str) -> Field:
@@ -104,19 +103,6 @@ def _field(table: Table, name: str) -> Field:
             return field
     hint = did_you_mean(name, table.schema.names)
     raise ColumnNotFoundError(f'no column "{name}" in table "{table.name}"', hint=hint)
-
-
-def _value(field: Field, value: PythonValue) -> PythonValue:
-    if value is None:
-        return None
-    try:
-        dtype = from_arrow(pa.scalar(value).type)
-    except (pa.ArrowException, UnsupportedError):
-        dtype = None
-    found = None if dtype is None else value if dtype == field.dtype else convert_exactly(value, dtype, field.dtype)
-    if found is None:
-        raise TypeMismatchError(f"the key {value!r} is no {field.dtype}, which column {field.name} is")
-    return found
 
 
 def _plan(table: Table, values: dict[str, PythonValue], chosen: Sequence[Field]) -> LogicalPlan:

@@ -226,6 +226,29 @@ class SharkContext:
         self._statements.check_open()
         self.catalog.functions.add_temporary(name.lower(), intern(user_function(name, function, arguments, returns)))
 
+    def create_function(
+        self,
+        name: str,
+        function: Callable[..., object],
+        returns: Returns = None,
+        arguments: Sequence[TypeLike] | None = None,
+        *,
+        replace: bool = False,
+    ) -> None:
+        """Make a Python function or class a permanent function of a database: all sessions have it, and continuous
+        queries may call it. The catalog keeps the code, by value, and what it refers to.
+
+        Types are those of `register_function`. BindError 42723 if the database has a function of that name, unless
+        `replace` is given: then queries call the new one from now on.
+        """
+        from sharkpy.execution.commands.user_functions import keep_function
+        from sharkpy.udf.user.function import intern
+        from sharkpy.udf.user.make import user_function
+
+        self._statements.check_open()
+        short = name.rpartition(".")[2]
+        keep_function(name, intern(user_function(short, function, arguments, returns)), self, replace=replace)
+
     def save_as_table(
         self,
         data: object,

@@ -8,6 +8,8 @@ from sharkpy.execution.commands.command_result import CommandResult, done
 from sharkpy.execution.commands.resources import resource_path
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateFunction, CreateMacro, DropFunction, DropMacro, ReloadFunctions
+from sharkpy.udf.user.function import UserFunction
+from sharkpy.udf.user.kept_code import kept_code
 
 
 def create_function(command: CreateFunction, session: EngineSession) -> CommandResult:
@@ -29,6 +31,17 @@ def create_function(command: CreateFunction, session: EngineSession) -> CommandR
     functions.loader(entry)
     functions.create(entry, replace=command.or_replace, if_not_exists=command.if_not_exists)
     return done()
+
+
+def keep_function(name: str, function: UserFunction, session: EngineSession, *, replace: bool) -> None:
+    """Make a function of this process a permanent one, by value; its name may be that of a database, a dot, and its
+    own. BindError 42723 if there is one of that name, unless `replace` is given.
+    """
+    session.restrictions.check_code("CREATE FUNCTION")
+    database, _, short = name.lower().rpartition(".")
+    database = session.catalog.database(database or session.current_database).name
+    entry = FunctionEntry(database, short, "", code=kept_code(function))
+    session.catalog.functions.create(entry, replace=replace)
 
 
 def drop_function(command: DropFunction, session: EngineSession) -> CommandResult:

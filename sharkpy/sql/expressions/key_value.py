@@ -1,0 +1,24 @@
+"""Values of Python as those of a key's column."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from sharkpy.base.errors import TypeMismatchError, UnsupportedError
+from sharkpy.plan.expr import PythonValue
+from sharkpy.sql.expressions.coercion import convert_exactly
+from sharkpy.values.types import Field, from_arrow
+
+
+def key_value(field: Field, value: PythonValue) -> PythonValue:
+    """A value as one of the column; TypeMismatchError if it is none."""
+    if value is None:
+        return None
+    try:
+        dtype = from_arrow(pa.scalar(value).type)
+    except (pa.ArrowException, UnsupportedError):
+        dtype = None
+    found = None if dtype is None else value if dtype == field.dtype else convert_exactly(value, dtype, field.dtype)
+    if found is None:
+        raise TypeMismatchError(f"the key {value!r} is no {field.dtype}, which column {field.name} is")
+    return found

@@ -17,6 +17,10 @@ Types = Sequence[DataType]
 class FormKind(Enum):
     STATE = "state of"
     """From rows to one column of the state."""
+    RESUME = "resumed state of"
+    """From all columns of the state of earlier rows, NULL where there were none, and rows to one column of the state of
+    all of them.
+    """
     FOLD = "fold of"
     """From states to one column of the state of all of them."""
     MERGE = "merge of"
@@ -26,7 +30,7 @@ class FormKind(Enum):
 @dataclass(frozen=True, slots=True)
 class AggregateForm:
     """Form of the aggregate `function` of arguments of `types`, whose own answer is a `result`. `part` is the column of
-    the state that STATE and FOLD give; FOLD and MERGE take all columns of it.
+    the state that STATE, RESUME and FOLD give; FOLD and MERGE take all columns of it.
     """
 
     kind: FormKind
@@ -46,6 +50,10 @@ class AggregateForm:
 def form_row(row: AggregateFunction, form: AggregateForm) -> AggregateFunction:
     """The form of an aggregate as a row of its own."""
     states = state_types(row, form.types, form.result)
+    if form.kind is FormKind.RESUME:
+        return AggregateFunction(
+            form.name, lambda types: types, lambda _types: states[form.part], row.resumes[form.part]
+        )
     if form.kind is FormKind.STATE:
         partials = tuple(_of_arguments(partial, form) for partial in row.partials)
     else:
@@ -65,8 +73,8 @@ def form_row(row: AggregateFunction, form: AggregateForm) -> AggregateFunction:
 
 
 def state_types(row: AggregateFunction, types: Types, result: DataType) -> Types:
-    """Types of the columns of an aggregate's state; none where it has no states that merge."""
-    if not row.partials:
+    """Types of the columns of an aggregate's state; none where it has no states that merge or can be gone on from."""
+    if not (row.partials or row.resumes):
         return ()
     return (result,) if row.partial_types is None else row.partial_types(types)
 

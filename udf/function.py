@@ -116,6 +116,11 @@ class AggregateFunction(Function):
     An aggregate without partials needs all rows of a group in one task: approx_count_distinct, of which we have no
     state that merges to the same answer; first and last.
     DISTINCT ones have states once rows equal in group and arguments are in one task.
+    `resumes`, where given, are for one whose states do not merge, but can be gone on from: DuckDB aggregates, one per
+    state column, over the state columns and the arguments; NULLs in place of a state begin a new one. `merges` then
+    give the latest of several states.
+    `timeout`, of these, is after how many microseconds without a row, by the first argument, a new state begins; the
+    time of the last row is the last state column.
     `constants` are the positions of arguments that must be constants, with what is wrong with a value of them.
     `variant`, where given, is the row that computes calls of these argument types, None for this one.
     `literal_result` is as that of scalar functions.
@@ -132,6 +137,8 @@ class AggregateFunction(Function):
     variant: Callable[[Sequence[DataType]], AggregateFunction | None] | None = None
     constants: tuple[tuple[int, Callable[[object], str | None]], ...] = ()
     literal_result: LiteralResultRule | None = None
+    resumes: tuple[Lowering, ...] = ()
+    timeout: int | None = None
 
     @property
     def example_statement(self) -> str:

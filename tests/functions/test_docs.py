@@ -15,7 +15,7 @@ _PRINTED = re.compile(r"^print\(.*\)  # (.*)$", re.MULTILINE)
 def test_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = _BLOCK.findall(DOCUMENT.read_text())
-    assert len(blocks) == 5
+    assert len(blocks) == 7
     names: dict[str, object] = {"__name__": "functions_of_the_document"}
     for code in blocks:
         expected = _PRINTED.findall(code)

@@ -215,12 +215,9 @@ def unknown_type(n: complex) -> int:
 NOT_CALLABLE = 3
 
 
-class NoMerge:
+class NoFinish:
     def init(self):
         return 0
 
     def update(self, state, n: int):
         return state + n
-
-    def finish(self, state) -> int:
-        return state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -46,14 +47,43 @@ def join(chance: random.Random) -> tuple[str, str]:
     )
 
 
-def run(warehouse: Warehouse, folder: Path, seed: int) -> None:
+def outer_join(chance: random.Random) -> tuple[str, str, str]:
+    """As `join`, with the clause EMIT: with APPEND, rows without a match are there when none may come in time."""
+    (bound, least, most), condition = chance.choice(_BOUNDS), chance.choice(_CONDITIONS)
+    where, kind = chance.choice(("", " WHERE v > 0")), chance.choice(("LEFT", "RIGHT", "FULL"))
+    emit = chance.choice(("", "EMIT APPEND"))
+    items = "e.k AS k, e.v AS v, o.v AS w, o.ts AS ts"
+    hive = f"SELECT {items} FROM events e {kind} JOIN (SELECT * FROM events{where}) o ON {condition} AND {bound}"
+    later = "greatest(e.before, o.before)"
+    ends = f"e.ts + INTERVAL ({most}) SECOND >= {later} AND o.ts - INTERVAL ({least}) SECOND >= {later}"
+    parts = ["SELECT k, v, w, ts FROM pairs"]
+    over = "x.ts IS NULL OR x.ts + INTERVAL ({}) SECOND < (SELECT w FROM mark)"
+    for side, relation, key, values, reach in (
+        ("LEFT", "e", "l", "x.k, x.v, NULL, NULL", most),
+        ("RIGHT", "o", "r", "NULL, NULL, x.v, x.ts", -least),
+    ):
+        if kind in (side, "FULL"):
+            given = f"(SELECT w FROM mark) IS NOT NULL AND ({over.format(reach)})" if emit else "true"
+            missing = f"x.rid NOT IN (SELECT {key} FROM pairs)"
+            parts.append(f"SELECT {values} FROM {relation} x WHERE {missing} AND ({given})")
+    duck = (
+        f"WITH e AS (SELECT *, rowid AS rid FROM events), o AS (SELECT *, rowid AS rid FROM events{where}), "
+        f"pairs AS (SELECT e.rid AS l, o.rid AS r, {items} FROM e JOIN o ON {condition} AND {bound} "
+        f"AND ({later} IS NULL OR ({ends}))) {' UNION ALL '.join(parts)}"
+    )
+    return hive, duck, emit
+
+
+def run(warehouse: Warehouse, folder: Path, seed: int, *, is_outer: bool = False) -> None:
     chance = random.Random(seed)
-    (hive, duck), events, delay = join(chance), Events(chance, folder), chance.choice((0, 2, 8))
+    hive, duck, emit = outer_join(chance) if is_outer else (*join(chance), "")
+    events, delay = Events(chance, folder), chance.choice((0, 2, 8))
     mark = Watermark(events, delay)
     sql = warehouse.context.sql
     watermark = f"WATERMARK FOR ts AS ts - INTERVAL {delay} SECONDS"
     sql(f"CREATE STREAM events ({_COLUMNS}, {watermark}) STORED AS JSON FROM FOLDER '{folder}'")
-    sql(f"CREATE CONTINUOUS TABLE t {chance.choice(('', MEMORY))} {NOW} AS {hive}")
+    sql(f"CREATE CONTINUOUS TABLE t {chance.choice(('', MEMORY))} {NOW} {emit} AS {hive}")
+    before = list[str]()
     for _ in range(_EPOCHS):
         for _ in range(chance.choice((1, 1, 3))):
             events.put()
@@ -63,6 +93,8 @@ def run(warehouse: Warehouse, folder: Path, seed: int) -> None:
         warehouse.context.sql("RESUME CONTINUOUS TABLE t")
         found = canonical(rows(warehouse.context, "SELECT * FROM t"))
         assert found == canonical(events.duck.execute(duck).fetchall()), hive
+        assert not emit or not Counter(before) - Counter(found), "rows that were given stay"
+        before = found
     for one in ("CONTINUOUS TABLE t", "STREAM events"):
         warehouse.context.sql(f"DROP {one}")
     events.duck.close()
@@ -71,11 +103,12 @@ def run(warehouse: Warehouse, folder: Path, seed: int) -> None:
 @pytest.mark.parametrize(
     ("first", "number"), [(0, 12), pytest.param(100, 200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
 )
-def test_each_epoch_joins_what_is_kept(tmp_path: Path, first: int, number: int) -> None:
+@pytest.mark.parametrize("is_outer", [False, True])
+def test_each_epoch_joins_what_is_kept(tmp_path: Path, first: int, number: int, is_outer: bool) -> None:
     warehouse = Warehouse(tmp_path / "w")
     try:
         for seed in range(first, first + number):
-            run(warehouse, tmp_path / f"in{seed}", seed)
+            run(warehouse, tmp_path / f"in{seed}", seed, is_outer=is_outer)
     finally:
         warehouse.context.stop()
 
@@ -153,3 +186,29 @@ def test_it_is_made_again_and_altered(context: sharkpy.SharkContext, folder: Pat
 def test_bounds_that_keep_a_side_for_ever(context: sharkpy.SharkContext, folder: Path, bound: str) -> None:
     with pytest.raises(UnsupportedError, match="the rows of both sides of a join of streams are kept"):
         make(context, folder, bound=bound)
+
+
+def test_a_row_without_a_match_is_given_when_none_may_come(context: sharkpy.SharkContext, folder: Path) -> None:
+    """Alike rows count alone: one that came behind the watermark has no match, though one that came in time has."""
+    columns = "k STRING, ts TIMESTAMP, WATERMARK FOR ts AS ts"
+    context.sql(f"CREATE STREAM seen ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
+    condition = "e.k = o.k AND o.ts > e.ts AND o.ts BETWEEN e.ts AND e.ts + INTERVAL '5' SECOND"
+    text = f"SELECT e.k AS k, e.ts AS ts, o.ts AS other FROM seen e LEFT JOIN seen o ON {condition}"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {text}")
+    anti = f"SELECT e.k AS k FROM seen e LEFT ANTI JOIN seen o ON {condition}"
+    with pytest.raises(UnsupportedError, match="rows change with each epoch") as error:
+        context.sql(f"CREATE CONTINUOUS TABLE u EMIT APPEND AS {anti}")
+    assert "bound such times" in str(error.value.hint)
+    found = []
+    for place, second in enumerate((0, 2, 20, 0, 40)):
+        put(folder, str(place), [{"k": "a", "ts": f"2024-05-01 10:00:{second:02d}"}])
+        context.sql("RESUME CONTINUOUS TABLE t")
+        given = rows(context, "SELECT second(ts), second(other) FROM t ORDER BY ts, other")
+        found.append([(one, other) for one, other in given])
+    assert found == [
+        [],
+        [(0, 2)],
+        [(0, 2), (2, None)],
+        [(0, None), (0, 2), (2, None)],
+        [(0, None), (0, 2), (2, None), (20, None)],
+    ]

@@ -180,6 +180,11 @@ class JavaTable(JavaFunction):
         """None: it runs between two queries of its stage."""
         return ()
 
+    @property
+    def has_last_rows(self) -> bool:
+        """True: `close` of any class may forward rows."""
+        return True
+
     def calls(self, use: FunctionUse) -> TableCalls:
         with java_errors(self.name):
             return JavaTableCalls(self, self._made(use.types, use.constants), use)

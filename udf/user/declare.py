@@ -18,6 +18,7 @@ from typing import Any, Literal, overload
 
 from sharkpy.base.errors import BindError, SharkError
 from sharkpy.udf.function import NullPolicy
+from sharkpy.udf.user.length_of_time import Length
 from sharkpy.udf.user.relation import TABLE, Kind
 from sharkpy.values.type_parser import parse_columns, parse_type
 from sharkpy.values.types import (
@@ -80,6 +81,7 @@ class Options:
     compiled: bool | None = None
     repeat: bool = False
     state: TypeLike | None = None
+    timeout: Length | None = None
 
 
 class Declared:
@@ -131,15 +133,24 @@ def function(
 
 
 def aggregate(
-    *arguments: Any, returns: TypeLike | None = None, null: str = "propagate", state: TypeLike | None = None
+    *arguments: Any,
+    returns: TypeLike | None = None,
+    null: str = "propagate",
+    state: TypeLike | None = None,
+    timeout: Length | None = None,
 ) -> Any:
     """An aggregate: a class with init() -> state, update(state, *values) -> state, merge(state, other) -> state and
     finish(state) -> value.
 
+    Without `merge` it takes the rows of a group one after the other, in the order of the values: the first argument
+    comes first, and is a time where time counts. A continuous table goes on from the state of its last rows.
+    `timeout`, as "30 minutes": a row whose time, the first argument, is that much behind the one before begins a new
+    state; a continuous table forgets groups when the watermark is.
+
     `update_batch(state, *arrays) -> state`, where the class has it, takes all rows of a group that a task has at once,
     as NumPy arrays. States are pickled, or values of the type `state`. `null`: "propagate" leaves rows with NULLs out.
     """
-    return _decorate("aggregate", arguments, Options(None, returns, "row", null, state=state))
+    return _decorate("aggregate", arguments, Options(None, returns, "row", null, state=state, timeout=timeout))
 
 
 def table_function(*arguments: Any, returns: Returns = None, null: str = "call", repeat: bool = False) -> Any:

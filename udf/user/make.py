@@ -14,13 +14,14 @@ from sharkpy.udf.user.aggregate import PythonAggregate
 from sharkpy.udf.user.compiled import compile_note
 from sharkpy.udf.user.declare import NULLS, Options
 from sharkpy.udf.user.function import UserFunction
+from sharkpy.udf.user.length_of_time import microseconds
 from sharkpy.udf.user.python_code import place_of, python_code
 from sharkpy.udf.user.relation import PythonRelation
 from sharkpy.udf.user.scalar import PythonScalar
 from sharkpy.udf.user.table import PythonTable
-from sharkpy.values.types import BINARY
+from sharkpy.values.types import BINARY, TIMESTAMP
 
-_AGGREGATE_METHODS = ("init", "merge", "finish")
+_AGGREGATE_METHODS = ("init", "finish")
 
 
 def _doc(target: Callable[..., Any]) -> str:
@@ -61,7 +62,9 @@ def _scalar(name: str, target: Callable[..., Any], options: Options) -> UserFunc
 
 def _aggregate(name: str, target: Callable[..., Any], options: Options) -> UserFunction:
     if not inspect.isclass(target):
-        raise BindError(f'function "{name}": an aggregate is a class', hint="with init, update, merge and finish")
+        raise BindError(
+            f'function "{name}": an aggregate is a class', hint="with init, update, finish, and perhaps merge"
+        )
     missing = [method for method in _AGGREGATE_METHODS if not hasattr(target, method)]
     if not hasattr(target, "update") and not hasattr(target, "update_batch"):
         missing.append("update")
@@ -73,6 +76,10 @@ def _aggregate(name: str, target: Callable[..., Any], options: Options) -> UserF
     arguments = declare.argument_types(name, target, options, _without_state(update))
     result = declare.result_type(name, target, options, instance.finish)
     state = declare.as_type(name, options.state) if options.state is not None else BINARY
+    merges = hasattr(target, "merge")
+    if options.timeout is not None and (merges or arguments[:1] != (TIMESTAMP,)):
+        message = f'function "{name}": a timeout is for an aggregate without merge whose first argument is a TIMESTAMP'
+        raise BindError(message)
     return PythonAggregate(
         name,
         python_code(name, target),
@@ -83,6 +90,8 @@ def _aggregate(name: str, target: Callable[..., Any], options: Options) -> UserF
         batch is not None,
         NULLS[options.null],
         _doc(target),
+        merges,
+        None if options.timeout is None else microseconds(options.timeout),
     )
 
 

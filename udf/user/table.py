@@ -36,7 +36,12 @@ class TableCalls(Protocol):
 
 
 class UserTable(UserFunction, Protocol):
-    """A user function whose row is a TableFunction."""
+    """A user function whose row is a TableFunction. `has_last_rows`: it may make some at the end of a task, so that
+    these depend on how rows are dealt to tasks.
+    """
+
+    @property
+    def has_last_rows(self) -> bool: ...
 
     def calls(self, use: FunctionUse) -> TableCalls:
         """The function made ready for a task; the result of `use` is the struct of its columns."""
@@ -65,6 +70,11 @@ class PythonTable(Shipped):
         fields = tuple(zip(self.columns.names, self.columns.types, strict=True))
         arguments = takes(*self.arguments, optional=self.optional, repeat=self.repeats)
         return TableFunction(self.key, arguments, lambda _types: fields, None, doc=self.doc)
+
+    @cached_property
+    def has_last_rows(self) -> bool:
+        made = self.code.load()
+        return inspect.isclass(made) and hasattr(made, "close")
 
     def routines(self, use: FunctionUse) -> Sequence[Routine]:  # noqa: ARG002
         """None: it runs between two queries of its stage."""

@@ -12,7 +12,8 @@ from sharkpy.sql.expressions.bind_frame import bind_frame
 from sharkpy.sql.expressions.bind_function import aggregate_arguments, aggregate_type, not_found
 from sharkpy.sql.expressions.function_names import function_name, registry_name
 from sharkpy.udf import registry
-from sharkpy.udf.user.function import shown_name
+from sharkpy.udf.function import NullPolicy
+from sharkpy.udf.user.function import find, shown_name
 
 if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder
@@ -57,8 +58,9 @@ def _filtered(binder: ExprBinder, node: exp.Filter) -> exp.Expr:
     name = registry_name(binder.context, call) if isinstance(call, exp.Anonymous) else ""
     if registry.aggregate(name) is None:
         raise binder.context.error("FILTER is for aggregates", node)
-    if name in ORDER_SENSITIVE_AGGREGATES - {"collect_list"}:
-        raise binder.context.unsupported(f"FILTER of {name} in a window function", node)
+    takes_nulls = getattr(find(name), "nulls", None) is NullPolicy.CUSTOM
+    if takes_nulls or name in ORDER_SENSITIVE_AGGREGATES - {"collect_list"}:
+        raise binder.context.unsupported(f"FILTER of {shown_name(name)} in a window function", node)
 
     def where(value: exp.Expr) -> exp.Expr:
         if isinstance(value, exp.Distinct):

@@ -23,7 +23,7 @@ _Closed = Callable[[LogicalPlan, Expr, ColumnRef], LogicalPlan]
 
 
 @dataclass(frozen=True, slots=True)
-class _States:
+class States:
     """An aggregate whose states are kept: columns `first` and following of the state's."""
 
     item: Alias
@@ -32,7 +32,7 @@ class _States:
 
     @property
     def call(self) -> AggregateCall:
-        return _call(self.item)
+        return call_of(self.item)
 
     def form(self, kind: FormKind, part: int = 0) -> AggregateForm:
         types = tuple(arg.dtype for arg in self.call.args)
@@ -40,11 +40,24 @@ class _States:
 
     @property
     def num_parts(self) -> int:
-        return len(self.row.partials)
+        return len(self.row.merges)
+
+    def begun(self) -> list[AggregateCall]:
+        """What gives each column of its state for the rows of an epoch alone."""
+        types = state_types(self.row, self.form(FormKind.STATE).types, self.call.dtype)
+        # Where states do not merge, there is none to go on from.
+        before = tuple(Literal(None, dtype) for dtype in types) if self.row.resumes else ()
+        kind = FormKind.RESUME if before else FormKind.STATE
+        forms = [(self.form(kind, part), dtype) for part, dtype in enumerate(types)]
+        args = (*before, *self.call.args)
+        return [
+            replace(self.call, function=form.name, args=args, dtype=dtype, distinct=False, form=form)
+            for form, dtype in forms
+        ]
 
 
 @dataclass(frozen=True, slots=True)
-class _Values:
+class DistinctValues:
     """An aggregate whose distinct arguments are kept as keys of the state: by their places, None for constants."""
 
     item: Alias
@@ -60,7 +73,7 @@ class AggregateState:
     schema: Schema
     added: Aggregate
     """Its groups are the keys, its aggregates the columns of states."""
-    kept: tuple[_States | _Values, ...]
+    kept: tuple[States | DistinctValues, ...]
     """One for each aggregate of the node, and for the number of late rows."""
     panes: Panes | None
     summary: LogicalPlan | None
@@ -86,6 +99,11 @@ class AggregateState:
         rows = self.added.child
         beside = self.closing.beside(rows, kept, self.closing.mark)
         return Project(Filter(beside, self.closing.is_late(self.panes)), rows.output)
+
+    def num_late(self, rows: LogicalPlan) -> LogicalPlan:
+        """A row with the number of rows that came too late for all of their windows, of a state with `closing`."""
+        counted = AggregateCall("sum", (rows.output[-1],), BIGINT)
+        return Aggregate(rows, (), (self.new_column("late", BIGINT).holding(counted),))
 
     def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         closing = self.closing
@@ -114,7 +132,7 @@ class AggregateState:
                 values[self.panes.place] = self.panes.column
             if closed is not None:
                 rows = closed(rows, values[self.panes.place], columns[len(values)])
-        groups = tuple(map(_as_group, values, self.node.groups))
+        groups = tuple(map(as_group, values, self.node.groups))
         kept_of_node = self.kept[: len(self.node.aggregates)]
         return Aggregate(rows, groups, tuple(self._answer(one, columns) for one in kept_of_node))
 
@@ -122,7 +140,7 @@ class AggregateState:
         columns, num_keys = rows.output, len(self.added.groups)
         items = []
         for one in self.kept:
-            if isinstance(one, _States):
+            if isinstance(one, States):
                 states = columns[one.first : one.first + one.num_parts]
                 for part, state in enumerate(states):
                     call = _formed(one.form(FormKind.FOLD, part), states, state.dtype)
@@ -143,17 +161,17 @@ class AggregateState:
             names = ", ".join(group.name for group in self.added.groups)
             return f"the state of an aggregate by {names} grows with the values of these"
         for one in self.kept:
-            if isinstance(one, _States) and any(map(_grows, self.schema.fields[one.first :][: one.num_parts])):
+            if isinstance(one, States) and any(map(_grows, self.schema.fields[one.first :][: one.num_parts])):
                 return f"the state of {shown_name(one.call.function)} grows with the rows"
         return None
 
     @staticmethod
-    def _answer(one: _States | _Values, columns: Sequence[ColumnRef]) -> Alias:
-        if isinstance(one, _States):
+    def _answer(one: States | DistinctValues, columns: Sequence[ColumnRef]) -> Alias:
+        if isinstance(one, States):
             states = columns[one.first : one.first + one.num_parts]
             call = _formed(one.form(FormKind.MERGE), states, one.call.dtype)
         else:
-            known = _call(one.item)
+            known = call_of(one.item)
             args = [arg if place is None else columns[place] for arg, place in zip(known.args, one.places, strict=True)]
             where = None if one.filter_place is None else columns[one.filter_place]
             call = replace(known, args=tuple(args), filter=where)
@@ -186,33 +204,31 @@ def aggregate_state(
         seen = closing.seen_by(panes)
         keys.append(new_column(names.take("watermark"), seen.dtype).holding(seen))
         items.append(new_column("late", BIGINT).holding(closing.num_late(panes)))
-    found: list[tuple[Alias, AggregateFunction | _Values]] = []
+    found: list[tuple[Alias, AggregateFunction | DistinctValues]] = []
     for item in items:
-        call, row = _call(item), _row(_call(item))
-        if row.partials and not (call.distinct and not row.ignores_distinct):
+        call, row = call_of(item), _row(call_of(item))
+        if (row.partials or row.resumes) and not (call.distinct and not row.ignores_distinct):
             found.append((item, row))
         elif call.distinct or row.ignores_distinct:
             name = shown_name(call.function)
             places = [None if isinstance(arg, Literal) else key_of(arg, f"{name}_of") for arg in call.args]
             where = None if call.filter is None else key_of(call.filter, f"{name}_where")
-            found.append((item, _Values(item, tuple(places), where)))
+            found.append((item, DistinctValues(item, tuple(places), where)))
         else:
             what = f"{shown_name(call.function)}, an aggregate without a state that merges, over a stream"
             raise refused(what, RECOMPUTE)
     states = list[Alias]()
-    kept = list[_States | _Values]()
+    kept = list[States | DistinctValues]()
     for item, row_or_values in found:
-        if isinstance(row_or_values, _Values):
+        if isinstance(row_or_values, DistinctValues):
             kept.append(row_or_values)
             continue
-        one = _States(item, row_or_values, len(keys) + len(states))
+        one = States(item, row_or_values, len(keys) + len(states))
         kept.append(one)
-        types = state_types(one.row, one.form(FormKind.STATE).types, one.call.dtype)
-        for part, dtype in enumerate(types):
-            form = one.form(FormKind.STATE, part)
-            call = replace(one.call, function=form.name, dtype=dtype, distinct=False, form=form)
-            name = item.name if len(types) == 1 else f"{item.name}_{part}"
-            states.append(new_column(names.take(name), dtype).holding(call))
+        calls = one.begun()
+        for part, call in enumerate(calls):
+            name = item.name if len(calls) == 1 else f"{item.name}_{part}"
+            states.append(new_column(names.take(name), call.dtype).holding(call))
     given, summary = _parts_of(node.child if panes is None else panes.child)
     added = Aggregate(given, tuple(keys), tuple(states))
     schema = Schema(tuple(Field(column.name, column.dtype) for column in added.output))
@@ -224,7 +240,7 @@ def aggregate_state(
 
 def label_of(node: Aggregate, groups: Sequence[Alias | ColumnRef]) -> str:
     """What an Aggregate keeps for some groups, in words."""
-    functions = dict.fromkeys(shown_name(_call(item).function) for item in node.aggregates)
+    functions = dict.fromkeys(shown_name(call_of(item).function) for item in node.aggregates)
     states = f"states of {', '.join(functions)}" if functions else "values"
     return f"{states} by {', '.join(group.name for group in groups)}" if groups else states
 
@@ -252,7 +268,7 @@ def _parts_of(child: LogicalPlan) -> tuple[LogicalPlan, LogicalPlan | None]:
     return child, None
 
 
-def _as_group(value: Expr, group: Alias | ColumnRef) -> Alias | ColumnRef:
+def as_group(value: Expr, group: Alias | ColumnRef) -> Alias | ColumnRef:
     """The value as that group of an Aggregate: under its column id."""
     if isinstance(value, ColumnRef) and value.column_id == group.column_id:
         return value
@@ -263,7 +279,7 @@ def _formed(form: AggregateForm, args: Sequence[ColumnRef], dtype: DataType) -> 
     return AggregateCall(form.name, tuple(args), dtype, form=form)
 
 
-def _call(item: Alias) -> AggregateCall:
+def call_of(item: Alias) -> AggregateCall:
     if not isinstance(item.expr, AggregateCall):
         raise InternalError(f"{item} is not an aggregate")
     return item.expr

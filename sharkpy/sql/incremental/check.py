@@ -11,6 +11,11 @@ from sharkpy.sql.incremental.narrowed import narrowed
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
 from sharkpy.sql.incremental.state import NewColumn
 
+_OF_TABLES = (
+    "a continuous table keeps such a query up to date; with EMIT APPEND, CREATE STREAM … FROM TABLE brings its rows "
+    "into sinks and inserts, each once"
+)
+
 
 class NoStreamError(BindError):
     """The query of a continuous query reads no stream."""
@@ -21,6 +26,7 @@ def check_row_wise(query: LogicalPlan) -> None:
     epochs than the one that it computes.
     """
     if (fault := row_wise_fault(query, _streams_of(query))) is not None:
+        fault.hint = fault.hint or _OF_TABLES
         raise fault
 
 

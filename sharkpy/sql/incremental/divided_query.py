@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from sharkpy.base.errors import InternalError, UnsupportedError
-from sharkpy.plan.expr import Call, ColumnRef, Literal
-from sharkpy.plan.logical import Filter, LogicalPlan, Project, Scan, Union, Values
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project, Scan, Union, Values
 from sharkpy.plan.references import renumbered
 from sharkpy.sql.incremental.aggregate_state import AggregateState
+from sharkpy.sql.incremental.arrival import with_marks
 from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.expiring_rows import ExpiringRows
 from sharkpy.sql.incremental.kept_rows import KeptRows
 from sharkpy.sql.incremental.state import Kept, Names, NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import StreamJoin, apart
 from sharkpy.sql.incremental.watermarks import StreamWatermark
-from sharkpy.values.types import BOOLEAN, INT, TIMESTAMP, Field, Schema
+from sharkpy.values.types import BIGINT, BOOLEAN, INT, TIMESTAMP, Field, Schema
 
+LATE_ROWS = "late rows"
+"""Column of `progress` with the number of rows that came too late."""
 _PART = "part"
 """Column of a state of several parts: whose row it is."""
 
@@ -48,7 +51,7 @@ class DividedQuery:
         return Schema((Field(_PART, INT), *fields))
 
     def delta(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        kept = partial(self._kept, scan=scan)
+        kept = self._kept(scan)
         if len(self.parts) == 1:
             return self._only.delta(kept)
         made = [self._of_epoch(part.delta(kept), kept) for _, part in self.parts]
@@ -59,7 +62,7 @@ class DividedQuery:
         """Rows of an epoch that come when all their windows are closed; None where there are none, or UnsupportedError
         for those of several aggregates.
         """
-        kept = partial(self._kept, scan=scan)
+        kept = self._kept(scan)
         states = (part for _, part in self.parts if isinstance(part, AggregateState))
         found = [rows for part in states if (rows := part.late_rows(kept)) is not None]
         if len(found) > 1:
@@ -69,7 +72,8 @@ class DividedQuery:
     def _of_epoch(self, plan: LogicalPlan, kept: Kept) -> LogicalPlan:
         """The plan with joins of streams as what an epoch adds to them."""
         known = {id(one.node): one for one in self.joins}
-        return _with_joins(plan, known, lambda one, join: one.added(self._live(one, join, kept), kept, self.new_column))
+        made = _with_joins(plan, known, lambda one, join: one.added(self._live(one, join, kept), kept, self.new_column))
+        return with_marks(made, kept)
 
     def _live(self, one: StreamJoin, join: LogicalPlan, kept: Kept) -> LogicalPlan:
         """The join of rows of an epoch, without those that come when no row in time may match them any more."""
@@ -88,15 +92,22 @@ class DividedQuery:
             columns = tuple(self.new_column(field.name, field.dtype) for field in fields)
             return Values(columns, (tuple(Literal(None, field.dtype) for field in fields),))
 
-        return next(part.delta(unknown) for _, part in self.parts if not isinstance(part, StreamWatermark))
+        kept = Kept(unknown, unknown)
+        shown = next(part.delta(kept) for _, part in self.parts if not isinstance(part, StreamWatermark))
+        return with_marks(shown, kept)
 
-    def _kept(self, place: int, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        """What is read of one part."""
-        return self.parts[place][1].read(self._rows_of(place, scan()), partial(self._kept, scan=scan))
+    def _kept(self, scan: Callable[[], LogicalPlan]) -> Kept:
+        def rows(place: int) -> LogicalPlan:
+            return self._rows_of(place, scan())
+
+        def read(place: int) -> LogicalPlan:
+            return self.parts[place][1].read(rows(place), Kept(read, rows))
+
+        return Kept(read, rows)
 
     def read(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
         places = {id(node): place for place, (node, _) in enumerate(self.parts)}
-        return _replaced(self.query, places, partial(self._kept, scan=scan))
+        return _replaced(self.query, places, self._kept(scan).read)
 
     @property
     def closing(self) -> Closing | None:
@@ -116,7 +127,29 @@ class DividedQuery:
         if self.closing is None:
             raise InternalError("nothing closes the windows of the query")
         mark = self.new_column("watermark", TIMESTAMP)
-        return self.closing.beside(Values((), ((),)), partial(self._kept, scan=scan), mark)
+        return self.closing.beside(Values((), ((),)), self._kept(scan), mark)
+
+    def progress(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
+        """A row with the watermark of each stream whose own one is kept, under its name, and behind them, where windows
+        are closed, the number of rows that came too late for all of theirs.
+        """
+        kept = self._kept(scan)
+        rows: LogicalPlan = Values((), ((),))
+        items, late = list[Alias](), list[Expr]()
+        for place, (_, part) in enumerate(self.parts):
+            if isinstance(part, StreamWatermark):
+                one = kept(place)
+                items.append(self.new_column(part.stream, TIMESTAMP).holding(one.output[0]))
+            elif isinstance(part, AggregateState) and part.closing is not None:
+                one = part.num_late(kept.rows(place))
+                late.append(one.output[0])
+            else:
+                continue
+            rows = Join(rows, one, JoinKind.CROSS)
+        if late:
+            total = functools.reduce(lambda one, other: Call("add", (one, other), BIGINT), late)
+            items.append(self.new_column(LATE_ROWS, BIGINT).holding(total))
+        return Project(rows, tuple(items))
 
     def closed_within(self, scan: Callable[[], LogicalPlan], spans: Callable[[], Scan]) -> LogicalPlan:
         """As `read`, of the windows that were closed within one of the spans: a scan of them, a new one each time."""
@@ -143,7 +176,7 @@ class DividedQuery:
         return found
 
     def fold(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        kept = partial(self._kept, scan=scan)
+        kept = self._kept(scan)
         folded = [part.fold(self._rows_of(place, scan()), kept) for place, (_, part) in enumerate(self.parts)]
         return folded[0] if len(folded) == 1 else self._together(folded)
 

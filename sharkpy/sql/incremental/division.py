@@ -20,7 +20,8 @@ from sharkpy.plan.logical import (
     Union,
 )
 from sharkpy.plan.subquery import SUBQUERIES
-from sharkpy.sql.incremental.aggregate_state import aggregate_state, rows_of
+from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, rows_of
+from sharkpy.sql.incremental.arrival import arrived
 from sharkpy.sql.incremental.closed_spans import gives_closed_windows
 from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.divided_query import DividedQuery
@@ -28,15 +29,25 @@ from sharkpy.sql.incremental.expiring_rows import ExpiringRows
 from sharkpy.sql.incremental.kept_rows import all_rows, kept_rows
 from sharkpy.sql.incremental.outer_join import (
     OUTER_JOINS,
+    End,
     MatchedRows,
     OuterJoinState,
     SemiJoinState,
+    WithoutMatch,
     is_outer_stream_join,
 )
 from sharkpy.sql.incremental.panes import panes_of
+from sharkpy.sql.incremental.resumed_state import (
+    Timeout,
+    resumed,
+    resumed_state,
+    resuming_fault,
+    timeout_of,
+)
 from sharkpy.sql.incremental.row_wise import (
     RECOMPUTE,
     Streams,
+    is_table_function,
     node_fault,
     reading_fault,
     refused,
@@ -109,8 +120,6 @@ class _Division:
             growth = None if above is None or self._appends else _OF_READERS
             self._add(node, all_rows(node, "all rows", growth, self._new_column), node)
         elif is_outer_stream_join(node, self._streams):
-            if self._appends:
-                raise _changing()
             self._add_outer_join(node)
         else:
             return False
@@ -141,21 +150,52 @@ class _Division:
         return ExpiringRows(rows, time, reach, self._watermark_of(scans[1][0]))
 
     def _add_outer_join(self, node: Join) -> None:
-        inner = Join(node.left, node.right, JoinKind.INNER, node.condition, node.hint)
+        bounds = self._bounds_of(node)
+        if self._appends and bounds is None:
+            raise _changing()
+        left, right = node.children
+        if bounds is not None:
+            marks = tuple(dict.fromkeys(bound.watermark for bound in bounds))
+            left, right = (arrived(side, marks, self._new_column) for side in node.children)
+        inner = Join(left, right, JoinKind.INNER, node.condition, node.hint)
         found = stream_joins(inner, self._streams)
-        left, right = (MatchedRows(side, inner, self._new_column) for side in node.children)
+        of_left, of_right = (
+            MatchedRows(side, inner, given.output, self._new_column)
+            for side, given in zip((left, right), node.children, strict=True)
+        )
         if node.kind in LEFT_ONLY_JOINS:
-            self._parts.append((node, SemiJoinState(node, left)))
+            self._parts.append((node, SemiJoinState(node, of_left)))
         else:
-            of_left, of_right = OUTER_JOINS[node.kind]
+            has_left, has_right = OUTER_JOINS[node.kind]
             place = len(self._parts) + 1
-            places = place if of_left else None, place + of_left if of_right else None
-            joined = all_rows(inner, "rows of a join", OF_JOINS, self._new_column)
-            self._parts.append((node, OuterJoinState(node, joined, *places, self._new_column)))
-            self._parts += [(node.left, left)] if of_left else []
-            self._parts += [(node.right, right)] if of_right else []
+            ends = bounds if bounds is not None and self._appends else (None, None)
+            places = (place, place + has_left)
+            joined = all_rows(Project(inner, node.output), "rows of a join", None, self._new_column)
+            left_alone, right_alone = (
+                WithoutMatch(at, end) if has else None
+                for has, at, end in zip((has_left, has_right), places, ends, strict=True)
+            )
+            self._parts.append((node, OuterJoinState(node, joined, left_alone, right_alone, self._new_column)))
+            self._parts += [(node.left, of_left)] if has_left else []
+            self._parts += [(node.right, of_right)] if has_right else []
         for join in found:
-            self._add_sides(join, expires=False)
+            self._add_sides(join, expires=bounds is not None)
+
+    def _bounds_of(self, node: Join) -> tuple[End, End] | None:
+        """When rows of both sides of an outer join find no match any more; None where nothing tells, or no rows are to
+        be forgotten.
+        """
+        if not self._expires or node.kind in LEFT_ONLY_JOINS:
+            return None
+        least, most = time_bounds(node)
+        scans = [_stream_scans(side) for side in node.children]
+        if least is None or most is None or any(len(one) > 1 for one in scans):
+            return None
+        left, right = (
+            next(place for place, one in enumerate(side.output) if has_watermark(one, side)) for side in node.children
+        )
+        watermarks = [self._watermark_of(one[0]) for one in scans]
+        return End(left, most, watermarks[1]), End(right, -least, watermarks[0])
 
     def _of_aggregate(self, node: Aggregate, rows: LogicalPlan) -> tuple[LogicalPlan, StatePart]:
         """State of an Aggregate, or of all rows that it is of."""
@@ -168,11 +208,23 @@ class _Division:
             if sessions is not None:
                 return node, session_state(node, sessions, self._new_column, is_bounded=is_bounded)
             closing = self._closing(rows) if self._appends else None
-            return node, aggregate_state(node, self._new_column, is_bounded=is_bounded, closing=closing)
+            state = aggregate_state(node, self._new_column, is_bounded=is_bounded, closing=closing)
+            return node, self._resumed(state, rows) if resumed(state) else state
         except UnsupportedError:
             if not self._recomputes:
                 raise
             return rows, all_rows(rows, "all rows", _OF_READERS, self._new_column)
+
+    def _resumed(self, state: AggregateState, rows: LogicalPlan) -> StatePart:
+        """State of aggregates that go on from the latest one, with the watermark that a timeout is by."""
+        timeout = None
+        if (found := timeout_of(state)) is not None:
+            length, time = found
+            scans = _stream_scans(rows)
+            if len(scans) > 1 or not has_watermark(time, rows):
+                raise resuming_fault(state, "with a timeout by a time that is not known to be that of a WATERMARK")
+            timeout = Timeout(length, self._watermark_of(scans[0]))
+        return resumed_state(state, len(self._parts), timeout, self._new_column)
 
     def _closing(self, rows: LogicalPlan) -> Closing:
         """What closes windows of times of some rows: the watermarks of all streams that they come from."""
@@ -219,11 +271,15 @@ def _rows_of(node: Aggregate, streams: Streams) -> LogicalPlan | None:
 
 
 def _changing() -> SharkError:
-    hint = "GROUP BY windows of a time with a WATERMARK, which are given when it closes them; or EMIT UPDATE"
+    hint = (
+        "GROUP BY windows of a time with a WATERMARK, which are given when it closes them; outer joins of streams that "
+        "bound such times on both sides; or EMIT UPDATE"
+    )
     return UnsupportedError("EMIT APPEND of a query whose rows change with each epoch", hint=hint)
 
 
 def _keeps_rows(node: LogicalPlan, streams: Streams) -> bool:
     """True if a node leaves rows as they are that do not change any more."""
     has_queries = any(isinstance(part, SUBQUERIES) for expr in node.expressions for part in expr.walk())
-    return isinstance(node, _KEEPING) and all(map(streams.below, node.children)) and not has_queries
+    is_keeping = isinstance(node, _KEEPING) or is_table_function(node)
+    return is_keeping and all(map(streams.below, node.children)) and not has_queries

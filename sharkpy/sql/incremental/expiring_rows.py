@@ -50,8 +50,12 @@ class ExpiringRows:
 
     def live(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         """Rows of the side, or of the state, that rows in time may still match."""
-        watermark = kept(self.other)
-        mark = watermark.output[0]
-        may_match = Call("ge", (behind(rows.output[self.time], self.reach), mark), BOOLEAN)
-        is_live = Call("or", (Call("is_null", (mark,), BOOLEAN), may_match), BOOLEAN)
-        return Project(Filter(Join(rows, watermark, JoinKind.CROSS), is_live), rows.output)
+        return reaching(rows, self.time, self.reach, kept(self.other))
+
+
+def reaching(rows: LogicalPlan, time: int, reach: int, watermark: LogicalPlan) -> LogicalPlan:
+    """Rows from whose time, the column at a place, a watermark is not further away than `reach` microseconds."""
+    mark = watermark.output[0]
+    is_near = Call("ge", (behind(rows.output[time], reach), mark), BOOLEAN)
+    is_live = Call("or", (Call("is_null", (mark,), BOOLEAN), is_near), BOOLEAN)
+    return Project(Filter(Join(rows, watermark, JoinKind.CROSS), is_live), rows.output)

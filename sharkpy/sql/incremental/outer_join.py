@@ -10,6 +10,7 @@ from typing import TypeGuard
 
 from sharkpy.plan.expr import AggregateCall, Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Filter, Generate, Join, JoinKind, LogicalPlan, Project, Union
+from sharkpy.plan.sessions import behind
 from sharkpy.sql.incremental.kept_rows import KeptRows
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
 from sharkpy.sql.incremental.state import Kept, Names, NewColumn, under
@@ -34,11 +35,17 @@ def is_outer_stream_join(node: LogicalPlan, streams: Streams) -> TypeGuard[Join]
 
 @dataclass(frozen=True, slots=True)
 class MatchedRows:
-    """State of one side of a join: rows that are alike, how many they are, and whether the other side has a match."""
+    """State of one side of a join: rows that are alike, how many they are, and whether the other side has a match.
+
+    Where rows are joined only as long as watermarks allow, rows are alike that came behind the same ones.
+    """
 
     side: LogicalPlan
+    """Its last columns are those watermarks."""
     inner: Join
     """The inner join of both sides."""
+    columns: tuple[ColumnRef, ...]
+    """The first columns of the side, which are in the answer."""
     new_column: NewColumn
 
     @property
@@ -56,7 +63,8 @@ class MatchedRows:
     def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         """The rows of the side, each with whether it has a match."""
         folded = self._folded(rows)
-        *columns, number, is_matched = folded.output
+        *found, number, is_matched = folded.output
+        columns = found[: len(self.columns)]
         times = Call("array_repeat", (Literal(True, BOOLEAN), Cast(number, INT)), ArrayType(BOOLEAN))
         each = Generate(folded, Call("explode", (times,), BOOLEAN), (self.new_column("one", BOOLEAN),), False)
         return Project(each, (*columns, is_matched))
@@ -76,7 +84,8 @@ class MatchedRows:
 
     @property
     def growth(self) -> str | None:
-        return OF_JOINS
+        # With watermarks each row is in the answer, alone or with its match, and sides forget theirs.
+        return OF_JOINS if len(self.columns) == len(self.side.output) else None
 
     def _marked(self, rows: LogicalPlan, num_rows: int, *, is_matched: bool) -> LogicalPlan:
         number = self.new_column("num_rows", BIGINT).holding(Literal(num_rows, BIGINT))
@@ -117,14 +126,34 @@ class SemiJoinState:
 
 
 @dataclass(frozen=True, slots=True)
+class WithoutMatch:
+    """Rows of a side that have no match, of a part of the state. `end` tells when none can come any more; None where
+    they are given before that, and go when a match comes.
+    """
+
+    side: int
+    end: End | None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """When a row of a side finds no match any more: its time, the column at a place, is more than `reach` microseconds
+    before the watermark of a part of the state.
+    """
+
+    time: int
+    reach: int
+    watermark: int
+
+
+@dataclass(frozen=True, slots=True)
 class OuterJoinState:
     """State of an outer join: the rows of both sides that match. Those that do not are in the parts of the sides."""
 
     node: Join
     joined: KeptRows
-    left: int | None
-    """Part of the left side, if its rows without a match are in the answer."""
-    right: int | None
+    left: WithoutMatch | None
+    right: WithoutMatch | None
     new_column: NewColumn
 
     @property
@@ -138,11 +167,11 @@ class OuterJoinState:
         inputs = [self._under(self.joined.read(rows, kept))]
         nothing = [[Literal(None, column.dtype) for column in side.output] for side in self.node.children]
         if self.left is not None:
-            side = kept(self.left)
-            inputs.append(self._unmatched(side, (*side.output[:-1], *nothing[1])))
+            side = _unmatched(self.left, kept)
+            inputs.append(self._with(side, (*side.output, *nothing[1])))
         if self.right is not None:
-            side = kept(self.right)
-            inputs.append(self._unmatched(side, (*nothing[0], *side.output[:-1])))
+            side = _unmatched(self.right, kept)
+            inputs.append(self._with(side, (*nothing[0], *side.output)))
         return Union(tuple(inputs), self.node.output)
 
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
@@ -159,10 +188,25 @@ class OuterJoinState:
     def _under(self, rows: LogicalPlan) -> LogicalPlan:
         return under([self.new_column(column.name, column.dtype) for column in self.node.output], rows)
 
-    def _unmatched(self, side: LogicalPlan, values: Sequence[Expr]) -> LogicalPlan:
+    def _with(self, side: LogicalPlan, values: Sequence[Expr]) -> LogicalPlan:
         columns = [self.new_column(column.name, column.dtype) for column in self.node.output]
-        items = tuple(column.holding(value) for column, value in zip(columns, values, strict=True))
-        return Project(Filter(side, _not(side.output[-1])), items)
+        return Project(side, tuple(column.holding(value) for column, value in zip(columns, values, strict=True)))
+
+
+def _unmatched(which: WithoutMatch, kept: Kept) -> LogicalPlan:
+    """The rows of a side that have no match, or will have none."""
+    side = kept(which.side)
+    *columns, is_matched = side.output
+    rows: LogicalPlan = Filter(side, _not(is_matched))
+    if which.end is not None:
+        watermark = kept(which.end.watermark)
+        mark, time = watermark.output[0], columns[which.end.time]
+        is_behind = Call("lt", (behind(time, which.end.reach), mark), BOOLEAN)
+        # A time that is NULL matches nothing.
+        is_over = Call("or", (Call("is_null", (time,), BOOLEAN), is_behind), BOOLEAN)
+        is_known = Call("is_not_null", (mark,), BOOLEAN)
+        rows = Filter(Join(rows, watermark, JoinKind.CROSS), Call("and", (is_known, is_over), BOOLEAN))
+    return Project(rows, tuple(columns))
 
 
 def _not(condition: ColumnRef) -> Expr:

@@ -26,6 +26,7 @@ from sharkpy.plan.logical import (
     Window,
 )
 from sharkpy.plan.query_table import QueryTable
+from sharkpy.plan.steps.table_function_step import TableFunctionStep
 from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.sql.incremental.closed_spans import gives_closed_windows
 
@@ -101,9 +102,21 @@ def node_fault(node: LogicalPlan, streams: Streams) -> SharkError | None:
         return refused("UNION ALL of a stream and rows that are there already", hint)
     if isinstance(node, Join):
         return _join_fault(node, streams)
+    if is_table_function(node):
+        return None
+    if isinstance(node, Step) and isinstance(node.step, TableFunctionStep):
+        return refused("a table function that may give rows at the end of a task, over a stream")
     if not isinstance(node, _ROW_WISE) and not (isinstance(node, Sort) and not node.is_global):
         return refused(words_for(node))
     return None
+
+
+def is_table_function(node: LogicalPlan) -> bool:
+    """True for a user's table function that makes its rows of one row each."""
+    match node:
+        case Step(step=TableFunctionStep() as step):
+            return not step.function.has_last_rows
+    return False
 
 
 def reading_fault(node: LogicalPlan, streams: Streams) -> SharkError | None:

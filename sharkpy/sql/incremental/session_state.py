@@ -12,6 +12,7 @@ from sharkpy.plan.references import column_ids
 from sharkpy.plan.sessions import Sessions, in_sessions, sessions_of
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, label_of
 from sharkpy.sql.incremental.panes import pane_begin
+from sharkpy.sql.incremental.resumed_state import resumed, resuming_fault
 from sharkpy.sql.incremental.state import Kept, NewColumn
 from sharkpy.values.types import TIMESTAMP, Schema
 
@@ -81,6 +82,8 @@ def session_state(node: Aggregate, sessions: Sessions, new_column: NewColumn, *,
     ]
     timed = replace(node, aggregates=(*node.aggregates, *added))
     numbered = aggregate_state(timed, new_column, is_bounded=is_bounded)
+    if resumed(numbered):
+        raise resuming_fault(numbered, "of sessions")
     place = node.groups.index(sessions.number)
     pane = new_column(sessions.number.name, TIMESTAMP).holding(pane_begin(sessions.first, sessions.gap))
     groups = (*node.groups[:place], pane, *node.groups[place + 1 :])

@@ -11,8 +11,19 @@ from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.values.types import DataType, Schema
 
 NewColumn = Callable[[str, DataType], ColumnRef]
-Kept = Callable[[int], LogicalPlan]
-"""What is read of a part of a state, by its place; by an epoch, as it was before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """State, as it was before an epoch where an epoch reads it; its parts by their places."""
+
+    read: Callable[[int], LogicalPlan]
+    """Rows of the operator in whose place a part is."""
+    rows: Callable[[int], LogicalPlan]
+    """Rows of a part itself."""
+
+    def __call__(self, place: int) -> LogicalPlan:
+        return self.read(place)
 
 
 class StatePart(Protocol):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sharkpy.base.errors import InternalError
 from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr
-from sharkpy.plan.logical import Aggregate, LogicalPlan, Project, Scan
+from sharkpy.plan.logical import Aggregate, LogicalPlan, Project, Scan, Union
 from sharkpy.plan.sessions import behind
 from sharkpy.sql.incremental.state import Kept, NewColumn
 from sharkpy.sql.incremental.stream_join import apart
@@ -76,6 +76,12 @@ def _times_of(rows: LogicalPlan) -> set[int]:
                 item.column_id
                 for item in node.items
                 if isinstance(item, Alias) and isinstance(item.expr, ColumnRef) and item.expr.column_id in found
+            }
+        elif isinstance(node, Union):
+            found |= {
+                column.column_id
+                for place, column in enumerate(node.columns)
+                if all(side.output[place].column_id in found for side in node.inputs)
             }
     return found
 

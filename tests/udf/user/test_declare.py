@@ -152,7 +152,7 @@ BAD = [
     (lambda: made(sharkpy.function(null="skip")(lambda x: x)), 'null is "skip"'),
     (lambda: made(sharkpy.function(repeat=True)(lambda: 1), returns="int"), "no argument to repeat"),
     (lambda: user_function("f", sharkpy.aggregate(lambda x: x)), "an aggregate is a class"),
-    (lambda: user_function("f", dict), "class dict has no method init, merge, finish"),
+    (lambda: user_function("f", dict), "class dict has no method init, finish"),
     (lambda: user_function("f", NotEmpty), "class NotEmpty cannot be made without arguments"),
     (lambda: user_function("f", pairs, returns="nothing<int>"), "nothing"),
 ]

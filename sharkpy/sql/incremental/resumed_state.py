@@ -1,0 +1,129 @@
+"""Aggregates whose states do not merge: an epoch goes on from the states of those before it, one for each group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sharkpy.base.errors import SharkError
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, conjunction
+from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project
+from sharkpy.sql.incremental.aggregate_state import AggregateState, DistinctValues, States, as_group, call_of
+from sharkpy.sql.incremental.expiring_rows import reaching
+from sharkpy.sql.incremental.row_wise import RECOMPUTE, refused
+from sharkpy.sql.incremental.state import Kept, NewColumn
+from sharkpy.udf.user.function import shown_name
+from sharkpy.values.types import BOOLEAN, TIMESTAMP, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Timeout:
+    """How long a group is kept without a row: `length` microseconds, by the watermark of a part of the state."""
+
+    length: int
+    watermark: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResumedState:
+    """State of an Aggregate: that of any other one, but that of several states of a group the latest counts. So an
+    epoch adds, for the groups of its rows, what becomes of the latest state with these rows.
+
+    With a timeout, groups are forgotten that the watermark has left so far behind.
+    """
+
+    states: AggregateState
+    place: int
+    """Which part of the state it is."""
+    timeout: Timeout | None
+    new_column: NewColumn
+
+    @property
+    def schema(self) -> Schema:
+        return self.states.schema
+
+    def delta(self, kept: Kept) -> LogicalPlan:
+        added, before = self.states.added, self.fold(kept.rows(self.place), kept)
+        keys = [self.new_column(key.name, key.dtype) for key in added.groups]
+        values = map(_value, added.groups)
+        items = (key.holding(value) for key, value in zip(keys, values, strict=True))
+        keyed = Project(added.child, (*added.child.output, *items))
+        terms = [Call("eq_null_safe", pair, BOOLEAN) for pair in zip(keys, before.output, strict=False)]
+        beside = Join(keyed, before, JoinKind.LEFT if terms else JoinKind.CROSS, conjunction(terms))
+        return Aggregate(beside, tuple(map(as_group, keys, added.groups)), self._going_on(before.output))
+
+    def _going_on(self, before: tuple[ColumnRef, ...]) -> tuple[Alias, ...]:
+        """The aggregates that begin states, going on from the columns of the states before."""
+        items, num_keys = list(self.states.added.aggregates), len(self.states.added.groups)
+        for one in resumed(self.states):
+            known = before[one.first : one.first + one.num_parts]
+            for place in range(one.first - num_keys, one.first - num_keys + one.num_parts):
+                call = call_of(items[place])
+                args = (*known, *call.args[one.num_parts :])
+                items[place] = replace(items[place], expr=replace(call, args=args))
+        return tuple(items)
+
+    def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        return self.states.read(self._live(rows, kept), kept)
+
+    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        return self.states.fold(self._live(rows, kept), kept)
+
+    def _live(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        """Rows of the state of groups that are not forgotten."""
+        if self.timeout is None:
+            return rows
+        columns = rows.output
+        times = tuple(columns[one.first + one.num_parts - 1] for one in resumed(self.states))
+        # One that is NULL does not count: its aggregate has had no row of the group.
+        known = [Call("coalesce", (*times[place:], *times[:place]), TIMESTAMP) for place in range(len(times))]
+        latest = times[0] if len(times) == 1 else Call("greatest", tuple(known), TIMESTAMP)
+        timed = Project(rows, (*columns, self.new_column("latest", TIMESTAMP).holding(latest)))
+        return Project(reaching(timed, -1, self.timeout.length, kept(self.timeout.watermark)), columns)
+
+    @property
+    def label(self) -> str:
+        seconds = "" if self.timeout is None else f", for {self.timeout.length / 1e6:g} s without a row"
+        return f"{self.states.label}, each the latest one{seconds}"
+
+    @property
+    def growth(self) -> str | None:
+        return self.states.growth if self.timeout is None else None
+
+
+def resumed(state: AggregateState) -> list[States]:
+    """The aggregates of a state that go on from the latest one."""
+    return [one for one in state.kept if isinstance(one, States) and one.row.resumes]
+
+
+def resumed_state(state: AggregateState, place: int, timeout: Timeout | None, new_column: NewColumn) -> ResumedState:
+    """State of aggregates that are `resumed`, as part `place` of a query's; UnsupportedError where it cannot be kept
+    so.
+    """
+    if state.closing is not None:
+        raise resuming_fault(state, "with EMIT APPEND")
+    if state.panes is not None and state.panes.column is not None:
+        raise resuming_fault(state, "of overlapping windows")
+    if any(isinstance(one, DistinctValues) for one in state.kept):
+        raise resuming_fault(state, "beside an aggregate of distinct values")
+    return ResumedState(state, place, timeout, new_column)
+
+
+def timeout_of(state: AggregateState) -> tuple[int, Expr] | None:
+    """Timeout of a state's aggregates, and the time that it is by; UnsupportedError where they do not have one."""
+    found = {(one.row.timeout, one.call.args[:1]) for one in resumed(state)}
+    if all(length is None for length, _ in found):
+        return None
+    if len(found) > 1 or len(resumed(state)) < len(state.kept):
+        raise resuming_fault(state, "and with a timeout beside one without it")
+    ((length, (time,)),) = found
+    assert length is not None  # one of them has it
+    return length, time
+
+
+def resuming_fault(state: AggregateState, where: str) -> SharkError:
+    name = shown_name(resumed(state)[0].call.function)
+    return refused(f"{name}, an aggregate without merge, {where}", RECOMPUTE)
+
+
+def _value(key: Alias | ColumnRef) -> Expr:
+    return key.expr if isinstance(key, Alias) else key

@@ -136,6 +136,13 @@ def bind_state_watermark(text: str, state: Table, catalog: CatalogReader, conf: 
     return _bound_state(text, catalog, conf, database, lambda binder: bind_continuous.state_watermark(binder, state))
 
 
+def bind_state_progress(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> LogicalPlan:
+    """Bind the query of a continuous table as one that tells how far the times of its streams are: see
+    `DividedQuery.progress`; the errors are those of `bind`.
+    """
+    return _bound_state(text, catalog, conf, database, lambda binder: bind_continuous.state_progress(binder, state))
+
+
 def _bound_state(
     text: str, catalog: CatalogReader, conf: Conf, database: str, bind_state: Callable[[CommandBinder], LogicalPlan]
 ) -> LogicalPlan:

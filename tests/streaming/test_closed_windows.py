@@ -330,3 +330,39 @@ def test_outer_joins_end_as_those_of_spark(
     found = [row for row in rows(context, "SELECT k, start, n FROM t") if row[0] != "last"]
     assert any(row[2] is None for row in found)
     assert sorted(map(repr, found)) == sorted(repr(row) for row in seen if row[0] != "last")
+
+
+def test_describe_tells_the_watermarks(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    """And which stream holds the others back."""
+    for name in ("early", "behind"):
+        (tmp_path / name).mkdir()
+        context.sql(f"CREATE STREAM {name} ({_COLUMNS}) STORED AS JSON FROM FOLDER '{tmp_path / name}'")
+    both = " UNION ALL ".join(f"SELECT k, ts FROM {name}" for name in ("early", "behind"))
+    query = f"SELECT window.start AS start, count(*) AS n FROM ({both}) b GROUP BY window(ts, '10 seconds')"
+    context.sql(f"CREATE CONTINUOUS TABLE both_of {NOW} EMIT APPEND AS {query}")
+
+    def described() -> dict[str, str]:
+        facts = context.sql("DESCRIBE EXTENDED both_of").fetchall()
+        return {name: value for name, value, _ in facts if name and name.split()[0] in ("Watermark", "Held", "Late")}
+
+    assert described() == {
+        "Watermark of default.early": "no time has come",
+        "Watermark of default.behind": "no time has come",
+        "Held Back By": "default.early",
+        "Late Rows": "0",
+    }
+
+    def come(*given: tuple[str, int]) -> None:
+        for name, second in given:
+            put(tmp_path / name, second, [("a", BEGIN + timedelta(seconds=second))])
+            context.sql("RESUME CONTINUOUS TABLE both_of")
+
+    come(("early", 30), ("behind", 12), ("early", 50), ("early", 1))
+    assert described() == {
+        "Watermark of default.early": "2024-05-01 10:00:45",
+        "Watermark of default.behind": "2024-05-01 10:00:07",
+        "Held Back By": "default.behind",
+        "Late Rows": "0",
+    }
+    come(("behind", 40), ("early", 2))
+    assert described()["Late Rows"] == "1"

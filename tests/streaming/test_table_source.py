@@ -378,3 +378,26 @@ def test_any_order_of_writes_and_epochs(context: sharkpy.SharkContext, tmp_path:
     assert numbers(now, "a") == sorted([1, 2, *added])
     assert not spool(now)
     now.stop()
+
+
+def test_a_watermark_of_a_tables_times(context: sharkpy.SharkContext) -> None:
+    context.sql("CREATE TABLE a (k STRING, ts TIMESTAMP)")
+    context.sql("CREATE STREAM added (WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS) FROM TABLE a")
+    shown = "\n".join(row[0] for row in context.sql("SHOW CREATE TABLE added").fetchall())
+    assert "WATERMARK FOR `ts` AS `ts` - INTERVAL '5' SECOND" in shown
+    context.sql("DROP STREAM added")
+    context.sql(shown)
+    query = "SELECT window.start AS start, count(*) AS n FROM added WINDOWING 10 s"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {query}")
+    for second, closed in ((1, []), (14, []), (15, [1]), (31, [1, 2])):
+        context.sql(f"INSERT INTO a VALUES ('x', TIMESTAMP '2026-05-01 10:00:{second:02}')")
+        context.sql("RESUME CONTINUOUS TABLE t")
+        assert [n for (n,) in rows(context, "SELECT n FROM t ORDER BY start")] == closed
+    with pytest.raises(BindError, match='no column "at"'):
+        context.sql("CREATE STREAM other (WATERMARK FOR at AS at) FROM TABLE a")
+    with pytest.raises(UnsupportedError, match="FROM a continuous table with state"):
+        context.sql("CREATE STREAM other (WATERMARK FOR start AS start) FROM TABLE t")
+    with pytest.raises(ParseError, match="has the columns of the table"):
+        context.sql("CREATE STREAM other (k STRING, WATERMARK FOR ts AS ts) FROM TABLE a")
+    context.sql("CREATE STREAM early (WATERMARK FOR ts AS ts, ts TIMESTAMP, n INT) FROM PROGRAM")
+    assert context.catalog.table("default", "early").watermark is not None

@@ -20,6 +20,7 @@ from sharkpy.execution.commands.describe_details import (
 from sharkpy.execution.commands.partition_spec import the_partition
 from sharkpy.execution.commands.stream_facts import stream_facts
 from sharkpy.execution.commands.table_facts import file_statistics, memory_statistics, table_facts
+from sharkpy.execution.commands.watermark_facts import watermark_facts
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import DescribeDatabase, DescribeQuery, DescribeTable
 from sharkpy.values.types import Schema
@@ -80,7 +81,8 @@ def _facts(table: Table, session: EngineSession) -> Iterator[Row]:
     """Rows of one fact each, for dbt and Spark's clients, then Hive's one row with all of them."""
     yield "# Detailed Table Information", None, None
     statistics = memory_statistics(table, session.table_cache) or file_statistics(table, session)
-    for name, value in (*table_facts(table, statistics), *stream_facts(table, session.catalog)):
+    of_streams = [*stream_facts(table, session.catalog), *watermark_facts(table, session)]
+    for name, value in (*table_facts(table, statistics), *of_streams):
         yield name, value, ""
     yield "Detailed Table Information", table_summary(table), ""
 

@@ -11,6 +11,7 @@ from sharkpy.catalog.table_statistics import TableStatistics
 from sharkpy.execution.commands.current_statistics import current_statistics
 from sharkpy.execution.commands.stream_facts import stream_facts
 from sharkpy.execution.commands.table_facts import shown_properties, time_text
+from sharkpy.execution.commands.watermark_facts import watermark_facts
 from sharkpy.execution.engine_session import EngineSession
 
 Row = tuple[str | None, str | None, str | None]
@@ -35,7 +36,7 @@ def table_details(table: Table, session: EngineSession) -> Iterator[Row]:
     if not table.is_continuous_insert:
         yield BLANK
         yield from _view_details(table) if table.is_view else _storage_details(table, table.storage)
-    if facts := stream_facts(table, session.catalog):
+    if facts := [*stream_facts(table, session.catalog), *watermark_facts(table, session)]:
         yield BLANK
         yield "# Stream Information", None, None
         yield from ((f"{name}:", value, None) for name, value in facts)

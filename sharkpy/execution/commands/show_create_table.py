@@ -105,11 +105,12 @@ def _seconds(microseconds: int) -> str:
 
 def _stream(table: Table, source: StreamSource) -> Iterator[str]:
     kind, head = KINDS[source.kind], f"CREATE STREAM `{table.database}`.`{table.name}`"
-    if kind is TABLE:
-        yield head
-    else:
+    listed = [*([] if kind is TABLE else _columns(table)), *_watermark(table.watermark)]
+    if listed:
         yield f"{head}("
-        yield from _listed([*_columns(table), *_watermark(table.watermark)])
+        yield from _listed(listed)
+    else:
+        yield head
     if kind.takes_format and table.storage.name != RAW:
         yield from _form(table)
     else:

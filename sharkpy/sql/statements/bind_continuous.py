@@ -345,6 +345,11 @@ def state_watermark(binder: CommandBinder, state: Table) -> LogicalPlan:
     return _state(binder, state).watermark(lambda: _rows_of(binder, state))
 
 
+def state_progress(binder: CommandBinder, state: Table) -> LogicalPlan:
+    """Bind the query of a continuous table, the whole text, as one that tells how far the times of its streams are."""
+    return _state(binder, state).progress(lambda: _rows_of(binder, state))
+
+
 def _rows_of(binder: CommandBinder, state: Table) -> LogicalPlan:
     """Scan of a state, without virtual columns that the query names."""
     return scan(dataclasses.replace(binder.context, text=""), state)

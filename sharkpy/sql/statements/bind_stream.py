@@ -39,6 +39,9 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
     if watermark is None:
         return command
     check_watermark(binder, watermark, command.schema.fields, at_watermark)
+    if command.table is not None and command.table.has_state:
+        message = "WATERMARK FOR a stream FROM a continuous table with state is not supported"
+        raise binder.error(message, at_watermark, UnsupportedError, "INSERT its rows into a table, and read that")
     return dataclasses.replace(command, watermark=watermark)
 
 

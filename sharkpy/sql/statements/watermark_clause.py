@@ -31,6 +31,10 @@ def taken_watermark(binder: CommandBinder) -> tuple[CommandBinder, Watermark | N
     if not inner.peek(")") and not inner.peek(","):
         raise inner.error(", or ) expected")
     tokens = [*reader.tokens[:begin], *reader.tokens[inner.position :]]
+    if reader.tokens[begin].text == "(":
+        # The list begins with it, or has nothing else.
+        kept = begin if inner.peek(")") else begin + 1
+        tokens = [*reader.tokens[:kept], *reader.tokens[inner.position + 1 :]]
     left = TokenReader(reader.text, tokens)
     left.position = reader.position
     return CommandBinder(binder.context, left), found, token
@@ -47,7 +51,7 @@ def check_watermark(binder: CommandBinder, found: Watermark, fields: Sequence[Fi
 
 
 def _begin(reader: TokenReader) -> int | None:
-    """Place of the comma before the clause."""
+    """Place of the comma, or the parenthesis, before the clause."""
     depth = 0
     for place in range(reader.position, len(reader.tokens)):
         token_type = reader.tokens[place].token_type
@@ -56,7 +60,8 @@ def _begin(reader: TokenReader) -> int | None:
         if depth <= 0:
             return None
         words = [one.text.upper() for one in reader.tokens[place + 1 : place + 3]]
-        if depth == 1 and token_type == TokenType.COMMA and words == ["WATERMARK", "FOR"]:
+        is_before = token_type == TokenType.COMMA or place == reader.position
+        if depth == 1 and is_before and words == ["WATERMARK", "FOR"]:
             return place
     return None
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sharkpy.ml.models.logistic_regression import LogisticRegression
     from sharkpy.ml.models.one_hot_encoder import OneHotEncoder
     from sharkpy.ml.models.standard_scaler import StandardScaler
+    from sharkpy.ml.models.streaming_kmeans import StreamingKMeans
     from sharkpy.ml.rdd.table_rdd import TableRDD
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Outcome",
     "PageRank",
     "StandardScaler",
+    "StreamingKMeans",
     "TableRDD",
     "VertexBlock",
     "pregel",

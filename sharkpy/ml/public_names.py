@@ -13,6 +13,7 @@ MODULES = {
     "Outcome": "sharkpy.ml.graph.program",
     "PageRank": "sharkpy.ml.graph.page_rank",
     "StandardScaler": "sharkpy.ml.models.standard_scaler",
+    "StreamingKMeans": "sharkpy.ml.models.streaming_kmeans",
     "TableRDD": "sharkpy.ml.rdd.table_rdd",
     "VertexBlock": "sharkpy.ml.graph.program",
     "pregel": "sharkpy.ml.graph.pregel",

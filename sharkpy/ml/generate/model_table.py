@@ -143,4 +143,5 @@ _ROWS: dict[str, Callable[[Any], pa.Table]] = {
     "KMeans": _centers,
     "LinearRegression": _coefficients,
     "LogisticRegression": _class_coefficients,
+    "StreamingKMeans": _centers,
 }

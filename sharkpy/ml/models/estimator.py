@@ -130,6 +130,11 @@ class Estimator:
             )
         return blocks
 
+    def _known_features(self, data: object) -> tuple[str, ...] | None:
+        """Names by which the columns of a further batch are found; None for arrays, and where the first one was one."""
+        names = tuple(map(str, self.feature_names_in_))
+        return None if column_names(data) is None or names == default_names(len(names)) else names
+
     def _features(self) -> str:
         return f"{self.n_features_in_}: {', '.join(map(str, self.feature_names_in_))}"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.base.errors import DataError
+from sharkpy.base.errors import DataError, UnsupportedError
 from sharkpy.ml.features.array_data import column_names
 from sharkpy.ml.features.feature_blocks import FeatureBlock, Matrix
 from sharkpy.ml.features.training_data import training_blocks
@@ -17,6 +17,7 @@ from sharkpy.ml.models.convergence import warn_not_converged
 from sharkpy.ml.models.estimator import check_features
 from sharkpy.ml.models.logistic_objective import LogisticObjective
 from sharkpy.ml.models.logistic_solvers import SOLVERS
+from sharkpy.ml.models.logistic_updates import first_curvature, updated
 from sharkpy.ml.models.parameters import BOOLEAN, Rule, integer_at_least, number_above, number_at_least, one_of
 from sharkpy.ml.models.predictor import Predictor, check_labels, is_in_process, is_table
 from sharkpy.ml.models.table_labels import number_type, table_with_text_label, text_classes, with_numbers
@@ -45,7 +46,8 @@ class LogisticRegression(Predictor):
     all classes count the same. Nothing is random: `random_state` exists for programs written for scikit-learn.
 
     Fitted: `classes_`, `coef_` (1 or classes, features), `intercept_`, `n_iter_`, `loss_history_` (the objective before
-    the first iteration and after each).
+    the first iteration and after each); after `partial_fit` also `curvature_`, the second derivatives of what all
+    batches have said, and `n_seen_`, their rows.
     """
 
     estimator_type = "classifier"
@@ -59,6 +61,8 @@ class LogisticRegression(Predictor):
         "class_weight": _CLASS_WEIGHT,
         "learning_rate": number_above(0).or_none(),
     }
+    curvature_: Array
+    n_seen_: int
 
     def __init__(
         self,
@@ -109,12 +113,70 @@ class LogisticRegression(Predictor):
         solution = SOLVERS[self.solver](objective, self.max_iter, self.tol, self.learning_rate)
         coef, intercept = objective.split(solution.parameters)
         self._set_features(blocks)
+        for name in ("curvature_", "n_seen_"):
+            vars(self).pop(name, None)
         self.classes_ = classes
         self.coef_, self.intercept_ = coef.copy(), intercept.copy()
         self.n_iter_ = np.array([solution.iterations], dtype=np.int32)
         self.loss_history_ = np.array(solution.losses)
         if solution.failure:
             warn_not_converged(self, solution.failure, "raise max_iter, or scale the features as StandardScaler does")
+        return self
+
+    def partial_fit(
+        self,
+        data: object,
+        y: object,
+        *,
+        classes: npt.ArrayLike | None = None,
+        features: Sequence[str] | None = None,
+        na: str = "error",
+    ) -> Self:
+        """Learn from one more batch: an array or a data frame, with labels as `fit` takes them; a few passes over it.
+
+        The model keeps what all batches have said, so each row is seen once. The first batch gives what `fit` does, but
+        for a weak penalty on intercepts; more batches come near to a fit of all rows. `classes`: all classes that may
+        come, at the first batch; those of the first batch by default. DataError for a label of another class;
+        UnsupportedError for more than 500 coefficients.
+        """
+        self._check_parameters()
+        if not is_in_process(data):
+            raise UnsupportedError("partial_fit of a table", hint="fit takes tables")
+        if isinstance(self.class_weight, str):
+            raise UnsupportedError('partial_fit with class_weight "balanced"', hint="give weights by class")
+        labels = _given_labels(data, y)
+        if labels is None:
+            raise DataError("partial_fit needs labels", hint="give y: an array, or the name of the label's column")
+        is_first = "curvature_" not in vars(self)
+        known = _distinct(labels if classes is None else np.asarray(classes)) if is_first else self.classes_
+        if len(known) < 2:
+            raise DataError("the first batch has one class only", hint="give all classes that may come: classes=[…]")
+        if isinstance(y, str):
+            features = features or [name for name in column_names(data) or () if name != y]
+        if not is_first:
+            features = self._known_features(data) or features
+        blocks = training_blocks(data, _places_among(known, labels), features=features, na=na)
+        check_features(blocks, self)
+        rows = np.sum(blocks.run(_rows_by_place, len(known)), axis=0)
+        counts = ClassCounts(np.arange(len(known), dtype=np.float64), rows)
+        weights = class_weights(self.class_weight, known, rows)
+        objective = LogisticObjective(blocks, counts, weights, self.fit_intercept, np.inf)
+        if is_first:
+            parameters = objective.start()
+            curvature = first_curvature(objective.num_scores, len(blocks.names), self.fit_intercept, self.C)
+        else:
+            if len(blocks.names) != self.n_features_in_:
+                raise DataError(f"the batch has {len(blocks.names)} features, the model {self._features()}")
+            columns = [self.coef_, self.intercept_[:, None]] if self.fit_intercept else [self.coef_]
+            parameters, curvature = np.hstack(columns).ravel(), self.curvature_
+        found, curvature, loss = updated(objective, parameters, curvature, self.tol)
+        coef, intercept = objective.split(found)
+        if is_first:
+            self._set_features(blocks)
+        self.classes_ = known
+        self.coef_, self.intercept_, self.curvature_ = coef.copy(), intercept.copy(), curvature
+        self.n_seen_ = int(rows.sum()) + (0 if is_first else self.n_seen_)
+        self.n_iter_, self.loss_history_ = np.array([1], dtype=np.int32), np.array([loss])
         return self
 
     @property
@@ -215,6 +277,32 @@ def _given_labels(data: Any, y: object) -> Array | None:
         return None
     labels = np.asarray(data[y] if isinstance(y, str) else y)
     return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+
+
+def _distinct(labels: Array) -> Array:
+    try:
+        found: Array = np.unique(labels)
+    except TypeError:
+        raise DataError("the labels are missing, or of types that have no common order") from None
+    return found
+
+
+def _rows_by_place(block: FeatureBlock, number: int) -> npt.NDArray[np.int64]:
+    assert block.y is not None
+    return np.bincount(block.y.astype(np.intp), minlength=number)
+
+
+def _places_among(classes: Array, labels: Array) -> npt.NDArray[np.float64]:
+    """Places of labels among the classes, which are sorted; DataError for others."""
+    try:
+        places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        wrong = labels[classes[places] != labels]
+    except TypeError:
+        raise DataError("the labels are missing, or of types that have no common order") from None
+    if len(wrong):
+        known = ", ".join(map(str, classes.tolist()[:10]))
+        raise DataError(f"the label {wrong[0]!r} is none of the classes", hint=f"they are {known}")
+    return places.astype(np.float64)
 
 
 def _block_scores(block: FeatureBlock, model: LogisticRegression) -> Array:

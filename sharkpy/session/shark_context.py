@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from sharkpy.plan.commands import Command
     from sharkpy.plan.expr import PythonValue
     from sharkpy.session.prepared_statement import PreparedStatement
-    from sharkpy.streaming.handles import ContinuousTable, Stream
+    from sharkpy.streaming.dstreams.new_streams import Streams
+    from sharkpy.streaming.handles import ContinuousTable
     from sharkpy.streaming.push import StreamWriter
     from sharkpy.streaming.scheduler import StreamScheduler
     from sharkpy.streaming.sinks.programs import BatchFunction, Console
@@ -330,14 +331,14 @@ class SharkContext:
 
         return StreamWriter(self, self._table_named(stream))
 
-    def stream(self, name: str) -> Stream | ContinuousTable:
-        """Stream or continuous table of a name: its status, and what a program waits for or steers.
-
-        TableNotFoundError; BindError 42809 for another table.
+    @property
+    def stream(self) -> Streams:
+        """Streams and continuous tables: `ctx.stream("clicks")` is the one of a name, `ctx.stream.from_folder(…)` makes
+        one. See `sharkpy.streaming.dstreams.new_streams.Streams`.
         """
-        from sharkpy.streaming.handles import handle_of
+        from sharkpy.streaming.dstreams.new_streams import Streams
 
-        return handle_of(self._table_named(name), self)
+        return Streams(self)
 
     def foreach_batch(self, sink: str, function: BatchFunction, *, as_reader: bool = False) -> ContinuousTable:
         """Let `function(epoch, rows)` take the rows of a continuous sink TO PROGRAM, by its name. See

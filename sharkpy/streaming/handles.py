@@ -9,15 +9,18 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, ExecutionError, StatementTimeoutError
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.sink_kinds import PROGRAM
-from sharkpy.plan.commands import ContinuousAction, ControlContinuous, CreateContinuousSink
-from sharkpy.sql.binder import bind
+from sharkpy.plan.commands import ContinuousAction, ControlContinuous
 from sharkpy.streaming.commands.control_continuous import control_continuous
-from sharkpy.streaming.commands.create_continuous_sink import create_continuous_sink
+from sharkpy.streaming.dstreams.dstream import DStream
+from sharkpy.streaming.dstreams.program_query import ProgramQuery, drop_kept
 from sharkpy.streaming.sinks.programs import Program
 from sharkpy.streaming.status import ContinuousStatus, StreamStatus, status_of
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
+    from sharkpy.ml.rdd.rows import Row
+    from sharkpy.plan.expr import PythonValue
+    from sharkpy.streaming.dstreams.dstream import Moment
     from sharkpy.streaming.push import StreamWriter
     from sharkpy.streaming.scheduler import StreamSession
     from sharkpy.streaming.sinks.programs import BatchFunction
@@ -34,11 +37,11 @@ def handle_of(table: Table, session: StreamSession) -> Stream | ContinuousTable:
     raise BindError(f"{table.qualified_name} is neither a stream nor a continuous table", sqlstate="42809")
 
 
-class Stream:
-    """A stream. See `SharkContext.stream`."""
+class Stream(DStream):
+    """A stream, as a DStream of all its rows. See `SharkContext.stream`."""
 
     def __init__(self, session: StreamSession, table: Table) -> None:
-        self._session = session
+        super().__init__(session, ProgramQuery.of_table(table))
         self._table = table
 
     def __repr__(self) -> str:
@@ -51,21 +54,6 @@ class Stream:
         readers = tuple(status_of(one, streams, catalog) for one in queries)
         kind = "" if self._table.stream is None else self._table.stream.kind
         return StreamStatus(self._table.qualified_name, kind, streams.readers.seen(self._table.table_id), readers)
-
-    def foreach_batch(self, function: BatchFunction, *, name: str, as_reader: bool = False) -> ContinuousTable:
-        """Let a function take the rows of the stream, by a continuous sink TO PROGRAM that has the `name` and is made
-        if it is not there. See `ContinuousTable.foreach_batch`.
-        """
-        session, stream = self._session, self._table
-        database, _, sink = name.lower().rpartition(".")
-        place = f"`{database or session.current_database}`.`{sink}`"
-        query = f"SELECT * FROM `{stream.database}`.`{stream.name}`"
-        text = f"CREATE CONTINUOUS SINK IF NOT EXISTS {place} TO PROGRAM AS {query}"
-        command = bind(text, session.catalog, session.conf, session.current_database)
-        assert isinstance(command, CreateContinuousSink)  # the text is one
-        create_continuous_sink(command, session)
-        made = ContinuousTable(session, session.catalog.table(database or session.current_database, sink))
-        return made.foreach_batch(function, as_reader=as_reader)
 
     def push(self) -> StreamWriter:
         """Writer of rows, if the stream is FROM PROGRAM; BindError for another one."""
@@ -83,6 +71,11 @@ class ContinuousTable:
 
     def __repr__(self) -> str:
         return f"<ContinuousTable {self._table.qualified_name}>"
+
+    @property
+    def query_id(self) -> str:
+        """Id of its continuous query: another one after it was dropped and made again."""
+        return self._table.continuous
 
     def status(self) -> ContinuousStatus:
         """State, epoch, offsets, lag and rates of the table; BindError 42704 if it was dropped."""
@@ -130,13 +123,49 @@ class ContinuousTable:
             session.streams.wake()
         return self
 
+    def collect(self) -> list[Row]:
+        """The rows of now."""
+        return self._rows().collect()
+
+    def slice(self, begin: Moment, end: Moment, *, on: str | None = None) -> list[Row]:
+        """The rows of now whose time is from `begin` to before `end`: of `on`, or the beginning of a window."""
+        return self._rows().slice(begin, end, on=on).collect()
+
+    def lookup(self, **key: PythonValue) -> list[Row]:
+        """The rows of now with these values of columns, such as the state of a key: `lookup(user_id=7)`.
+
+        TypeMismatchError for a value that the column cannot have; NULL equals nothing, as in SQL.
+        """
+        return self._rows().looked_up(key)
+
+    def _rows(self) -> DStream:
+        now = self._session.catalog.current_table(self._table.table_id) or self._table
+        return DStream(self._session, ProgramQuery.of_table(now))
+
     def pause(self) -> None:
         """Let no further epoch begin; one that runs ends first."""
         self._control(ContinuousAction.PAUSE)
 
+    stop = pause
+
     def resume(self) -> None:
         """Go on with the next epoch, or the one that has failed."""
         self._control(ContinuousAction.RESUME)
+
+    def go_on(self) -> None:
+        """Let this process run it, unless it is paused or stopped; where its trigger ends, read what is there now."""
+        query = self._query()
+        if self._table.sink is None and query.trigger.ends:
+            self.resume()
+        elif query.state is QueryState.RUNNING:
+            self._session.streams.start()
+            self._session.streams.wake()
+
+    def drop(self) -> None:
+        """Drop it, and the functions that a program has given it."""
+        catalog = self._session.catalog
+        self._control(ContinuousAction.DROP)
+        drop_kept(self._table.database, self._table.name, catalog)
 
     def _control(self, action: ContinuousAction) -> None:
         control_continuous(ControlContinuous(action, self._table), self._session)

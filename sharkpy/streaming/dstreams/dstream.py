@@ -1,0 +1,421 @@
+"""DStream: a query over streams that a Python program puts together, operator by operator."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from typing import Literal as OneOf
+
+from sharkpy.base.errors import BindError, ColumnNotFoundError, UnsupportedError, did_you_mean
+from sharkpy.catalog.continuous_query import EmitMode
+from sharkpy.execution.commands.storage import stored_schema
+from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.run_plan import query_rows
+from sharkpy.ml.rdd.rows import Row, rows_of, text_of
+from sharkpy.plan.commands import CreateContinuousSink, CreateContinuousTable
+from sharkpy.plan.expr import Call, Literal, conjunction
+from sharkpy.plan.logical import Filter, LogicalPlan
+from sharkpy.sql.expressions.key_value import key_value
+from sharkpy.sql.incremental.watermarks import has_watermark
+from sharkpy.streaming.dstreams import row_functions
+from sharkpy.streaming.dstreams.program_query import ProgramQuery, drop_kept, named
+from sharkpy.udf.user.declare import Declared
+from sharkpy.values.types import BOOLEAN, DataType, Field, Schema, StructType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sharkpy.catalog.model import Table
+    from sharkpy.ml.models.estimator import Estimator
+    from sharkpy.plan.expr import PythonValue
+    from sharkpy.streaming.dstreams.keyed_dstream import Item, KeyedDStream, Windows
+    from sharkpy.streaming.handles import ContinuousTable
+    from sharkpy.streaming.scheduler import StreamSession
+    from sharkpy.streaming.sinks.programs import BatchFunction
+    from sharkpy.udf.user.declare import Returns
+
+Moment = str | datetime.datetime
+How = OneOf["inner", "left", "right", "full", "semi", "anti", "cross"]
+_JOINS = {"semi": "LEFT SEMI", "anti": "LEFT ANTI"}
+
+
+class DStream:
+    """Rows of streams, and what is computed of them: nothing runs before `to_table`, `foreach_batch` or `collect`.
+
+    1. Each operator gives another DStream. Its names and types are checked when it is made, with the errors of
+       `ctx.sql`. Where an operator can be said in SQL it is SQL (`select`, `where`, `join`), else a function of the
+       program, which gets typed rows or Arrow batches in the engine's tasks.
+    2. `to_table` makes a continuous table that goes on without the program: its functions are kept with it, by value.
+       A program that runs again finds the table and goes on with it, or gives it its new query and functions.
+    3. What needs state is kept as in SQL: see docs/continuous-queries.md.
+    """
+
+    def __init__(self, session: StreamSession, query: ProgramQuery) -> None:
+        self._session = session
+        self._query = query
+        self._plan = query.bound(session)
+        self.schema = Schema(tuple(Field(column.name, column.dtype) for column in self._plan.output))
+        """Names and Hive types of the columns."""
+
+    def __repr__(self) -> str:
+        return f"<DStream {text_of(self.schema)}>"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.schema.names
+
+    def column(self, name: str) -> Field:
+        """Column of a name; ColumnNotFoundError if there is none."""
+        found = next((field for field in self.schema if field.name.lower() == name.lower()), None)
+        if found is None:
+            raise ColumnNotFoundError(f'no column "{name}"', hint=did_you_mean(name, self.columns))
+        return found
+
+    @property
+    def session(self) -> StreamSession:
+        """Session that the stream is of."""
+        return self._session
+
+    @property
+    def text(self) -> str:
+        """The query in SQL. Functions of the program have names in it that only the program knows."""
+        return self._query.text
+
+    # Row by row
+
+    def select(self, *items: str) -> DStream:
+        """Rows of expressions in SQL: `select("url", "upper(name) AS name")`."""
+        return self._of(f"SELECT {', '.join(items)} FROM {self._from()}")
+
+    def where(self, condition: str) -> DStream:
+        """The rows of which a condition in SQL is true."""
+        return self._of(f"SELECT * FROM {self._from()} WHERE {condition}")
+
+    def filter(self, f: Callable[[Row], bool] | str) -> DStream:
+        """The rows of which a function is true, or a condition in SQL."""
+        if isinstance(f, str):
+            return self.where(f)
+        call, functions = self._call(row_functions.predicate(f, self.schema))
+        return self._of(f"SELECT * FROM {self._from()} WHERE {call}", functions)
+
+    def map_rows(self, f: Callable[[Row], Any], returns: Returns = None) -> DStream:
+        """f(row) for each row: a tuple, a dict, or of one column the value.
+
+        `returns` names the columns: `"word string, n int"`, or a dict; for one column its type, or f's annotation.
+        """
+        call, functions = self._call(row_functions.each_row(f, self.schema, returns))
+        return self._of(f"SELECT {call} FROM {self._from()}", functions)
+
+    def flat_map(self, f: Callable[[Row], Any], returns: Returns = None) -> DStream:
+        """All rows that f(row) gives or yields, for each row; `returns` as in `map_rows`."""
+        call, functions = self._call(row_functions.many_rows(f, self.schema, returns))
+        return self._of(f"SELECT {call} FROM {self._from()}", functions)
+
+    def map_batches(self, f: Callable[[pa.RecordBatch], Any], returns: Returns) -> DStream:
+        """f(batch) for each Arrow batch of some thousand rows: a batch, a table, or a dict of arrays, of as many rows.
+
+        `returns` names the columns, as in `map_rows`.
+        """
+        made = row_functions.each_batch(f, self.schema, returns)
+        names = row_functions.columns_of(f, returns).names
+        call, functions = self._call(made)
+        items = ", ".join(f"made.{quoted(name)}" for name in names)
+        return self._of(f"SELECT {items} FROM (SELECT {call} AS made FROM {self._from()}) t", functions)
+
+    # Several streams
+
+    def union(self, *others: DStream) -> DStream:
+        """The rows of this one and of others with as many columns."""
+        every = (self, *others)
+        functions = {name: one for stream in every for name, one in stream.functions.items()}
+        return self.made(" UNION ALL ".join(f"SELECT * FROM {one._from()}" for one in every), functions)
+
+    def join(
+        self,
+        other: DStream | str,
+        on: str | Sequence[str] | None = None,
+        how: How = "inner",
+        *,
+        condition: str | None = None,
+        select: Sequence[str] = ("*",),
+    ) -> DStream:
+        """Join with another DStream, or with a table, by its name, that each epoch sees as it then is.
+
+        `on`: columns that both have, which come once; or `condition` in SQL, in which this side is `l` and the other
+        `r`, and `select` what is wanted of both.
+        """
+        if isinstance(other, str):
+            relation, functions = other, dict[str, Declared]()
+        elif isinstance(other, DStream):
+            relation, functions = other.relation, dict(other.functions)
+        else:
+            raise BindError(
+                f"a DStream cannot be joined with {type(other).__name__}",
+                hint='ctx.save_as_table(data, "name") makes a table of it, which join takes by its name',
+            )
+        names = [on] if isinstance(on, str) else list(on or ())
+        if (bool(names) + (condition is not None)) != (how != "cross"):
+            raise BindError("join takes `on`, or `condition`", hint='how="cross" takes neither')
+        terms = f" USING ({', '.join(map(quoted, names))})" if names else f" ON {condition}" if condition else ""
+        joined = f"{self._from('l')} {_JOINS.get(how, how.upper())} JOIN {relation} r{terms}"
+        return self._of(f"SELECT {', '.join(select)} FROM {joined}", functions)
+
+    def transform(self, f: Callable[[DStream], DStream]) -> DStream:
+        """f(this)."""
+        return f(self)
+
+    # Groups and windows
+
+    def key_by(self, *columns: str) -> KeyedDStream:
+        """The rows by their values of some columns."""
+        from sharkpy.streaming.dstreams.keyed_dstream import KeyedDStream
+
+        if not columns:
+            raise BindError("key_by takes a column, or several")
+        return KeyedDStream(self, tuple(self.column(name).name for name in columns))
+
+    def window(self, size: str, slide: str | None = None, *, on: str | None = None) -> Windows:
+        """The rows by windows of time as long as `size` ("60 s"), one each `slide`; of the time `on`, or of the one
+        with a WATERMARK.
+        """
+        return self._whole().window(size, slide, on=on)
+
+    def sessions(self, gap: str, *, on: str | None = None) -> Windows:
+        """The rows by sessions, which end when no row comes for `gap`."""
+        return self._whole().sessions(gap, on=on)
+
+    def count(self) -> DStream:
+        """The number of rows, in the column `count`."""
+        return self._whole().count()
+
+    def aggregate(self, **items: Item) -> DStream:
+        """Aggregates over all rows; see `KeyedDStream.aggregate`."""
+        return self._whole().aggregate(**items)
+
+    def distinct(self) -> DStream:
+        return self._of(f"SELECT DISTINCT * FROM {self._from()}")
+
+    def slice(self, begin: Moment, end: Moment, *, on: str | None = None) -> DStream:
+        """The rows whose time is from `begin` to before `end`: of the time `on`, the beginning of a window, or the time
+        with a WATERMARK.
+        """
+        time = self._time() if on is None else quoted(self.column(on).name)
+        return self.where(f"{time} >= {_moment(begin)} AND {time} < {_moment(end)}")
+
+    # Ends
+
+    def collect(self) -> list[Row]:
+        """The rows of what is there to read now. Streams are not read on by that."""
+        with self._session.as_statement(self.text):
+            return list(rows_of(query_rows(self._session, self._plan), self.schema))
+
+    def looked_up(self, key: Mapping[str, PythonValue]) -> list[Row]:
+        """The rows of now with values of columns; see `ContinuousTable.lookup`."""
+        if not key:
+            raise BindError("lookup takes values of columns: lookup(user_id=7)")
+        by_name = {column.name: column for column in self._plan.output}
+        values = {by_name[field.name]: key_value(field, key[name]) for name in key for field in [self.column(name)]}
+        terms = [Call("eq", (column, Literal(value, column.dtype)), BOOLEAN) for column, value in values.items()]
+        predicate = conjunction(terms)
+        assert predicate is not None  # there is a key
+        with self._session.as_statement(f"lookup {self.text}"):
+            return list(rows_of(query_rows(self._session, Filter(self._plan, predicate)), self.schema))
+
+    def take(self, count: int) -> list[Row]:
+        """At most so many rows of what is there to read now."""
+        return self._of(f"SELECT * FROM {self._from()} LIMIT {int(count)}").collect()
+
+    def explain(self) -> str:
+        """What a continuous table of it keeps, and the plan of an epoch."""
+        session, begin = self._session, "EXPLAIN CREATE CONTINUOUS TABLE dstream {}AS "
+        with session.as_statement():
+            try:
+                command = self._query.bound_in(begin.format(""), session)
+            except UnsupportedError:
+                command = self._query.bound_in(begin.format("WITH UNBOUNDED STATE "), session)
+            assert not isinstance(command, LogicalPlan)  # it begins so
+            table = session.run_command(command, session.snapshot()).table
+        return "" if table is None else "\n".join(map(str, table.column(0).to_pylist()))
+
+    def to_table(
+        self,
+        name: str,
+        *,
+        trigger: str | None = None,
+        emit: str | None = None,
+        unbounded: bool = False,
+        cache: bool = False,
+        late_rows: str | None = None,
+        bad_rows: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> ContinuousTable:
+        """Continuous table of the rows, which runs from now on; the one of that name where it is there already, with
+        this query and these functions from its next epoch on.
+
+        `trigger`: "EVERY 1 SECOND", "ONCE", "AVAILABLE NOW"; `emit`: "APPEND", "UPDATE", "COMPLETE"; `unbounded`: its
+        state may grow with the streams; `cache`: in memory; `late_rows` and `bad_rows`: tables for such rows. See the
+        clauses of CREATE CONTINUOUS TABLE. They count when the table is made.
+        """
+        told = dict(properties or {}) | ({"shark.cache": "MEMORY"} if cache else {})
+        pairs = ", ".join(f"{text_literal(key)} = {text_literal(value)}" for key, value in told.items())
+        clauses = [
+            f"TBLPROPERTIES ({pairs})" if pairs else "",
+            f"TRIGGER {trigger}" if trigger else "",
+            f"EMIT {emit}" if emit else "",
+            "WITH UNBOUNDED STATE" if unbounded else "",
+            f"LATE ROWS TO {late_rows}" if late_rows else "",
+            f"ON BAD ROW SKIP TO {bad_rows}" if bad_rows else "",
+        ]
+        return self._kept("TABLE", name, " ".join(filter(None, clauses)))
+
+    start = to_table
+
+    def foreach_batch(self, function: BatchFunction, *, name: str, as_reader: bool = False) -> ContinuousTable:
+        """Let a function of the program take the rows, by a continuous sink TO PROGRAM that has the `name` and is made
+        if it is not there. See `ContinuousTable.foreach_batch`.
+        """
+        return self.sink(name).foreach_batch(function, as_reader=as_reader)
+
+    def sink(self, name: str) -> ContinuousTable:
+        """Continuous sink TO PROGRAM of the rows, which waits for a function; the known one of that name."""
+        return self._kept("SINK", name, "TO PROGRAM")
+
+    def train(self, model: Estimator, name: str, **options: Any) -> ContinuousTable:
+        """Let a model learn from the rows while this program runs, each epoch once: by `model.partial_fit(rows,
+        **options)`, as with `y="label"`. It is saved as the table `name` after each epoch, so that SQL's `predict` and
+        `ctx.load_model` have the newest. Where the table is there already, its model goes on.
+
+        Gives the sink by which it learns; its name is that of the table and `__training`.
+        """
+        from sharkpy.streaming.dstreams.training import train
+
+        return train(self, model, name, options)
+
+    def _kept(self, kind: str, name: str, clauses: str) -> ContinuousTable:
+        """The continuous table or sink of a name: a new one, or the known one with this query."""
+        from sharkpy.streaming.handles import ContinuousTable
+
+        session = self._session
+        database, _, short = name.lower().rpartition(".")
+        database = database or session.current_database
+        place = f"{quoted(database)}.{quoted(short)}"
+        with session.as_statement(f"{kind} {name} of a DStream"):
+            known = session.catalog.find_table(database, short)
+            if known is None:
+                try:
+                    text = self._query.kept(database, short, session)
+                    _run(f"CREATE CONTINUOUS {kind} {place} {clauses} AS {text}", session)
+                except BaseException:
+                    # One that is there needs them, though its first epoch has failed.
+                    if session.catalog.find_table(database, short) is None:
+                        drop_kept(database, short, session.catalog)
+                    raise
+            else:
+                with session.catalog.transaction():
+                    _alter(known, kind, self._query.kept(database, short, session), session)
+            table = ContinuousTable(session, session.catalog.table(database, short))
+        if known is not None:
+            table.go_on()
+        return table
+
+    # Parts of texts
+
+    @property
+    def relation(self) -> str:
+        """The rows as they stand in FROM, before an alias."""
+        return self._query.relation
+
+    @property
+    def functions(self) -> Mapping[str, Declared]:
+        """Functions of the program, by their names in the text."""
+        return self._query.functions
+
+    def made(self, text: str, functions: Mapping[str, Declared]) -> DStream:
+        """DStream of a query, and of the functions that it calls."""
+        return DStream(self._session, ProgramQuery(text, functions))
+
+    def _of(self, text: str, functions: Mapping[str, Declared] | None = None) -> DStream:
+        return self.made(text, {**self.functions, **(functions or {})})
+
+    def _from(self, alias: str = "t") -> str:
+        return f"{self.relation} {alias}"
+
+    def _call(self, function: Declared, columns: Sequence[str] | None = None) -> tuple[str, dict[str, Declared]]:
+        """Call of a function of the program with some columns, all by default."""
+        name, functions = named(function)
+        args = ", ".join(map(quoted, self.columns if columns is None else columns))
+        return f"{name}({args})", functions
+
+    def _whole(self) -> KeyedDStream:
+        from sharkpy.streaming.dstreams.keyed_dstream import KeyedDStream
+
+        return KeyedDStream(self, ())
+
+    def _time(self) -> str:
+        """The time of the rows, in SQL."""
+        for field in self.schema:
+            if isinstance(field.dtype, StructType) and field.name in ("window", "session_window"):
+                return f"{quoted(field.name)}.start"
+        for column in self._plan.output:
+            if has_watermark(column, self._plan):
+                return quoted(column.name)
+        raise BindError("the rows have no window, and no time with a WATERMARK", hint="slice(begin, end, on=column)")
+
+
+def quoted(name: str) -> str:
+    """A name as an identifier."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def text_literal(text: str) -> str:
+    """A text in SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _moment(moment: Moment) -> str:
+    return f"CAST({text_literal(str(moment))} AS TIMESTAMP)"
+
+
+def _run(text: str, session: StreamSession) -> None:
+    command = bind_text(session, text)
+    assert not isinstance(command, LogicalPlan)  # the text is a command
+    session.run_command(command, session.snapshot())
+
+
+def _alter(known: Table, kind: str, text: str, session: StreamSession) -> None:
+    """Give a continuous table or sink the query `text`, if it has another one.
+
+    BindError 42809 where its rows, or its state, are of other types.
+    """
+    if not known.continuous:
+        raise BindError(f"{known.qualified_name} is no continuous table", sqlstate="42809")
+    place = f"{quoted(known.database)}.{quoted(known.name)}"
+    known_state = session.catalog.state_table(known) if known.has_state else None
+    is_unbounded = known_state is not None and not known.expires and known.emit is not EmitMode.RECOMPUTE
+    emit = "" if known.emit is None else f"EMIT {known.emit.value} "
+    clauses = "TO PROGRAM " if kind == "SINK" else f"{emit}{'WITH UNBOUNDED STATE ' if is_unbounded else ''}"
+    command = bind_text(session, f"CREATE CONTINUOUS {kind} IF NOT EXISTS {place} {clauses}AS {text}")
+    assert isinstance(command, (CreateContinuousTable, CreateContinuousSink))  # the text is one
+    columns = command.columns if isinstance(command, CreateContinuousSink) else command.table.schema
+    state = command.state if isinstance(command, CreateContinuousTable) else None
+    are_same = _types(columns) == _types(known.schema) and (state is None) == (known_state is None)
+    if state is not None and known_state is not None:
+        are_same = are_same and _types(state.schema) == _types(known_state.schema)
+    if not are_same:
+        message = f"{known.qualified_name} has other columns, or another state, than the DStream"
+        raise BindError(message, hint="drop it, and make it again", sqlstate="42809")
+    if _text_of(known, session) != command.text:
+        _run(f"ALTER {known.streaming_kind.upper()} {place} AS {text}", session)
+
+
+def _types(schema: Schema) -> dict[str, DataType]:
+    return {field.name: field.dtype for field in stored_schema(schema)}
+
+
+def _text_of(table: Table, session: StreamSession) -> str:
+    """The query of a continuous table, as it was written."""
+    query = session.catalog.streams.find(table.continuous)
+    return "" if query is None else query.text

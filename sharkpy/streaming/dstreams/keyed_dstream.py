@@ -1,0 +1,212 @@
+"""Rows of a DStream by key, and by windows of time."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sharkpy.base.errors import BindError
+from sharkpy.streaming.dstreams import row_functions
+from sharkpy.streaming.dstreams.dstream import DStream, quoted, text_literal
+from sharkpy.streaming.dstreams.program_query import named
+from sharkpy.udf.user.declare import Declared, Options
+from sharkpy.values.types import Schema
+
+if TYPE_CHECKING:
+    from sharkpy.streaming.dstreams.dstream import How
+    from sharkpy.udf.user.declare import TypeLike
+    from sharkpy.udf.user.length_of_time import Length
+
+Item = str | tuple[object, str]
+"""An aggregate in SQL; or one of the program, a class or what `sharkpy.aggregate` makes of it, and its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Rows of a DStream by windows, beside their keys. The results have a column `window` or `session_window`: a struct
+    of start and end.
+    """
+
+    keyed: KeyedDStream
+    clause: str
+
+    def count(self) -> DStream:
+        """The number of rows of each window, in the column `count`."""
+        return self.aggregate(count="count(*)")
+
+    def aggregate(self, **items: Item) -> DStream:
+        """Aggregates over the rows of each window; see `KeyedDStream.aggregate`."""
+        return self.keyed.grouped(items, self.clause)
+
+    def reduce(self, f: Callable[[Any, Any], Any], column: str, name: str | None = None) -> DStream:
+        """f over the values of a column, in any order; see `KeyedDStream.reduce_by_key`."""
+        return self.keyed.reduced(f, column, name, self.clause)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedDStream:
+    """Rows of a DStream by the values of its columns `keys`; see `DStream.key_by`."""
+
+    stream: DStream
+    keys: tuple[str, ...]
+
+    def count(self) -> DStream:
+        """The number of rows of each key, in the column `count`."""
+        return self.aggregate(count="count(*)")
+
+    def aggregate(self, **items: Item) -> DStream:
+        """Aggregates over the rows of each key, by the names of their columns: `aggregate(n="count(*)", best=(Best,
+        "score"))`.
+        """
+        return self.grouped(items)
+
+    def reduce_by_key(self, f: Callable[[Any, Any], Any], column: str, name: str | None = None) -> DStream:
+        """f over the values of a column, which is associative and commutative; NULLs are left out. The result has the
+        column's name, or `name`.
+        """
+        return self.reduced(f, column, name)
+
+    def window(self, size: str, slide: str | None = None, *, on: str | None = None) -> Windows:
+        """The rows by windows of time too; see `DStream.window`."""
+        return self._windows(f"{size} EVERY {slide}" if slide else size, on)
+
+    def sessions(self, gap: str, *, on: str | None = None) -> Windows:
+        """The rows by sessions too; see `DStream.sessions`."""
+        return self._windows(f"SESSION {gap}", on)
+
+    def count_by_window(self, size: str, slide: str | None = None, *, on: str | None = None) -> DStream:
+        return self.window(size, slide, on=on).count()
+
+    def reduce_by_window(
+        self, f: Callable[[Any, Any], Any], column: str, size: str, slide: str | None = None, *, on: str | None = None
+    ) -> DStream:
+        """f over the values of a column in each window. Windows are put together from panes, so it needs no inverse."""
+        return self.window(size, slide, on=on).reduce(f, column)
+
+    def update_state_by_key(
+        self,
+        update: Callable[[Any, Any], Any],
+        *,
+        returns: TypeLike,
+        initial: object = None,
+        finish: Callable[[Any], Any] | None = None,
+        columns: Sequence[str] | None = None,
+        state: TypeLike | None = None,
+        timeout: Length | None = None,
+        name: str = "state",
+    ) -> DStream:
+        """The state of each key: `update(state, row)` gives the next one, beginning with a copy of `initial`. Rows have
+        `columns`, all but the keys by default, and come in their order: the first is a time where time counts.
+
+        The result has the keys and the column `name`: the state, of the type `returns`, or `finish(state)`. With
+        `finish` a state is any Python value, or one of the type `state`. It makes no difference how rows are cut into
+        epochs, as long as those of later epochs come later: the same `update` over a table, or what `collect` sees,
+        gives the same.
+
+        `timeout`, as "30 min": the first of `columns` is the time with the stream's WATERMARK, a row that comes so long
+        after the one before begins anew, and keys are forgotten when the watermark is so far behind their last row: so
+        the state is bounded.
+        """
+        wanted = [field.name for field in self.stream.schema if field.name not in self.keys]
+        given = wanted if columns is None else [self.stream.column(one).name for one in columns]
+        schema = Schema(tuple(self.stream.column(one) for one in given))
+        function = row_functions.state_update(
+            update, schema, initial, finish, Options(None, returns, "row", "call", state=state, timeout=timeout)
+        )
+        return self._called(function, given, name)
+
+    def map_groups_with_state(
+        self,
+        f: Callable[[Any, Any], tuple[Any, Any]],
+        *,
+        returns: TypeLike,
+        initial: object = None,
+        columns: Sequence[str] | None = None,
+        timeout: Length | None = None,
+        name: str = "value",
+    ) -> DStream:
+        """What a function shows of each key: `f(state, row)` gives the next state and what is shown from then on, of
+        the type `returns`. All else is as in `update_state_by_key`.
+        """
+        update = functools.wraps(f)(lambda both, row: f(both[0], row))
+        return self.update_state_by_key(
+            update,
+            returns=returns,
+            initial=(initial, None),
+            finish=_shown,
+            columns=columns,
+            timeout=timeout,
+            name=name,
+        )
+
+    def join(self, other: KeyedDStream, how: How = "inner") -> DStream:
+        """Join with another DStream by the keys, which both have."""
+        self._check_keys(other)
+        return self.stream.join(other.stream, self.keys, how)
+
+    def cogroup(self, other: KeyedDStream) -> DStream:
+        """The rows of this one and of another for each key, in the columns `left` and `right`: arrays of structs."""
+        self._check_keys(other)
+        terms = " AND ".join(f"l.{key} <=> r.{key}" for key in map(quoted, self.keys))
+        keys = [f"coalesce(l.{key}, r.{key}) AS {key}" for key in map(quoted, self.keys)]
+        functions = {**self.stream.functions, **other.stream.functions}
+        sides = [f"({one._collected(side)}) {side[0]}" for one, side in ((self, "left"), (other, "right"))]
+        items = ", ".join([*keys, "l.`left`", "r.`right`"])
+        return self.stream.made(f"SELECT {items} FROM {sides[0]} FULL JOIN {sides[1]} ON {terms}", functions)
+
+    def grouped(self, items: dict[str, Item], clause: str = "") -> DStream:
+        """The keys and aggregates, by name, over their rows; `clause`: the windows that they are in too."""
+        if not items:
+            raise BindError('aggregate takes items by name: aggregate(n="count(*)")')
+        functions, texts = dict(self.stream.functions), list[str]()
+        for name, item in items.items():
+            text = item
+            if not isinstance(item, str):
+                aggregate, args = item
+                called, own = named(_declared(aggregate))
+                functions |= own
+                text = f"{called}({args})"
+            texts.append(f"{text} AS {quoted(name)}")
+        return self.stream.made(self._select(texts, clause), functions)
+
+    def reduced(self, f: Callable[[Any, Any], Any], column: str, name: str | None, clause: str = "") -> DStream:
+        found = self.stream.column(column)
+        return self._called(row_functions.reduction(f, found.dtype), [found.name], name or found.name, clause)
+
+    def _called(self, function: Declared, columns: Sequence[str], name: str, clause: str = "") -> DStream:
+        called, own = named(function)
+        text = f"{called}({', '.join(map(quoted, columns))}) AS {quoted(name)}"
+        return self.stream.made(self._select([text], clause), {**self.stream.functions, **own})
+
+    def _select(self, items: Sequence[str], clause: str = "") -> str:
+        keys = list(map(quoted, self.keys))
+        group = f" GROUP BY {', '.join(keys)}" if keys else ""
+        windowing = f" WINDOWING {clause}" if clause else ""
+        return f"SELECT {', '.join([*keys, *items])} FROM {self.stream.relation} t{group}{windowing}"
+
+    def _collected(self, name: str) -> str:
+        fields = [field.name for field in self.stream.schema if field.name not in self.keys]
+        values = ", ".join(f"{text_literal(field)}, {quoted(field)}" for field in fields)
+        return self._select([f"collect_list(named_struct({values})) AS {quoted(name)}"])
+
+    def _windows(self, clause: str, on: str | None) -> Windows:
+        return Windows(self, f"{clause} ON {quoted(self.stream.column(on).name)}" if on else clause)
+
+    def _check_keys(self, other: KeyedDStream) -> None:
+        if self.keys != other.keys:
+            message = f"streams by {', '.join(self.keys)} and by {', '.join(other.keys)} have other keys"
+            raise BindError(message, hint='select("a AS b") gives columns other names')
+
+
+def _shown(both: tuple[Any, Any]) -> Any:
+    return both[1]
+
+
+def _declared(aggregate: object) -> Declared:
+    if isinstance(aggregate, Declared):
+        return aggregate
+    if not callable(aggregate):
+        raise BindError(f"{aggregate!r} is no aggregate", hint="a class of init, update, merge and finish")
+    return Declared("aggregate", aggregate, Options())

@@ -1,0 +1,174 @@
+"""Functions of rows and of batches as functions of the engine: of the values of one row, or of arrays."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sharkpy.base.errors import ExecutionError
+from sharkpy.ml.rdd.rows import Row, row_class
+from sharkpy.udf.user.declare import Declared, Options, result_columns, result_type
+from sharkpy.values.types import ArrayType, DataType, Schema, StructType, to_arrow
+
+if TYPE_CHECKING:
+    from sharkpy.udf.user.declare import Returns
+
+RowFunction = Callable[[Row], Any]
+_ANY_NUMBER = inspect.Signature([inspect.Parameter("values", inspect.Parameter.VAR_POSITIONAL)])
+
+
+def predicate(f: RowFunction, schema: Schema) -> Declared:
+    """Whether a function of a row is true, as a function of its values."""
+    new = _rows(schema)
+    wrapped = _as_written(f, lambda *values: bool(f(new(values))))
+    return Declared("scalar", wrapped, Options(_types(schema), "boolean", "row", "call", compiled=False))
+
+
+def each_row(f: RowFunction, schema: Schema, returns: Returns) -> Declared:
+    """A function from a row to one, as a table function of its values."""
+    new, columns = _rows(schema), columns_of(f, returns)
+
+    def process(*values: Any) -> Iterator[Any]:
+        yield _as_tuple(f(new(values)), columns.names)
+
+    return _table_function(f, process, schema, columns)
+
+
+def many_rows(f: RowFunction, schema: Schema, returns: Returns) -> Declared:
+    """A function from a row to any number of them, as a table function of its values."""
+    new, columns = _rows(schema), columns_of(f, returns, of_many=True)
+
+    def process(*values: Any) -> Iterator[Any]:
+        return (_as_tuple(one, columns.names) for one in f(new(values)) or ())
+
+    return _table_function(f, process, schema, columns)
+
+
+def each_batch(f: Callable[[pa.RecordBatch], Any], schema: Schema, returns: Returns) -> Declared:
+    """A function from a batch to one of as many rows, as a function from arrays to an array of structs."""
+    columns, names = columns_of(f, returns), list(schema.names)
+    wanted = to_arrow(columns)
+
+    def call(*arrays: Any) -> Any:
+        given = pa.RecordBatch.from_arrays([_plain(array) for array in arrays], names=names)
+        return _structs(f(given), wanted, given.num_rows)
+
+    options = Options(_types(schema), columns, "arrow", "call")
+    return Declared("scalar", _as_written(f, call), options)
+
+
+def reduction(f: Callable[[Any, Any], Any], dtype: DataType) -> Declared:
+    """An associative function of two values as an aggregate; NULLs are left out, and the state is a value itself."""
+
+    class Reduction:
+        def init(self) -> Any:
+            return None
+
+        def update(self, state: Any, value: Any) -> Any:
+            return value if state is None else f(state, value)
+
+        def merge(self, state: Any, other: Any) -> Any:
+            return other if state is None else state if other is None else f(state, other)
+
+        def finish(self, state: Any) -> Any:
+            return state
+
+    return Declared("aggregate", _in_module_of(f, Reduction), Options((dtype,), dtype, "row", state=dtype))
+
+
+def state_update(
+    update: Callable[[Any, Row], Any],
+    schema: Schema,
+    initial: Any,
+    finish: Callable[[Any], Any] | None,
+    options: Options,
+) -> Declared:
+    """A function from a state and a row to the next state, as an aggregate that goes on from its states. Without
+    `finish` a state is of the type that is returned.
+    """
+    new = _rows(schema)
+
+    class StateUpdate:
+        def init(self) -> Any:
+            return copy.deepcopy(initial)
+
+        def update(self, state: Any, *values: Any) -> Any:
+            return update(state, new(values))
+
+        def finish(self, state: Any) -> Any:
+            return state if finish is None else finish(state)
+
+    state = options.state
+    if state is None and finish is None and not isinstance(options.returns, Mapping):
+        state = options.returns
+    told = dataclasses.replace(options, arguments=_types(schema), state=state)
+    return Declared("aggregate", _in_module_of(update, StateUpdate), told)
+
+
+def columns_of(f: Callable[..., Any], returns: Returns, *, of_many: bool = False) -> StructType:
+    """Columns that a function says, or is said, to return: those of a row, or of each of many."""
+    name = getattr(f, "__name__", "function")
+    if returns is None and not inspect.isgeneratorfunction(f):
+        dtype = result_type(name, f, Options(), f)
+        returns = dtype.element if of_many and isinstance(dtype, ArrayType) else dtype
+    return result_columns(name, f, Options(None, returns), f)
+
+
+def _table_function(f: RowFunction, process: Callable[..., Any], schema: Schema, columns: StructType) -> Declared:
+    return Declared("table", _as_written(f, process), Options(_types(schema), columns, "row", "call"))
+
+
+def _types(schema: Schema) -> tuple[DataType, ...]:
+    return tuple(field.dtype for field in schema)
+
+
+def _rows(schema: Schema) -> Callable[[tuple[Any, ...]], Row]:
+    return functools.partial(tuple.__new__, row_class(schema))
+
+
+def _as_written(f: Callable[..., Any], made: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function of ours be where the user's is written: it is shipped with that, and errors name that place."""
+    functools.update_wrapper(made, f)
+    made.__signature__ = _ANY_NUMBER  # type: ignore[attr-defined]
+    return made
+
+
+def _in_module_of(f: Callable[..., Any], made: type) -> type:
+    made.__module__ = getattr(f, "__module__", made.__module__)
+    made.__doc__ = inspect.getdoc(f)
+    return made
+
+
+def _as_tuple(row: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """A row as a tuple; of one column, what is no tuple or dict is its value."""
+    if isinstance(row, Mapping):
+        if unknown := [name for name in row if name.lower() not in names]:
+            raise ExecutionError(f"the row has {', '.join(unknown)}, which it is not said to return", sqlstate="39000")
+        known = {name.lower(): value for name, value in row.items()}
+        return tuple(known.get(name) for name in names)
+    if isinstance(row, (tuple, list)) and (len(names) > 1 or isinstance(row, tuple)):
+        return tuple(row)
+    return (row,)
+
+
+def _plain(array: Any) -> Any:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _structs(made: Any, wanted: Any, num_rows: int) -> Any:
+    """Columns as an array of structs of the type; ExecutionError for another number of rows, or a column too few."""
+    table = made if isinstance(made, (pa.RecordBatch, pa.Table)) else pa.table(made)
+    if table.num_rows != num_rows:
+        message = f"map_batches returned {table.num_rows} rows for {num_rows}"
+        raise ExecutionError(message, hint="flat_map returns any number of rows", sqlstate="39000")
+    fields = [wanted.field(place) for place in range(wanted.num_fields)]
+    if missing := [one.name for one in fields if one.name not in table.schema.names]:
+        raise ExecutionError(f"map_batches returned no column {', '.join(missing)}", sqlstate="39000")
+    columns = [_plain(table.column(one.name)).cast(one.type) for one in fields]
+    return pa.StructArray.from_arrays(columns, fields=fields)

@@ -16,6 +16,8 @@ NAMES: tuple[str, ...] = (
     "totals",
     "sessions",
     "stream_join",
+    "states",
+    "steady",
 )
 """Modules of the package, each with `measure(runs: int, scale: float) -> list[Figure]`; its docstring describes the
 comparison. The scale shortens what is measured: 0.05 takes seconds.

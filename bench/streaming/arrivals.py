@@ -60,8 +60,8 @@ def arrive_at_once(prepared: Prepared, folder: str) -> None:
         shutil.move(path, folder)
 
 
-def watch(server: Server, end: int, pause: float = 0.002) -> list[tuple[float, int]]:
-    """Times at which a client knew of higher numbers, and these, until it knows of `end`."""
+def watch(server: Server, end: int, pause: float = 0.002, query: str = LAST) -> list[tuple[float, int]]:
+    """Times at which a client that asks knew of higher numbers, and these, until it knows of `end`."""
     connection = server.connect()
     cursor = connection.cursor()
     seen: list[tuple[float, int]] = []
@@ -70,7 +70,7 @@ def watch(server: Server, end: int, pause: float = 0.002) -> list[tuple[float, i
     while last < end:
         if time.monotonic() > until:
             raise TimeoutError(f"row {end} is not there after {_LONGEST_WAIT:.0f} s: the last one is {last}")
-        cursor.execute(LAST)
+        cursor.execute(query)
         found = cursor.fetchall()[0][0]
         if found is not None and found > last:
             last = found

@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.pde import Figure
 from bench.report import machine
-from bench.suites import ROOT
+from bench.suites import CACHE, ROOT
 
 
 def run_measurements(
@@ -82,7 +82,8 @@ def main(package: str, name: str, runs: int, scale: float, *other: str) -> None:
     if other:
         figures = measure(runs, scale, Path(other[0]))
     else:
-        figures = measure(runs) if scale == 1 else measure(runs, scale)
+        CACHE.mkdir(parents=True, exist_ok=True)
+    figures = measure(runs) if scale == 1 else measure(runs, scale)
     print(json.dumps([asdict(one) for one in figures]))
 
 

@@ -6,6 +6,7 @@ from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.base.settings import Conf
 from sharkpy.optimizer.rule import Batch, Rule
+from sharkpy.optimizer.rules.bound_windows import bound_windows
 from sharkpy.optimizer.rules.eliminate_distinct import eliminate_distinct
 from sharkpy.optimizer.rules.eliminate_outer_joins import eliminate_outer_joins
 from sharkpy.optimizer.rules.fold_constants import fold_constants
@@ -61,10 +62,12 @@ BATCHES: tuple[Batch, ...] = (
         (
             Rule("eliminate_outer_joins", eliminate_outer_joins),
             Rule("push_down_filters", push_down_filters),
+            Rule("bound_windows", bound_windows),
             Rule("infer_predicates", infer_predicates),
         ),
         FIXED_POINT,
-        "an inner join lets more filters through, and a filter on one side gives one on the other",
+        "an inner join lets more filters through, a filter on one side gives one on the other, and one of windows one "
+        "of times",
     ),
     Batch(
         "expressions after moving",

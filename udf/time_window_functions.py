@@ -12,6 +12,8 @@ WINDOW = "time_window"
 """The window that a time is in."""
 WINDOWS_OF = "windows_of"
 """The windows that a time is in, where they overlap."""
+WINDOWS_BETWEEN = "windows_between"
+"""Those of them that start within bounds, at least."""
 WINDOW_TYPE = StructType(("start", "end"), (TIMESTAMP, TIMESTAMP))
 
 
@@ -31,10 +33,30 @@ def _window(args: Sequence[str], _types: Types, _result: DataType) -> str:
 def _windows_of(args: Sequence[str], _types: Types) -> Sequence[str]:
     time, size, slide, offset = args
     last = _begin(time, slide, offset)
-    number = f"({last} - epoch_us({time}) + {size} - 1) // {slide} + 1"
+    return _windows(last, size, slide, f"range({_number(time, last, size, slide)})")
+
+
+def _windows_between(args: Sequence[str], _types: Types) -> Sequence[str]:
+    """Those that are asked for, and perhaps one more on each side."""
+    time, size, slide, offset, first, latest = args
+    last = _begin(time, slide, offset)
+    number = _number(time, last, size, slide)
+    begin = f"CASE WHEN {latest} IS NULL THEN 0 ELSE greatest(0, ({last} - epoch_us({latest})) // {slide}) END"
+    end = (
+        f"CASE WHEN {first} IS NULL THEN {number} ELSE least({number}, ({last} - epoch_us({first})) // {slide} + 1) END"
+    )
+    return _windows(last, size, slide, f"range({begin}, {end})")
+
+
+def _number(time: str, last: str, size: str, slide: str) -> str:
+    """Number of the windows that a time is in, of which the last one begins at `last`."""
+    return f"({last} - epoch_us({time}) + {size} - 1) // {slide} + 1"
+
+
+def _windows(last: str, size: str, slide: str, numbers: str) -> Sequence[str]:
     begin = f"{last} - number * {slide}"
     made = f'struct_pack(start := make_timestamp({begin}), "end" := make_timestamp({begin} + {size}))'
-    return (f"list_transform(range({number}), lambda number: {made})",)
+    return (f"list_transform({numbers}, lambda number: {made})",)
 
 
 TIME_WINDOW_FUNCTIONS = (
@@ -71,6 +93,17 @@ TIME_WINDOW_TABLES = (
         example="windows_of('2024-05-01 10:00:07', 10000000, 5000000, 0)",
         answer='{"start":"2024-05-01 10:00:05","end":"2024-05-01 10:00:15"}\n'
         '{"start":"2024-05-01 10:00:00","end":"2024-05-01 10:00:10"}',
+        is_listed=False,
+    ),
+    TableFunction(
+        WINDOWS_BETWEEN,
+        takes(TIMESTAMP, BIGINT, BIGINT, BIGINT, TIMESTAMP, TIMESTAMP),
+        lambda _types: (("window", WINDOW_TYPE),),
+        _windows_between,
+        usage="windows_between(time, size, slide, offset, first, last)",
+        doc="the windows of time that a time is in and that start within bounds, which may be NULL",
+        example="windows_between('2024-05-01 10:00:07', 10000000, 5000000, 0, '2024-05-01 10:00:05', NULL)",
+        answer='{"start":"2024-05-01 10:00:05","end":"2024-05-01 10:00:15"}',
         is_listed=False,
     ),
 )

@@ -22,6 +22,7 @@ from sharkpy.streaming.commands.kafka_stream import kafka_format, kafka_source
 from sharkpy.streaming.commands.table_stream import feed_stream
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.sources.rate import rate_format
+from sharkpy.streaming.warm_up import warm_up
 
 _SPOOL = "spool"
 """Folder of the rows that wait to be read, beside the catalog."""
@@ -34,6 +35,7 @@ def create_stream(command: CreateStream, session: EngineSession) -> CommandResul
     if command.if_not_exists and session.catalog.find_table(command.database, command.name) is not None:
         return NOTHING
     check_properties(command.properties)
+    warm_up()
     stream = _stream(command, session)
     check_new_columns(stream)
 

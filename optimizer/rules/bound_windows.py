@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.function_traits import MIRRORED
 from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, conjunction, conjuncts
 from sharkpy.plan.logical import Filter, Generate, LogicalPlan
 from sharkpy.plan.sessions import behind
 from sharkpy.udf.time_window_functions import WINDOWS_BETWEEN, WINDOWS_OF
 from sharkpy.values.types import BOOLEAN, TIMESTAMP
-
-_TURNED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt", "eq": "eq"}
-"""Comparisons with their sides exchanged."""
 
 
 def bound_windows(plan: LogicalPlan, context: Context) -> LogicalPlan:
@@ -55,9 +53,9 @@ def _comparisons(term: Expr, column: ColumnRef, context: Context) -> Iterator[tu
         case Call("between", (Call("field", (one, Literal(str() as part))), low, high)) if one == column:
             found = [("ge", part, low), ("le", part, high)]
         case Call(function, (Call("field", (one, Literal(str() as part))), value)) if one == column:
-            found = [(function, part, value)] if function in _TURNED else []
+            found = [(function, part, value)] if function in MIRRORED else []
         case Call(function, (value, Call("field", (one, Literal(str() as part))))) if one == column:
-            found = [(_TURNED[function], part, value)] if function in _TURNED else []
+            found = [(MIRRORED[function], part, value)] if function in MIRRORED else []
         case _:
             found = []
     for comparison, part, value in found:

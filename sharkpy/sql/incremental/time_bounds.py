@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sharkpy.optimizer.function_traits import MIRRORED
 from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, conjuncts
 from sharkpy.plan.logical import Join
 from sharkpy.sql.incremental.watermarks import has_watermark
 from sharkpy.values.types import INTERVAL_DAY_TIME
-
-_TURNED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt", "eq": "eq"}
-"""Comparisons with their sides exchanged."""
 
 
 def time_bounds(join: Join) -> tuple[int | None, int | None]:
@@ -32,7 +30,7 @@ def _comparisons(term: Expr) -> Iterator[tuple[str, Expr, Expr]]:
         case Call("between", (value, low, high)):
             yield "ge", value, low
             yield "le", value, high
-        case Call(function, (one, other)) if function in _TURNED:
+        case Call(function, (one, other)) if function in MIRRORED:
             yield function, one, other
 
 
@@ -45,7 +43,7 @@ def _bound(function: str, one: Expr, other: Expr, join: Join) -> tuple[str, int]
     if has_watermark(first, join.right) and has_watermark(second, join.left):
         return function, second_gap - first_gap
     if has_watermark(first, join.left) and has_watermark(second, join.right):
-        return _TURNED[function], first_gap - second_gap
+        return MIRRORED[function], first_gap - second_gap
     return None
 
 

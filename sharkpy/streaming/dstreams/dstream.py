@@ -306,7 +306,7 @@ class DStream:
             if known is None:
                 try:
                     text = self._query.kept(database, short, session)
-                    _run(f"CREATE CONTINUOUS {kind} {place} {clauses} AS {text}", session)
+                    run(f"CREATE CONTINUOUS {kind} {place} {clauses} AS {text}", session)
                 except BaseException:
                     # One that is there needs them, though its first epoch has failed.
                     if session.catalog.find_table(database, short) is None:
@@ -379,7 +379,8 @@ def _moment(moment: Moment) -> str:
     return f"CAST({text_literal(str(moment))} AS TIMESTAMP)"
 
 
-def _run(text: str, session: StreamSession) -> None:
+def run(text: str, session: StreamSession) -> None:
+    """Run a statement that is no query, inside one of the session's."""
     command = bind_text(session, text)
     assert not isinstance(command, LogicalPlan)  # the text is a command
     session.run_command(command, session.snapshot())
@@ -408,7 +409,7 @@ def _alter(known: Table, kind: str, text: str, session: StreamSession) -> None:
         message = f"{known.qualified_name} has other columns, or another state, than the DStream"
         raise BindError(message, hint="drop it, and make it again", sqlstate="42809")
     if _text_of(known, session) != command.text:
-        _run(f"ALTER {known.streaming_kind.upper()} {place} AS {text}", session)
+        run(f"ALTER {known.streaming_kind.upper()} {place} AS {text}", session)
 
 
 def _types(schema: Schema) -> dict[str, DataType]:

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import BindError
-from sharkpy.execution.queries.bind_text import bind_text
-from sharkpy.plan.logical import LogicalPlan
-from sharkpy.streaming.dstreams.dstream import quoted, text_literal
+from sharkpy.streaming.dstreams.dstream import quoted, run, text_literal
 from sharkpy.streaming.handles import ContinuousTable, Stream, handle_of
 
 if TYPE_CHECKING:
@@ -101,9 +99,7 @@ class Streams:
     def _run(self, name: str, text: str) -> Stream:
         session = self._session
         with session.as_statement(text):
-            command = bind_text(session, text)
-            assert not isinstance(command, LogicalPlan)  # it begins so
-            session.run_command(command, session.snapshot())
+            run(text, session)
         found = self(name)
         if not isinstance(found, Stream):
             raise BindError(f"{name} is a continuous table, and no stream", sqlstate="42809")

@@ -59,25 +59,39 @@ def definition(chance: random.Random) -> Definition:
 
 
 def windowed(chance: random.Random) -> Definition:
-    """A random query of windows that a watermark closes. For DuckDB `events` has a column more, `before`: the watermark
-    behind which a row has come, if any; and `mark` has that of now, as `w`.
+    """A random query of windows, or sessions, that a watermark closes. For DuckDB `events` has a column more, `before`:
+    the watermark behind which a row has come, if any; and `mark` has that of now, as `w`.
     """
     source = _source(chance, plain=1.0)
     keys = chance.sample(_KEYS, chance.randrange(3))
     found = [("count(*)", "count(*)"), *chance.sample(_AGGREGATES, chance.randrange(4))]
-    window, bounds, rows = _window(chance, keys, source.duck.replace("ts FROM", "ts, before FROM"), _OF_FIXED_LENGTH)
+    kind, given = chance.choice((*_OF_FIXED_LENGTH, "session")), source.duck.replace("ts FROM", "ts, before FROM")
+    is_session = kind == "session"
+    if is_session:
+        given = f"(SELECT * FROM {given} WHERE before IS NULL OR ts >= before) i"
+    window, bounds, rows = _window(chance, keys, given, (kind,))
     end = bounds[1].removesuffix(" AS end_at")
-    is_given = f"{end} <= (SELECT w FROM mark) AND (before IS NULL OR {end} > before)"
     columns = [f"{key} AS g{place}" for place, key in enumerate(keys)]
+    name = window.split("(")[0]
     hive, duck = (
         ", ".join([*columns, *ends, *(f"{one[side]} AS a{place}" for place, one in enumerate(found))])
-        for side, ends in enumerate((["window.start AS begin_at", "window.end AS end_at"], bounds))
+        for side, ends in enumerate(([f"{name}.start AS begin_at", f"{name}.end AS end_at"], bounds))
     )
-    having = " HAVING count(*) > 1" if chance.random() < 0.2 else ""
+    having = ["count(*) > 1"] if chance.random() < 0.2 else []
+    of_duck = list(having)
+    if is_session:
+        of_duck.append(f"{end} < (SELECT w FROM mark)")
+    else:
+        in_time = f"{end} <= (SELECT w FROM mark) AND (before IS NULL OR {end} > before)"
+        rows = f"(SELECT * FROM {rows} WHERE {in_time}) c"
     return Definition(
-        f"SELECT {hive} FROM {source.hive} GROUP BY {', '.join([*keys, window])}{having}",
-        f"SELECT {duck} FROM (SELECT * FROM {rows} WHERE {is_given}) c GROUP BY {', '.join([*keys, 'part'])}{having}",
+        f"SELECT {hive} FROM {source.hive} GROUP BY {', '.join([*keys, window])}{_having(having)}",
+        f"SELECT {duck} FROM {rows} GROUP BY {', '.join([*keys, 'part'])}{_having(of_duck)}",
     )
+
+
+def _having(terms: Sequence[str]) -> str:
+    return f" HAVING {' AND '.join(terms)}" if terms else ""
 
 
 def _source(chance: random.Random, *, plain: float = 0.6) -> Definition:

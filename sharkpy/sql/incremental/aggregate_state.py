@@ -17,7 +17,7 @@ from sharkpy.udf import registry
 from sharkpy.udf.aggregate_forms import AggregateForm, FormKind, state_types
 from sharkpy.udf.function import AggregateFunction
 from sharkpy.udf.user.function import shown_name
-from sharkpy.values.types import BIGINT, ArrayType, DataType, Field, MapType, Schema
+from sharkpy.values.types import BIGINT, TIMESTAMP, ArrayType, DataType, Field, MapType, Schema
 
 _Closed = Callable[[LogicalPlan, Expr, ColumnRef], LogicalPlan]
 
@@ -94,11 +94,11 @@ class AggregateState:
 
     def late_rows(self, kept: Kept) -> LogicalPlan | None:
         """Rows of an epoch that come when all their windows are closed; None where no row comes too late."""
-        if self.closing is None or self.panes is None:
+        if self.closing is None:
             return None
         rows = self.added.child
         beside = self.closing.beside(rows, kept, self.closing.mark)
-        return Project(Filter(beside, self.closing.is_late(self.panes)), rows.output)
+        return Project(Filter(beside, self.closing.is_late), rows.output)
 
     def num_late(self, rows: LogicalPlan) -> LogicalPlan:
         """A row with the number of rows that came too late for all of their windows, of a state with `closing`."""
@@ -111,7 +111,7 @@ class AggregateState:
             return self._read(rows)
         return self._read(rows, lambda found, window, seen: closing.closed(found, window, seen, kept, self.new_column))
 
-    def closed_within(self, rows: LogicalPlan, spans: Scan) -> LogicalPlan:
+    def closed_within(self, rows: LogicalPlan, spans: Scan, _kept: Kept) -> LogicalPlan:
         """The operator's rows of windows that were closed within one of the spans."""
         return self._read(rows, lambda found, window, seen: closed_within(found, window, seen, spans))
 
@@ -181,8 +181,8 @@ class AggregateState:
 def aggregate_state(
     node: Aggregate, new_column: NewColumn, *, is_bounded: bool = False, closing: Closing | None = None
 ) -> AggregateState:
-    """State for an Aggregate over rows of epochs; `closing` closes the windows that it is by. UnsupportedError for an
-    aggregate that has no state.
+    """State for an Aggregate over rows of epochs; `closing` closes the windows, or sessions, that it is by.
+    UnsupportedError for an aggregate that has no state.
     """
     names, keys, panes = Names(set()), list[Alias](), panes_of(node)
 
@@ -200,10 +200,9 @@ def aggregate_state(
         keys.append(new_column(names.take(group.name), expr.dtype).holding(expr))
     num_groups = len(keys)
     items = list(node.aggregates)
-    if closing is not None and panes is not None:
-        seen = closing.seen_by(panes)
-        keys.append(new_column(names.take("watermark"), seen.dtype).holding(seen))
-        items.append(new_column("late", BIGINT).holding(closing.num_late(panes)))
+    if closing is not None:
+        keys.append(new_column(names.take("watermark"), TIMESTAMP).holding(closing.seen))
+        items.append(new_column("late", BIGINT).holding(closing.num_late))
     found: list[tuple[Alias, AggregateFunction | DistinctValues]] = []
     for item in items:
         call, row = call_of(item), _row(call_of(item))

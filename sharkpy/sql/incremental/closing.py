@@ -1,4 +1,4 @@
-"""Windows that a watermark closes: then their rows are given, and do not change any more."""
+"""Windows and sessions that a watermark closes: then their rows are given, and do not change any more."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project
 from sharkpy.sql.incremental.closed_spans import came_in_time, end_of
-from sharkpy.sql.incremental.panes import Panes
 from sharkpy.sql.incremental.state import Kept, NewColumn
 from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP
 
@@ -20,6 +19,10 @@ class Closing:
     """Parts of the state with the watermarks of the streams."""
     mark: ColumnRef
     """The watermark before an epoch, beside the rows of it."""
+    first_end: Expr
+    """End of the first window that a row is in."""
+    last_end: Expr
+    """End of the last one: a watermark that has come so far has closed all of them."""
 
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
         """Rows with the watermark, as it is kept, as their last column `mark`."""
@@ -31,16 +34,20 @@ class Closing:
         least = marks[0] if len(marks) == 1 else Call("least", tuple(marks), TIMESTAMP)
         return Project(rows, (*columns, mark.holding(least)))
 
-    def seen_by(self, panes: Panes) -> Expr:
+    @property
+    def seen(self) -> Expr:
         """The watermark that a row has come behind, if it is not in all of its windows any more; NULL else."""
-        return Call("case_when", (_is_at_most(panes.end, self.mark), self.mark, Literal(None, TIMESTAMP)), TIMESTAMP)
+        is_behind = _is_at_most(self.first_end, self.mark)
+        return Call("case_when", (is_behind, self.mark, Literal(None, TIMESTAMP)), TIMESTAMP)
 
-    def num_late(self, panes: Panes) -> AggregateCall:
+    @property
+    def num_late(self) -> AggregateCall:
         """Number of rows that are in no window any more."""
-        return AggregateCall("count", (), BIGINT, filter=self.is_late(panes))
+        return AggregateCall("count", (), BIGINT, filter=self.is_late)
 
-    def is_late(self, panes: Panes) -> Expr:
-        return _is_at_most(panes.last_end, self.mark)
+    @property
+    def is_late(self) -> Expr:
+        return _is_at_most(self.last_end, self.mark)
 
     def closed(
         self, rows: LogicalPlan, window: Expr, seen: ColumnRef, kept: Kept, new_column: NewColumn

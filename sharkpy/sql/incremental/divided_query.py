@@ -15,6 +15,7 @@ from sharkpy.sql.incremental.arrival import with_marks
 from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.expiring_rows import ExpiringRows
 from sharkpy.sql.incremental.kept_rows import KeptRows
+from sharkpy.sql.incremental.session_state import SessionState
 from sharkpy.sql.incremental.state import Kept, Names, NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import StreamJoin, apart
 from sharkpy.sql.incremental.watermarks import StreamWatermark
@@ -22,6 +23,8 @@ from sharkpy.values.types import BIGINT, BOOLEAN, INT, TIMESTAMP, Field, Schema
 
 LATE_ROWS = "late rows"
 """Column of `progress` with the number of rows that came too late."""
+_CLOSED_PARTS = (AggregateState, SessionState)
+"""Parts whose rows something may close."""
 _PART = "part"
 """Column of a state of several parts: whose row it is."""
 
@@ -63,7 +66,7 @@ class DividedQuery:
         for those of several aggregates.
         """
         kept = self._kept(scan)
-        states = (part for _, part in self.parts if isinstance(part, AggregateState))
+        states = (part for _, part in self.parts if isinstance(part, _CLOSED_PARTS))
         found = [rows for part in states if (rows := part.late_rows(kept)) is not None]
         if len(found) > 1:
             raise UnsupportedError("LATE ROWS TO a table of several aggregates by windows")
@@ -113,7 +116,7 @@ class DividedQuery:
     def closing(self) -> Closing | None:
         """What closes the windows that all of its rows are of; None where it has others, or several things do."""
         parts = [self.parts[place][1] for place in self._read_places()]
-        found = [part.closing if isinstance(part, AggregateState) else None for part in parts]
+        found = [part.closing if isinstance(part, _CLOSED_PARTS) else None for part in parts]
         is_one = len({None if one is None else one.places for one in found}) == 1
         return found[0] if is_one else None
 
@@ -140,7 +143,7 @@ class DividedQuery:
             if isinstance(part, StreamWatermark):
                 one = kept(place)
                 items.append(self.new_column(part.stream, TIMESTAMP).holding(one.output[0]))
-            elif isinstance(part, AggregateState) and part.closing is not None:
+            elif isinstance(part, _CLOSED_PARTS) and part.closing is not None:
                 one = part.num_late(kept.rows(place))
                 late.append(one.output[0])
             else:
@@ -158,8 +161,8 @@ class DividedQuery:
 
         def read(place: int) -> LogicalPlan:
             part = self.parts[place][1]
-            assert isinstance(part, AggregateState)  # others have no closing
-            return part.closed_within(self._rows_of(place, scan()), spans())
+            assert isinstance(part, _CLOSED_PARTS)  # others have no closing
+            return part.closed_within(self._rows_of(place, scan()), spans(), self._kept(scan))
 
         return _replaced(self.query, {id(node): place for place, (node, _) in enumerate(self.parts)}, read)
 

@@ -6,6 +6,7 @@ from typing import TypeGuard
 
 from sharkpy.base.errors import InternalError, SharkError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
+from sharkpy.plan.expr import Expr
 from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
     Aggregate,
@@ -19,6 +20,7 @@ from sharkpy.plan.logical import (
     Scan,
     Union,
 )
+from sharkpy.plan.sessions import Sessions, behind
 from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, rows_of
 from sharkpy.sql.incremental.arrival import arrived
@@ -36,7 +38,7 @@ from sharkpy.sql.incremental.outer_join import (
     WithoutMatch,
     is_outer_stream_join,
 )
-from sharkpy.sql.incremental.panes import panes_of
+from sharkpy.sql.incremental.panes import Panes, panes_of
 from sharkpy.sql.incremental.resumed_state import (
     Timeout,
     resumed,
@@ -203,11 +205,11 @@ class _Division:
         time = sessions.first if sessions is not None else panes.time if panes is not None else None
         is_bounded = time is not None and has_watermark(time, rows)
         try:
-            if self._appends and (not is_bounded or panes is None):
+            if self._appends and not is_bounded:
                 raise _changing()
+            closing = self._closing(rows, *_ends(sessions, panes)) if self._appends else None
             if sessions is not None:
-                return node, session_state(node, sessions, self._new_column, is_bounded=is_bounded)
-            closing = self._closing(rows) if self._appends else None
+                return node, session_state(node, sessions, self._new_column, is_bounded=is_bounded, closing=closing)
             state = aggregate_state(node, self._new_column, is_bounded=is_bounded, closing=closing)
             return node, self._resumed(state, rows) if resumed(state) else state
         except UnsupportedError:
@@ -226,8 +228,8 @@ class _Division:
             timeout = Timeout(length, self._watermark_of(scans[0]))
         return resumed_state(state, len(self._parts), timeout, self._new_column)
 
-    def _closing(self, rows: LogicalPlan) -> Closing:
-        """What closes windows of times of some rows: the watermarks of all streams that they come from."""
+    def _closing(self, rows: LogicalPlan, first_end: Expr, last_end: Expr) -> Closing:
+        """What closes windows of some rows: the watermarks of all streams that they come from."""
         scans = {scan.table.table_id: scan for scan in _stream_scans(rows)}
         for scan in scans.values():
             watermark = scan.table.watermark
@@ -236,7 +238,7 @@ class _Division:
             if watermark.idle is not None and len(scans) > 1:
                 raise refused(f"EMIT APPEND of windows over {scan.table.qualified_name}, which is IDLE AFTER a time,")
         places = tuple(map(self._watermark_of, scans.values()))
-        return Closing(places, self._new_column("watermark", TIMESTAMP))
+        return Closing(places, self._new_column("watermark", TIMESTAMP), first_end, last_end)
 
     def _watermark_of(self, scan: Scan) -> int:
         """Place of the part with the watermark of a stream."""
@@ -270,10 +272,22 @@ def _rows_of(node: Aggregate, streams: Streams) -> LogicalPlan | None:
     return rows if row_wise_fault(rows, streams, with_joins=True) is None else None
 
 
+def _ends(sessions: Sessions | None, panes: Panes | None) -> tuple[Expr, Expr]:
+    """Ends of the first and the last window that a row is in. Of sessions it is that of its own moment: rows in time
+    then touch no session that is closed.
+    """
+    if sessions is not None:
+        after = behind(sessions.first, 1)
+        return after, after
+    if panes is None:
+        raise InternalError("windows that a watermark closes have ends")
+    return panes.end, panes.last_end
+
+
 def _changing() -> SharkError:
     hint = (
-        "GROUP BY windows of a time with a WATERMARK, which are given when it closes them; outer joins of streams that "
-        "bound such times on both sides; or EMIT UPDATE"
+        "GROUP BY windows or sessions of a time with a WATERMARK, which are given when it closes them; outer joins of "
+        "streams that bound such times on both sides; or EMIT UPDATE"
     )
     return UnsupportedError("EMIT APPEND of a query whose rows change with each epoch", hint=hint)
 

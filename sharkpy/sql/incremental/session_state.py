@@ -6,28 +6,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sharkpy.plan.expr import AggregateCall
-from sharkpy.plan.logical import Aggregate, LogicalPlan, Project
+from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr
+from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Scan
 from sharkpy.plan.references import column_ids
-from sharkpy.plan.sessions import Sessions, in_sessions, sessions_of
+from sharkpy.plan.sessions import Sessions, behind, in_sessions, sessions_of
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, label_of
+from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.panes import pane_begin
 from sharkpy.sql.incremental.resumed_state import resumed, resuming_fault
 from sharkpy.sql.incremental.state import Kept, NewColumn
-from sharkpy.values.types import TIMESTAMP, Schema
+from sharkpy.values.types import BOOLEAN, TIMESTAMP, Schema
 
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
     """State of an Aggregate by sessions: that of any other one, with the first and the last time of its rows. Which
     session they are in, other rows may change, so that is told when the table is read.
+
+    With `closing`, sessions are given when the watermark is behind their ends. Rows that come behind the watermark are
+    late, also where their session is not closed yet: so rows in time never touch a session that was given.
     """
 
     node: Aggregate
     sessions: Sessions
     paned: AggregateState
     """By panes as long as the gap, at `place` among the groups: rows of a pane are of one session, whatever comes. The
-    times are the last two columns.
+    times are the last two columns but for the number of late rows.
     """
     numbered: AggregateState
     """The same by sessions."""
@@ -39,23 +43,65 @@ class SessionState:
         return _without(self.place, self.paned.delta(kept))
 
     def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        return Project(self.numbered.read(self._with_numbers(rows), kept), self.node.output)
+        found = self._read(rows, kept)
+        if self.closing is not None:
+            mark = self.new_column("watermark", TIMESTAMP)
+            is_closed = _is_before(self._end(found), mark)
+            found = Filter(self.closing.beside(found, kept, mark), is_closed)
+        return Project(found, self.node.output)
+
+    def closed_within(self, rows: LogicalPlan, spans: Scan, kept: Kept) -> LogicalPlan:
+        """The operator's rows of sessions that were closed within one of the spans."""
+        found = self._read(rows, kept)
+        (after, until), end = spans.columns, self._end(found)
+        is_within = Call("and", (Call("ge", (end, after), BOOLEAN), _is_before(end, until)), BOOLEAN)
+        return Project(Filter(Join(found, spans, JoinKind.CROSS), is_within), self.node.output)
+
+    def late_rows(self, kept: Kept) -> LogicalPlan | None:
+        """Rows of an epoch that come behind the watermark; None where no row comes too late."""
+        found, rows = self.paned.late_rows(kept), self.sessions.rows
+        # Above the rows as they came, a projection has the groups that are computed.
+        return Project(found, rows.child.output) if found is not None and isinstance(rows, Project) else found
+
+    def num_late(self, rows: LogicalPlan) -> LogicalPlan:
+        """A row with the number of rows that came too late, of a state with `closing`."""
+        return self.paned.num_late(rows)
 
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         return _without(self.place, self.numbered.fold(self._with_numbers(rows), kept))
 
     @property
+    def closing(self) -> Closing | None:
+        return self.paned.closing
+
+    @property
     def label(self) -> str:
-        return f"{label_of(self.node, self.sessions.groups)} of sessions"
+        closed = "" if self.closing is None else ", given when the watermark closes them"
+        return f"{label_of(self.node, self.sessions.groups)} of sessions{closed}"
 
     @property
     def growth(self) -> str | None:
         return self.numbered.growth
 
+    def _read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        """The sessions of rows in time, with the first and the last time of each as the last columns."""
+        if self.closing is not None:
+            rows = Filter(rows, Call("is_null", (rows.output[self._num_groups],), BOOLEAN))
+        return self.numbered.read(self._with_numbers(rows), kept)
+
+    def _end(self, found: LogicalPlan) -> Expr:
+        return behind(found.output[-1], self.sessions.gap)
+
+    @property
+    def _num_groups(self) -> int:
+        """Number of groups but the session; behind them in the state is the watermark that late rows have come behind."""
+        return len(self.node.groups) - 1
+
     def _with_numbers(self, rows: LogicalPlan) -> LogicalPlan:
-        columns = rows.output
-        first, last = columns[-2:]
-        groups = columns[: len(self.node.groups) - 1]
+        columns, is_closing = rows.output, self.closing is not None
+        first, last = columns[-3:-1] if is_closing else columns[-2:]
+        # Late rows are in no session of others.
+        groups = columns[: self._num_groups + is_closing]
         found = in_sessions(rows, (first, last), groups, self.sessions.gap, self.new_column)
         return Project(found.plan, (*columns[: self.place], found.number, *columns[self.place :]))
 
@@ -73,24 +119,33 @@ def sessions_below(node: Aggregate) -> Sessions | None:
     return found if is_alone and set(others) == set(found.groups) else None
 
 
-def session_state(node: Aggregate, sessions: Sessions, new_column: NewColumn, *, is_bounded: bool) -> SessionState:
-    """State for an Aggregate by sessions of rows of epochs. UnsupportedError for an aggregate that has no state."""
+def session_state(
+    node: Aggregate, sessions: Sessions, new_column: NewColumn, *, is_bounded: bool, closing: Closing | None = None
+) -> SessionState:
+    """State for an Aggregate by sessions of rows of epochs; `closing` closes the sessions. UnsupportedError for an
+    aggregate that has no state.
+    """
     times = (("min", "first_time"), ("max", "last_time"))
     added = [
         new_column(name, TIMESTAMP).holding(AggregateCall(function, (sessions.first,), TIMESTAMP))
         for function, name in times
     ]
     timed = replace(node, aggregates=(*node.aggregates, *added))
-    numbered = aggregate_state(timed, new_column, is_bounded=is_bounded)
+    numbered = aggregate_state(timed, new_column, is_bounded=is_bounded, closing=closing)
     if resumed(numbered):
         raise resuming_fault(numbered, "of sessions")
     place = node.groups.index(sessions.number)
     pane = new_column(sessions.number.name, TIMESTAMP).holding(pane_begin(sessions.first, sessions.gap))
     groups = (*node.groups[:place], pane, *node.groups[place + 1 :])
-    paned = aggregate_state(replace(timed, child=sessions.rows, groups=groups), new_column)
+    in_panes = replace(timed, child=sessions.rows, groups=groups)
+    paned = aggregate_state(in_panes, new_column, closing=closing)
     fields = numbered.schema.fields
     schema = Schema((*fields[:place], *fields[place + 1 :]))
     return SessionState(node, sessions, paned, numbered, place, schema, new_column)
+
+
+def _is_before(time: Expr, mark: ColumnRef) -> Expr:
+    return Call("lt", (time, mark), BOOLEAN)
 
 
 def _without(place: int, rows: LogicalPlan) -> LogicalPlan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 
 from sharkpy.base.errors import did_you_mean
@@ -123,10 +124,14 @@ def bind_epoch(
         return _bound(text, catalog, conf, database, clock, insert)
 
 
-def bind_state_fold(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> LogicalPlan:
-    """Bind the query of a continuous table as one that folds rows of its state; the errors are those of `bind`."""
-
-    return _bound_state(text, catalog, conf, database, lambda binder: bind_continuous.state_fold(binder, state))
+def bind_state_fold(
+    text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str, *, is_first: bool
+) -> LogicalPlan:
+    """Bind the query of a continuous table as one that folds rows of its state, before which there are none if they are
+    the first; the errors are those of `bind`.
+    """
+    fold = partial(bind_continuous.state_fold, state=state, is_first=is_first)
+    return _bound_state(text, catalog, conf, database, fold)
 
 
 def bind_state_watermark(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> LogicalPlan:

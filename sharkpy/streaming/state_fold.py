@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,12 +9,12 @@ from sharkpy.base.settings import COMPACTION
 from sharkpy.catalog.model import Table
 from sharkpy.execution.queries.write_plan import write_files
 from sharkpy.physical.sinks import FileSink
-from sharkpy.sources.layout import DataFile
 from sharkpy.sql.binder import bind_state_fold
 
 if TYPE_CHECKING:
     from sharkpy.catalog.continuous_query import ContinuousQuery
     from sharkpy.execution.engine_session import EngineSession
+    from sharkpy.execution.tables.file_folding import FoldedRun
 
 _MOST_BYTES = 1 << 62
 
@@ -34,14 +33,12 @@ def fold_state(query: ContinuousQuery, session: EngineSession) -> bool:
     return True
 
 
-def _write(
-    query: ContinuousQuery, state: Table, session: EngineSession, files: Sequence[DataFile], staging: str
-) -> bool:
+def _write(query: ContinuousQuery, state: Table, session: EngineSession, run: FoldedRun, staging: str) -> bool:
     """Write what some files of the state are folded to."""
     part, snapshot = state.from_files("#fold"), session.snapshot()
     try:
-        snapshot.give(part, files)
-        plan = bind_state_fold(query.text, part, session.catalog, session.conf, query.database)
+        snapshot.give(part, run.files)
+        plan = bind_state_fold(query.text, part, session.catalog, session.conf, query.database, is_first=run.is_first)
         sink = FileSink(state.schema, state.storage.name, state.storage.properties, staging)
         with session.as_statement():
             write_files(session, plan, sink, snapshot)

@@ -23,9 +23,6 @@ from sharkpy.sources import layout
 from sharkpy.sources.fold_files import fold_files, is_foldable
 from sharkpy.sources.layout import DataFile, Generation
 
-FoldWrite = Callable[[Sequence[DataFile], str], bool]
-"""Writes what files are folded to into a staging folder; False where that is not worth while."""
-
 
 @dataclass(frozen=True, slots=True)
 class FoldedRun:
@@ -35,11 +32,17 @@ class FoldedRun:
     partition: str
     generations: Sequence[tuple[Generation, Sequence[DataFile]]]
     """With their files, as they are listed."""
+    is_first: bool = False
+    """No files are before them."""
 
     @property
     def files(self) -> tuple[DataFile, ...]:
         """Files as the table's version knows them."""
         return tuple(replace(file, partition=self.partition) for _, files in self.generations for file in files)
+
+
+FoldWrite = Callable[[FoldedRun, str], bool]
+"""Writes what files are folded to into a staging folder; False where that is not worth while."""
 
 
 class FileFolding:
@@ -79,8 +82,8 @@ class FileFolding:
         """Fold the newest small generations of a table that is not in memory, those of some Hive partitions."""
         most = self._versions.parts.conf.value(FOLD_BYTES)
 
-        def write(files: Sequence[DataFile], staging: str) -> bool:
-            return fold_files([file.path for file in files], table.data_schema, table.storage, staging)
+        def write(run: FoldedRun, staging: str) -> bool:
+            return fold_files([file.path for file in run.files], table.data_schema, table.storage, staging)
 
         for partition in partitions:
             self.fold_with(write, table, partition, most)
@@ -95,7 +98,7 @@ class FileFolding:
             if run is None:
                 return False
             with self._staging(run.folder) as staging:
-                if not write(run.files, staging):
+                if not write(run, staging):
                     return False
                 layout.sync_staged(staging)
                 with catalog.transaction():
@@ -110,7 +113,8 @@ class FileFolding:
             return None
         unkept = self._unkept(table, partition, layout.visible_generations(folder, newest))
         found = small_run(unkept, conf.value(COMPACTION_BLOCKS), most_bytes)
-        return FoldedRun(folder, partition, found) if found else None
+        is_first = not any(files for _, files in unkept[: len(unkept) - len(found)])
+        return FoldedRun(folder, partition, found, is_first) if found else None
 
     def _place_files(self, table: Table, run: FoldedRun, staging: str) -> list[DataFile]:
         """Put the staged files in place, in a transaction; none if the table has changed too much."""

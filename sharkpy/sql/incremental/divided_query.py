@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
@@ -178,8 +178,9 @@ class DividedQuery:
                 waiting += node.children
         return found
 
-    def fold(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        kept = self._kept(scan)
+    def fold(self, scan: Callable[[], LogicalPlan], *, is_first: bool) -> LogicalPlan:
+        """`is_first`: see `Kept`."""
+        kept = replace(self._kept(scan), is_first=is_first)
         folded = [part.fold(self._rows_of(place, scan()), kept) for place, (_, part) in enumerate(self.parts)]
         return folded[0] if len(folded) == 1 else self._together(folded)
 

@@ -162,15 +162,15 @@ class _Division:
         inner = Join(left, right, JoinKind.INNER, node.condition, node.hint)
         found = stream_joins(inner, self._streams)
         of_left, of_right = (
-            MatchedRows(side, inner, given.output, self._new_column)
-            for side, given in zip((left, right), node.children, strict=True)
+            MatchedRows(side, inner, given.output, end, node.kind is JoinKind.SEMI, self._new_column)
+            for side, given, end in zip((left, right), node.children, bounds or (None, None), strict=True)
         )
+        ends = bounds if bounds is not None and self._appends else (None, None)
         if node.kind in LEFT_ONLY_JOINS:
-            self._parts.append((node, SemiJoinState(node, of_left)))
+            self._parts.append((node, SemiJoinState(node, of_left, ends[0])))
         else:
             has_left, has_right = OUTER_JOINS[node.kind]
             place = len(self._parts) + 1
-            ends = bounds if bounds is not None and self._appends else (None, None)
             places = (place, place + has_left)
             joined = all_rows(Project(inner, node.output), "rows of a join", None, self._new_column)
             left_alone, right_alone = (
@@ -187,7 +187,7 @@ class _Division:
         """When rows of both sides of an outer join find no match any more; None where nothing tells, or no rows are to
         be forgotten.
         """
-        if not self._expires or node.kind in LEFT_ONLY_JOINS:
+        if not self._expires:
             return None
         least, most = time_bounds(node)
         scans = [_stream_scans(side) for side in node.children]

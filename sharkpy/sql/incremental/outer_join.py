@@ -34,10 +34,32 @@ def is_outer_stream_join(node: LogicalPlan, streams: Streams) -> TypeGuard[Join]
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """When a row of a side finds no match any more: its time, the column at a place, is more than `reach` microseconds
+    before the watermark of a part of the state.
+    """
+
+    time: int
+    reach: int
+    watermark: int
+
+    def over(self, rows: LogicalPlan, kept: Kept) -> tuple[LogicalPlan, Expr]:
+        """Rows of a side with the watermark behind them, and the condition that none can match one any more."""
+        watermark = kept(self.watermark)
+        mark, time = watermark.output[0], rows.output[self.time]
+        is_behind = Call("lt", (behind(time, self.reach), mark), BOOLEAN)
+        # A time that is NULL matches nothing.
+        is_over = Call("or", (Call("is_null", (time,), BOOLEAN), is_behind), BOOLEAN)
+        is_known = Call("is_not_null", (mark,), BOOLEAN)
+        return Join(rows, watermark, JoinKind.CROSS), Call("and", (is_known, is_over), BOOLEAN)
+
+
+@dataclass(frozen=True, slots=True)
 class MatchedRows:
     """State of one side of a join: rows that are alike, how many they are, and whether the other side has a match.
 
-    Where rows are joined only as long as watermarks allow, rows are alike that came behind the same ones.
+    Where rows are joined only as long as watermarks allow, rows are alike that came behind the same ones; and rows that
+    find no match any more are forgotten, if they are not wanted.
     """
 
     side: LogicalPlan
@@ -46,6 +68,10 @@ class MatchedRows:
     """The inner join of both sides."""
     columns: tuple[ColumnRef, ...]
     """The first columns of the side, which are in the answer."""
+    end: End | None
+    """When rows find no match any more; None where they always may."""
+    wants_match: bool
+    """True if rows with a match are wanted, False if those without one are."""
     new_column: NewColumn
 
     @property
@@ -69,8 +95,15 @@ class MatchedRows:
         each = Generate(folded, Call("explode", (times,), BOOLEAN), (self.new_column("one", BOOLEAN),), False)
         return Project(each, (*columns, is_matched))
 
-    def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
-        return self._folded(rows)
+    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        folded = self._folded(rows)
+        # Of rows with a match, others that are alike may be among earlier ones, and the match be of them alone.
+        if self.end is None or not (self.wants_match or kept.is_first):
+            return folded
+        is_matched = folded.output[-1]
+        beside, is_over = self.end.over(folded, kept)
+        is_wanted = is_matched if self.wants_match else _not(is_matched)
+        return Project(Filter(beside, Call("or", (is_wanted, _not(is_over)), BOOLEAN)), folded.output)
 
     def _folded(self, rows: LogicalPlan) -> LogicalPlan:
         *columns, number, is_matched = rows.output
@@ -84,8 +117,8 @@ class MatchedRows:
 
     @property
     def growth(self) -> str | None:
-        # With watermarks each row is in the answer, alone or with its match, and sides forget theirs.
-        return OF_JOINS if len(self.columns) == len(self.side.output) else None
+        # With watermarks rows are in the answer, or are forgotten.
+        return OF_JOINS if self.end is None else None
 
     def _marked(self, rows: LogicalPlan, num_rows: int, *, is_matched: bool) -> LogicalPlan:
         number = self.new_column("num_rows", BIGINT).holding(Literal(num_rows, BIGINT))
@@ -95,10 +128,13 @@ class MatchedRows:
 
 @dataclass(frozen=True, slots=True)
 class SemiJoinState:
-    """State of a semi or an anti join: the rows of its left side."""
+    """State of a semi or an anti join: the rows of its left side. `end` tells when no match can come any more; None
+    where rows without one are given before that.
+    """
 
     node: Join
     left: MatchedRows
+    end: End | None
 
     @property
     def schema(self) -> Schema:
@@ -110,8 +146,11 @@ class SemiJoinState:
     def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         found = self.left.read(rows, kept)
         *columns, is_matched = found.output
-        wanted = is_matched if self.node.kind is JoinKind.SEMI else _not(is_matched)
-        return under(self.node.output, Project(Filter(found, wanted), tuple(columns)))
+        if self.left.wants_match:
+            wanted: LogicalPlan = Project(Filter(found, is_matched), tuple(columns))
+        else:
+            wanted = _without_match(found, self.end, kept)
+        return under(self.node.output, wanted)
 
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         return self.left.fold(rows, kept)
@@ -136,17 +175,6 @@ class WithoutMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """When a row of a side finds no match any more: its time, the column at a place, is more than `reach` microseconds
-    before the watermark of a part of the state.
-    """
-
-    time: int
-    reach: int
-    watermark: int
-
-
-@dataclass(frozen=True, slots=True)
 class OuterJoinState:
     """State of an outer join: the rows of both sides that match. Those that do not are in the parts of the sides."""
 
@@ -167,10 +195,10 @@ class OuterJoinState:
         inputs = [self._under(self.joined.read(rows, kept))]
         nothing = [[Literal(None, column.dtype) for column in side.output] for side in self.node.children]
         if self.left is not None:
-            side = _unmatched(self.left, kept)
+            side = _without_match(kept(self.left.side), self.left.end, kept)
             inputs.append(self._with(side, (*side.output, *nothing[1])))
         if self.right is not None:
-            side = _unmatched(self.right, kept)
+            side = _without_match(kept(self.right.side), self.right.end, kept)
             inputs.append(self._with(side, (*nothing[0], *side.output)))
         return Union(tuple(inputs), self.node.output)
 
@@ -193,21 +221,15 @@ class OuterJoinState:
         return Project(side, tuple(column.holding(value) for column, value in zip(columns, values, strict=True)))
 
 
-def _unmatched(which: WithoutMatch, kept: Kept) -> LogicalPlan:
-    """The rows of a side that have no match, or will have none."""
-    side = kept(which.side)
+def _without_match(side: LogicalPlan, end: End | None, kept: Kept) -> LogicalPlan:
+    """The rows of a side that have no match; with `end`, those that will have none."""
     *columns, is_matched = side.output
     rows: LogicalPlan = Filter(side, _not(is_matched))
-    if which.end is not None:
-        watermark = kept(which.end.watermark)
-        mark, time = watermark.output[0], columns[which.end.time]
-        is_behind = Call("lt", (behind(time, which.end.reach), mark), BOOLEAN)
-        # A time that is NULL matches nothing.
-        is_over = Call("or", (Call("is_null", (time,), BOOLEAN), is_behind), BOOLEAN)
-        is_known = Call("is_not_null", (mark,), BOOLEAN)
-        rows = Filter(Join(rows, watermark, JoinKind.CROSS), Call("and", (is_known, is_over), BOOLEAN))
+    if end is not None:
+        beside, is_over = end.over(rows, kept)
+        rows = Filter(beside, is_over)
     return Project(rows, tuple(columns))
 
 
-def _not(condition: ColumnRef) -> Expr:
+def _not(condition: Expr) -> Expr:
     return Call("not", (condition,), BOOLEAN)

@@ -94,7 +94,7 @@ class SessionState:
 
     @property
     def _num_groups(self) -> int:
-        """Number of groups but the session; behind them in the state is the watermark that late rows have come behind."""
+        """Number of groups but the session. Behind them in the state is the watermark that late rows came behind."""
         return len(self.node.groups) - 1
 
     def _with_numbers(self, rows: LogicalPlan) -> LogicalPlan:

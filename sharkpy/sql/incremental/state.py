@@ -21,6 +21,8 @@ class Kept:
     """Rows of the operator in whose place a part is."""
     rows: Callable[[int], LogicalPlan]
     """Rows of a part itself."""
+    is_first: bool = False
+    """True where rows are folded before which there are none, so that each is there with all that was said of it."""
 
     def __call__(self, place: int) -> LogicalPlan:
         return self.read(place)

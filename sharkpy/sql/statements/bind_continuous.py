@@ -334,9 +334,11 @@ def _over_history(binder: CommandBinder, plan: LogicalPlan, history: Table) -> L
     return plan.transform_up(replaced)
 
 
-def state_fold(binder: CommandBinder, state: Table) -> LogicalPlan:
-    """Bind the query of a continuous table, the whole text, as one that folds rows of its state."""
-    rows = _state(binder, state).fold(lambda: _rows_of(binder, state))
+def state_fold(binder: CommandBinder, state: Table, *, is_first: bool) -> LogicalPlan:
+    """Bind the query of a continuous table, the whole text, as one that folds rows of its state; `is_first`: no rows
+    are before them.
+    """
+    rows = _state(binder, state).fold(lambda: _rows_of(binder, state), is_first=is_first)
     return insertable(binder, state, rows, None, None, state.schema)
 
 

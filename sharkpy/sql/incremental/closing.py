@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project
+from sharkpy.plan.logical import Filter, LogicalPlan
 from sharkpy.sql.incremental.closed_spans import came_in_time, end_of
 from sharkpy.sql.incremental.state import Kept, NewColumn
+from sharkpy.sql.incremental.watermarks import beside_least
 from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP
 
 
@@ -26,13 +27,7 @@ class Closing:
 
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
         """Rows with the watermark, as it is kept, as their last column `mark`."""
-        columns, marks = rows.output, list[ColumnRef]()
-        for place in self.places:
-            one = kept(place)
-            marks.append(one.output[0])
-            rows = Join(rows, one, JoinKind.CROSS)
-        least = marks[0] if len(marks) == 1 else Call("least", tuple(marks), TIMESTAMP)
-        return Project(rows, (*columns, mark.holding(least)))
+        return beside_least(rows, [kept(place) for place in self.places], mark)
 
     @property
     def seen(self) -> Expr:

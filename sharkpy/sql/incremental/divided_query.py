@@ -19,12 +19,15 @@ from sharkpy.sql.incremental.session_state import SessionState
 from sharkpy.sql.incremental.state import Kept, Names, NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import StreamJoin, apart
 from sharkpy.sql.incremental.watermarks import StreamWatermark
+from sharkpy.sql.incremental.window_state import NumLateRows, PassedRows
 from sharkpy.values.types import BIGINT, BOOLEAN, INT, TIMESTAMP, Field, Schema
 
 LATE_ROWS = "late rows"
 """Column of `progress` with the number of rows that came too late."""
 _CLOSED_PARTS = (AggregateState, SessionState)
 """Parts whose rows something may close."""
+_APPENDED_PARTS = (KeptRows, PassedRows)
+"""Parts to which epochs add rows of the answer."""
 _PART = "part"
 """Column of a state of several parts: whose row it is."""
 
@@ -66,10 +69,10 @@ class DividedQuery:
         for those of several aggregates.
         """
         kept = self._kept(scan)
-        states = (part for _, part in self.parts if isinstance(part, _CLOSED_PARTS))
+        states = (part for _, part in self.parts if isinstance(part, (*_CLOSED_PARTS, NumLateRows)))
         found = [rows for part in states if (rows := part.late_rows(kept)) is not None]
         if len(found) > 1:
-            raise UnsupportedError("LATE ROWS TO a table of several aggregates by windows")
+            raise UnsupportedError("LATE ROWS TO a table of several aggregates by windows, or of several UNION ALL")
         return self._of_epoch(found[0], kept) if found else None
 
     def _of_epoch(self, plan: LogicalPlan, kept: Kept) -> LogicalPlan:
@@ -123,7 +126,7 @@ class DividedQuery:
     @property
     def appends_rows(self) -> bool:
         """True if epochs add its rows to the state, and nothing else becomes of them."""
-        return all(isinstance(self.parts[place][1], KeptRows) for place in self._read_places())
+        return all(isinstance(self.parts[place][1], _APPENDED_PARTS) for place in self._read_places())
 
     def watermark(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
         """A row with the watermark that closes the windows; NULL where there is none yet."""
@@ -143,7 +146,7 @@ class DividedQuery:
             if isinstance(part, StreamWatermark):
                 one = kept(place)
                 items.append(self.new_column(part.stream, TIMESTAMP).holding(one.output[0]))
-            elif isinstance(part, _CLOSED_PARTS) and part.closing is not None:
+            elif isinstance(part, NumLateRows) or (isinstance(part, _CLOSED_PARTS) and part.closing is not None):
                 one = part.num_late(kept.rows(place))
                 late.append(one.output[0])
             else:

@@ -19,6 +19,7 @@ from sharkpy.plan.logical import (
     Project,
     Scan,
     Union,
+    Window,
 )
 from sharkpy.plan.sessions import Sessions, behind
 from sharkpy.plan.subquery import SUBQUERIES
@@ -29,6 +30,7 @@ from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.incremental.expiring_rows import ExpiringRows
 from sharkpy.sql.incremental.kept_rows import all_rows, kept_rows
+from sharkpy.sql.incremental.look_back import APPENDED, look_back
 from sharkpy.sql.incremental.outer_join import (
     OUTER_JOINS,
     End,
@@ -60,7 +62,8 @@ from sharkpy.sql.incremental.session_state import session_state, sessions_below
 from sharkpy.sql.incremental.state import NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import OF_JOINS, StreamJoin, stream_joins
 from sharkpy.sql.incremental.time_bounds import time_bounds
-from sharkpy.sql.incremental.watermarks import has_watermark, stream_watermark
+from sharkpy.sql.incremental.watermarks import StreamWatermark, Watermarks, has_watermark, stream_watermark
+from sharkpy.sql.incremental.window_state import LastRows, NumLateRows, PassedRows, StreamWindow, WaitingRows
 from sharkpy.values.types import TIMESTAMP
 
 _OF_READERS = "all rows of the streams are kept, and looked at by whoever reads the table"
@@ -115,6 +118,8 @@ class _Division:
             if self._appends:
                 raise _changing()
             self._add(node, kept, kept.rows)
+        elif self._appends and (window := _window_below(node, self._streams)) is not None:
+            self._add_window(node, window)
         elif row_wise_fault(node, self._streams, with_joins=True) is None:
             # Without an operator above, the rows are the answer.
             if above is not None and not (self._recomputes or self._appends):
@@ -183,6 +188,21 @@ class _Division:
         for join in found:
             self._add_sides(join, expires=bounds is not None)
 
+    def _add_window(self, node: LogicalPlan, window: Window) -> None:
+        """Add the parts of a Window; `node` is that, or what makes its rows the answer."""
+        back, rows = look_back(window), window.child
+        if any(isinstance(part, SUBQUERIES) for one in rows.walk() for expr in one.expressions for part in expr.walk()):
+            raise refused("a subquery below a window function over a stream")
+        places = self._watermarks_of(rows, "EMIT APPEND of window functions")
+        parts = [(place, self._parts[place][1]) for place in places]
+        marks = Watermarks(tuple((place, part) for place, part in parts if isinstance(part, StreamWatermark)))
+        waiting = len(self._parts) + 1
+        last = waiting + 1 if back.rows else None
+        found = StreamWindow(window, back, marks, waiting, last, self._new_column)
+        self._parts += [(node, PassedRows(node, found)), (rows, WaitingRows(found))]
+        self._parts += [(rows, LastRows(found))] if last is not None else []
+        self._parts.append((rows, NumLateRows(found)))
+
     def _bounds_of(self, node: Join) -> tuple[End, End] | None:
         """When rows of both sides of an outer join find no match any more; None where nothing tells, or no rows are to
         be forgotten.
@@ -230,15 +250,19 @@ class _Division:
 
     def _closing(self, rows: LogicalPlan, first_end: Expr, last_end: Expr) -> Closing:
         """What closes windows of some rows: the watermarks of all streams that they come from."""
+        places = self._watermarks_of(rows, "EMIT APPEND of windows")
+        return Closing(places, self._new_column("watermark", TIMESTAMP), first_end, last_end)
+
+    def _watermarks_of(self, rows: LogicalPlan, what: str) -> tuple[int, ...]:
+        """Places of the parts with the watermarks of the streams that some rows come from; `what` needs them."""
         scans = {scan.table.table_id: scan for scan in _stream_scans(rows)}
         for scan in scans.values():
             watermark = scan.table.watermark
             if watermark is None:
-                raise refused(f"EMIT APPEND of windows over {scan.table.qualified_name}, which has no WATERMARK,")
+                raise refused(f"{what} over {scan.table.qualified_name}, which has no WATERMARK,")
             if watermark.idle is not None and len(scans) > 1:
-                raise refused(f"EMIT APPEND of windows over {scan.table.qualified_name}, which is IDLE AFTER a time,")
-        places = tuple(map(self._watermark_of, scans.values()))
-        return Closing(places, self._new_column("watermark", TIMESTAMP), first_end, last_end)
+                raise refused(f"{what} over {scan.table.qualified_name}, which is IDLE AFTER a time,")
+        return tuple(map(self._watermark_of, scans.values()))
 
     def _watermark_of(self, scan: Scan) -> int:
         """Place of the part with the watermark of a stream."""
@@ -247,6 +271,13 @@ class _Division:
             self._watermarks[stream] = len(self._parts)
             self._parts.append((scan, stream_watermark(scan, self._new_column)))
         return self._watermarks[stream]
+
+
+def _window_below(node: LogicalPlan, streams: Streams) -> Window | None:
+    """The Window that a node is, or that is below projections and filters, of the rows of each epoch."""
+    while isinstance(node, (Project, Filter)) and _keeps_rows(node, streams):
+        node = node.child
+    return node if isinstance(node, Window) and row_wise_fault(node.child, streams) is None else None
 
 
 def _is_aggregate(node: LogicalPlan) -> TypeGuard[Aggregate]:
@@ -261,7 +292,7 @@ def _stream_scans(plan: LogicalPlan) -> list[Scan]:
 def _fault_of(node: LogicalPlan, streams: Streams) -> SharkError:
     """What keeps an operator from being computed of rows of one epoch."""
     fault = node_fault(node, streams) or refused(words_for(node))
-    fault.hint = fault.hint or RECOMPUTE
+    fault.hint = fault.hint or (f"{APPENDED}; {RECOMPUTE}" if isinstance(node, Window) else RECOMPUTE)
     return fault
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, WindowCall, conjuncts
 from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, Sort, Window
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
-from sharkpy.sql.incremental.state import Kept, Names, NewColumn, under
-from sharkpy.values.types import BIGINT, BOOLEAN, Field, Schema
+from sharkpy.sql.incremental.state import Kept, NewColumn, as_state, schema_of, under
+from sharkpy.values.types import BIGINT, BOOLEAN, Schema
 
 _RANKS = ("row_number", "rank")
 """Functions of a window that count up in its order: rows behind the n-th are never among the first n again."""
@@ -38,7 +38,7 @@ class KeptRows:
         return self.answer(under(self.rows.output, rows))
 
     def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
-        return _as_state(self.first(under(self.rows.output, rows)), self.rows.output, self.schema, self.new_column)
+        return as_state(self.first(under(self.rows.output, rows)), self.rows.output, self.schema, self.new_column)
 
 
 def kept_rows(node: LogicalPlan, streams: Streams, new_column: NewColumn) -> KeptRows | None:
@@ -54,7 +54,7 @@ def kept_rows(node: LogicalPlan, streams: Streams, new_column: NewColumn) -> Kep
             def of_first(given: LogicalPlan) -> LogicalPlan:
                 return Limit(Sort(given, keys), count, offset)
 
-            label = f"the first {count + offset} rows by {', '.join(_shown(key.expr) for key in keys)}"
+            label = f"the first {count + offset} rows by {', '.join(shown(key.expr) for key in keys)}"
             return _made(rows, first, of_first, label, None, new_column)
         case Filter(child, predicate) if (window := _window_below(child)) is not None:
             (item, *others), most = window.windows, _most(predicate, child, window)
@@ -63,7 +63,7 @@ def kept_rows(node: LogicalPlan, streams: Streams, new_column: NewColumn) -> Kep
                 return None
             if not _is_row_wise(window.child, streams):
                 return None
-            names = ", ".join(map(_shown, call.partition_by))
+            names = ", ".join(map(shown, call.partition_by))
             growth = f"the state of the first rows by {names} grows with the values of these" if names else None
 
             def of_each(given: LogicalPlan) -> LogicalPlan:
@@ -71,7 +71,7 @@ def kept_rows(node: LogicalPlan, streams: Streams, new_column: NewColumn) -> Kep
                 return Project(Filter(Window(given, (item,)), kept), given.output)
 
             def answer(given: LogicalPlan) -> LogicalPlan:
-                return _with_rows(node, window, replace(window, child=given))
+                return with_rows(node, window, replace(window, child=given))
 
             label = f"the first {most} rows" + (f" of each {names}" if names else "")
             return _made(window.child, of_each, answer, label, growth, new_column)
@@ -91,16 +91,9 @@ def _made(
     growth: str | None,
     new_column: NewColumn,
 ) -> KeptRows:
-    names = Names(set())
-    schema = Schema(tuple(Field(names.take(column.name), column.dtype) for column in rows.output))
-    added = _as_state(first(rows), rows.output, schema, new_column)
+    schema = schema_of(rows.output)
+    added = as_state(first(rows), rows.output, schema, new_column)
     return KeptRows(rows, schema, added, first, answer, label, growth, new_column)
-
-
-def _as_state(rows: LogicalPlan, columns: Sequence[ColumnRef], schema: Schema, new_column: NewColumn) -> LogicalPlan:
-    made = [new_column(field.name, field.dtype) for field in schema]
-    pairs = zip(columns, made, strict=True)
-    return Project(rows, tuple(one.holding(column) for column, one in pairs))
 
 
 def _is_row_wise(rows: LogicalPlan, streams: Streams) -> bool:
@@ -114,8 +107,9 @@ def _window_below(plan: LogicalPlan) -> Window | None:
     return plan if isinstance(plan, Window) else None
 
 
-def _with_rows(node: LogicalPlan, old: Window, new: Window) -> LogicalPlan:
-    return new if node is old else node.map_children(lambda child: _with_rows(child, old, new))
+def with_rows(node: LogicalPlan, old: LogicalPlan, new: LogicalPlan) -> LogicalPlan:
+    """The operator with other rows in the place of those of one below it."""
+    return new if node is old else node.map_children(lambda child: with_rows(child, old, new))
 
 
 def _most(predicate: Expr, child: LogicalPlan, window: Window) -> int | None:
@@ -158,5 +152,6 @@ def _is_one(expr: Expr, ids: frozenset[int]) -> bool:
     return isinstance(expr, ColumnRef) and expr.column_id in ids
 
 
-def _shown(expr: Expr) -> str:
+def shown(expr: Expr) -> str:
+    """What people call what rows are by."""
     return expr.name if isinstance(expr, ColumnRef) else str(expr)

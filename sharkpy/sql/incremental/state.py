@@ -8,7 +8,7 @@ from typing import Protocol
 
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Project
-from sharkpy.values.types import DataType, Schema
+from sharkpy.values.types import DataType, Field, Schema
 
 NewColumn = Callable[[str, DataType], ColumnRef]
 
@@ -69,6 +69,19 @@ class Names:
             name = f"{wanted}_{number}"
         self.taken.add(name)
         return name
+
+
+def schema_of(columns: Sequence[ColumnRef]) -> Schema:
+    """Columns of a state of rows with some columns."""
+    names = Names(set())
+    return Schema(tuple(Field(names.take(column.name), column.dtype) for column in columns))
+
+
+def as_state(rows: LogicalPlan, columns: Sequence[ColumnRef], schema: Schema, new_column: NewColumn) -> LogicalPlan:
+    """Some columns of rows as those of a state, under ids of their own."""
+    made = [new_column(field.name, field.dtype) for field in schema]
+    pairs = zip(columns, made, strict=True)
+    return Project(rows, tuple(one.holding(column) for column, one in pairs))
 
 
 def under(columns: Sequence[ColumnRef], rows: LogicalPlan) -> LogicalPlan:

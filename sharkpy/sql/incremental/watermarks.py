@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sharkpy.base.errors import InternalError
-from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr
-from sharkpy.plan.logical import Aggregate, LogicalPlan, Project, Scan, Union
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr
+from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Scan, Union
 from sharkpy.plan.sessions import behind
 from sharkpy.sql.incremental.state import Kept, NewColumn
 from sharkpy.sql.incremental.stream_join import apart
@@ -36,6 +37,11 @@ class StreamWatermark:
         mark = behind(latest.output[0], -self.delay)
         return Project(latest, (self.new_column("watermark", TIMESTAMP).holding(mark),))
 
+    def read_next(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        """As `read`, with the rows of an epoch."""
+        both = Union((rows, apart(self.delta(kept), self.new_column)), (self.new_column("latest", TIMESTAMP),))
+        return self.read(both, kept)
+
     def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         return self._latest(rows)
 
@@ -50,6 +56,31 @@ class StreamWatermark:
     @property
     def growth(self) -> str | None:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Watermarks:
+    """The watermarks of the streams that rows come from. The least one counts: NULL before all of them have one."""
+
+    parts: tuple[tuple[int, StreamWatermark], ...]
+    """With their places among the parts of the state."""
+
+    def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
+        """Rows with the watermark, as it is kept, as their last column `mark`."""
+        return beside_least(rows, [kept(place) for place, _ in self.parts], mark)
+
+    def beside_next(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
+        """Rows with the watermark that an epoch comes to."""
+        return beside_least(rows, [part.read_next(kept.rows(place), kept) for place, part in self.parts], mark)
+
+
+def beside_least(rows: LogicalPlan, marks: Sequence[LogicalPlan], mark: ColumnRef) -> LogicalPlan:
+    """Rows with the least of some watermarks, each a row, as their last column; NULL if one of them is."""
+    columns, found = rows.output, tuple(one.output[0] for one in marks)
+    for one in marks:
+        rows = Join(rows, one, JoinKind.CROSS)
+    least = found[0] if len(found) == 1 else Call("least", found, TIMESTAMP)
+    return Project(rows, (*columns, mark.holding(least)))
 
 
 def stream_watermark(scan: Scan, new_column: NewColumn) -> StreamWatermark:

@@ -1,0 +1,92 @@
+"""How far window functions look back from a row, in the order of a time with a WATERMARK."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.base.errors import SharkError
+from sharkpy.plan.expr import ColumnRef, Expr, FrameBound, FrameInterval, Literal, SortKey, WindowCall, WindowFrame
+from sharkpy.plan.logical import Window
+from sharkpy.sql.incremental.row_wise import RECOMPUTE, refused
+from sharkpy.sql.incremental.watermarks import has_watermark
+from sharkpy.udf import registry
+from sharkpy.udf.user.function import shown_name
+from sharkpy.values.types import INTERVAL_DAY_TIME
+
+APPENDED = "EMIT APPEND gives those that look back in the order of a time with a WATERMARK"
+_BOUNDED = f"lag, and frames as ROWS or RANGE BETWEEN … PRECEDING AND CURRENT ROW, look back so far; {RECOMPUTE}"
+
+
+@dataclass(frozen=True, slots=True)
+class LookBack:
+    """How far the functions of a Window look back."""
+
+    time: int
+    """Place of the time that they are in the order of, among the columns of their rows."""
+    rows: int
+    """Rows before a row, in its partition."""
+    microseconds: int
+    """Time before a row."""
+    partition_by: tuple[Expr, ...]
+    """Of the functions that look back by rows."""
+
+
+def look_back(window: Window) -> LookBack:
+    """How far the functions look back. UnsupportedError, naming the function, for one in another order, and for one
+    that looks at rows behind its own, or at all rows before it.
+    """
+    calls = [item.expr for item in window.windows if isinstance(item.expr, WindowCall)]
+    time = _time(calls[0], window)
+    reaches = [_reach(call) for call in calls]
+    for call in calls:
+        if _time(call, window) != time:
+            raise _refused(call, "in the order of another time")
+    by_rows = {call.partition_by for call, (rows, _) in zip(calls, reaches, strict=True) if rows}
+    if len(by_rows) > 1:
+        raise _refused(calls[-1], "with another PARTITION BY")
+    most_rows, longest = (max(some) for some in zip(*reaches, strict=True))
+    return LookBack(time, most_rows, longest, next(iter(by_rows), ()))
+
+
+def _time(call: WindowCall, window: Window) -> int:
+    """Place of the time that the rows of a function are in the order of."""
+    match call.order_by:
+        case (SortKey(ColumnRef() as key, ascending=True),) if has_watermark(key, window.child):
+            ids = [column.column_id for column in window.child.output]
+            return ids.index(key.column_id)
+    raise _refused(call, "that is not in the ascending order of a time with a WATERMARK")
+
+
+def _reach(call: WindowCall) -> tuple[int, int]:
+    """How many rows, and microseconds, a function looks back."""
+    if call.function == "lag" and not call.ignore_nulls:
+        match call.args[1:2]:
+            case ():
+                return 1, 0
+            case (Literal(int() as offset),) if offset >= 0:
+                return offset, 0
+    row = registry.window(call.function)
+    if call.frame is None or (row is not None and not row.takes_frame):
+        raise _refused(call, "that looks at all rows before its own, or at rows behind it,")
+    match call.frame:
+        case WindowFrame("ROWS", int() as start, int() as end) if start <= end <= 0:
+            return -start, 0
+        case WindowFrame("RANGE", start, end):
+            start_reach, end_reach = _microseconds(start), _microseconds(end)
+            if start_reach is not None and end_reach is not None:
+                return 0, start_reach
+    raise _refused(call, f"over {call.frame}")
+
+
+def _microseconds(bound: FrameBound) -> int | None:
+    """How far a bound of a RANGE frame is before its row; None for one that is behind it, or not so far."""
+    match bound:
+        case 0:
+            return 0
+        case FrameInterval(amount, dtype) if dtype == INTERVAL_DAY_TIME and amount <= 0:
+            return -amount
+    return None
+
+
+def _refused(call: WindowCall, which: str) -> SharkError:
+    return refused(f"{shown_name(call.function)}, a window function {which} over a stream", _BOUNDED)

@@ -1,0 +1,200 @@
+"""Window functions over streams: each row is given when the watermark has passed it, with what the functions find in
+the rows before it, by DuckDB.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.base.errors import SharkError, UnsupportedError
+from tests.streaming.clauses import MEMORY, NOW
+from tests.streaming.folder_input import put, rows
+from tests.streaming.test_generated_definitions import Events, Warehouse, canonical
+from tests.streaming.test_generated_windows import Watermark
+
+_COLUMNS = "id BIGINT, k STRING, v INT, d DECIMAL(10,2), b BOOLEAN, ts TIMESTAMP"
+_RANGE = "RANGE BETWEEN INTERVAL '{}' SECOND PRECEDING AND CURRENT ROW"
+_BY_RANGE = (
+    *((f"sum(v) OVER ({{}} {_RANGE.format(seconds)})", 0) for seconds in (1, 5, 30)),
+    (f"count(DISTINCT v) OVER ({{}} {_RANGE.format(7)})", 0),
+    ("max(id) OVER ({} RANGE BETWEEN INTERVAL '9' SECOND PRECEDING AND INTERVAL '2' SECOND PRECEDING)", 0),
+    ("count(*) OVER ({} RANGE BETWEEN CURRENT ROW AND CURRENT ROW)", 0),
+)
+_BY_ROWS = (
+    ("lag(ts) OVER ({})", 1),
+    ("lag(ts, 3) OVER ({})", 3),
+    ("min(ts) OVER ({} ROWS BETWEEN 4 PRECEDING AND CURRENT ROW)", 4),
+    ("count(ts) OVER ({} ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING)", 2),
+    ("first_value(ts) OVER ({} ROWS 2 PRECEDING)", 2),
+)
+"""Of the time, which rows of one time have alike: which of these is first, nothing tells."""
+_EPOCHS = 14
+
+
+@pytest.fixture
+def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
+    folder.mkdir()
+    few = {"shark.stream.kept.epochs": 3, "shark.compaction.min.blocks": 3}
+    with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
+        columns = "k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS"
+        context.sql(f"CREATE STREAM events ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
+        yield context
+
+
+def definition(chance: random.Random) -> tuple[str, str, bool]:
+    """A query, in HiveQL and for DuckDB, and whether its state grows."""
+    over = chance.choice(("PARTITION BY k ORDER BY ts", "PARTITION BY k, b ORDER BY ts", "ORDER BY ts"))
+    by_rows = chance.sample(_BY_ROWS, chance.randrange(3))
+    found = [*by_rows, *chance.sample(_BY_RANGE, chance.randrange(0 if by_rows else 1, 3))]
+    own = "k, ts" if by_rows and "b" not in over else "k, b, ts" if by_rows else "id, k, v, ts"
+    if by_rows and "PARTITION" not in over:
+        own = "ts"
+    items = ", ".join(f"{text.format(over)} AS f{place}" for place, (text, _) in enumerate(found))
+    where = chance.choice(("", "v > 0", "k <> 'a' OR b"))
+    in_time = "ts IS NOT NULL AND (before IS NULL OR ts >= before)"
+    hive = f"SELECT {own}, {items} FROM (SELECT * FROM events{f' WHERE {where}' if where else ''}) e"
+    both = f" WHERE {in_time}" + (f" AND ({where})" if where else "")
+    duck = f"SELECT * FROM (SELECT {own}, {items} FROM events{both}) x WHERE ts < (SELECT w FROM mark)"
+    if chance.random() < 0.3:
+        hive, duck = (
+            f"SELECT f0, ts FROM ({hive}) y WHERE f0 IS NOT NULL",
+            f"SELECT f0, ts FROM ({duck}) y WHERE f0 IS NOT NULL",
+        )
+    return hive, duck, bool(by_rows) and "PARTITION" in over
+
+
+def run(warehouse: Warehouse, folder: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    hive, duck, grows = definition(chance)
+    events, delay = Events(chance, folder), chance.choice((0, 2, 8))
+    mark = Watermark(events, delay)
+    sql = warehouse.context.sql
+    watermark = f"WATERMARK FOR ts AS ts - INTERVAL {delay} SECONDS"
+    state = "WITH UNBOUNDED STATE" if grows else ""
+    sql(f"CREATE STREAM events ({_COLUMNS}, {watermark}) STORED AS JSON FROM FOLDER '{folder}'")
+    sql(f"CREATE CONTINUOUS TABLE t {chance.choice(('', MEMORY))} {NOW} EMIT APPEND {state} AS {hive}")
+    sql("CREATE STREAM passed FROM TABLE t WITH HISTORY")
+    sql(f"CREATE CONTINUOUS TABLE u {NOW} AS SELECT * FROM passed")
+    before = list[str]()
+    for _ in range(_EPOCHS):
+        for _ in range(chance.choice((1, 1, 3))):
+            events.put()
+        mark.end_epoch()
+        if chance.random() < 0.05:
+            warehouse.restart()
+        warehouse.context.sql("RESUME CONTINUOUS TABLE t")
+        found = canonical(rows(warehouse.context, "SELECT * FROM t"))
+        assert found == canonical(events.duck.execute(duck).fetchall()), hive
+        assert not Counter(before) - Counter(found), "rows that were given stay"
+        before = found
+        if chance.random() < 0.4:
+            warehouse.context.sql("RESUME CONTINUOUS TABLE u")
+            assert canonical(rows(warehouse.context, "SELECT * FROM u")) == found, hive
+    late = "SELECT count(*) FROM events WHERE ts < before"
+    if " WHERE " not in hive:
+        ((counted,),) = rows(warehouse.context, "SELECT coalesce(sum(late), 0) FROM STATE OF t")
+        assert [(counted,)] == events.duck.execute(late).fetchall()
+    for one in ("CONTINUOUS TABLE u", "STREAM passed", "CONTINUOUS TABLE t", "STREAM events"):
+        warehouse.context.sql(f"DROP {one}")
+    events.duck.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "number"), [(0, 14), pytest.param(100, 200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
+)
+def test_rows_are_given_when_the_watermark_has_passed_them(tmp_path: Path, first: int, number: int) -> None:
+    warehouse = Warehouse(tmp_path / "w")
+    try:
+        for seed in range(first, first + number):
+            run(warehouse, tmp_path / f"in{seed}", seed)
+    finally:
+        warehouse.context.stop()
+
+
+def epoch(context: sharkpy.SharkContext, folder: Path, number: int, *seconds: int, key: str = "a") -> None:
+    times = [f"2024-05-01 10:{one // 60:02d}:{one % 60:02d}" for one in seconds]
+    put(folder, f"{number:04d}.json", [{"k": key, "n": number, "ts": time} for time in times])
+    context.sql("RESUME CONTINUOUS TABLE t")
+
+
+def test_the_row_before_is_of_an_earlier_epoch(context: sharkpy.SharkContext, folder: Path) -> None:
+    text = "SELECT k, second(ts) AS s, second(lag(ts) OVER (PARTITION BY k ORDER BY ts)) AS last FROM events"
+    clauses = f"{NOW} EMIT APPEND LATE ROWS TO late WITH UNBOUNDED STATE"
+    context.sql(f"CREATE CONTINUOUS TABLE t {clauses} AS {text}")
+    found = []
+    # The watermark is 5 seconds behind the latest row.
+    for number, (key, *seconds) in enumerate([("a", 3, 1), ("b", 8), ("a", 7), ("b", 2), ("a", 14), ("b", 30)]):
+        epoch(context, folder, number, *map(int, seconds), key=str(key))
+        found.append(rows(context, "SELECT k, s, last FROM t ORDER BY s"))
+    one, three, seven, eight = ("a", 1, None), ("a", 3, 1), ("a", 7, 3), ("b", 8, None)
+    fourteen = ("a", 14, 7)
+    assert found == [[], [one], [one], [one], [one, three, seven, eight], [one, three, seven, eight, fourteen]]
+    assert rows(context, "SELECT k, second(ts) FROM late") == [("b", 2)]
+    assert dict(row[:2] for row in rows(context, "DESCRIBE EXTENDED t"))["Late Rows"] == "1"
+
+
+def test_the_state_stays_small(context: sharkpy.SharkContext, folder: Path) -> None:
+    frame = "RANGE BETWEEN INTERVAL '20' SECOND PRECEDING AND CURRENT ROW"
+    text = f"SELECT n, count(*) OVER (PARTITION BY k ORDER BY ts {frame}) AS c FROM events"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {text}")
+    for number in range(40):
+        epoch(context, folder, number, number * 10)
+    counts = [min(number + 1, 3) for number in range(39)]
+    assert rows(context, "SELECT n, c FROM t ORDER BY n") == list(enumerate(counts))
+    ((kept,),) = rows(context, "SELECT count(*) FROM STATE OF t WHERE c IS NULL")
+    assert kept < 40
+
+
+def test_it_goes_on_after_a_rollback_and_another_query(context: sharkpy.SharkContext, folder: Path) -> None:
+    text = "SELECT k, n, lag(n) OVER (PARTITION BY k ORDER BY ts) AS last FROM events"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND WITH UNBOUNDED STATE AS {text}")
+    answers = {}
+    for number in range(6):
+        epoch(context, folder, number, number * 10)
+        answers[number + 1] = rows(context, "SELECT n, last FROM t ORDER BY n")
+    assert answers[6] == [(0, None), (1, 0), (2, 1), (3, 2), (4, 3)]
+    context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 4")
+    assert rows(context, "SELECT n, last FROM t ORDER BY n") == answers[4]
+    context.sql("RESUME CONTINUOUS TABLE t")
+    assert rows(context, "SELECT n, last FROM t ORDER BY n") == answers[6]
+    with pytest.raises(SharkError, match=r"the state of default\.t is that of another query"):
+        context.sql(f"ALTER CONTINUOUS TABLE t AS {text.replace('lag(n)', 'lag(n, 2)')}")
+    plan = "\n".join(row[0] for row in rows(context, f"EXPLAIN CREATE CONTINUOUS TABLE u EMIT APPEND AS {text}"))
+    assert "the last 1 rows of each k" in plan
+    with pytest.raises(UnsupportedError, match="the last rows by k grows with the values of these"):
+        context.sql(f"CREATE CONTINUOUS TABLE u EMIT APPEND AS {text}")
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        ("lead(n) OVER (ORDER BY ts)", "lead, a window function that looks at all rows before its own, or at rows beh"),
+        ("row_number() OVER (ORDER BY ts)", "row_number, a window function that looks at all rows"),
+        ("sum(n) OVER (ORDER BY ts)", "sum, a window function that looks at all rows"),
+        ("lag(n) IGNORE NULLS OVER (ORDER BY ts)", "lag, a window function that looks at all rows"),
+        ("sum(n) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)", "sum, a window function over ROWS"),
+        ("sum(n) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING)", "sum, a window function over ROWS"),
+        ("lag(n) OVER (ORDER BY ts DESC)", "not in the ascending order of a time with a WATERMARK"),
+        ("lag(n) OVER (ORDER BY n)", "not in the ascending order of a time with a WATERMARK"),
+        (
+            "lag(n) OVER (PARTITION BY k ORDER BY ts), lag(n) OVER (PARTITION BY n ORDER BY ts)",
+            "with another PARTITION BY",
+        ),
+    ],
+)
+def test_functions_that_are_refused(context: sharkpy.SharkContext, function: str, error: str) -> None:
+    with pytest.raises(UnsupportedError, match=error) as caught:
+        context.sql(f"CREATE CONTINUOUS TABLE t EMIT APPEND AS SELECT {function} FROM events")
+    assert "EMIT COMPLETE WITH RECOMPUTE" in str(caught.value.hint)
+
+
+def test_without_append_the_hint_tells(context: sharkpy.SharkContext) -> None:
+    with pytest.raises(UnsupportedError, match="a window function over a stream") as caught:
+        context.sql("CREATE CONTINUOUS TABLE t AS SELECT lag(n) OVER (ORDER BY ts) AS last FROM events")
+    assert "EMIT APPEND" in str(caught.value.hint)

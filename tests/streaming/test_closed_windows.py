@@ -317,6 +317,29 @@ def test_windows_are_those_of_spark(
 
 
 @pytest.mark.slow
+def test_sessions_are_those_of_spark(
+    context: sharkpy.SharkContext, spark_sql: SparkSession, tmp_path: Path, folder: Path
+) -> None:
+    """But for rows behind the watermark by less than the gap: Structured Streaming does not call these late."""
+    items, session = "k, session_window.start AS start, count(*) AS n", "session_window(ts, '10 seconds')"
+    text = f"SELECT {items} FROM events GROUP BY k, {session}"
+    spark_stream(spark_sql, "events", folder)
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {text}")
+    chance, seen, latest = random.Random(11), list[tuple[object, ...]](), 60
+    for number in range(10):
+        in_time = [latest, *(latest - 5 + chance.randrange(12) for _ in range(chance.randrange(6)))]
+        late = [latest - 30 - chance.randrange(20) for _ in range(3)] if number > 1 else []
+        epoch(context, folder, number, [row for one in in_time + late for row in at(one, key=chance.choice("abc"))])
+        latest = max(in_time)
+        spark_epoch(spark_sql, text, tmp_path / "checkpoint", seen)
+    epoch(context, folder, 99, at(10_000, key="last"))
+    spark_epoch(spark_sql, text, tmp_path / "checkpoint", seen)
+    assert answer(context) == {(key, start): n for key, start, n in seen} != {}
+    ((late_rows,),) = rows(context, "SELECT sum(late) FROM STATE OF t")
+    assert late_rows == 24
+
+
+@pytest.mark.slow
 def test_outer_joins_end_as_those_of_spark(
     context: sharkpy.SharkContext, spark_sql: SparkSession, tmp_path: Path, folder: Path
 ) -> None:

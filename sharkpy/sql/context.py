@@ -170,6 +170,13 @@ class Context:
         """Time of the whole statement, in the session's zone: CURRENT_TIMESTAMP has this value in every task."""
         return self.clock.read().astimezone(time_zone(zone_name(self.conf.value(TIME_ZONE))))
 
+    @property
+    def times_read(self) -> tuple[datetime.datetime, datetime.datetime] | None:
+        """The time of the statement as CURRENT_TIMESTAMP has it, and in UTC; None where nothing has read the clock."""
+        if not self.clock.was_read:
+            return None
+        return self.now.replace(tzinfo=None), self.clock.read().replace(tzinfo=None)
+
     def column(self, name: str, dtype: DataType) -> ColumnRef:
         """New column of this statement."""
         return ColumnRef(next(self.ids), name, dtype)

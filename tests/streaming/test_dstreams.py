@@ -199,6 +199,25 @@ def test_keys_are_forgotten(folder: Path, clicks: Stream) -> None:
     assert rows_of(table) == [(2, 2), (3, 1)]
 
 
+def test_keys_are_forgotten_by_the_clock(folder: Path, clicks: Stream) -> None:
+    def update(state: int, row: Any) -> int:
+        return state + row.uid
+
+    def counted(timeout_by: Any) -> DStream:
+        by_url = clicks.key_by("url")
+        return by_url.update_state_by_key(
+            update, initial=0, returns="int", columns=["uid"], timeout="2 s", timeout_by=timeout_by
+        )
+
+    table = counted("clock").to_table("counted")
+    come(folder, click(1, "/a", 1), click(2, "/b", 90))
+    table.await_epoch(1, timeout=60)
+    until(lambda: rows_of(table) == [])
+    assert rows_of(counted("clock")) == [("/a", 1), ("/b", 2)]
+    with pytest.raises(BindError, match="timeout_by is one of watermark, clock"):
+        counted("wall")
+
+
 def test_joins(context: sharkpy.SharkContext, folder: Path, clicks: Stream) -> None:
     context.save_as_table([(1, "ada"), (2, "bob")], "people", "uid bigint, name string")
     named = clicks.join("people", "uid").select("name", "url")

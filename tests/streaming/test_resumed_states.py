@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.sql.context import StatementClock
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import put, rows
 
@@ -138,6 +139,36 @@ def test_keys_are_forgotten_behind_the_timeout(context: sharkpy.SharkContext, fo
         assert dict(rows(context, "SELECT * FROM t")) == wanted
         most = max(most, int(str(rows(context, "SELECT count(*) FROM STATE OF t")[0][0])))
     assert most < 14 * 4, "folds forget"
+
+
+def test_keys_are_forgotten_by_the_clock(
+    context: sharkpy.SharkContext, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever zone who reads is in."""
+    clock = [BEGIN.replace(tzinfo=UTC)]
+    monkeypatch.setattr(StatementClock, "_read_clock", staticmethod(lambda: clock[0]))
+    query = "SELECT k, visit(current_timestamp(), v) AS w FROM events GROUP BY k"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS {query}")
+
+    def now(second: int, *given: tuple[str, int]) -> dict[object, object]:
+        clock[0] = BEGIN.replace(tzinfo=UTC) + timedelta(seconds=second)
+        put(folder, f"{second:03}", [{"k": k, "v": v} for k, v in given])
+        context.sql("RESUME CONTINUOUS TABLE t")
+        return dict(rows(context, "SELECT * FROM t"))
+
+    assert now(0, ("a", 1)) == {"a": "1"}
+    assert now(8, ("b", 2)) == {"a": "1", "b": "2"}
+    assert now(9, ("a", 3)) == {"a": "1 3", "b": "2"}
+    context.sql("SET TIME ZONE 'Asia/Tokyo'")
+    assert now(19) == {"a": "1 3"}
+    assert now(30, ("c", 4)) == {"c": "4"}
+    assert now(31, ("a", 5)) == {"a": "5", "c": "4"}
+    context.sql(f"ALTER CONTINUOUS TABLE t AS {query} ORDER BY k")
+    assert now(32, ("a", 6)) == {"a": "5 6", "c": "4"}
+    described = [str(row[0]) for row in context.sql(f"EXPLAIN CREATE CONTINUOUS TABLE u AS {query}")]
+    assert any("for 10 s without a row" in line for line in described)
+    with pytest.raises(UnsupportedError, match="not known to be that of a WATERMARK"):
+        context.sql("CREATE CONTINUOUS TABLE u AS SELECT visit(TIMESTAMP '2026-01-01 00:00:00', v) AS w FROM events")
 
 
 def test_rows_that_are_left_out_have_no_time(context: sharkpy.SharkContext, folder: Path) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.continuous_query import EmitMode
+from sharkpy.plan.expr import Literal
 from sharkpy.plan.logical import LogicalPlan
+from sharkpy.sql.context import Context
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.incremental.division import divided
 from sharkpy.sql.incremental.narrowed import narrowed
+from sharkpy.sql.incremental.resumed_state import Clock
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
-from sharkpy.sql.incremental.state import NewColumn
+from sharkpy.values.types import TIMESTAMP
 
 _OF_TABLES = (
     "a continuous table keeps such a query up to date; with EMIT APPEND, CREATE STREAM … FROM TABLE brings its rows "
@@ -31,16 +34,19 @@ def check_row_wise(query: LogicalPlan) -> None:
 
 
 def division(
-    query: LogicalPlan, new_column: NewColumn, emit: EmitMode | None, *, expires: bool = False
+    query: LogicalPlan, context: Context, emit: EmitMode | None, *, expires: bool = False
 ) -> DividedQuery | None:
-    """Divide a query; None for one that needs no state. NoStreamError if it reads no stream; UnsupportedError, naming
-    the operator, if it cannot be kept up to date so that `emit` of it is given. `expires`: rows of joins of streams are
-    kept only as long as watermarks say that others may match them, where the times of both are bounded.
+    """Divide a query that was bound in a context; None for one that needs no state. NoStreamError if it reads no
+    stream; UnsupportedError, naming the operator, if it cannot be kept up to date so that `emit` of it is given.
+    `expires`: rows of joins of streams are kept only as long as watermarks say that others may match them, where the
+    times of both are bounded.
     """
     streams = _streams_of(query)
     if row_wise_fault(query, streams) is None:
         return None
-    return divided(narrowed(query, streams), streams, new_column, emit, expires=expires)
+    times = context.times_read
+    clock = None if times is None else Clock(Literal(times[0], TIMESTAMP), Literal(times[1], TIMESTAMP))
+    return divided(narrowed(query, streams), streams, context.column, emit, clock, expires=expires)
 
 
 def _streams_of(query: LogicalPlan) -> Streams:

@@ -42,7 +42,9 @@ from sharkpy.sql.incremental.outer_join import (
 )
 from sharkpy.sql.incremental.panes import Panes, panes_of
 from sharkpy.sql.incremental.resumed_state import (
+    Clock,
     Timeout,
+    in_clock_time,
     resumed,
     resumed_state,
     resuming_fault,
@@ -71,23 +73,32 @@ _KEEPING = (Project, Filter, Generate, Union, Distribute)
 
 
 def divided(
-    query: LogicalPlan, streams: Streams, new_column: NewColumn, emit: EmitMode | None, *, expires: bool
+    query: LogicalPlan,
+    streams: Streams,
+    new_column: NewColumn,
+    emit: EmitMode | None,
+    clock: Clock | None,
+    *,
+    expires: bool,
 ) -> DividedQuery:
     """Divide a query that reads streams and is not row-wise. UnsupportedError, naming the operator, where what it needs
     of earlier epochs cannot be kept, or `emit` of it be given; to RECOMPUTE all rows are kept for such an operator.
     `expires`: see `division`.
     """
-    return _Division(streams, new_column, emit, expires=expires).of(query)
+    return _Division(streams, new_column, emit, clock, expires=expires).of(query)
 
 
 class _Division:
     """Parts of the state of a query, as they are found."""
 
-    def __init__(self, streams: Streams, new_column: NewColumn, emit: EmitMode | None, *, expires: bool) -> None:
+    def __init__(
+        self, streams: Streams, new_column: NewColumn, emit: EmitMode | None, clock: Clock | None, *, expires: bool
+    ) -> None:
         self._streams = streams
         self._new_column = new_column
         self._recomputes = emit is EmitMode.RECOMPUTE
         self._appends = emit is EmitMode.APPEND
+        self._clock = clock
         self._expires = expires
         self._parts = list[tuple[LogicalPlan, StatePart]]()
         self._joins = list[StreamJoin]()
@@ -230,7 +241,8 @@ class _Division:
             closing = self._closing(rows, *_ends(sessions, panes)) if self._appends else None
             if sessions is not None:
                 return node, session_state(node, sessions, self._new_column, is_bounded=is_bounded, closing=closing)
-            state = aggregate_state(node, self._new_column, is_bounded=is_bounded, closing=closing)
+            timed = node if self._clock is None else in_clock_time(node, self._clock)
+            state = aggregate_state(timed, self._new_column, is_bounded=is_bounded, closing=closing)
             return node, self._resumed(state, rows) if resumed(state) else state
         except UnsupportedError:
             if not self._recomputes:
@@ -238,14 +250,17 @@ class _Division:
             return rows, all_rows(rows, "all rows", _OF_READERS, self._new_column)
 
     def _resumed(self, state: AggregateState, rows: LogicalPlan) -> StatePart:
-        """State of aggregates that go on from the latest one, with the watermark that a timeout is by."""
+        """State of aggregates that go on from the latest one, with the watermark, or clock, that a timeout is by."""
         timeout = None
         if (found := timeout_of(state)) is not None:
             length, time = found
             scans = _stream_scans(rows)
-            if len(scans) > 1 or not has_watermark(time, rows):
+            if self._clock is not None and time == self._clock.utc:
+                timeout = Timeout(length, self._clock.utc)
+            elif len(scans) > 1 or not has_watermark(time, rows):
                 raise resuming_fault(state, "with a timeout by a time that is not known to be that of a WATERMARK")
-            timeout = Timeout(length, self._watermark_of(scans[0]))
+            else:
+                timeout = Timeout(length, self._watermark_of(scans[0]))
         return resumed_state(state, len(self._parts), timeout, self._new_column)
 
     def _closing(self, rows: LogicalPlan, first_end: Expr, last_end: Expr) -> Closing:

@@ -5,22 +5,35 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import SharkError
-from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, conjunction
-from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, conjunction
+from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Values
 from sharkpy.sql.incremental.aggregate_state import AggregateState, DistinctValues, States, as_group, call_of
 from sharkpy.sql.incremental.expiring_rows import reaching
 from sharkpy.sql.incremental.row_wise import RECOMPUTE, refused
 from sharkpy.sql.incremental.state import Kept, NewColumn
+from sharkpy.udf import registry
 from sharkpy.udf.user.function import shown_name
 from sharkpy.values.types import BOOLEAN, TIMESTAMP, Schema
 
 
 @dataclass(frozen=True, slots=True)
+class Clock:
+    """The time of a statement, as CURRENT_TIMESTAMP has it, and in UTC: who reads a state may be in another zone than
+    those who add to it.
+    """
+
+    local: Literal
+    utc: Literal
+
+
+@dataclass(frozen=True, slots=True)
 class Timeout:
-    """How long a group is kept without a row: `length` microseconds, by the watermark of a part of the state."""
+    """How long a group is kept without a row: `length` microseconds, by the watermark of a part of the state, or by a
+    time of the clock.
+    """
 
     length: int
-    watermark: int
+    mark: int | Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +91,13 @@ class ResumedState:
         known = [Call("coalesce", (*times[place:], *times[:place]), TIMESTAMP) for place in range(len(times))]
         latest = times[0] if len(times) == 1 else Call("greatest", tuple(known), TIMESTAMP)
         timed = Project(rows, (*columns, self.new_column("latest", TIMESTAMP).holding(latest)))
-        return Project(reaching(timed, -1, self.timeout.length, kept(self.timeout.watermark)), columns)
+        return Project(reaching(timed, -1, self.timeout.length, self._mark(self.timeout.mark, kept)), columns)
+
+    def _mark(self, mark: int | Literal, kept: Kept) -> LogicalPlan:
+        """A row with the time that a timeout is by."""
+        if isinstance(mark, int):
+            return kept(mark)
+        return Values((self.new_column("now", TIMESTAMP),), ((mark,),))
 
     @property
     def label(self) -> str:
@@ -106,6 +125,18 @@ def resumed_state(state: AggregateState, place: int, timeout: Timeout | None, ne
     if any(isinstance(one, DistinctValues) for one in state.kept):
         raise resuming_fault(state, "beside an aggregate of distinct values")
     return ResumedState(state, place, timeout, new_column)
+
+
+def in_clock_time(node: Aggregate, clock: Clock) -> Aggregate:
+    """The Aggregate with the time of the clock in UTC where aggregates with a timeout are by CURRENT_TIMESTAMP."""
+    items = []
+    for item in node.aggregates:
+        call = call_of(item)
+        row = registry.aggregate_of(call.function, [arg.dtype for arg in call.args])
+        if row is not None and row.timeout is not None and call.args[0] == clock.local:
+            item = replace(item, expr=replace(call, args=(clock.utc, *call.args[1:])))
+        items.append(item)
+    return replace(node, aggregates=tuple(items))
 
 
 def timeout_of(state: AggregateState) -> tuple[int, Expr] | None:

@@ -239,7 +239,7 @@ def divided_view(context: Context, table: Table, node: exp.Expr | None = None) -
 def _divided(context: Context, table: Table, query: LogicalPlan) -> tuple[DividedQuery, Table]:
     """The query of a continuous table, divided, and the table with its state."""
     state = _state_of(context, table)
-    found = division(query, context.column, state.emit, expires=state.expires)
+    found = division(query, context, state.emit, expires=state.expires)
     if found is None or found.schema.names != state.schema.names:
         message = f"the query of {table.qualified_name} has another state than when it was defined"
         raise context.error(message, None, sqlstate="55000")

@@ -358,7 +358,7 @@ def _rows_of(binder: CommandBinder, state: Table) -> LogicalPlan:
 
 
 def _state(binder: CommandBinder, state: Table) -> DividedQuery:
-    found = division(binder.query(), binder.context.column, state.emit, expires=state.expires)
+    found = division(binder.query(), binder.context, state.emit, expires=state.expires)
     if found is None or found.schema.names != state.schema.names:
         raise binder.error("the query has another state than when it was defined", None, sqlstate="55000")
     return found

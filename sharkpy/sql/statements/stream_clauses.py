@@ -59,7 +59,7 @@ def divided_query(binder: CommandBinder, clauses: StreamClauses) -> tuple[KeptQu
     kept = kept_query(binder)
     with binder.place_of(token):
         expires = not clauses.is_unbounded and clauses.emit is not EmitMode.RECOMPUTE
-        found = division(kept.plan, binder.context.column, clauses.emit, expires=expires)
+        found = division(kept.plan, binder.context, clauses.emit, expires=expires)
         if found is None:
             check_row_wise_clauses(clauses)
         else:

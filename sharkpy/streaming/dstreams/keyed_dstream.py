@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sharkpy.base.errors import BindError
 from sharkpy.streaming.dstreams import row_functions
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sharkpy.udf.user.declare import TypeLike
     from sharkpy.udf.user.length_of_time import Length
 
+TimeoutBy = Literal["watermark", "clock"]
 Item = str | tuple[object, str]
 """An aggregate in SQL; or one of the program, a class or what `sharkpy.aggregate` makes of it, and its arguments."""
 
@@ -95,6 +96,7 @@ class KeyedDStream:
         columns: Sequence[str] | None = None,
         state: TypeLike | None = None,
         timeout: Length | None = None,
+        timeout_by: TimeoutBy = "watermark",
         name: str = "state",
     ) -> DStream:
         """The state of each key: `update(state, row)` gives the next one, beginning with a copy of `initial`. Rows have
@@ -107,15 +109,19 @@ class KeyedDStream:
 
         `timeout`, as "30 min": the first of `columns` is the time with the stream's WATERMARK, a row that comes so long
         after the one before begins anew, and keys are forgotten when the watermark is so far behind their last row: so
-        the state is bounded.
+        the state is bounded. With `timeout_by="clock"` the time is that of the epochs that read the rows, and keys are
+        forgotten so long after it; how rows are cut into epochs then makes a difference.
         """
         wanted = [field.name for field in self.stream.schema if field.name not in self.keys]
         given = wanted if columns is None else [self.stream.column(one).name for one in columns]
         schema = Schema(tuple(self.stream.column(one) for one in given))
-        function = row_functions.state_update(
-            update, schema, initial, finish, Options(None, returns, "row", "call", state=state, timeout=timeout)
-        )
-        return self._called(function, given, name)
+        if timeout_by not in get_args(TimeoutBy):
+            raise BindError(f"timeout_by is one of {', '.join(get_args(TimeoutBy))}, and not {timeout_by!r}")
+        is_by_clock = timeout is not None and timeout_by == "clock"
+        options = Options(None, returns, "row", "call", state=state, timeout=timeout)
+        function = row_functions.state_update(update, schema, initial, finish, options, is_by_clock=is_by_clock)
+        args = [*(["current_timestamp()"] if is_by_clock else []), *map(quoted, given)]
+        return self._called(function, args, name)
 
     def map_groups_with_state(
         self,
@@ -125,6 +131,7 @@ class KeyedDStream:
         initial: object = None,
         columns: Sequence[str] | None = None,
         timeout: Length | None = None,
+        timeout_by: TimeoutBy = "watermark",
         name: str = "value",
     ) -> DStream:
         """What a function shows of each key: `f(state, row)` gives the next state and what is shown from then on, of
@@ -138,6 +145,7 @@ class KeyedDStream:
             finish=_shown,
             columns=columns,
             timeout=timeout,
+            timeout_by=timeout_by,
             name=name,
         )
 
@@ -173,11 +181,12 @@ class KeyedDStream:
 
     def reduced(self, f: Callable[[Any, Any], Any], column: str, name: str | None, clause: str = "") -> DStream:
         found = self.stream.column(column)
-        return self._called(row_functions.reduction(f, found.dtype), [found.name], name or found.name, clause)
+        function = row_functions.reduction(f, found.dtype)
+        return self._called(function, [quoted(found.name)], name or found.name, clause)
 
-    def _called(self, function: Declared, columns: Sequence[str], name: str, clause: str = "") -> DStream:
+    def _called(self, function: Declared, args: Sequence[str], name: str, clause: str = "") -> DStream:
         called, own = named(function)
-        text = f"{called}({', '.join(map(quoted, columns))}) AS {quoted(name)}"
+        text = f"{called}({', '.join(args)}) AS {quoted(name)}"
         return self.stream.made(self._select([text], clause), {**self.stream.functions, **own})
 
     def _select(self, items: Sequence[str], clause: str = "") -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sharkpy.base.errors import ExecutionError
 from sharkpy.ml.rdd.rows import Row, row_class
 from sharkpy.udf.user.declare import Declared, Options, result_columns, result_type
-from sharkpy.values.types import ArrayType, DataType, Schema, StructType, to_arrow
+from sharkpy.values.types import TIMESTAMP, ArrayType, DataType, Schema, StructType, to_arrow
 
 if TYPE_CHECKING:
     from sharkpy.udf.user.declare import Returns
@@ -88,18 +88,20 @@ def state_update(
     initial: Any,
     finish: Callable[[Any], Any] | None,
     options: Options,
+    *,
+    is_by_clock: bool = False,
 ) -> Declared:
     """A function from a state and a row to the next state, as an aggregate that goes on from its states. Without
-    `finish` a state is of the type that is returned.
+    `finish` a state is of the type that is returned. `is_by_clock`: its first argument is a time that is not the row's.
     """
-    new = _rows(schema)
+    new, num_before = _rows(schema), int(is_by_clock)
 
     class StateUpdate:
         def init(self) -> Any:
             return copy.deepcopy(initial)
 
         def update(self, state: Any, *values: Any) -> Any:
-            return update(state, new(values))
+            return update(state, new(values[num_before:]))
 
         def finish(self, state: Any) -> Any:
             return state if finish is None else finish(state)
@@ -107,7 +109,8 @@ def state_update(
     state = options.state
     if state is None and finish is None and not isinstance(options.returns, Mapping):
         state = options.returns
-    told = dataclasses.replace(options, arguments=_types(schema), state=state)
+    types = (TIMESTAMP, *_types(schema)) if is_by_clock else _types(schema)
+    told = dataclasses.replace(options, arguments=types, state=state)
     return Declared("aggregate", _in_module_of(update, StateUpdate), told)
 
 

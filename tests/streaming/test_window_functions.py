@@ -34,6 +34,17 @@ _BY_ROWS = (
     ("first_value(ts) OVER ({} ROWS 2 PRECEDING)", 2),
 )
 """Of the time, which rows of one time have alike: which of these is first, nothing tells."""
+_RUNNING = (
+    ("row_number() OVER ({})", 1),
+    ("count(*) OVER ({})", 1),
+    ("count(v) OVER ({})", 1),
+    ("sum(v) OVER ({})", 1),
+    ("sum(d) OVER ({})", 1),
+    ("min(id) OVER ({})", 1),
+    ("max(d) OVER ({} RANGE UNBOUNDED PRECEDING)", 1),
+    ("count(id) OVER ({} ROWS UNBOUNDED PRECEDING)", 1),
+)
+"""They keep something of each partition, too."""
 _EPOCHS = 14
 
 
@@ -50,7 +61,7 @@ def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
 def definition(chance: random.Random) -> tuple[str, str, bool]:
     """A query, in HiveQL and for DuckDB, and whether its state grows."""
     over = chance.choice(("PARTITION BY k ORDER BY ts", "PARTITION BY k, b ORDER BY ts", "ORDER BY ts"))
-    by_rows = chance.sample(_BY_ROWS, chance.randrange(3))
+    by_rows = [*chance.sample(_BY_ROWS, chance.randrange(3)), *chance.sample(_RUNNING, chance.choice((0, 0, 1, 3)))]
     found = [*by_rows, *chance.sample(_BY_RANGE, chance.randrange(0 if by_rows else 1, 3))]
     own = "k, ts" if by_rows and "b" not in over else "k, b, ts" if by_rows else "id, k, v, ts"
     if by_rows and "PARTITION" not in over:
@@ -139,6 +150,25 @@ def test_the_row_before_is_of_an_earlier_epoch(context: sharkpy.SharkContext, fo
     assert dict(row[:2] for row in rows(context, "DESCRIBE EXTENDED t"))["Late Rows"] == "1"
 
 
+def test_the_first_row_of_each(context: sharkpy.SharkContext, folder: Path) -> None:
+    """As duplicates are left out; and running totals."""
+    over = "OVER (PARTITION BY k ORDER BY ts)"
+    text = f"SELECT k, n, second(ts) AS s FROM (SELECT *, row_number() {over} AS place FROM events) x WHERE place = 1"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND WITH UNBOUNDED STATE AS {text}")
+    context.sql("CREATE STREAM firsts FROM TABLE t")
+    context.sql(f"CREATE CONTINUOUS TABLE u {NOW} AS SELECT k, s FROM firsts")
+    totals = f"SELECT k, n, row_number() {over} AS place, sum(n) {over} AS total, max(n) {over} AS most FROM events"
+    context.sql(f"CREATE CONTINUOUS TABLE v {MEMORY} {NOW} EMIT APPEND WITH UNBOUNDED STATE AS {totals}")
+    for number, (key, second) in enumerate([("a", 3), ("a", 1), ("b", 7), ("b", 9), ("a", 11), ("c", 40), ("a", 50)]):
+        epoch(context, folder, number, second, key=key)
+        context.sql("RESUME CONTINUOUS TABLE v")
+        context.sql("RESUME CONTINUOUS TABLE u")
+    assert rows(context, "SELECT k, n, s FROM t ORDER BY s") == [("a", 1, 1), ("b", 2, 7), ("c", 5, 40)]
+    assert rows(context, "SELECT k, s FROM u ORDER BY s") == [("a", 1), ("b", 7), ("c", 40)]
+    expected = [("a", 0, 2, 1, 1), ("a", 1, 1, 1, 1), ("a", 4, 3, 5, 4), ("b", 2, 1, 2, 2), ("b", 3, 2, 5, 3)]
+    assert rows(context, "SELECT * FROM v WHERE k <> 'c' ORDER BY k, n") == expected
+
+
 def test_the_state_stays_small(context: sharkpy.SharkContext, folder: Path) -> None:
     frame = "RANGE BETWEEN INTERVAL '20' SECOND PRECEDING AND CURRENT ROW"
     text = f"SELECT n, count(*) OVER (PARTITION BY k ORDER BY ts {frame}) AS c FROM events"
@@ -174,12 +204,13 @@ def test_it_goes_on_after_a_rollback_and_another_query(context: sharkpy.SharkCon
 @pytest.mark.parametrize(
     ("function", "error"),
     [
-        ("lead(n) OVER (ORDER BY ts)", "lead, a window function that looks at all rows before its own, or at rows beh"),
-        ("row_number() OVER (ORDER BY ts)", "row_number, a window function that looks at all rows"),
-        ("sum(n) OVER (ORDER BY ts)", "sum, a window function that looks at all rows"),
+        ("lead(n) OVER (ORDER BY ts)", "lead, a window function that looks at all rows before its own, or at others"),
+        ("ntile(3) OVER (ORDER BY ts)", "ntile, a window function that looks at all rows"),
+        ("avg(n) OVER (ORDER BY ts)", "avg, a window function that looks at all rows"),
         ("lag(n) IGNORE NULLS OVER (ORDER BY ts)", "lag, a window function that looks at all rows"),
         ("sum(n) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)", "sum, a window function over ROWS"),
-        ("sum(n) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING)", "sum, a window function over ROWS"),
+        ("avg(n) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING)", "avg, a window function over ROWS"),
+        ("sum(n) OVER ()", "sum, a window function that is not in the ascending order of a time"),
         ("lag(n) OVER (ORDER BY ts DESC)", "not in the ascending order of a time with a WATERMARK"),
         ("lag(n) OVER (ORDER BY n)", "not in the ascending order of a time with a WATERMARK"),
         (

@@ -60,12 +60,20 @@ from sharkpy.sql.incremental.row_wise import (
     row_wise_fault,
     words_for,
 )
+from sharkpy.sql.incremental.running_totals import totals_state
 from sharkpy.sql.incremental.session_state import session_state, sessions_below
 from sharkpy.sql.incremental.state import NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import OF_JOINS, StreamJoin, stream_joins
 from sharkpy.sql.incremental.time_bounds import time_bounds
 from sharkpy.sql.incremental.watermarks import StreamWatermark, Watermarks, has_watermark, stream_watermark
-from sharkpy.sql.incremental.window_state import LastRows, NumLateRows, PassedRows, StreamWindow, WaitingRows
+from sharkpy.sql.incremental.window_state import (
+    LastRows,
+    NumLateRows,
+    PassedRows,
+    RunningTotals,
+    StreamWindow,
+    WaitingRows,
+)
 from sharkpy.values.types import TIMESTAMP
 
 _OF_READERS = "all rows of the streams are kept, and looked at by whoever reads the table"
@@ -125,12 +133,12 @@ class _Division:
         """Add the part of the state that comes in the place of a node; False where there is none."""
         if _is_aggregate(node) and (rows := _rows_of(node, self._streams)) is not None:
             self._add(*self._of_aggregate(node, rows), rows)
+        elif self._appends and (window := _window_below(node, self._streams)) is not None:
+            self._add_window(node, window)
         elif (kept := kept_rows(node, self._streams, self._new_column)) is not None:
             if self._appends:
                 raise _changing()
             self._add(node, kept, kept.rows)
-        elif self._appends and (window := _window_below(node, self._streams)) is not None:
-            self._add_window(node, window)
         elif row_wise_fault(node, self._streams, with_joins=True) is None:
             # Without an operator above, the rows are the answer.
             if above is not None and not (self._recomputes or self._appends):
@@ -209,9 +217,13 @@ class _Division:
         marks = Watermarks(tuple((place, part) for place, part in parts if isinstance(part, StreamWatermark)))
         waiting = len(self._parts) + 1
         last = waiting + 1 if back.rows else None
-        found = StreamWindow(window, back, marks, waiting, last, self._new_column)
+        totals = waiting + 1 + bool(back.rows) if back.running else None
+        found = StreamWindow(window, back, marks, waiting, last, totals, self._new_column)
         self._parts += [(node, PassedRows(node, found)), (rows, WaitingRows(found))]
         self._parts += [(rows, LastRows(found))] if last is not None else []
+        if totals is not None:
+            states = totals_state(rows, back.running, back.partition_by, self._new_column)
+            self._parts.append((rows, RunningTotals(found, states)))
         self._parts.append((rows, NumLateRows(found)))
 
     def _bounds_of(self, node: Join) -> tuple[End, End] | None:

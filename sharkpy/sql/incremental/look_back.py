@@ -8,13 +8,17 @@ from sharkpy.base.errors import SharkError
 from sharkpy.plan.expr import ColumnRef, Expr, FrameBound, FrameInterval, Literal, SortKey, WindowCall, WindowFrame
 from sharkpy.plan.logical import Window
 from sharkpy.sql.incremental.row_wise import RECOMPUTE, refused
+from sharkpy.sql.incremental.running_totals import Running, running_of
 from sharkpy.sql.incremental.watermarks import has_watermark
 from sharkpy.udf import registry
 from sharkpy.udf.user.function import shown_name
 from sharkpy.values.types import INTERVAL_DAY_TIME
 
 APPENDED = "EMIT APPEND gives those that look back in the order of a time with a WATERMARK"
-_BOUNDED = f"lag, and frames as ROWS or RANGE BETWEEN … PRECEDING AND CURRENT ROW, look back so far; {RECOMPUTE}"
+_BOUNDED = (
+    "lag, frames as ROWS or RANGE BETWEEN … PRECEDING AND CURRENT ROW, and row_number, count, sum, min and max over all "
+    f"rows before can be gone on from; {RECOMPUTE}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +31,28 @@ class LookBack:
     """Rows before a row, in its partition."""
     microseconds: int
     """Time before a row."""
+    running: tuple[Running, ...]
+    """Functions that look at all rows before."""
     partition_by: tuple[Expr, ...]
-    """Of the functions that look back by rows."""
+    """Of the functions that look back by rows, or at all."""
 
 
 def look_back(window: Window) -> LookBack:
     """How far the functions look back. UnsupportedError, naming the function, for one in another order, and for one
-    that looks at rows behind its own, or at all rows before it.
+    that looks at rows behind its own, or at all rows before it and cannot be gone on from.
     """
     calls = [item.expr for item in window.windows if isinstance(item.expr, WindowCall)]
-    time = _time(calls[0], window)
-    reaches = [_reach(call) for call in calls]
-    for call in calls:
-        if _time(call, window) != time:
-            raise _refused(call, "in the order of another time")
-    by_rows = {call.partition_by for call, (rows, _) in zip(calls, reaches, strict=True) if rows}
-    if len(by_rows) > 1:
+    times = [_time(call, window) for call in calls]
+    if len(set(times)) > 1:
+        raise _refused(calls[-1], "in the order of another time")
+    running = tuple(found for item in window.windows if (found := running_of(item)) is not None)
+    at_all = [one.item.expr for one in running]
+    reaches = {call: (0, 0) if call in at_all else _reach(call) for call in calls}
+    partitions = dict.fromkeys(call.partition_by for call in calls if call in at_all or reaches[call][0])
+    if len(partitions) > 1:
         raise _refused(calls[-1], "with another PARTITION BY")
-    most_rows, longest = (max(some) for some in zip(*reaches, strict=True))
-    return LookBack(time, most_rows, longest, next(iter(by_rows), ()))
+    most_rows, longest = (max(some) for some in zip(*reaches.values(), strict=True))
+    return LookBack(times[0], most_rows, longest, running, next(iter(partitions), ()))
 
 
 def _time(call: WindowCall, window: Window) -> int:
@@ -67,7 +74,7 @@ def _reach(call: WindowCall) -> tuple[int, int]:
                 return offset, 0
     row = registry.window(call.function)
     if call.frame is None or (row is not None and not row.takes_frame):
-        raise _refused(call, "that looks at all rows before its own, or at rows behind it,")
+        raise _refused(call, "that looks at all rows before its own, or at others,")
     match call.frame:
         case WindowFrame("ROWS", int() as start, int() as end) if start <= end <= 0:
             return -start, 0

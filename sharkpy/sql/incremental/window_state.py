@@ -5,14 +5,16 @@ passes, with what the functions find of these and of the rows before them that t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal, SortKey, WindowCall, disjunction
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall, disjunction
 from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Union, Window
 from sharkpy.plan.references import substitute
 from sharkpy.plan.sessions import behind
+from sharkpy.sql.incremental.aggregate_state import AggregateState
 from sharkpy.sql.incremental.kept_rows import shown, with_rows
 from sharkpy.sql.incremental.look_back import LookBack
+from sharkpy.sql.incremental.running_totals import with_running
 from sharkpy.sql.incremental.state import Kept, NewColumn, as_state, schema_of, under
 from sharkpy.sql.incremental.stream_join import apart
 from sharkpy.sql.incremental.watermarks import Watermarks
@@ -37,6 +39,8 @@ class StreamWindow:
     """Part with rows that wait, or that are within the time that functions look back."""
     last: int | None
     """Part with the last rows of each partition; None where no function looks back by rows."""
+    totals: int | None
+    """Part with what functions over all rows before have come to; None where there are none."""
     new_column: NewColumn
 
     @property
@@ -58,7 +62,20 @@ class StreamWindow:
     def passed(self, kept: Kept) -> LogicalPlan:
         """The rows of the Window that an epoch's watermark passes."""
         rows, before, after = self._looked_at(kept, with_last=True)
-        return self._passing(Window(rows, self.node.windows), before, after, self.node.output)
+        found = self.back.running
+        at_all = {one.item.column_id for one in found}
+        bounded = tuple(item for item in self.node.windows if item.column_id not in at_all)
+        columns = (*self.columns, *(item.ref for item in bounded))
+        passed = self._passing(Window(rows, bounded) if bounded else rows, before, after, columns)
+        if self.totals is None:
+            return passed
+        time, totals = self.time_of(columns), kept(self.totals)
+        passed, values = with_running(passed, time, totals, found, self.back.partition_by, self.new_column)
+        items = (
+            Alias(values[item.column_id], item.column_id, item.name) if item.column_id in values else item.ref
+            for item in self.node.windows
+        )
+        return Project(passed, (*self.columns, *items))
 
     def passing(self, kept: Kept) -> LogicalPlan:
         """As `passed`, without the functions."""
@@ -221,6 +238,39 @@ class LastRows:
         ranked = Window(rows, (place.holding(WindowCall("row_number", (), partition, order, None, place.dtype)),))
         kept = Call("le", (place, Literal(self.window.back.rows, BIGINT)), BOOLEAN)
         return Project(Filter(ranked, kept), columns)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningTotals:
+    """State of what functions over all rows before have come to, in each partition, of rows that the watermark has
+    passed.
+    """
+
+    window: StreamWindow
+    states: AggregateState
+
+    @property
+    def schema(self) -> Schema:
+        return self.states.schema
+
+    def delta(self, kept: Kept) -> LogicalPlan:
+        return apart(replace(self.states.added, child=self.window.passing(kept)), self.window.new_column)
+
+    def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        return self.states.read(rows, kept)
+
+    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        return self.states.fold(rows, kept)
+
+    @property
+    def label(self) -> str:
+        names = ", ".join(map(shown, self.window.back.partition_by))
+        return f"what window functions have come to{f' of each {names}' if names else ''}"
+
+    @property
+    def growth(self) -> str | None:
+        names = ", ".join(map(shown, self.window.back.partition_by))
+        return f"the state of window functions by {names} grows with the values of these" if names else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,124 @@
+"""Window functions over all rows before a row, of streams: what they have come to is kept for each partition. An epoch
+goes on from a row that has it, and comes before the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TypeAlias
+
+from sharkpy.plan.expr import (
+    AggregateCall,
+    Alias,
+    Call,
+    Cast,
+    ColumnRef,
+    Expr,
+    Literal,
+    SortKey,
+    WindowCall,
+    WindowFrame,
+)
+from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Union, Window
+from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state
+from sharkpy.sql.incremental.state import NewColumn
+from sharkpy.sql.incremental.stream_join import apart
+from sharkpy.values.types import BIGINT, BOOLEAN
+
+_EARLIER = WindowFrame("ROWS", None, 0)
+_ONE = Literal(1, BIGINT)
+_Made: TypeAlias = tuple[Expr, AggregateCall, str, WindowFrame | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A window function over all rows before its own, as another one, `function`, over a value of each row. In the
+    place of the values of some rows may be one of a row before the others: the `total` of these.
+    """
+
+    item: Alias
+    value: Expr
+    total: AggregateCall
+    function: str
+    frame: WindowFrame | None
+
+    def call(self, value: ColumnRef, partition_by: tuple[Expr, ...], order: tuple[SortKey, ...]) -> WindowCall:
+        return WindowCall(self.function, (value,), partition_by, order, self.frame, self.total.dtype)
+
+
+def running_of(item: Alias) -> Running | None:
+    """A window function over all rows before its own that can be gone on from; None for another one."""
+    call = item.expr
+    if not isinstance(call, WindowCall) or call.distinct or call.ignore_nulls:
+        return None
+    is_number = call.function == "row_number"
+    if not is_number and not (call.frame is None or (call.frame.start is None and call.frame.end == 0)):
+        return None
+    made = _made(call)
+    return None if made is None else Running(item, *made)
+
+
+def _made(call: WindowCall) -> _Made | None:
+    match call.function, call.args:
+        case "row_number", ():
+            return _ONE, AggregateCall("count", (), BIGINT), "sum", _EARLIER
+        case "count", args:
+            return _counted(args), AggregateCall("count", args, BIGINT), "sum", call.frame
+        case "sum", (arg,):
+            value = arg if arg.dtype == call.dtype else Cast(arg, call.dtype)
+            return value, AggregateCall("sum", (arg,), call.dtype), "sum", call.frame
+        case ("min" | "max") as function, (arg,):
+            return arg, AggregateCall(function, (arg,), call.dtype), function, call.frame
+    return None
+
+
+def _counted(args: tuple[Expr, ...]) -> Expr:
+    """1 for a row without a NULL among the arguments, else 0."""
+    if not args:
+        return _ONE
+    known = [Call("is_not_null", (arg,), BOOLEAN) for arg in args]
+    is_counted = reduce(lambda one, other: Call("and", (one, other), BOOLEAN), known)
+    return Call("case_when", (is_counted, _ONE, Literal(0, BIGINT)), BIGINT)
+
+
+def totals_state(
+    rows: LogicalPlan, found: tuple[Running, ...], partition_by: tuple[Expr, ...], new_column: NewColumn
+) -> AggregateState:
+    """State of what functions over `rows` have come to, in each partition."""
+    groups = tuple(new_column("partition", expr.dtype).holding(expr) for expr in partition_by)
+    totals = tuple(new_column(one.item.name, one.total.dtype).holding(one.total) for one in found)
+    return aggregate_state(Aggregate(rows, groups, totals), new_column)
+
+
+def with_running(
+    rows: LogicalPlan,
+    time: ColumnRef,
+    totals: LogicalPlan,
+    found: tuple[Running, ...],
+    partition_by: tuple[Expr, ...],
+    new_column: NewColumn,
+) -> tuple[LogicalPlan, dict[int, Expr]]:
+    """The rows of an epoch, all of which have a time, with running functions that go on from `totals`: those of earlier
+    epochs, with the partition before them. And the values of the functions, by the ids of their columns.
+    """
+    columns = rows.output
+    keys = tuple(new_column("partition", expr.dtype) for expr in partition_by)
+    values = tuple(new_column("value", one.total.dtype) for one in found)
+    computed = zip((*keys, *values), (*partition_by, *(one.value for one in found)), strict=True)
+    own = Project(rows, (*columns, *(column.holding(expr) for column, expr in computed)))
+    nothing = [new_column(column.name, column.dtype).holding(Literal(None, column.dtype)) for column in columns]
+    before = Project(totals, (*nothing, *totals.output))
+    both = Union((apart(own, new_column), before), (*columns, *keys, *values))
+    # Without a time, the rows of earlier epochs come first.
+    order = (SortKey(time),)
+    made = [new_column(one.item.name, one.total.dtype) for one in found]
+    calls = [one.call(value, keys, order) for one, value in zip(found, values, strict=True)]
+    windowed = Window(both, tuple(column.holding(call) for column, call in zip(made, calls, strict=True)))
+    of_epoch = Filter(windowed, Call("is_not_null", (time,), BOOLEAN))
+    pairs = zip(found, made, strict=True)
+    return of_epoch, {one.item.column_id: _as(column, one.item) for one, column in pairs}
+
+
+def _as(column: ColumnRef, item: Alias) -> Expr:
+    return column if column.dtype == item.expr.dtype else Cast(column, item.expr.dtype)

@@ -16,8 +16,8 @@ from sharkpy.values.types import INTERVAL_DAY_TIME
 
 APPENDED = "EMIT APPEND gives those that look back in the order of a time with a WATERMARK"
 _BOUNDED = (
-    "lag, frames as ROWS or RANGE BETWEEN … PRECEDING AND CURRENT ROW, and row_number, count, sum, min and max over all "
-    f"rows before can be gone on from; {RECOMPUTE}"
+    "lag, frames as ROWS or RANGE BETWEEN … PRECEDING AND CURRENT ROW, and row_number, count, "
+    f"sum, min and max over all rows before can go on; {RECOMPUTE}"
 )
 
 

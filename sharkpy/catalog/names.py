@@ -5,7 +5,15 @@ from __future__ import annotations
 from sharkpy.base.errors import BindError
 
 DEFAULT_DATABASE = "default"
+TableName = tuple[str, str]
+"""Names of a database, and of a table or function in it."""
 _FORBIDDEN = frozenset("/\\.\0")
+
+
+def qualified(name: str, database: str) -> TableName:
+    """What `name`, or `database.name`, means where the current database is `database`."""
+    given, _, short = name.lower().rpartition(".")
+    return given or database.lower(), short
 
 
 def check_name(name: str) -> None:

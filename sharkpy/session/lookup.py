@@ -17,6 +17,7 @@ from sharkpy.base.errors import (
     UnsupportedError,
     did_you_mean,
 )
+from sharkpy.catalog.names import qualified
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import new_runner
@@ -74,8 +75,7 @@ def lookup(
 
 
 def _table(session: EngineSession, name: str) -> Table:
-    database, _, short = name.rpartition(".")
-    table = session.catalog.table(database or session.current_database, short)
+    table = session.catalog.table(*qualified(name, session.current_database))
     if table.is_view:
         raise UnsupportedError(f'"{name}" is a view: lookup', hint="look its rows up by a query")
     if table.has_no_rows:

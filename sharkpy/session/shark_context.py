@@ -18,6 +18,7 @@ from sharkpy.base.cancellation import current_cancellation
 from sharkpy.base.errors import ParseError
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.continuous_query import QueryState
+from sharkpy.catalog.names import qualified
 from sharkpy.execution.engine_session import DEFAULT_STATEMENTS
 from sharkpy.execution.function_loader import FunctionLoader
 from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions, of_owner
@@ -350,8 +351,7 @@ class SharkContext:
 
     def _table_named(self, text: str) -> Table:
         self._statements.check_open()
-        database, _, name = text.lower().rpartition(".")
-        return self.catalog.table(database or self.current_database, name)
+        return self.catalog.table(*qualified(text, self.current_database))
 
     def take_console(self, console: Console) -> None:
         """Let a function of this process, which has a terminal, show the epochs of sinks TO CONSOLE."""

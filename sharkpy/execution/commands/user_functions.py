@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sharkpy.base.errors import did_you_mean
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionEntry, Macro, not_found
+from sharkpy.catalog.names import qualified
 from sharkpy.execution.commands.command_result import CommandResult, done
 from sharkpy.execution.commands.resources import resource_path
 from sharkpy.execution.engine_session import EngineSession
@@ -38,8 +39,8 @@ def keep_function(name: str, function: UserFunction, session: EngineSession, *, 
     own. BindError 42723 if there is one of that name, unless `replace` is given.
     """
     session.restrictions.check_code("CREATE FUNCTION")
-    database, _, short = name.lower().rpartition(".")
-    database = session.catalog.database(database or session.current_database).name
+    database, short = qualified(name, session.current_database)
+    database = session.catalog.database(database).name
     entry = FunctionEntry(database, short, "", code=kept_code(function))
     session.catalog.functions.create(entry, replace=replace)
 

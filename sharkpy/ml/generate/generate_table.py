@@ -11,10 +11,11 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import CancelledError, ExecutionError, SharkError, TableExistsError
+from sharkpy.catalog.names import TableName, qualified
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.tables import drop_table
 from sharkpy.ml.generate.generated import Generated, generated, naming
-from sharkpy.ml.generate.model_table import TableName, check_free, save_model, table_name
+from sharkpy.ml.generate.model_table import check_free, save_model
 from sharkpy.ml.generate.relation_arguments import bound_arguments
 from sharkpy.ml.generate.relation_functions import MODEL, built_in, of_rows
 from sharkpy.ml.models.convergence import warnings_to
@@ -37,7 +38,7 @@ def generate(command: GenerateTable, session: EngineSession) -> CommandResult:
     TableExistsError before the function is called if a table of a name to be made exists.
     """
     function = function_of(command)
-    target = None if command.name is None else table_name(command.name, command.database or session.current_database)
+    target = None if command.name is None else qualified(command.name, command.database or session.current_database)
     if target is not None:
         check_free(session, target)
     arguments = bound_arguments(function, command.arguments, session)
@@ -82,7 +83,7 @@ def _model_name(
 ) -> TableName | None:
     """Name of the model of a built-in function; models of users' functions are their own affair."""
     name = arguments.arguments.get(MODEL) if function.is_built_in else None
-    return table_name(name, session.current_database) if isinstance(name, str) else None
+    return qualified(name, session.current_database) if isinstance(name, str) else None
 
 
 def _save_model(made: Generated, name: TableName | None, session: EngineSession) -> None:

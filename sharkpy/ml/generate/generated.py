@@ -16,8 +16,9 @@ from sharkpy.base.errors import (
     TableExistsError,
     UnsupportedError,
 )
+from sharkpy.catalog.names import TableName
 from sharkpy.execution.queries.run_plan import query_rows
-from sharkpy.ml.generate.model_table import TableName, model_rows, save_model
+from sharkpy.ml.generate.model_table import model_rows, save_model
 from sharkpy.ml.models.estimator import Estimator
 from sharkpy.ml.rdd.table_rdd import TableRDD
 from sharkpy.ml.tables.declared_columns import DeclaredColumns

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sharkpy.base.errors import BindError, TableExistsError
 from sharkpy.catalog.function_catalog import ModelFunction
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.names import check_name
+from sharkpy.catalog.names import TableName, check_name, qualified
 from sharkpy.execution.commands.create_table import create_table
 from sharkpy.execution.tables.snapshot import reading
 from sharkpy.ml.generate.model_function import function_of
@@ -28,14 +28,6 @@ MODEL = "shark.model"
 """Property of a table with a model's text."""
 INTERCEPT = "(intercept)"
 NOT_A_MODEL = "42809"
-TableName = tuple[str, str]
-"""Database and name, in lower case."""
-
-
-def table_name(name: str, database: str) -> TableName:
-    """Qualify `name`, or `database.name`, in a session's `database`."""
-    given, _, short = name.lower().rpartition(".")
-    return given or database.lower(), short
 
 
 def check_free(session: EngineSession, name: TableName) -> None:
@@ -48,7 +40,7 @@ def check_free(session: EngineSession, name: TableName) -> None:
 
 def save_model(session: EngineSession, model: Estimator, name: str, *, replace: bool = False) -> None:
     """Make a table `name` that holds the model; TableExistsError if it exists, unless `replace` is given."""
-    database, short = table_name(name, session.current_database)
+    database, short = qualified(name, session.current_database)
     if not replace:
         check_free(session, (database, short))
     model.check_fitted()
@@ -71,7 +63,7 @@ def save_model(session: EngineSession, model: Estimator, name: str, *, replace: 
 
 def load_model(session: EngineSession, name: str) -> Estimator:
     """Model that the table `name` holds. TableNotFoundError; BindError for a table that holds none."""
-    return Estimator.from_json(_text(session.catalog.table(*table_name(name, session.current_database))))
+    return Estimator.from_json(_text(session.catalog.table(*qualified(name, session.current_database))))
 
 
 def model_function(table: Table, method: str) -> ModelFunction:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from sharkpy.base.errors import BindError, SharkError, TableNotFoundError, TypeMismatchError
+from sharkpy.catalog.names import qualified
 from sharkpy.plan.expr import Call, Expr, Literal
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.expressions.function_names import function_name
@@ -50,9 +51,8 @@ def model_call(model: ModelFunction, features: tuple[Expr, ...]) -> Call:
 
 def _model(binder: ExprBinder, name: str, method: str, node: exp.Expr) -> ModelFunction:
     context = binder.context
-    database, _, short = name.lower().rpartition(".")
     try:
-        return context.catalog.model_function(context.catalog.table(database or context.database, short), method)
+        return context.catalog.model_function(context.catalog.table(*qualified(name, context.database)), method)
     except TableNotFoundError as error:
         raise context.error(f'no model "{name}"', node, TableNotFoundError, error.hint) from None
     except SharkError as error:

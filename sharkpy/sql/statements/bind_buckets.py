@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import BindError, ColumnNotFoundError, TypeMismatchError, UnsupportedError, did_you_mean
 from sharkpy.catalog.model import BucketSpec, SkewSpec, Table
+from sharkpy.catalog.names import qualified
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Distribute, LogicalPlan, Sort
 from sharkpy.sql.grammar.token_reader import TokenReader
@@ -148,8 +149,7 @@ def _check(clause: BucketSpec, schema: Schema) -> None:
 
 
 def _other(binder: CommandBinder, text: str) -> Table:
-    database, _, name = text.lower().rpartition(".")
-    return binder.context.catalog.table(database or binder.context.database, name)
+    return binder.context.catalog.table(*qualified(text, binder.context.database))
 
 
 def _aligned(clause: BucketSpec, schema: Schema, other: Table) -> BucketSpec:

@@ -9,6 +9,7 @@ from typing import Literal as OneOf
 
 from sharkpy.base.errors import BindError, ColumnNotFoundError, UnsupportedError, did_you_mean
 from sharkpy.catalog.continuous_query import EmitMode
+from sharkpy.catalog.names import qualified
 from sharkpy.execution.commands.storage import stored_schema
 from sharkpy.execution.queries.bind_text import bind_text
 from sharkpy.execution.queries.run_plan import query_rows
@@ -298,8 +299,7 @@ class DStream:
         from sharkpy.streaming.handles import ContinuousTable
 
         session = self._session
-        database, _, short = name.lower().rpartition(".")
-        database = database or session.current_database
+        database, short = qualified(name, session.current_database)
         place = f"{quoted(database)}.{quoted(short)}"
         with session.as_statement(f"{kind} {name} of a DStream"):
             known = session.catalog.find_table(database, short)

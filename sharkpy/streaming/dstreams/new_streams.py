@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import BindError
+from sharkpy.catalog.names import qualified
 from sharkpy.streaming.dstreams.dstream import quoted, run, text_literal
 from sharkpy.streaming.handles import ContinuousTable, Stream, handle_of
 
@@ -34,8 +35,7 @@ class Streams:
         """
         session = self._session
         session.check_open()
-        database, _, short = name.lower().rpartition(".")
-        return handle_of(session.catalog.table(database or session.current_database, short), session)
+        return handle_of(session.catalog.table(*qualified(name, session.current_database)), session)
 
     def from_folder(
         self,

@@ -6,7 +6,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import BindError
-from sharkpy.ml.generate.model_table import load_model, save_model, table_name
+from sharkpy.catalog.names import qualified
+from sharkpy.ml.generate.model_table import load_model, save_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +61,7 @@ def train(stream: DStream, model: Estimator, name: str, options: Mapping[str, An
         hint = "StreamingKMeans and LogisticRegression do"
         raise BindError(f"{type(model).__name__} does not learn batch by batch", hint=hint, sqlstate="42809")
     session = stream.session
-    database, short = table_name(name, session.current_database)
+    database, short = qualified(name, session.current_database)
     full = f"{database}.{short}"
     if session.catalog.find_table(database, short) is not None:
         known = load_model(session, full)

@@ -195,7 +195,9 @@ def test_it_goes_on_after_a_rollback_and_another_query(context: sharkpy.SharkCon
     assert rows(context, "SELECT n, last FROM t ORDER BY n") == answers[6]
     with pytest.raises(SharkError, match=r"the state of default\.t is that of another query"):
         context.sql(f"ALTER CONTINUOUS TABLE t AS {text.replace('lag(n)', 'lag(n, 2)')}")
-    plan = "\n".join(row[0] for row in rows(context, f"EXPLAIN CREATE CONTINUOUS TABLE u EMIT APPEND AS {text}"))
+    plan = "\n".join(
+        row[0] for row in rows(context, f"EXPLAIN CREATE CONTINUOUS TABLE u EMIT APPEND WITH UNBOUNDED STATE AS {text}")
+    )
     assert "the last 1 rows of each k" in plan
     with pytest.raises(UnsupportedError, match="the last rows by k grows with the values of these"):
         context.sql(f"CREATE CONTINUOUS TABLE u EMIT APPEND AS {text}")
@@ -210,6 +212,8 @@ def test_it_goes_on_after_a_rollback_and_another_query(context: sharkpy.SharkCon
         ("lag(n) IGNORE NULLS OVER (ORDER BY ts)", "lag, a window function that looks at all rows"),
         ("sum(n) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)", "sum, a window function over ROWS"),
         ("avg(n) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING)", "avg, a window function over ROWS"),
+        ("lag(n, 1, (SELECT 1)) OVER (ORDER BY ts)", "a subquery in, or below, a window function"),
+        ("lag(rand() * n) OVER (ORDER BY ts)", "rand below a window function"),
         ("sum(n) OVER ()", "sum, a window function that is not in the ascending order of a time"),
         ("lag(n) OVER (ORDER BY ts DESC)", "not in the ascending order of a time with a WATERMARK"),
         ("lag(n) OVER (ORDER BY n)", "not in the ascending order of a time with a WATERMARK"),
@@ -222,7 +226,7 @@ def test_it_goes_on_after_a_rollback_and_another_query(context: sharkpy.SharkCon
 def test_functions_that_are_refused(context: sharkpy.SharkContext, function: str, error: str) -> None:
     with pytest.raises(UnsupportedError, match=error) as caught:
         context.sql(f"CREATE CONTINUOUS TABLE t EMIT APPEND AS SELECT {function} FROM events")
-    assert "EMIT COMPLETE WITH RECOMPUTE" in str(caught.value.hint)
+    assert "below" in error or "EMIT COMPLETE WITH RECOMPUTE" in str(caught.value.hint)
 
 
 def test_without_append_the_hint_tells(context: sharkpy.SharkContext) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import InternalError, UnsupportedError
@@ -93,14 +93,20 @@ class DividedQuery:
     def shown_delta(self) -> LogicalPlan:
         """Rows that an epoch adds to the first part but watermarks, over ones that nobody knows."""
 
-        def unknown(place: int) -> LogicalPlan:
-            fields = self.parts[place][1].schema
-            columns = tuple(self.new_column(field.name, field.dtype) for field in fields)
-            return Values(columns, (tuple(Literal(None, field.dtype) for field in fields),))
+        def rows(place: int) -> LogicalPlan:
+            return self._unknown(self.parts[place][1].schema)
 
-        kept = Kept(unknown, unknown)
+        def read(place: int) -> LogicalPlan:
+            return self._unknown(self.parts[place][1].read(rows(place), kept).output)
+
+        kept = Kept(read, rows)
         shown = next(part.delta(kept) for _, part in self.parts if not isinstance(part, StreamWatermark))
         return with_marks(shown, kept)
+
+    def _unknown(self, columns: Iterable[Field | ColumnRef]) -> LogicalPlan:
+        """A row that nobody knows."""
+        made = tuple(self.new_column(column.name, column.dtype) for column in columns)
+        return Values(made, (tuple(Literal(None, column.dtype) for column in made),))
 
     def _kept(self, scan: Callable[[], LogicalPlan]) -> Kept:
         def rows(place: int) -> LogicalPlan:

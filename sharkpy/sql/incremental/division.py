@@ -6,7 +6,8 @@ from typing import TypeGuard
 
 from sharkpy.base.errors import InternalError, SharkError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
-from sharkpy.plan.expr import Expr
+from sharkpy.optimizer.function_traits import is_deterministic_function
+from sharkpy.plan.expr import Call, Expr
 from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
     Aggregate,
@@ -210,8 +211,11 @@ class _Division:
     def _add_window(self, node: LogicalPlan, window: Window) -> None:
         """Add the parts of a Window; `node` is that, or what makes its rows the answer."""
         back, rows = look_back(window), window.child
-        if any(isinstance(part, SUBQUERIES) for one in rows.walk() for expr in one.expressions for part in expr.walk()):
-            raise refused("a subquery below a window function over a stream")
+        for part in (part for one in window.walk() for expr in one.expressions for part in expr.walk()):
+            if isinstance(part, SUBQUERIES):
+                raise refused("a subquery in, or below, a window function over a stream")
+            if isinstance(part, Call) and not is_deterministic_function(part.function):
+                raise refused(f"{part.function} below a window function over a stream")
         places = self._watermarks_of(rows, "EMIT APPEND of window functions")
         parts = [(place, self._parts[place][1]) for place in places]
         marks = Watermarks(tuple((place, part) for place, part in parts if isinstance(part, StreamWatermark)))

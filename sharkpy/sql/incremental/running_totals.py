@@ -43,8 +43,11 @@ class Running:
     function: str
     frame: WindowFrame | None
 
-    def call(self, value: ColumnRef, partition_by: tuple[Expr, ...], order: tuple[SortKey, ...]) -> WindowCall:
-        return WindowCall(self.function, (value,), partition_by, order, self.frame, self.total.dtype)
+    def call(self, value: ColumnRef, partition_by: tuple[Expr, ...], order: tuple[ColumnRef, ColumnRef]) -> WindowCall:
+        """`order`: the time, and the place of a row, which may not tell rows of one time from each other elsewhere."""
+        is_by_rows = self.frame is not None and self.frame.unit == "ROWS"
+        keys = tuple(map(SortKey, order if is_by_rows else order[:1]))
+        return WindowCall(self.function, (value,), partition_by, keys, self.frame, self.total.dtype)
 
 
 def running_of(item: Alias) -> Running | None:
@@ -93,14 +96,15 @@ def totals_state(
 
 def with_running(
     rows: LogicalPlan,
-    time: ColumnRef,
+    order: tuple[ColumnRef, ColumnRef],
     totals: LogicalPlan,
     found: tuple[Running, ...],
     partition_by: tuple[Expr, ...],
     new_column: NewColumn,
 ) -> tuple[LogicalPlan, dict[int, Expr]]:
     """The rows of an epoch, all of which have a time, with running functions that go on from `totals`: those of earlier
-    epochs, with the partition before them. And the values of the functions, by the ids of their columns.
+    epochs, with the partition before them. And the values of the functions, by the ids of their columns. `order`: the
+    time and the place of each row.
     """
     columns = rows.output
     keys = tuple(new_column("partition", expr.dtype) for expr in partition_by)
@@ -110,12 +114,11 @@ def with_running(
     nothing = [new_column(column.name, column.dtype).holding(Literal(None, column.dtype)) for column in columns]
     before = Project(totals, (*nothing, *totals.output))
     both = Union((apart(own, new_column), before), (*columns, *keys, *values))
-    # Without a time, the rows of earlier epochs come first.
-    order = (SortKey(time),)
     made = [new_column(one.item.name, one.total.dtype) for one in found]
     calls = [one.call(value, keys, order) for one, value in zip(found, values, strict=True)]
     windowed = Window(both, tuple(column.holding(call) for column, call in zip(made, calls, strict=True)))
-    of_epoch = Filter(windowed, Call("is_not_null", (time,), BOOLEAN))
+    # Totals have no time, and so come first.
+    of_epoch = Filter(windowed, Call("is_not_null", (order[0],), BOOLEAN))
     pairs = zip(found, made, strict=True)
     return of_epoch, {one.item.column_id: _as(column, one.item) for one, column in pairs}
 

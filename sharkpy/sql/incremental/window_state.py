@@ -62,15 +62,18 @@ class StreamWindow:
     def passed(self, kept: Kept) -> LogicalPlan:
         """The rows of the Window that an epoch's watermark passes."""
         rows, before, after = self._looked_at(kept, with_last=True)
-        found = self.back.running
-        at_all = {one.item.column_id for one in found}
-        bounded = tuple(item for item in self.node.windows if item.column_id not in at_all)
-        columns = (*self.columns, *(item.ref for item in bounded))
-        passed = self._passing(Window(rows, bounded) if bounded else rows, before, after, columns)
         if self.totals is None:
-            return passed
-        time, totals = self.time_of(columns), kept(self.totals)
-        passed, values = with_running(passed, time, totals, found, self.back.partition_by, self.new_column)
+            return self._passing(Window(rows, self.node.windows), before, after, self.node.output)
+        running, partition_by = self.back.running, self.back.partition_by
+        at_all = {one.item.column_id for one in running}
+        bounded = [item for item in self.node.windows if item.column_id not in at_all]
+        time, place = self.time_of(rows.output), self.new_column("place", INT)
+        # Rows of one time are in one order for all functions.
+        numbers = WindowCall("row_number", (), partition_by, (SortKey(time),), None, INT)
+        columns = (*self.columns, *(item.ref for item in bounded), place)
+        passed = self._passing(Window(rows, (*bounded, place.holding(numbers))), before, after, columns)
+        totals = kept(self.totals)
+        passed, values = with_running(passed, (time, place), totals, running, partition_by, self.new_column)
         items = (
             Alias(values[item.column_id], item.column_id, item.name) if item.column_id in values else item.ref
             for item in self.node.windows
@@ -231,12 +234,12 @@ class LastRows:
 
     def _last(self, rows: LogicalPlan, columns: tuple[ColumnRef, ...]) -> LogicalPlan:
         """The last rows of each partition; `columns` are those of the Window's child."""
-        known = {own.column_id: given for own, given in zip(self.window.columns, columns, strict=True)}
+        known: dict[int, Expr] = {own.column_id: given for own, given in zip(self.window.columns, columns, strict=True)}
         partition = tuple(substitute(expr, known) for expr in self.window.back.partition_by)
         order = (SortKey(self.window.time_of(columns), ascending=False, nulls_first=False),)
-        place = self.window.new_column("place", BIGINT)
+        place = self.window.new_column("place", INT)
         ranked = Window(rows, (place.holding(WindowCall("row_number", (), partition, order, None, place.dtype)),))
-        kept = Call("le", (place, Literal(self.window.back.rows, BIGINT)), BOOLEAN)
+        kept = Call("le", (place, Literal(self.window.back.rows, INT)), BOOLEAN)
         return Project(Filter(ranked, kept), columns)
 
 

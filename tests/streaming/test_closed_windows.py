@@ -327,7 +327,7 @@ def test_sessions_are_those_of_spark(
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {text}")
     chance, seen, latest = random.Random(11), list[tuple[object, ...]](), 60
     for number in range(10):
-        in_time = [latest, *(latest - 5 + chance.randrange(12) for _ in range(chance.randrange(6)))]
+        in_time = [latest, *(latest - 4 + chance.randrange(11) for _ in range(chance.randrange(6)))]
         late = [latest - 30 - chance.randrange(20) for _ in range(3)] if number > 1 else []
         epoch(context, folder, number, [row for one in in_time + late for row in at(one, key=chance.choice("abc"))])
         latest = max(in_time)

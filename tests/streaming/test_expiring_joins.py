@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import SharkError, UnsupportedError
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import put, rows
 from tests.streaming.test_generated_definitions import Events, Warehouse, canonical
@@ -176,6 +176,17 @@ def test_rows_that_are_not_wanted_are_forgotten(
         assert rows(context, "SELECT n FROM t") == given
         ((kept,),) = rows(context, "SELECT count(*) FROM STATE OF t")
         assert kept < 60
+
+
+def test_what_was_forgotten_is_not_wanted_later(context: sharkpy.SharkContext, folder: Path) -> None:
+    events = "k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
+    context.sql(f"CREATE STREAM events ({events}) STORED AS JSON FROM FOLDER '{folder}'")
+    bound = "o.ts BETWEEN e.ts AND e.ts + INTERVAL '15' SECOND"
+    text = f"SELECT e.n FROM events e LEFT SEMI JOIN events o ON e.k = o.k AND {bound}"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS {text}")
+    context.sql(f"ALTER CONTINUOUS TABLE t AS {text} WHERE e.n > 3")
+    with pytest.raises(SharkError, match="is that of another query"):
+        context.sql(f"ALTER CONTINUOUS TABLE t AS {text.replace('SEMI', 'ANTI')}")
 
 
 def test_all_rows_are_kept_where_that_is_said(context: sharkpy.SharkContext, folder: Path) -> None:

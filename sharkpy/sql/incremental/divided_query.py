@@ -209,10 +209,13 @@ class DividedQuery:
         return next((growth for _, part in self.parts if (growth := part.growth) is not None), None)
 
     def has_state_of(self, other: DividedQuery) -> bool:
-        """True if epochs of both add the same rows to the same state."""
+        """True if epochs of both add the same rows to the same state, and folds forget the same."""
         if self.schema != other.schema:
             return False
-        mine, others = (_numbered(one.delta(one.nothing)) for one in (self, other))
+        mine, others = (
+            [_numbered(plan) for plan in (one.delta(one.nothing), one.fold(one.nothing, is_first=True))]
+            for one in (self, other)
+        )
         return mine == others
 
     def nothing(self) -> LogicalPlan:

@@ -79,7 +79,7 @@ def check_row_wise_clauses(clauses: StreamClauses) -> None:
 
 
 def _no_late_rows() -> SharkError:
-    hint = "EMIT APPEND of windows of a time with a WATERMARK leaves late rows out"
+    hint = "EMIT APPEND of windows, sessions or window functions by a time with a WATERMARK leaves late rows out"
     return UnsupportedError("LATE ROWS TO of a query that leaves no row out", hint=hint)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +36,6 @@ from sharkpy.streaming.late_rows import known_late_rows
 from sharkpy.streaming.new_columns import settle_new_columns
 from sharkpy.streaming.sinks import sink_type
 from sharkpy.streaming.sinks.sink import SinkEpoch, count_epoch, write_epoch
-from sharkpy.streaming.state_fold import fold_state
 from sharkpy.streaming.targets import check_targets
 
 if TYPE_CHECKING:
@@ -83,9 +81,11 @@ class EpochRunner:
         reader: Callable[[Table], SourceReader],
         figures: EpochFigures,
         programs: Programs,
+        fold: Callable[[ContinuousQuery, EngineSession], None],
     ) -> None:
-        """`reader` gives the reader of a stream that all queries share."""
+        """`reader` gives the reader of a stream that all queries share; `fold` folds the state of a query."""
         self._programs = programs
+        self._fold = fold
         self.session = session
         self.log = log
         self.figures = figures
@@ -184,9 +184,7 @@ class EpochRunner:
         table = self.session.catalog.current_table(query.table_id)
         is_due = (query.epoch + 1) % self.session.conf.value(COMPACTION_BLOCKS) == 0
         if is_due and table is not None and table.is_state:
-            # Many rows of a state are slower to read and nothing worse: what fails is tried again later.
-            with contextlib.suppress(SharkError, OSError):
-                fold_state(query, self.session)
+            self._fold(query, self.session)
 
     def restart(self, query: ContinuousQuery, emptied: Callable[[], StagedWrite]) -> None:
         """Run an epoch that empties the table: the next one reads the first items of the streams.

@@ -32,6 +32,7 @@ from sharkpy.streaming.lease import Lease
 from sharkpy.streaming.readers import StreamReaders
 from sharkpy.streaming.scheduled_query import OwnSession, ScheduledQuery
 from sharkpy.streaming.sinks.programs import Console, Programs
+from sharkpy.streaming.state_folds import StateFolds
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
@@ -85,6 +86,7 @@ class StreamScheduler:
         self._new_session = new_session
         self.readers = StreamReaders(catalog)
         self.programs = Programs(str(Path(catalog.state_dir, FOLDER)), console)
+        self._folds = StateFolds(self._session_of)
         self._lease = Lease(str(Path(catalog.state_dir, "streams.lock")))
         self._known: dict[str, ScheduledQuery] = {}
         self._figures: dict[str, EpochFigures] = {}
@@ -216,6 +218,7 @@ class StreamScheduler:
         self.wake()
         for query_id in known:
             self._end(query_id)
+        self._folds.close()
         if pool is not None:
             pool.shutdown(wait=True, cancel_futures=True)
         if thread is not None:
@@ -440,12 +443,23 @@ class StreamScheduler:
                 raise ExecutionError("the engine is stopped", sqlstate="08003")
             if query_id not in self._known:
                 query = self._catalog.streams.get(query_id)
-                own = {POOL.key: STREAM_POOL, USER.key: query.user, QUERY_TIMEOUT.key: "0"}
-                session = self._new_session(dict(query.settings) | own)
+                session, log = self._session_of(query), self.log(query_id)
                 figures = self._figures.setdefault(query_id, EpochFigures())
-                runner = EpochRunner(session, self.log(query_id), self.readers.of, figures, self.programs)
+                runner = EpochRunner(session, log, self.readers.of, figures, self.programs, self._fold)
                 self._known[query_id] = ScheduledQuery(runner, session, query)
             return self._known[query_id]
+
+    def _session_of(self, query: ContinuousQuery) -> OwnSession:
+        """New session under the settings of a query."""
+        own = {POOL.key: STREAM_POOL, USER.key: query.user, QUERY_TIMEOUT.key: "0"}
+        return self._new_session(dict(query.settings) | own)
+
+    def _fold(self, query: ContinuousQuery, session: EngineSession) -> None:
+        """Fold the state of a query, in the session of its epochs or, where these go on, beside them."""
+        if query.trigger.ends or self._thread is None:
+            self._folds.now(query, session)
+        else:
+            self._folds.begin(query)
 
     def _end(self, query_id: str, only: ScheduledQuery | None = None) -> None:
         """End the work for a query; with `only`, unless that was ended before."""

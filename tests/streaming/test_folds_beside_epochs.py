@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import sharkpy
+from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.model import StorageFormat
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables import file_folding
 from sharkpy.sources import layout
 from sharkpy.sources.fold_files import fold_files
+from sharkpy.streaming import state_folds
+from sharkpy.streaming.state_fold import fold_state
 from sharkpy.values.types import Schema
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import make_stream, numbers, put_numbers
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
+from tests.waiting import until
 
 FEW = {"shark.stream.kept.epochs": 1, "shark.compaction.min.blocks": 3}
 
@@ -46,3 +52,36 @@ def test_an_epoch_ends_while_files_are_folded(
         found = layout.visible_generations(table.location or "", context.catalog.newest_generation(table))
         assert any(one.first < one.last for one, _ in found)
         assert numbers(context)[-1] == 100
+
+
+@pytest.mark.parametrize("clauses", ["", MEMORY])
+def test_epochs_go_on_while_a_state_is_folded(
+    tmp_path: Path, folder: Path, clauses: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(query: ContinuousQuery, session: EngineSession) -> bool:
+        begun.set()
+        assert may_go_on.wait(60)
+        return fold_state(query, session)
+
+    monkeypatch.setattr(state_folds, "fold_state", slowly)
+    with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
+        make_stream(context, folder)
+        query = "SELECT n % 2 AS k, count(*) AS c FROM numbers GROUP BY n % 2"
+        context.sql(f"CREATE CONTINUOUS TABLE t {clauses} WITH UNBOUNDED STATE AS {query}")
+        table = context.stream("t")
+
+        def epoch(number: int) -> None:
+            put_numbers(folder, f"{number:03}.json", [number])
+            table.await_epoch(number + 1, timeout=60)
+
+        for number in range(4):
+            epoch(number)
+        assert begun.wait(60)
+        for number in range(4, 10):
+            epoch(number)
+        may_go_on.set()
+        until(lambda: rows(context, "SELECT count(*) < 10 FROM STATE OF t") == [(True,)])
+        epoch(10)
+        assert rows(context, "SELECT * FROM t ORDER BY k") == [(0, 6), (1, 5)]

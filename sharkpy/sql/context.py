@@ -173,9 +173,12 @@ class Context:
     @property
     def times_read(self) -> tuple[datetime.datetime, datetime.datetime] | None:
         """The time of the statement as CURRENT_TIMESTAMP has it, and in UTC; None where nothing has read the clock."""
-        if not self.clock.was_read:
-            return None
-        return self.now.replace(tzinfo=None), self.clock.read().replace(tzinfo=None)
+        return (self.now.replace(tzinfo=None), self.utc_now) if self.clock.was_read else None
+
+    @property
+    def utc_now(self) -> datetime.datetime:
+        """Time of the whole statement in UTC."""
+        return self.clock.read().replace(tzinfo=None)
 
     def column(self, name: str, dtype: DataType) -> ColumnRef:
         """New column of this statement."""

@@ -6,7 +6,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import SharkError, UnsupportedError
+from sharkpy.sql.context import StatementClock
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import rows
 
@@ -220,6 +221,44 @@ def test_the_least_of_several_watermarks(context: sharkpy.SharkContext, tmp_path
     put(other, 2, at(15, key="b"))
     context.sql("RESUME CONTINUOUS TABLE t")
     assert answer(context) == {("a", BEGIN): 2}
+
+
+def test_an_idle_stream_holds_nothing_back(
+    context: sharkpy.SharkContext, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the clock; when it comes back, what was given stays."""
+    clock = [BEGIN.replace(tzinfo=UTC)]
+    monkeypatch.setattr(StatementClock, "_read_clock", staticmethod(lambda: clock[0]))
+    other = tmp_path / "other"
+    other.mkdir()
+    columns = f"{_COLUMNS} IDLE AFTER 1 MINUTE"
+    context.sql(f"CREATE STREAM others ({columns}) STORED AS JSON FROM FOLDER '{other}'")
+    both = "SELECT ts FROM events UNION ALL SELECT ts FROM others"
+    text = f"SELECT 'all' AS k, window.start AS start, count(*) AS n FROM ({both}) b GROUP BY window(ts, '10 seconds')"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {text}")
+    context.sql("CREATE STREAM closed FROM TABLE t WITH HISTORY")
+    context.sql(f"CREATE CONTINUOUS TABLE u {NOW} AS SELECT * FROM closed")
+
+    def now(second: int, seconds: Sequence[int], of_others: Sequence[int] = ()) -> list[tuple[object, ...]]:
+        clock[0] = BEGIN.replace(tzinfo=UTC) + timedelta(seconds=second)
+        put(other, second, at(*of_others))
+        epoch(context, folder, second, at(*seconds))
+        context.sql("RESUME CONTINUOUS TABLE u")
+        found = rows(context, "SELECT second(start), n FROM t ORDER BY start")
+        assert rows(context, "SELECT second(start), n FROM u ORDER BY start") == found
+        return found
+
+    assert now(0, [1, 2]) == []
+    assert now(10, [40]) == [], "no row of the other has come"
+    assert now(20, [], [3]) == []
+    assert now(80, [41]) == [], "a minute has not passed"
+    assert now(81, [42]) == [(0, 3)]
+    assert now(82, [], [5, 44]) == [(0, 3)]
+    assert now(83, [61], [62]) == [(0, 3), (40, 4)]
+    facts = dict(row[:2] for row in rows(context, "DESCRIBE EXTENDED t"))
+    assert facts["Watermark of streams that are not idle"] == "2024-05-01 10:00:56"
+    assert facts["Late Rows"] == "1"
+    assert "Held Back By" not in facts
 
 
 def test_joins_of_streams_are_appended(context: sharkpy.SharkContext, folder: Path) -> None:

@@ -10,7 +10,7 @@ from sharkpy.execution.commands.stream_facts import Fact
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.sql.binder import bind_state_progress
-from sharkpy.sql.incremental.divided_query import LATE_ROWS
+from sharkpy.sql.incremental.divided_query import LATE_ROWS, NOT_IDLE
 
 
 def watermark_facts(table: Table, session: EngineSession) -> list[Fact]:
@@ -37,7 +37,7 @@ def _facts(found: dict[str, object]) -> Iterator[Fact]:
     late = found.pop(LATE_ROWS, None)
     for name, value in found.items():
         yield f"Watermark of {name}", "no time has come" if value is None else str(value)
-    if len(found) > 1:
+    if len(found) > 1 and NOT_IDLE not in found:
         yield "Held Back By", min(found, key=lambda name: str(found[name] or ""))
     if counts_late:
         yield "Late Rows", str(late or 0)

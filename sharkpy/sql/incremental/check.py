@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.continuous_query import EmitMode
-from sharkpy.plan.expr import Literal
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.context import Context
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.incremental.division import divided
 from sharkpy.sql.incremental.narrowed import narrowed
-from sharkpy.sql.incremental.resumed_state import Clock
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
-from sharkpy.values.types import TIMESTAMP
 
 _OF_TABLES = (
     "a continuous table keeps such a query up to date; with EMIT APPEND, CREATE STREAM … FROM TABLE brings its rows "
@@ -44,9 +41,7 @@ def division(
     streams = _streams_of(query)
     if row_wise_fault(query, streams) is None:
         return None
-    times = context.times_read
-    clock = None if times is None else Clock(Literal(times[0], TIMESTAMP), Literal(times[1], TIMESTAMP))
-    return divided(narrowed(query, streams), streams, context.column, emit, clock, expires=expires)
+    return divided(narrowed(query, streams), streams, context, emit, expires=expires)
 
 
 def _streams_of(query: LogicalPlan) -> Streams:

@@ -8,16 +8,15 @@ from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Filter, LogicalPlan
 from sharkpy.sql.incremental.closed_spans import came_in_time, end_of
 from sharkpy.sql.incremental.state import Kept, NewColumn
-from sharkpy.sql.incremental.watermarks import beside_least
+from sharkpy.sql.incremental.watermarks import Watermarks
 from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP
 
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """A watermark that closes windows: the least one of the streams that are read, NULL before all of them have one."""
+    """A watermark that closes windows."""
 
-    places: tuple[int, ...]
-    """Parts of the state with the watermarks of the streams."""
+    marks: Watermarks
     mark: ColumnRef
     """The watermark before an epoch, beside the rows of it."""
     first_end: Expr
@@ -27,7 +26,7 @@ class Closing:
 
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
         """Rows with the watermark, as it is kept, as their last column `mark`."""
-        return beside_least(rows, [kept(place) for place in self.places], mark)
+        return self.marks.beside(rows, kept, mark)
 
     @property
     def seen(self) -> Expr:

@@ -14,6 +14,7 @@ from sharkpy.sql.incremental.aggregate_state import AggregateState
 from sharkpy.sql.incremental.arrival import with_marks
 from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.expiring_rows import ExpiringRows
+from sharkpy.sql.incremental.idle_streams import ActiveWatermark, StreamArrivals
 from sharkpy.sql.incremental.kept_rows import KeptRows
 from sharkpy.sql.incremental.session_state import SessionState
 from sharkpy.sql.incremental.state import Kept, Names, NewColumn, StatePart
@@ -22,10 +23,13 @@ from sharkpy.sql.incremental.watermarks import StreamWatermark
 from sharkpy.sql.incremental.window_state import NumLateRows, PassedRows
 from sharkpy.values.types import BIGINT, BOOLEAN, INT, TIMESTAMP, Field, Schema
 
+NOT_IDLE = "streams that are not idle"
+"""Column of `progress` with the watermark of these."""
 LATE_ROWS = "late rows"
 """Column of `progress` with the number of rows that came too late."""
 _CLOSED_PARTS = (AggregateState, SessionState)
 """Parts whose rows something may close."""
+_WATERMARKS = (StreamWatermark, StreamArrivals, ActiveWatermark)
 _APPENDED_PARTS = (KeptRows, PassedRows)
 """Parts to which epochs add rows of the answer."""
 _PART = "part"
@@ -100,7 +104,7 @@ class DividedQuery:
             return self._unknown(self.parts[place][1].read(rows(place), kept).output)
 
         kept = Kept(read, rows)
-        shown = next(part.delta(kept) for _, part in self.parts if not isinstance(part, StreamWatermark))
+        shown = next(part.delta(kept) for _, part in self.parts if not isinstance(part, _WATERMARKS))
         return with_marks(shown, kept)
 
     def _unknown(self, columns: Iterable[Field | ColumnRef]) -> LogicalPlan:
@@ -126,7 +130,7 @@ class DividedQuery:
         """What closes the windows that all of its rows are of; None where it has others, or several things do."""
         parts = [self.parts[place][1] for place in self._read_places()]
         found = [part.closing if isinstance(part, _CLOSED_PARTS) else None for part in parts]
-        is_one = len({None if one is None else one.places for one in found}) == 1
+        is_one = len({None if one is None else one.marks.places for one in found}) == 1
         return found[0] if is_one else None
 
     @property
@@ -149,9 +153,10 @@ class DividedQuery:
         rows: LogicalPlan = Values((), ((),))
         items, late = list[Alias](), list[Expr]()
         for place, (_, part) in enumerate(self.parts):
-            if isinstance(part, StreamWatermark):
+            if isinstance(part, (StreamWatermark, ActiveWatermark)):
                 one = kept(place)
-                items.append(self.new_column(part.stream, TIMESTAMP).holding(one.output[0]))
+                name = part.stream if isinstance(part, StreamWatermark) else NOT_IDLE
+                items.append(self.new_column(name, TIMESTAMP).holding(one.output[0]))
             elif isinstance(part, NumLateRows) or (isinstance(part, _CLOSED_PARTS) and part.closing is not None):
                 one = part.num_late(kept.rows(place))
                 late.append(one.output[0])

@@ -7,7 +7,7 @@ from typing import TypeGuard
 from sharkpy.base.errors import InternalError, SharkError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.optimizer.function_traits import is_deterministic_function
-from sharkpy.plan.expr import Call, Expr
+from sharkpy.plan.expr import Call, Expr, Literal
 from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
     Aggregate,
@@ -18,12 +18,12 @@ from sharkpy.plan.logical import (
     JoinKind,
     LogicalPlan,
     Project,
-    Scan,
     Union,
     Window,
 )
 from sharkpy.plan.sessions import Sessions, behind
 from sharkpy.plan.subquery import SUBQUERIES
+from sharkpy.sql.context import Context
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, rows_of
 from sharkpy.sql.incremental.arrival import arrived
 from sharkpy.sql.incremental.closed_spans import gives_closed_windows
@@ -63,10 +63,11 @@ from sharkpy.sql.incremental.row_wise import (
 )
 from sharkpy.sql.incremental.running_totals import totals_state
 from sharkpy.sql.incremental.session_state import session_state, sessions_below
-from sharkpy.sql.incremental.state import NewColumn, StatePart
+from sharkpy.sql.incremental.state import StatePart
 from sharkpy.sql.incremental.stream_join import OF_JOINS, StreamJoin, stream_joins
 from sharkpy.sql.incremental.time_bounds import time_bounds
-from sharkpy.sql.incremental.watermarks import StreamWatermark, Watermarks, has_watermark, stream_watermark
+from sharkpy.sql.incremental.watermark_parts import WatermarkParts, stream_scans
+from sharkpy.sql.incremental.watermarks import has_watermark
 from sharkpy.sql.incremental.window_state import (
     LastRows,
     NumLateRows,
@@ -82,37 +83,29 @@ _KEEPING = (Project, Filter, Generate, Union, Distribute)
 
 
 def divided(
-    query: LogicalPlan,
-    streams: Streams,
-    new_column: NewColumn,
-    emit: EmitMode | None,
-    clock: Clock | None,
-    *,
-    expires: bool,
+    query: LogicalPlan, streams: Streams, context: Context, emit: EmitMode | None, *, expires: bool
 ) -> DividedQuery:
     """Divide a query that reads streams and is not row-wise. UnsupportedError, naming the operator, where what it needs
     of earlier epochs cannot be kept, or `emit` of it be given; to RECOMPUTE all rows are kept for such an operator.
     `expires`: see `division`.
     """
-    return _Division(streams, new_column, emit, clock, expires=expires).of(query)
+    return _Division(streams, context, emit, expires=expires).of(query)
 
 
 class _Division:
     """Parts of the state of a query, as they are found."""
 
-    def __init__(
-        self, streams: Streams, new_column: NewColumn, emit: EmitMode | None, clock: Clock | None, *, expires: bool
-    ) -> None:
+    def __init__(self, streams: Streams, context: Context, emit: EmitMode | None, *, expires: bool) -> None:
         self._streams = streams
-        self._new_column = new_column
+        self._new_column = context.column
         self._recomputes = emit is EmitMode.RECOMPUTE
         self._appends = emit is EmitMode.APPEND
-        self._clock = clock
+        times = context.times_read
+        self._clock = None if times is None else Clock(*(Literal(time, TIMESTAMP) for time in times))
         self._expires = expires
         self._parts = list[tuple[LogicalPlan, StatePart]]()
         self._joins = list[StreamJoin]()
-        self._watermarks: dict[str, int] = {}
-        """Places of the parts with the watermarks of streams, by their ids."""
+        self._marks = WatermarkParts(self._parts, context)
 
     def of(self, query: LogicalPlan) -> DividedQuery:
         waiting: list[tuple[LogicalPlan, LogicalPlan | None]] = [(query, None)]
@@ -169,12 +162,12 @@ class _Division:
     def _side(self, side: LogicalPlan, other: LogicalPlan, reach: int | None) -> StatePart:
         """Rows of a side of a join: those of the other side match ones whose time is up to `reach` before theirs."""
         rows = all_rows(side, "rows of a side of a join", OF_JOINS, self._new_column)
-        scans = [_stream_scans(one) for one in (side, other)]
+        scans = [stream_scans(one) for one in (side, other)]
         # Rows of a join come with times of rows that are there already.
         if reach is None or any(len(one) > 1 for one in scans):
             return rows
         time = next(place for place, one in enumerate(side.output) if has_watermark(one, side))
-        return ExpiringRows(rows, time, reach, self._watermark_of(scans[1][0]))
+        return ExpiringRows(rows, time, reach, self._marks.of_stream(scans[1][0]))
 
     def _add_outer_join(self, node: Join) -> None:
         bounds = self._bounds_of(node)
@@ -216,9 +209,7 @@ class _Division:
                 raise refused("a subquery in, or below, a window function over a stream")
             if isinstance(part, Call) and not is_deterministic_function(part.function):
                 raise refused(f"{part.function} below a window function over a stream")
-        places = self._watermarks_of(rows, "EMIT APPEND of window functions")
-        parts = [(place, self._parts[place][1]) for place in places]
-        marks = Watermarks(tuple((place, part) for place, part in parts if isinstance(part, StreamWatermark)))
+        marks = self._marks.of_rows(rows, "EMIT APPEND of window functions")
         waiting = len(self._parts) + 1
         last = waiting + 1 if back.rows else None
         totals = waiting + 1 + bool(back.rows) if back.running else None
@@ -237,13 +228,13 @@ class _Division:
         if not self._expires:
             return None
         least, most = time_bounds(node)
-        scans = [_stream_scans(side) for side in node.children]
+        scans = [stream_scans(side) for side in node.children]
         if least is None or most is None or any(len(one) > 1 for one in scans):
             return None
         left, right = (
             next(place for place, one in enumerate(side.output) if has_watermark(one, side)) for side in node.children
         )
-        watermarks = [self._watermark_of(one[0]) for one in scans]
+        watermarks = [self._marks.of_stream(one[0]) for one in scans]
         return End(left, most, watermarks[1]), End(right, -least, watermarks[0])
 
     def _of_aggregate(self, node: Aggregate, rows: LogicalPlan) -> tuple[LogicalPlan, StatePart]:
@@ -270,38 +261,19 @@ class _Division:
         timeout = None
         if (found := timeout_of(state)) is not None:
             length, time = found
-            scans = _stream_scans(rows)
+            scans = stream_scans(rows)
             if self._clock is not None and time == self._clock.utc:
                 timeout = Timeout(length, self._clock.utc)
             elif len(scans) > 1 or not has_watermark(time, rows):
                 raise resuming_fault(state, "with a timeout by a time that is not known to be that of a WATERMARK")
             else:
-                timeout = Timeout(length, self._watermark_of(scans[0]))
+                timeout = Timeout(length, self._marks.of_stream(scans[0]))
         return resumed_state(state, len(self._parts), timeout, self._new_column)
 
     def _closing(self, rows: LogicalPlan, first_end: Expr, last_end: Expr) -> Closing:
         """What closes windows of some rows: the watermarks of all streams that they come from."""
-        places = self._watermarks_of(rows, "EMIT APPEND of windows")
-        return Closing(places, self._new_column("watermark", TIMESTAMP), first_end, last_end)
-
-    def _watermarks_of(self, rows: LogicalPlan, what: str) -> tuple[int, ...]:
-        """Places of the parts with the watermarks of the streams that some rows come from; `what` needs them."""
-        scans = {scan.table.table_id: scan for scan in _stream_scans(rows)}
-        for scan in scans.values():
-            watermark = scan.table.watermark
-            if watermark is None:
-                raise refused(f"{what} over {scan.table.qualified_name}, which has no WATERMARK,")
-            if watermark.idle is not None and len(scans) > 1:
-                raise refused(f"{what} over {scan.table.qualified_name}, which is IDLE AFTER a time,")
-        return tuple(map(self._watermark_of, scans.values()))
-
-    def _watermark_of(self, scan: Scan) -> int:
-        """Place of the part with the watermark of a stream."""
-        stream = scan.table.table_id
-        if stream not in self._watermarks:
-            self._watermarks[stream] = len(self._parts)
-            self._parts.append((scan, stream_watermark(scan, self._new_column)))
-        return self._watermarks[stream]
+        marks = self._marks.of_rows(rows, "EMIT APPEND of windows")
+        return Closing(marks, self._new_column("watermark", TIMESTAMP), first_end, last_end)
 
 
 def _window_below(node: LogicalPlan, streams: Streams) -> Window | None:
@@ -314,10 +286,6 @@ def _window_below(node: LogicalPlan, streams: Streams) -> Window | None:
 def _is_aggregate(node: LogicalPlan) -> TypeGuard[Aggregate]:
     """True for an Aggregate to which other epochs may add."""
     return isinstance(node, Aggregate) and not gives_closed_windows(node)
-
-
-def _stream_scans(plan: LogicalPlan) -> list[Scan]:
-    return [node for node in plan.walk() if isinstance(node, Scan) and node.table.is_stream]
 
 
 def _fault_of(node: LogicalPlan, streams: Streams) -> SharkError:

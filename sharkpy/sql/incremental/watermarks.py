@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from sharkpy.base.errors import InternalError
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr
@@ -58,23 +59,34 @@ class StreamWatermark:
         return None
 
 
+class Watermark(Protocol):
+    """A part of a state whose `read` gives a row with a watermark."""
+
+    def read_next(self, rows: LogicalPlan, kept: Kept, /) -> LogicalPlan:
+        """As `read`, with the rows of an epoch."""
+
+
 @dataclass(frozen=True, slots=True)
 class Watermarks:
     """The watermarks of the streams that rows come from. The least one counts: NULL before all of them have one."""
 
-    parts: tuple[tuple[int, StreamWatermark], ...]
+    parts: tuple[tuple[int, Watermark], ...]
     """With their places among the parts of the state."""
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        return tuple(place for place, _ in self.parts)
 
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
         """Rows with the watermark, as it is kept, as their last column `mark`."""
-        return beside_least(rows, [kept(place) for place, _ in self.parts], mark)
+        return _beside_least(rows, [kept(place) for place, _ in self.parts], mark)
 
     def beside_next(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
         """Rows with the watermark that an epoch comes to."""
-        return beside_least(rows, [part.read_next(kept.rows(place), kept) for place, part in self.parts], mark)
+        return _beside_least(rows, [part.read_next(kept.rows(place), kept) for place, part in self.parts], mark)
 
 
-def beside_least(rows: LogicalPlan, marks: Sequence[LogicalPlan], mark: ColumnRef) -> LogicalPlan:
+def _beside_least(rows: LogicalPlan, marks: Sequence[LogicalPlan], mark: ColumnRef) -> LogicalPlan:
     """Rows with the least of some watermarks, each a row, as their last column; NULL if one of them is."""
     columns, found = rows.output, tuple(one.output[0] for one in marks)
     for one in marks:

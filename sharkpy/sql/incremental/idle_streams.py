@@ -1,0 +1,141 @@
+"""Watermarks of several streams of which some are IDLE AFTER a time: one without rows for so long, by the clock, holds
+nothing back.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+
+from sharkpy.plan.expr import AggregateCall, Call, Expr, Literal
+from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Union
+from sharkpy.plan.sessions import behind
+from sharkpy.sql.incremental.state import Kept, NewColumn
+from sharkpy.sql.incremental.stream_join import apart
+from sharkpy.sql.incremental.watermarks import StreamWatermark
+from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP, Field, Schema
+
+_NEVER = Literal(datetime.datetime(9999, 12, 31), TIMESTAMP)
+_NOTHING = Literal(None, TIMESTAMP)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamArrivals:
+    """State of when rows of a stream have come: the time of the last epoch that had some."""
+
+    watermark: StreamWatermark
+    now: Literal
+    new_column: NewColumn
+
+    @property
+    def schema(self) -> Schema:
+        return Schema((Field("arrived", TIMESTAMP),))
+
+    def delta(self, _kept: Kept) -> LogicalPlan:
+        number = self.new_column("num_rows", BIGINT)
+        counted = Aggregate(self.watermark.times, (), (number.holding(AggregateCall("count", (), BIGINT)),))
+        has_rows = Call("gt", (number, Literal(0, BIGINT)), BOOLEAN)
+        arrived = Call("case_when", (has_rows, self.now, _NOTHING), TIMESTAMP)
+        return Project(counted, (self.new_column("arrived", TIMESTAMP).holding(arrived),))
+
+    def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
+        return _extreme("max", rows, 0, self.new_column)
+
+    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        return self.read(rows, kept)
+
+    def read_next(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        """As `read`, with the rows of an epoch."""
+        return self.read(_with(rows, self.delta(kept), self.new_column), kept)
+
+    @property
+    def label(self) -> str:
+        return f"when rows of {self.watermark.stream} have come"
+
+    @property
+    def growth(self) -> str | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveStream:
+    """A stream, its watermark, and when its rows have come; without these it always counts."""
+
+    place: int
+    watermark: StreamWatermark
+    arrivals: tuple[int, StreamArrivals] | None = None
+    idle: int = 0
+    """Microseconds without rows after which it does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveWatermark:
+    """State of the watermark of several streams: the least one of those that are not idle, as it was when an epoch
+    looked. It never goes back: a stream that was idle may be behind.
+    """
+
+    place: int
+    streams: tuple[ActiveStream, ...]
+    now: Literal
+    new_column: NewColumn
+
+    @property
+    def schema(self) -> Schema:
+        return Schema((Field("active_watermark", TIMESTAMP), Field("began", TIMESTAMP)))
+
+    def delta(self, kept: Kept) -> LogicalPlan:
+        # A stream without rows is idle so long after the first epoch.
+        rows: LogicalPlan = _extreme("min", kept.rows(self.place), 1, self.new_column)
+        began = Call("coalesce", (rows.output[0], self.now), TIMESTAMP)
+        marks = list[Expr]()
+        for one in self.streams:
+            mark = one.watermark.read_next(kept.rows(one.place), kept)
+            rows = Join(rows, mark, JoinKind.CROSS)
+            found: Expr = mark.output[0]
+            if one.arrivals is not None:
+                place, arrivals = one.arrivals
+                last = arrivals.read_next(kept.rows(place), kept)
+                rows = Join(rows, last, JoinKind.CROSS)
+                ends = behind(Call("coalesce", (last.output[0], began), TIMESTAMP), one.idle)
+                found = Call("case_when", (Call("lt", (ends, self.now), BOOLEAN), _NEVER, found), TIMESTAMP)
+            marks.append(found)
+        least = Call("least", tuple(marks), TIMESTAMP)
+        is_none = Call("eq", (least, _NEVER), BOOLEAN)
+        active = Call("case_when", (is_none, _NOTHING, least), TIMESTAMP)
+        names = [self.new_column(field.name, field.dtype) for field in self.schema]
+        return Project(rows, tuple(name.holding(expr) for name, expr in zip(names, (active, self.now), strict=True)))
+
+    def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
+        return _extreme("max", rows, 0, self.new_column)
+
+    def read_next(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        """As `read`, with the rows of an epoch."""
+        return self.read(_with(rows, self.delta(kept), self.new_column), kept)
+
+    def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
+        items = [
+            self.new_column(column.name, TIMESTAMP).holding(AggregateCall(function, (column,), TIMESTAMP))
+            for function, column in zip(("max", "min"), rows.output, strict=True)
+        ]
+        return Aggregate(rows, (), tuple(items))
+
+    @property
+    def label(self) -> str:
+        return "the watermark of the streams that are not idle"
+
+    @property
+    def growth(self) -> str | None:
+        return None
+
+
+def _extreme(function: str, rows: LogicalPlan, place: int, new_column: NewColumn) -> LogicalPlan:
+    """A row with the least or the latest time of a column."""
+    column = rows.output[place]
+    call = AggregateCall(function, (column,), TIMESTAMP)
+    return Aggregate(rows, (), (new_column(column.name, TIMESTAMP).holding(call),))
+
+
+def _with(rows: LogicalPlan, added: LogicalPlan, new_column: NewColumn) -> LogicalPlan:
+    """Rows of a part of the state, with those that an epoch adds."""
+    columns = tuple(new_column(column.name, column.dtype) for column in rows.output)
+    return Union((rows, apart(added, new_column)), columns)

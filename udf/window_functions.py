@@ -6,17 +6,20 @@ from collections.abc import Sequence
 
 from sharkpy.udf.function import Lowering, WindowFunction
 from sharkpy.udf.lower import NULLS, OVER
+from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.signatures import Types, converts, returns, same_as, takes
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INT, DataType, common_type
 
 
 def _rank(name: str, result: DataType, *, doc: str, answer: str) -> WindowFunction:
-    kind = "INTEGER" if result == INT else "DOUBLE"
+    def lower(_args: Sequence[str], _types: Types, wanted: DataType) -> str:
+        return f"CAST({name}(){OVER} AS {duckdb_type(wanted)})"
+
     return WindowFunction(
         name,
         takes(),
         returns(result),
-        f"CAST({name}(){OVER} AS {kind})",
+        lower,
         usage=f"{name}()",
         doc=doc,
         example=f"{name}()",

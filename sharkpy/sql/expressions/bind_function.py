@@ -21,7 +21,7 @@ from sharkpy.sql.expressions.bind_null_treatment import OF_WINDOWS, POSITIONS, w
 from sharkpy.sql.expressions.bind_predict import bind_predict
 from sharkpy.sql.expressions.bind_struct import bind_struct
 from sharkpy.sql.expressions.bind_time_unit import UNIT_CALLS
-from sharkpy.sql.expressions.bind_time_window import bind_session_window, bind_window
+from sharkpy.sql.expressions.bind_time_window import bind_row_window, bind_session_window, bind_window
 from sharkpy.sql.expressions.coercion import cast_all, with_minimal_literals
 from sharkpy.sql.expressions.constant_arguments import check_constants
 from sharkpy.sql.expressions.function_names import called_macro, function_name, registry_name
@@ -341,6 +341,7 @@ _SPECIAL_FORMS: dict[str, Callable[[ExprBinder, exp.Expr], Expr]] = {
     "make_interval": bind_make_interval,
     "window": bind_window,
     "session_window": bind_session_window,
+    "row_window": bind_row_window,
     "predict": bind_predict,
     "predict_proba": bind_predict,
     GROUPING: _bind_grouping,

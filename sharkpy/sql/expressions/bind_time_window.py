@@ -1,4 +1,6 @@
-"""window(time, size[, slide[, offset]]) and session_window(time, gap): windows of time, as Spark has them."""
+"""window(time, size[, slide[, offset]]) and session_window(time, gap): windows of time, as Spark has them. And
+row_window(size[, slide]): windows of so many rows, as they come.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,16 @@ from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import literals
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.udf.time_window_functions import WINDOW, WINDOW_TYPE
-from sharkpy.values.types import BIGINT, DATE, INTERVAL_DAY_TIME, TIMESTAMP, StringType
+from sharkpy.values.types import BIGINT, DATE, INTEGER_TYPES, INTERVAL_DAY_TIME, TIMESTAMP, StringType, StructType
 
 SLIDING_WINDOW = "window"
 SESSION_WINDOW = "session_window"
-"""Calls that no plan has: a Generate, or sessions below GROUP BY, take their place."""
+ROW_WINDOW = "row_window"
+"""Calls that no plan has: a Generate, or sessions or numbers of rows below GROUP BY, take their place."""
+ROW_WINDOW_TYPE = StructType(("start", "end"), (BIGINT, BIGINT))
 _MOST_WINDOWS = 10_000
 """Windows that a row may be in: each of them becomes a row."""
+_MOST_ROWS = 1 << 60
 _CLAUSES = ("SELECT", "GROUP BY", "HAVING", "QUALIFY", "ORDER BY")
 
 
@@ -54,9 +59,7 @@ def bind_window(binder: _Binder, node: exp.Expr) -> Expr:
         raise _wrong(binder, node, "the offset of a window is shorter than its slide")
     if slide == size:
         return Call(WINDOW, (time, Literal(size, BIGINT), Literal(offset, BIGINT)), WINDOW_TYPE)
-    if -(-size // slide) > _MOST_WINDOWS:
-        message = f"a row would be in {-(-size // slide):,} windows, and {_MOST_WINDOWS:,} are the most"
-        raise binder.context.error(message, node, hint="a longer slide", sqlstate="54000")
+    _check_number(binder, node, size, slide)
     if binder.clause.name not in _CLAUSES:
         raise binder.context.unsupported(f"a window with a slide in {binder.clause.name}", node)
     lengths = (Literal(number, BIGINT) for number in (size, slide, offset))
@@ -73,6 +76,35 @@ def bind_session_window(binder: _Binder, node: exp.Expr) -> Expr:
     if gap <= 0:
         raise _wrong(binder, node, "the gap of a session is longer than nothing")
     return Call(SESSION_WINDOW, (time, Literal(gap, BIGINT)), WINDOW_TYPE)
+
+
+def bind_row_window(binder: _Binder, node: exp.Expr) -> Expr:
+    """Bind row_window(…), which GROUP BY replaces."""
+    if not 1 <= len(node.expressions) <= 2:
+        raise _wrong(binder, node, "row_window takes a number of rows, and perhaps that until the next one begins")
+    if binder.clause.name not in _CLAUSES:
+        raise binder.context.unsupported(f"row_window in {binder.clause.name}", node)
+    size, *others = (_num_rows(binder, one) for one in node.expressions)
+    slide = others[0] if others else size
+    if slide > size:
+        raise _wrong(binder, node, "a window begins after at most as many rows as it has: some rows would be in none")
+    _check_number(binder, node, size, slide)
+    return Call(ROW_WINDOW, (Literal(size, BIGINT), Literal(slide, BIGINT)), ROW_WINDOW_TYPE)
+
+
+def _num_rows(binder: _Binder, node: exp.Expr) -> int:
+    match binder.bind(node):
+        case Literal(int() as number, dtype) if dtype in INTEGER_TYPES and 0 < number <= _MOST_ROWS:
+            return number
+        case other:
+            raise _wrong(binder, node, f"{other} is no number of rows of a window")
+
+
+def _check_number(binder: _Binder, node: exp.Expr, size: int, slide: int) -> None:
+    """Raise an error if a row would be in too many windows."""
+    if -(-size // slide) > _MOST_WINDOWS:
+        message = f"a row would be in {-(-size // slide):,} windows, and {_MOST_WINDOWS:,} are the most"
+        raise binder.context.error(message, node, hint="a longer slide", sqlstate="54000")
 
 
 def _time(binder: _Binder, node: exp.Expr) -> Expr:

@@ -21,8 +21,8 @@ _UNITS = {
 
 
 class Windowing(exp.Expression):
-    """WINDOWING: `this` is a call of `window` or `session_window` without its time, or `since` the moment after which
-    rows count; `on` is the time.
+    """WINDOWING: `this` is a call of `window` or `session_window` without its time, or of `row_window`, or `since` the
+    moment after which rows count; `on` is the time.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "since": False, "on": False}
@@ -52,13 +52,21 @@ def _begins(token: Token, following: Token) -> bool:
 
 class WindowingParser(StrictParser):
     def _parse_windowing(self) -> Any:
-        """Parse WINDOWING length [EVERY length] | SESSION length | SINCE moment, each with [ON time]."""
+        """Parse WINDOWING length [EVERY length] | SESSION length | SINCE moment, each with [ON time]; or WINDOWING
+        number ROWS [EVERY number ROWS].
+        """
         self._advance()
         clause = self.expression(Windowing(), self._prev)
         if self._match_text_seq("SINCE"):
             clause.set("since", self.required(self._parse_bitwise, "a moment after SINCE"))
         elif self._match_text_seq("SESSION"):
             clause.set("this", exp.Anonymous(this="session_window", expressions=[self._length()]))
+        elif (size := self._num_rows()) is not None:
+            sizes = [size]
+            if self._match_text_seq("EVERY"):
+                sizes.append(self.required(self._num_rows, "a number of ROWS after EVERY"))
+            clause.set("this", exp.Anonymous(this="row_window", expressions=sizes))
+            return clause
         else:
             lengths = [self._length()]
             if self._match_text_seq("EVERY"):
@@ -68,13 +76,21 @@ class WindowingParser(StrictParser):
             clause.set("on", self.required(self._parse_bitwise, "a time after ON"))
         return clause
 
+    def _num_rows(self) -> Any:
+        """Parse a number of ROWS, if there is one."""
+        if self._curr is None or self._next is None or self._next.text.upper() != "ROWS":
+            return None
+        if not self._match(TokenType.NUMBER):
+            return None
+        number = exp.Literal.number(self._prev.text)
+        self._advance()
+        return number
+
     def _length(self) -> Any:
         """Parse a length of time, such as 60 s, as its text."""
         if not self._match(TokenType.NUMBER):
             self.missing("a number")
         number, unit = self._prev.text, self._curr.text.upper() if self._curr else ""
-        if unit == "ROWS":
-            self.refuse("WINDOWING by a number of rows")
         if unit not in _UNITS:
             self.missing("MS, S, MINUTES, HOURS or DAYS after the number")
         self._advance()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import InternalError, UnsupportedError
@@ -16,6 +16,7 @@ from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.expiring_rows import ExpiringRows
 from sharkpy.sql.incremental.idle_streams import ActiveWatermark, StreamArrivals
 from sharkpy.sql.incremental.kept_rows import KeptRows
+from sharkpy.sql.incremental.row_numbers import RowNumbers
 from sharkpy.sql.incremental.session_state import SessionState
 from sharkpy.sql.incremental.state import Kept, Names, NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import StreamJoin, apart
@@ -50,6 +51,7 @@ class DividedQuery:
     parts: Sequence[tuple[LogicalPlan, StatePart]]
     """With the operators in whose place they are."""
     joins: Sequence[StreamJoin]
+    numbers: Sequence[RowNumbers]
     new_column: NewColumn
 
     @property
@@ -65,8 +67,9 @@ class DividedQuery:
         if len(self.parts) == 1:
             return self._only.delta(kept)
         made = [self._of_epoch(part.delta(kept), kept) for _, part in self.parts]
-        # Sides of joins are in the plans of several parts.
-        return self._together([apart(one, self.new_column) for one in made] if self.joins else made)
+        # Sides of joins, and rows that are numbered, are in the plans of several parts.
+        is_shared = bool(self.joins or self.numbers)
+        return self._together([apart(one, self.new_column) for one in made] if is_shared else made)
 
     def late_rows(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan | None:
         """Rows of an epoch that come when all their windows are closed; None where there are none, or UnsupportedError
@@ -80,10 +83,14 @@ class DividedQuery:
         return self._of_epoch(found[0], kept) if found else None
 
     def _of_epoch(self, plan: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """The plan with joins of streams as what an epoch adds to them."""
-        known = {id(one.node): one for one in self.joins}
-        made = _with_joins(plan, known, lambda one, join: one.added(self._live(one, join, kept), kept, self.new_column))
-        return with_marks(made, kept)
+        """The plan with joins of streams, and numbers of rows, as what an epoch adds to them."""
+        known = {id(one.node): one for one in (*self.joins, *self.numbers)}
+
+        def added(one: StreamJoin | RowNumbers, node: LogicalPlan) -> LogicalPlan:
+            rows = self._live(one, node, kept) if isinstance(one, StreamJoin) else node
+            return one.added(rows, kept, self.new_column)
+
+        return with_marks(_with_added(plan, known, added), kept)
 
     def _live(self, one: StreamJoin, join: LogicalPlan, kept: Kept) -> LogicalPlan:
         """The join of rows of an epoch, without those that come when no row in time may match them any more."""
@@ -258,11 +265,13 @@ class DividedQuery:
         return [*before, *own, *(Literal(None, field.dtype) for field in fields[first + len(own) :])]
 
 
-def _with_joins(
-    plan: LogicalPlan, known: dict[int, StreamJoin], added: Callable[[StreamJoin, LogicalPlan], LogicalPlan]
+def _with_added(
+    plan: LogicalPlan,
+    known: Mapping[int, StreamJoin | RowNumbers],
+    added: Callable[[StreamJoin | RowNumbers, LogicalPlan], LogicalPlan],
 ) -> LogicalPlan:
-    """The plan with joins of streams, by their ids, as what an epoch adds to them."""
-    made = plan.map_children(lambda child: _with_joins(child, known, added))
+    """The plan with nodes, by their ids, as what an epoch adds to them."""
+    made = plan.map_children(lambda child: _with_added(child, known, added))
     one = known.get(id(plan))
     return made if one is None else added(one, made)
 

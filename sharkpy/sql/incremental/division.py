@@ -51,6 +51,7 @@ from sharkpy.sql.incremental.resumed_state import (
     resuming_fault,
     timeout_of,
 )
+from sharkpy.sql.incremental.row_numbers import NumRows, RowNumbers, is_numbering
 from sharkpy.sql.incremental.row_wise import (
     RECOMPUTE,
     Streams,
@@ -64,7 +65,7 @@ from sharkpy.sql.incremental.row_wise import (
 from sharkpy.sql.incremental.running_totals import totals_state
 from sharkpy.sql.incremental.session_state import session_state, sessions_below
 from sharkpy.sql.incremental.state import StatePart
-from sharkpy.sql.incremental.stream_join import OF_JOINS, StreamJoin, stream_joins
+from sharkpy.sql.incremental.stream_join import OF_JOINS, StreamJoin, expressions_of, has_subqueries, stream_joins
 from sharkpy.sql.incremental.time_bounds import time_bounds
 from sharkpy.sql.incremental.watermark_parts import WatermarkParts, stream_scans
 from sharkpy.sql.incremental.watermarks import has_watermark
@@ -105,6 +106,7 @@ class _Division:
         self._expires = expires
         self._parts = list[tuple[LogicalPlan, StatePart]]()
         self._joins = list[StreamJoin]()
+        self._numbers = list[RowNumbers]()
         self._marks = WatermarkParts(self._parts, context)
 
     def of(self, query: LogicalPlan) -> DividedQuery:
@@ -121,7 +123,7 @@ class _Division:
                 waiting += [(child, node) for child in reversed(node.children)]
         if not self._parts:
             raise InternalError("a query that needs state has no part with state")
-        return DividedQuery(query, self._parts, self._joins, self._new_column)
+        return DividedQuery(query, self._parts, self._joins, self._numbers, self._new_column)
 
     def _divide(self, node: LogicalPlan, above: LogicalPlan | None) -> bool:
         """Add the part of the state that comes in the place of a node; False where there is none."""
@@ -149,6 +151,13 @@ class _Division:
         self._parts.append((node, part))
         for join in stream_joins(rows, self._streams):
             self._add_sides(join, expires=self._expires)
+        for window in filter(is_numbering, rows.walk()):
+            if not self._streams.below(window):
+                continue
+            if has_subqueries(rows):
+                raise refused("a subquery beside row_number() OVER () of a stream")
+            self._numbers.append(RowNumbers(window, len(self._parts)))
+            self._parts.append((window.child, NumRows(window.child, self._new_column)))
 
     def _add_sides(self, join: Join, *, expires: bool) -> None:
         """Add the rows of both sides of an inner join of streams."""
@@ -204,9 +213,9 @@ class _Division:
     def _add_window(self, node: LogicalPlan, window: Window) -> None:
         """Add the parts of a Window; `node` is that, or what makes its rows the answer."""
         back, rows = look_back(window), window.child
-        for part in (part for one in window.walk() for expr in one.expressions for part in expr.walk()):
-            if isinstance(part, SUBQUERIES):
-                raise refused("a subquery in, or below, a window function over a stream")
+        if has_subqueries(window):
+            raise refused("a subquery in, or below, a window function over a stream")
+        for part in expressions_of(window):
             if isinstance(part, Call) and not is_deterministic_function(part.function):
                 raise refused(f"{part.function} below a window function over a stream")
         marks = self._marks.of_rows(rows, "EMIT APPEND of window functions")
@@ -280,7 +289,8 @@ def _window_below(node: LogicalPlan, streams: Streams) -> Window | None:
     """The Window that a node is, or that is below projections and filters, of the rows of each epoch."""
     while isinstance(node, (Project, Filter)) and _keeps_rows(node, streams):
         node = node.child
-    return node if isinstance(node, Window) and row_wise_fault(node.child, streams) is None else None
+    is_one = isinstance(node, Window) and not is_numbering(node) and row_wise_fault(node.child, streams) is None
+    return node if is_one else None
 
 
 def _is_aggregate(node: LogicalPlan) -> TypeGuard[Aggregate]:

@@ -29,6 +29,7 @@ from sharkpy.plan.query_table import QueryTable
 from sharkpy.plan.steps.table_function_step import TableFunctionStep
 from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.sql.incremental.closed_spans import gives_closed_windows
+from sharkpy.sql.incremental.row_numbers import is_numbering
 
 RECOMPUTE = "EMIT COMPLETE WITH RECOMPUTE keeps all rows, and computes the answer when the table is read"
 _ROW_WISE = (Project, Filter, Generate, Union, Distribute, Scan, Expand)
@@ -69,14 +70,15 @@ class Streams:
 
 def row_wise_fault(query: LogicalPlan, streams: Streams, *, with_joins: bool = False) -> SharkError | None:
     """UnsupportedError that names the first operator that needs rows of other epochs than the one that it computes;
-    None if none does. `with_joins`: joins of streams may, whose rows of a new epoch are all that it adds.
+    None if none does. `with_joins`: joins of streams, and numbers of rows, may: what they make of a new epoch is all
+    that it adds.
     """
     waiting = [query]
     while waiting:
         node = waiting.pop()
         if not streams.below(node) or gives_closed_windows(node):
             continue
-        if with_joins and is_stream_join(node, streams):
+        if with_joins and (is_stream_join(node, streams) or is_numbering(node)):
             fault = reading_fault(node, streams)
         else:
             fault = node_fault(node, streams)

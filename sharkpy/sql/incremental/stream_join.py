@@ -35,15 +35,20 @@ class StreamJoin:
 def stream_joins(rows: LogicalPlan, streams: Streams) -> list[Join]:
     """Joins of streams in a row-wise plan. UnsupportedError where their sides cannot be read in two places."""
     found = [node for node in rows.walk() if is_stream_join(node, streams)]
-    if any(isinstance(part, SUBQUERIES) for node in found for part in _expressions(node)):
+    if any(map(has_subqueries, found)):
         raise refused("a subquery in a side of a join of two streams")
     # The plan of a correlated one would have to be told the ids that the columns get.
-    if found and any(isinstance(part, SUBQUERIES) and free_column_ids(part.plan) for part in _expressions(rows)):
+    if found and any(isinstance(part, SUBQUERIES) and free_column_ids(part.plan) for part in expressions_of(rows)):
         raise refused("a correlated subquery beside a join of two streams")
     return found
 
 
-def _expressions(plan: LogicalPlan) -> Iterator[Expr]:
+def has_subqueries(plan: LogicalPlan) -> bool:
+    return any(isinstance(part, SUBQUERIES) for part in expressions_of(plan))
+
+
+def expressions_of(plan: LogicalPlan) -> Iterator[Expr]:
+    """Expressions of all nodes of a plan, and what these are made of."""
     return (part for one in plan.walk() for expr in one.expressions for part in expr.walk())
 
 

@@ -24,7 +24,7 @@ from sharkpy.sql.queries.bind_limit import bind_limit
 from sharkpy.sql.queries.bind_star import expand_columns
 from sharkpy.sql.queries.generators import generated
 from sharkpy.sql.queries.ordering import Ordering, bind_ordering, order
-from sharkpy.sql.queries.time_windows import grouped_windows, with_sessions, with_windows
+from sharkpy.sql.queries.time_windows import grouped_windows, with_row_windows, with_sessions, with_windows
 from sharkpy.sql.queries.windowing import with_windowing
 from sharkpy.sql.scope import Scope
 from sharkpy.udf import registry
@@ -73,6 +73,7 @@ def bind_select(select: exp.Expr, context: Context, parent: Scope | None) -> Log
             select, replace(binder, clause=expr_binder.GROUP_BY, aliases=aliases), plan, items, exprs
         )
     else:
+        plan, _, exprs = with_row_windows(context, plan, [], exprs, select)
         plan, exprs = with_windows(context, plan, exprs, select)
     if having is not None:
         plan = Filter(plan, exprs.pop())
@@ -244,6 +245,7 @@ def _aggregate(
     """Put an Aggregate over `plan`, and rewrite `exprs` over its columns."""
     context = binder.context
     groups, sets = bind_groups(select.args.get("group"), binder, [(item.name, item.expr) for item in items])
+    plan, groups, exprs = with_row_windows(context, plan, groups, exprs, select)
     if sets is None:
         plan, groups, exprs = with_sessions(context, plan, groups, exprs, select)
     plan, made = with_windows(context, plan, [*(expr for _, expr in groups), *exprs], select)

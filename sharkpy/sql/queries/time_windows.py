@@ -8,22 +8,22 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from sharkpy.base.errors import SharkError
-from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal, string_literal
-from sharkpy.plan.logical import Filter, Generate, LogicalPlan, Project
+from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal, WindowCall, string_literal
+from sharkpy.plan.logical import Filter, Generate, LogicalPlan, Project, Window
 from sharkpy.plan.sessions import behind, in_sessions
 from sharkpy.sql.context import Context
-from sharkpy.sql.expressions.bind_time_window import SESSION_WINDOW, SLIDING_WINDOW
+from sharkpy.sql.expressions.bind_time_window import ROW_WINDOW, ROW_WINDOW_TYPE, SESSION_WINDOW, SLIDING_WINDOW
 from sharkpy.sql.expressions.expr_binder import ExprBinder
 from sharkpy.sql.expressions.function_names import function_name
 from sharkpy.udf.time_window_functions import WINDOW, WINDOW_TYPE, WINDOWS_OF
-from sharkpy.values.types import BOOLEAN, TIMESTAMP
+from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP
 
-_NAMES = ("window", "session_window")
+_NAMES = ("window", "session_window", ROW_WINDOW)
 Groups = list[tuple[str, Expr]]
 
 
 def grouped_windows(select: exp.Expr, binder: ExprBinder) -> dict[str, Expr | None]:
-    """Windows of GROUP BY by the names that other clauses have for them: `window` and `session_window`."""
+    """Windows of GROUP BY by the names that other clauses have for them: those of their functions."""
     group = select.args.get("group")
     if group is None:
         return {}
@@ -53,6 +53,41 @@ def with_windows(
     column = context.column("window", WINDOW_TYPE)
     plan = Generate(plan, Call(WINDOWS_OF, sliding[0].args, WINDOW_TYPE), (column,), False)
     return plan, [_replaced(expr, {sliding[0]: column}) for expr in exprs]
+
+
+def with_row_windows(
+    context: Context, plan: LogicalPlan, groups: Groups, exprs: Sequence[Expr], node: exp.Expr
+) -> tuple[LogicalPlan, Groups, list[Expr]]:
+    """Number the rows as they come, and group by windows of the numbers, as if these were microseconds, in the place of
+    a row_window.
+    """
+    found = dict.fromkeys(_calls([*(expr for _, expr in groups), *exprs], (ROW_WINDOW,)))
+    if not found:
+        return plan, groups, list(exprs)
+    (call, *more) = found
+    if more or call not in [expr for _, expr in groups]:
+        raise context.unsupported("row_window anywhere but once, and alone, in GROUP BY", node)
+    number, place = context.column("number", BIGINT), context.column("place", TIMESTAMP)
+    numbered = Window(plan, (number.holding(WindowCall("row_number", (), (), (), None, BIGINT)),))
+    before = Call("subtract", (number, Literal(1, BIGINT)), BIGINT)
+    placed = Project(numbered, (*plan.output, place.holding(Call("timestamp_micros", (before,), TIMESTAMP))))
+    size, slide = call.args
+    kind, lengths = (WINDOW, (size,)) if size == slide else (SLIDING_WINDOW, (size, slide))
+    window = Call(kind, (place, *lengths, Literal(0, BIGINT)), WINDOW_TYPE)
+    new_groups: Groups = [(name, window if expr == call else expr) for name, expr in groups]
+    return placed, new_groups, [_replaced(expr, {call: _of_rows(window)}) for expr in exprs]
+
+
+def _of_rows(window: Expr) -> Expr:
+    """A window of numbers of rows, from 0, of one of as many microseconds."""
+    start, end = (
+        Call("unix_micros", (Call("field", (window, string_literal(name)), TIMESTAMP),), BIGINT)
+        for name in WINDOW_TYPE.names
+    )
+    first = Call("greatest", (start, Literal(0, BIGINT)), BIGINT)
+    names = map(string_literal, ROW_WINDOW_TYPE.names)
+    pairs = zip(names, (first, end), strict=True)
+    return Call("named_struct", tuple(part for pair in pairs for part in pair), ROW_WINDOW_TYPE)
 
 
 def with_sessions(

@@ -7,12 +7,13 @@ from sqlglot import exp
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.sql.context import Context
+from sharkpy.sql.expressions.bind_time_window import ROW_WINDOW
 from sharkpy.sql.scope import Scope
 
 
 def with_windowing(select: exp.Expr, context: Context, plan: LogicalPlan, scope: Scope) -> exp.Expr:
-    """The query with the clause as a group: `window`, or `session_window`, which is a column of the result too, unless
-    it is used there. With SINCE, as a condition. `plan` and `scope` are those of FROM.
+    """The query with the clause as a group: `window`, `session_window` or `row_window`, which is a column of the result
+    too, unless it is used there. With SINCE, as a condition. `plan` and `scope` are those of FROM.
     """
     clause = select.args.get("windowing")
     if clause is None:
@@ -21,15 +22,17 @@ def with_windowing(select: exp.Expr, context: Context, plan: LogicalPlan, scope:
     select = select.copy()
     clause = select.args["windowing"]
     select.set("windowing", None)
-    time = clause.args.get("on") or _time(clause, context, plan, scope)
+    call = clause.this
+    is_by_rows = call is not None and call.name == ROW_WINDOW
+    time = None if is_by_rows else clause.args.get("on") or _time(clause, context, plan, scope)
     if (since := clause.args.get("since")) is not None:
         where = select.args.get("where")
         condition = exp.GTE(this=time, expression=since)
         both = condition if where is None else exp.And(this=exp.Paren(this=where.this), expression=condition)
         select.set("where", exp.Where(this=both))
         return select
-    call = clause.this
-    call.set("expressions", [time, *call.expressions])
+    if time is not None:
+        call.set("expressions", [time, *call.expressions])
     group = select.args.get("group") or exp.Group()
     group.set("expressions", [*group.expressions, call])
     select.set("group", group)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sharkpy.udf.function import Lowering, WindowFunction
 from sharkpy.udf.lower import NULLS, OVER
-from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.signatures import Types, converts, returns, same_as, takes
+from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INT, DataType, common_type
 
 

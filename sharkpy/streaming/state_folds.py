@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from sharkpy.catalog.continuous_query import ContinuousQuery
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.streaming.scheduled_query import OwnSession
+
+_log = logging.getLogger(__name__)
 
 
 class StateFolds:
@@ -45,7 +48,11 @@ class StateFolds:
             self._begun.add(query.query_id)
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(1, "fold")
-            self._pool.submit(self._fold, query)
+            try:
+                self._pool.submit(self._fold, query)
+            except RuntimeError:
+                # The interpreter ends.
+                self._begun.discard(query.query_id)
 
     def close(self) -> None:
         """End a fold that runs, and the thread."""
@@ -58,14 +65,21 @@ class StateFolds:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _fold(self, query: ContinuousQuery) -> None:
-        session = self._new_session(query)
         try:
-            with self._lock:
-                self._session = None if self._is_closed else session
-            if self._session is not None:
-                self.now(query, session)
+            session = self._new_session(query)
+            try:
+                with self._lock:
+                    self._session = None if self._is_closed else session
+                if self._session is not None:
+                    self.now(query, session)
+            finally:
+                with self._lock:
+                    self._session = None
+                session.stop()
+        except SharkError as error:
+            _log.info("the state of a continuous query is not folded: %s", error)
+        except Exception:  # noqa: BLE001  a fold that fails stops nothing
+            _log.exception("the state of a continuous query cannot be folded")
         finally:
             with self._lock:
-                self._session = None
                 self._begun.discard(query.query_id)
-            session.stop()

@@ -84,7 +84,8 @@ class DividedQuery:
 
     def _of_epoch(self, plan: LogicalPlan, kept: Kept) -> LogicalPlan:
         """The plan with joins of streams, and numbers of rows, as what an epoch adds to them."""
-        known = {id(one.node): one for one in (*self.joins, *self.numbers)}
+        found: list[StreamJoin | RowNumbers] = [*self.joins, *self.numbers]
+        known = {id(one.node): one for one in found}
 
         def added(one: StreamJoin | RowNumbers, node: LogicalPlan) -> LogicalPlan:
             rows = self._live(one, node, kept) if isinstance(one, StreamJoin) else node

@@ -289,8 +289,9 @@ def _window_below(node: LogicalPlan, streams: Streams) -> Window | None:
     """The Window that a node is, or that is below projections and filters, of the rows of each epoch."""
     while isinstance(node, (Project, Filter)) and _keeps_rows(node, streams):
         node = node.child
-    is_one = isinstance(node, Window) and not is_numbering(node) and row_wise_fault(node.child, streams) is None
-    return node if is_one else None
+    if not isinstance(node, Window) or is_numbering(node):
+        return None
+    return node if row_wise_fault(node.child, streams) is None else None
 
 
 def _is_aggregate(node: LogicalPlan) -> TypeGuard[Aggregate]:

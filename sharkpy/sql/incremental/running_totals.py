@@ -24,10 +24,12 @@ from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Union,
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state
 from sharkpy.sql.incremental.state import NewColumn
 from sharkpy.sql.incremental.stream_join import apart
-from sharkpy.values.types import BIGINT, BOOLEAN
+from sharkpy.values.types import BIGINT, BOOLEAN, DecimalType
 
 _EARLIER = WindowFrame("ROWS", None, 0)
 _ONE = Literal(1, BIGINT)
+_MOST_DIGITS = 38
+"""Of a DECIMAL: a total with more is NULL, from which no sum could go on."""
 _Made: TypeAlias = tuple[Expr, AggregateCall, str, WindowFrame | None]
 
 
@@ -68,7 +70,7 @@ def _made(call: WindowCall) -> _Made | None:
             return _ONE, AggregateCall("count", (), BIGINT), "sum", _EARLIER
         case "count", args:
             return _counted(args), AggregateCall("count", args, BIGINT), "sum", call.frame
-        case "sum", (arg,):
+        case "sum", (arg,) if not (isinstance(call.dtype, DecimalType) and call.dtype.precision == _MOST_DIGITS):
             value = arg if arg.dtype == call.dtype else Cast(arg, call.dtype)
             return value, AggregateCall("sum", (arg,), call.dtype), "sum", call.frame
         case ("min" | "max") as function, (arg,):

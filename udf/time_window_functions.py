@@ -14,6 +14,8 @@ WINDOWS_OF = "windows_of"
 """The windows that a time is in, where they overlap."""
 WINDOWS_BETWEEN = "windows_between"
 """Those of them that start within bounds, at least."""
+TIME_OF_ROW, ROW_OF_TIME = "time_of_row", "row_of_time"
+"""Numbers of rows as microseconds since 1970, in no time zone, and back."""
 WINDOW_TYPE = StructType(("start", "end"), (TIMESTAMP, TIMESTAMP))
 
 
@@ -80,6 +82,28 @@ TIME_WINDOW_FUNCTIONS = (
         doc="the last moment of a window of time",
         example="window_time(time_window('2024-05-01 10:00:07', 10000000, 0))",
         answer="2024-05-01 10:00:09.999999",
+    ),
+    ScalarFunction(
+        TIME_OF_ROW,
+        takes(BIGINT),
+        returns(TIMESTAMP),
+        "make_timestamp({0})",
+        usage="time_of_row(number)",
+        doc="the time by which a row of that number is in a window of rows",
+        example="time_of_row(7)",
+        answer="1970-01-01 00:00:00.000007",
+        is_listed=False,
+    ),
+    ScalarFunction(
+        ROW_OF_TIME,
+        takes(TIMESTAMP),
+        returns(BIGINT),
+        "epoch_us({0})",
+        usage="row_of_time(time)",
+        doc="the number of the row whose time it is in a window of rows",
+        example="row_of_time(time_of_row(7))",
+        answer="7",
+        is_listed=False,
     ),
 )
 TIME_WINDOW_TABLES = (

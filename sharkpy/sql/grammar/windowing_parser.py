@@ -78,9 +78,7 @@ class WindowingParser(StrictParser):
 
     def _num_rows(self) -> Any:
         """Parse a number of ROWS, if there is one."""
-        if self._curr is None or self._next is None or self._next.text.upper() != "ROWS":
-            return None
-        if not self._match(TokenType.NUMBER):
+        if self._text_at(self._index + 1) != "ROWS" or not self._match(TokenType.NUMBER):
             return None
         number = exp.Literal.number(self._prev.text)
         self._advance()

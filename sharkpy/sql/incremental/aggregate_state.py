@@ -149,7 +149,7 @@ class AggregateState:
 
     @property
     def label(self) -> str:
-        panes = "" if self.panes is None else f", in panes of {self.panes.seconds:g} s"
+        panes = "" if self.panes is None else f", in panes of {self.panes.label}"
         closed = "" if self.closing is None else ", given when the watermark closes their windows"
         return f"{label_of(self.node, self.node.groups)}{panes}{closed}"
 

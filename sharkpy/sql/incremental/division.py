@@ -55,6 +55,9 @@ from sharkpy.sql.incremental.row_numbers import NumRows, RowNumbers, is_numberin
 from sharkpy.sql.incremental.row_wise import (
     RECOMPUTE,
     Streams,
+    expressions_of,
+    has_subqueries,
+    is_counted,
     is_table_function,
     node_fault,
     reading_fault,
@@ -65,7 +68,7 @@ from sharkpy.sql.incremental.row_wise import (
 from sharkpy.sql.incremental.running_totals import totals_state
 from sharkpy.sql.incremental.session_state import session_state, sessions_below
 from sharkpy.sql.incremental.state import StatePart
-from sharkpy.sql.incremental.stream_join import OF_JOINS, StreamJoin, expressions_of, has_subqueries, stream_joins
+from sharkpy.sql.incremental.stream_join import OF_JOINS, StreamJoin, stream_joins
 from sharkpy.sql.incremental.time_bounds import time_bounds
 from sharkpy.sql.incremental.watermark_parts import WatermarkParts, stream_scans
 from sharkpy.sql.incremental.watermarks import has_watermark
@@ -151,10 +154,11 @@ class _Division:
         self._parts.append((node, part))
         for join in stream_joins(rows, self._streams):
             self._add_sides(join, expires=self._expires)
-        for window in filter(is_numbering, rows.walk()):
+        for window in filter(is_counted, rows.walk()):
             if not self._streams.below(window):
                 continue
-            if has_subqueries(rows):
+            own = (part for expr in node.expressions for part in expr.walk())
+            if has_subqueries(rows) or any(isinstance(part, SUBQUERIES) for part in own):
                 raise refused("a subquery beside row_number() OVER () of a stream")
             self._numbers.append(RowNumbers(window, len(self._parts)))
             self._parts.append((window.child, NumRows(window.child, self._new_column)))

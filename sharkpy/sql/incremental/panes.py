@@ -8,10 +8,10 @@ import math
 from dataclasses import dataclass
 
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, string_literal
-from sharkpy.plan.logical import Aggregate, Generate, LogicalPlan
+from sharkpy.plan.logical import Aggregate, Generate, LogicalPlan, Project
 from sharkpy.plan.references import column_ids
 from sharkpy.plan.sessions import behind
-from sharkpy.udf.time_window_functions import WINDOW, WINDOW_TYPE, WINDOWS_OF
+from sharkpy.udf.time_window_functions import TIME_OF_ROW, WINDOW, WINDOW_TYPE, WINDOWS_OF
 from sharkpy.values.types import BIGINT, TIMESTAMP
 
 
@@ -48,9 +48,15 @@ class Panes:
         return behind(self._bound("start", slide), size)
 
     @property
-    def seconds(self) -> float:
-        """Length of a pane, in seconds."""
-        return self._length / 1e6
+    def label(self) -> str:
+        """How long a pane is, for people."""
+        return f"{self._length} rows" if self._counts_rows else f"{self._length / 1e6:g} s"
+
+    @property
+    def _counts_rows(self) -> bool:
+        items = (item for node in self.child.walk() if isinstance(node, Project) for item in node.items)
+        found = (item.expr for item in items if isinstance(item, Alias) and item.ref == self.time)
+        return any(isinstance(expr, Call) and expr.function == TIME_OF_ROW for expr in found)
 
     @property
     def _length(self) -> int:

@@ -16,8 +16,9 @@ def is_numbering(node: LogicalPlan) -> TypeGuard[Window]:
     if not isinstance(node, Window) or len(node.windows) != 1:
         return False
     call = node.windows[0].expr
-    is_number = isinstance(call, WindowCall) and call.function == "row_number"
-    return is_number and not call.partition_by and not call.order_by
+    if not isinstance(call, WindowCall) or call.function != "row_number":
+        return False
+    return not call.partition_by and not call.order_by
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from sharkpy.base.errors import SharkError, UnsupportedError
+from sharkpy.optimizer.function_traits import is_deterministic_function
+from sharkpy.plan.expr import Call, Expr
 from sharkpy.plan.logical import (
     LATERAL_JOINS,
     LEFT_ONLY_JOINS,
@@ -78,7 +80,7 @@ def row_wise_fault(query: LogicalPlan, streams: Streams, *, with_joins: bool = F
         node = waiting.pop()
         if not streams.below(node) or gives_closed_windows(node):
             continue
-        if with_joins and (is_stream_join(node, streams) or is_numbering(node)):
+        if with_joins and (is_stream_join(node, streams) or is_counted(node)):
             fault = reading_fault(node, streams)
         else:
             fault = node_fault(node, streams)
@@ -92,6 +94,23 @@ def is_stream_join(node: LogicalPlan, streams: Streams) -> TypeGuard[Join]:
     """True for a join of streams of which no row goes when others come."""
     is_inner = isinstance(node, Join) and node.kind in (JoinKind.INNER, JoinKind.CROSS)
     return is_inner and all(map(streams.below, node.children))
+
+
+def is_counted(node: LogicalPlan) -> TypeGuard[Window]:
+    """True for numbers of rows that go on over epochs: what is below is the same wherever it is computed."""
+    if not is_numbering(node) or has_subqueries(node):
+        return False
+    calls = (part for part in expressions_of(node) if isinstance(part, Call))
+    return all(is_deterministic_function(one.function) for one in calls)
+
+
+def has_subqueries(plan: LogicalPlan) -> bool:
+    return any(isinstance(part, SUBQUERIES) for part in expressions_of(plan))
+
+
+def expressions_of(plan: LogicalPlan) -> Iterator[Expr]:
+    """Expressions of all nodes of a plan, and what these are made of."""
+    return (part for one in plan.walk() for expr in one.expressions for part in expr.walk())
 
 
 def node_fault(node: LogicalPlan, streams: Streams) -> SharkError | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from sharkpy.plan.expr import Expr
 from sharkpy.plan.logical import Join, LogicalPlan, Union
 from sharkpy.plan.references import free_column_ids, renumbered
 from sharkpy.plan.subquery import SUBQUERIES
-from sharkpy.sql.incremental.row_wise import Streams, is_stream_join, refused
+from sharkpy.sql.incremental.row_wise import Streams, expressions_of, has_subqueries, is_stream_join, refused
 from sharkpy.sql.incremental.state import NewColumn
 from sharkpy.values.types import BOOLEAN
 
@@ -41,15 +40,6 @@ def stream_joins(rows: LogicalPlan, streams: Streams) -> list[Join]:
     if found and any(isinstance(part, SUBQUERIES) and free_column_ids(part.plan) for part in expressions_of(rows)):
         raise refused("a correlated subquery beside a join of two streams")
     return found
-
-
-def has_subqueries(plan: LogicalPlan) -> bool:
-    return any(isinstance(part, SUBQUERIES) for part in expressions_of(plan))
-
-
-def expressions_of(plan: LogicalPlan) -> Iterator[Expr]:
-    """Expressions of all nodes of a plan, and what these are made of."""
-    return (part for one in plan.walk() for expr in one.expressions for part in expr.walk())
 
 
 def apart(plan: LogicalPlan, new_column: NewColumn) -> LogicalPlan:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from sharkpy.base.errors import SharkError
+from sharkpy.base.errors import ColumnNotFoundError
 from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal, WindowCall, string_literal
 from sharkpy.plan.logical import Filter, Generate, LogicalPlan, Project, Window
 from sharkpy.plan.sessions import behind, in_sessions
@@ -15,7 +15,7 @@ from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.bind_time_window import ROW_WINDOW, ROW_WINDOW_TYPE, SESSION_WINDOW, SLIDING_WINDOW
 from sharkpy.sql.expressions.expr_binder import ExprBinder
 from sharkpy.sql.expressions.function_names import function_name
-from sharkpy.udf.time_window_functions import WINDOW, WINDOW_TYPE, WINDOWS_OF
+from sharkpy.udf.time_window_functions import ROW_OF_TIME, TIME_OF_ROW, WINDOW, WINDOW_TYPE, WINDOWS_OF
 from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP
 
 _NAMES = ("window", "session_window", ROW_WINDOW)
@@ -31,7 +31,7 @@ def grouped_windows(select: exp.Expr, binder: ExprBinder) -> dict[str, Expr | No
     for node in group.find_all(exp.Anonymous):
         if (name := function_name(node)) in _NAMES and node.find_ancestor(exp.Select) is select:
             # One over names of select items is bound when these are known.
-            with contextlib.suppress(SharkError):
+            with contextlib.suppress(ColumnNotFoundError):
                 found[name] = None if name in found else binder.bind(node)
     return found
 
@@ -70,7 +70,7 @@ def with_row_windows(
     number, place = context.column("number", BIGINT), context.column("place", TIMESTAMP)
     numbered = Window(plan, (number.holding(WindowCall("row_number", (), (), (), None, BIGINT)),))
     before = Call("subtract", (number, Literal(1, BIGINT)), BIGINT)
-    placed = Project(numbered, (*plan.output, place.holding(Call("timestamp_micros", (before,), TIMESTAMP))))
+    placed = Project(numbered, (*plan.output, place.holding(Call(TIME_OF_ROW, (before,), TIMESTAMP))))
     size, slide = call.args
     kind, lengths = (WINDOW, (size,)) if size == slide else (SLIDING_WINDOW, (size, slide))
     window = Call(kind, (place, *lengths, Literal(0, BIGINT)), WINDOW_TYPE)
@@ -81,7 +81,7 @@ def with_row_windows(
 def _of_rows(window: Expr) -> Expr:
     """A window of numbers of rows, from 0, of one of as many microseconds."""
     start, end = (
-        Call("unix_micros", (Call("field", (window, string_literal(name)), TIMESTAMP),), BIGINT)
+        Call(ROW_OF_TIME, (Call("field", (window, string_literal(name)), TIMESTAMP),), BIGINT)
         for name in WINDOW_TYPE.names
     )
     first = Call("greatest", (start, Literal(0, BIGINT)), BIGINT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -81,6 +81,8 @@ def _facts(tokens: list[Token]) -> list[tuple[TokenType, str, int, int]]:
 
 
 @given(_TEXTS)
+@example("1e5+1")
+@example("1e5-.5 1e3+1e3-1e3\n+ 1.5e3-2.5 as `1e5+1`, '1e5+1'")
 @settings(max_examples=examples(900))
 def test_pieces_have_the_tokens_of_the_whole(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -7,6 +7,7 @@ keep their names (the registry knows them), and foreign constructs are refused.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ from sqlglot.parsers.hive import HiveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.sql.grammar.clause_order import in_order
+from sharkpy.sql.grammar.exponents import with_numbers_apart
 from sharkpy.sql.grammar.expression_parser import ExpressionParser
 from sharkpy.sql.grammar.long_text import LONG_TEXT, tokenize_long
 from sharkpy.sql.grammar.relation_parser import RelationParser
@@ -210,6 +212,10 @@ class HiveQL(Hive):
         }
 
     Parser = HiveQLParser
+
+    def tokenize(self, sql: str, dialect: Any = None) -> list[Token]:
+        plain = partial(super().tokenize, dialect=dialect)
+        return with_numbers_apart(sql, plain(sql), plain)
 
 
 DIALECT = HiveQL()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from sharkpy.base.errors import SharkError, UnsupportedError
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import put, rows
 from tests.streaming.test_generated_definitions import Events, Warehouse, canonical
-from tests.streaming.test_generated_windows import Watermark
+from tests.streaming.test_generated_windows import Watermark, each_epoch
 
 _COLUMNS = "id BIGINT, k STRING, v INT, d DECIMAL(10,2), b BOOLEAN, ts TIMESTAMP"
 _BOUNDS = (
@@ -24,7 +23,6 @@ _BOUNDS = (
 )
 _CONDITIONS = ("e.k = o.k", "e.b = o.b AND e.v <= o.v", "e.id <> o.id")
 _HALF = ("LEFT SEMI", "LEFT ANTI")
-_EPOCHS = 14
 
 
 def join(chance: random.Random) -> tuple[str, str]:
@@ -88,18 +86,8 @@ def run(warehouse: Warehouse, folder: Path, seed: int, *, is_outer: bool = False
     watermark = f"WATERMARK FOR ts AS ts - INTERVAL {delay} SECONDS"
     sql(f"CREATE STREAM events ({_COLUMNS}, {watermark}) STORED AS JSON FROM FOLDER '{folder}'")
     sql(f"CREATE CONTINUOUS TABLE t {chance.choice(('', MEMORY))} {NOW} {emit} AS {hive}")
-    before = list[str]()
-    for _ in range(_EPOCHS):
-        for _ in range(chance.choice((1, 1, 3))):
-            events.put()
-        mark.end_epoch()
-        if chance.random() < 0.05:
-            warehouse.restart()
-        warehouse.context.sql("RESUME CONTINUOUS TABLE t")
-        found = canonical(rows(warehouse.context, "SELECT * FROM t"))
-        assert found == canonical(events.duck.execute(duck).fetchall()), hive
-        assert not emit or not Counter(before) - Counter(found), "rows that were given stay"
-        before = found
+    for _ in each_epoch(warehouse, events, mark, (hive, duck), is_appended=bool(emit)):
+        pass
     for one in ("CONTINUOUS TABLE t", "STREAM events"):
         warehouse.context.sql(f"DROP {one}")
     events.duck.close()
@@ -118,9 +106,13 @@ def test_each_epoch_joins_what_is_kept(tmp_path: Path, first: int, number: int, 
         warehouse.context.stop()
 
 
-def make(context: sharkpy.SharkContext, folder: Path, clauses: str = "", bound: str = "") -> str:
+def make_stream(context: sharkpy.SharkContext, folder: Path) -> None:
     events = "k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
     context.sql(f"CREATE STREAM events ({events}) STORED AS JSON FROM FOLDER '{folder}'")
+
+
+def make(context: sharkpy.SharkContext, folder: Path, clauses: str = "", bound: str = "") -> str:
+    make_stream(context, folder)
     bound = bound or "o.ts BETWEEN e.ts AND e.ts + INTERVAL '15' SECOND"
     text = f"SELECT e.n AS n, o.n AS m FROM events e JOIN events o ON e.k = o.k AND {bound}"
     context.sql(f"CREATE CONTINUOUS TABLE t {clauses} {NOW} AS {text}")
@@ -166,8 +158,7 @@ def test_rows_that_are_not_wanted_are_forgotten(
 ) -> None:
     few = {"shark.stream.kept.epochs": 2, "shark.compaction.min.blocks": 3}
     with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
-        events = "k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
-        context.sql(f"CREATE STREAM events ({events}) STORED AS JSON FROM FOLDER '{folder}'")
+        make_stream(context, folder)
         text = f"SELECT e.n FROM events e {kind} JOIN events o ON e.k = o.k AND {bound}"
         context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {emit} AS {text}")
         for number in range(60):
@@ -179,8 +170,7 @@ def test_rows_that_are_not_wanted_are_forgotten(
 
 
 def test_what_was_forgotten_is_not_wanted_later(context: sharkpy.SharkContext, folder: Path) -> None:
-    events = "k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
-    context.sql(f"CREATE STREAM events ({events}) STORED AS JSON FROM FOLDER '{folder}'")
+    make_stream(context, folder)
     bound = "o.ts BETWEEN e.ts AND e.ts + INTERVAL '15' SECOND"
     text = f"SELECT e.n FROM events e LEFT SEMI JOIN events o ON e.k = o.k AND {bound}"
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS {text}")

@@ -40,7 +40,7 @@ class Events:
     """A random stream, in a folder and in DuckDB: out of order, with doubles, NULLs, bursts and files without rows."""
 
     def __init__(self, chance: random.Random, folder: Path) -> None:
-        self._chance, self._folder = chance, folder
+        self.chance, self._folder = chance, folder
         self._front = datetime(2024, 5, 1, 10)
         self._rows = list[Row]()
         self._ids = itertools.count()
@@ -53,7 +53,7 @@ class Events:
 
     def put(self) -> None:
         """Put a file."""
-        chance = self._chance
+        chance = self.chance
         made = [self._row() for _ in range(chance.choice((0, 1, 5, 20, 20, 150)))]
         self._front += timedelta(seconds=chance.choice((0, 3, 15)))
         self._rows += made
@@ -68,7 +68,7 @@ class Events:
         self.duck.unregister("given")
 
     def _row(self) -> Row:
-        chance = self._chance
+        chance = self.chance
         if self._rows and chance.random() < 0.05:
             return chance.choice(self._rows)
         return {

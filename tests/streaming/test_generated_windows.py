@@ -5,6 +5,8 @@ came in time, by DuckDB; and a stream of them has brought each once.
 from __future__ import annotations
 
 import random
+from collections import Counter
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -37,6 +39,27 @@ class Watermark:
         execute(text, [self._epoch, self._known])
         self._known, latest = execute("SELECT count(*), max(ts) FROM events").fetchall()[0]
         execute("UPDATE mark SET w = ?", [None if latest is None else latest - self._delay])
+
+
+def each_epoch(
+    warehouse: Warehouse, events: Events, mark: Watermark, given: tuple[str, str], *, is_appended: bool
+) -> Iterator[list[str]]:
+    """Rows of the table `t` after each epoch: those of its query, in HiveQL and for DuckDB, by DuckDB. `is_appended`:
+    those that were given stay.
+    """
+    chance, (hive, duck), before = events.chance, given, list[str]()
+    for _ in range(_EPOCHS):
+        for _ in range(chance.choice((1, 1, 3))):
+            events.put()
+        mark.end_epoch()
+        if chance.random() < 0.05:
+            warehouse.restart()
+        warehouse.context.sql("RESUME CONTINUOUS TABLE t")
+        found = canonical(rows(warehouse.context, "SELECT * FROM t"))
+        assert found == canonical(events.duck.execute(duck).fetchall()), hive
+        assert not is_appended or not Counter(before) - Counter(found), "rows that were given stay"
+        before = found
+        yield found
 
 
 def run(warehouse: Warehouse, folder: Path, seed: int) -> int:

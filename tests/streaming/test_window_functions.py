@@ -5,7 +5,6 @@ the rows before it, by DuckDB.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from sharkpy.base.errors import SharkError, UnsupportedError
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import put, rows
 from tests.streaming.test_generated_definitions import Events, Warehouse, canonical
-from tests.streaming.test_generated_windows import Watermark
+from tests.streaming.test_generated_windows import Watermark, each_epoch
 
 _COLUMNS = "id BIGINT, k STRING, v INT, d DECIMAL(10,2), b BOOLEAN, ts TIMESTAMP"
 _RANGE = "RANGE BETWEEN INTERVAL '{}' SECOND PRECEDING AND CURRENT ROW"
@@ -45,7 +44,6 @@ _RUNNING = (
     ("count(id) OVER ({} ROWS UNBOUNDED PRECEDING)", 1),
 )
 """They keep something of each partition, too."""
-_EPOCHS = 14
 
 
 @pytest.fixture
@@ -92,18 +90,7 @@ def run(warehouse: Warehouse, folder: Path, seed: int) -> None:
     sql(f"CREATE CONTINUOUS TABLE t {chance.choice(('', MEMORY))} {NOW} EMIT APPEND {state} AS {hive}")
     sql("CREATE STREAM passed FROM TABLE t WITH HISTORY")
     sql(f"CREATE CONTINUOUS TABLE u {NOW} AS SELECT * FROM passed")
-    before = list[str]()
-    for _ in range(_EPOCHS):
-        for _ in range(chance.choice((1, 1, 3))):
-            events.put()
-        mark.end_epoch()
-        if chance.random() < 0.05:
-            warehouse.restart()
-        warehouse.context.sql("RESUME CONTINUOUS TABLE t")
-        found = canonical(rows(warehouse.context, "SELECT * FROM t"))
-        assert found == canonical(events.duck.execute(duck).fetchall()), hive
-        assert not Counter(before) - Counter(found), "rows that were given stay"
-        before = found
+    for found in each_epoch(warehouse, events, mark, (hive, duck), is_appended=True):
         if chance.random() < 0.4:
             warehouse.context.sql("RESUME CONTINUOUS TABLE u")
             assert canonical(rows(warehouse.context, "SELECT * FROM u")) == found, hive

@@ -22,7 +22,6 @@ from sharkpy.plan.logical import (
     Window,
 )
 from sharkpy.plan.sessions import Sessions, behind
-from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.sql.context import Context
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, rows_of
 from sharkpy.sql.incremental.arrival import arrived
@@ -60,6 +59,7 @@ from sharkpy.sql.incremental.row_wise import (
     is_counted,
     is_table_function,
     node_fault,
+    queries_in,
     reading_fault,
     refused,
     row_wise_fault,
@@ -157,8 +157,7 @@ class _Division:
         for window in filter(is_counted, rows.walk()):
             if not self._streams.below(window):
                 continue
-            own = (part for expr in node.expressions for part in expr.walk())
-            if has_subqueries(rows) or any(isinstance(part, SUBQUERIES) for part in own):
+            if has_subqueries(rows) or any(True for _ in queries_in(node)):
                 raise refused("a subquery beside row_number() OVER () of a stream")
             self._numbers.append(RowNumbers(window, len(self._parts)))
             self._parts.append((window.child, NumRows(window.child, self._new_column)))
@@ -339,6 +338,6 @@ def _changing() -> SharkError:
 
 def _keeps_rows(node: LogicalPlan, streams: Streams) -> bool:
     """True if a node leaves rows as they are that do not change any more."""
-    has_queries = any(isinstance(part, SUBQUERIES) for expr in node.expressions for part in expr.walk())
+    has_queries = any(True for _ in queries_in(node))
     is_keeping = isinstance(node, _KEEPING) or is_table_function(node)
     return is_keeping and all(map(streams.below, node.children)) and not has_queries

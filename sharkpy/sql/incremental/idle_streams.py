@@ -8,11 +8,10 @@ import datetime
 from dataclasses import dataclass
 
 from sharkpy.plan.expr import AggregateCall, Call, Expr, Literal
-from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Union
+from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project
 from sharkpy.plan.sessions import behind
 from sharkpy.sql.incremental.state import Kept, NewColumn
-from sharkpy.sql.incremental.stream_join import apart
-from sharkpy.sql.incremental.watermarks import StreamWatermark
+from sharkpy.sql.incremental.watermarks import StreamWatermark, read_next
 from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP, Field, Schema
 
 _NEVER = Literal(datetime.datetime(9999, 12, 31), TIMESTAMP)
@@ -43,10 +42,6 @@ class StreamArrivals:
 
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         return self.read(rows, kept)
-
-    def read_next(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """As `read`, with the rows of an epoch."""
-        return self.read(_with(rows, self.delta(kept), self.new_column), kept)
 
     @property
     def label(self) -> str:
@@ -89,12 +84,12 @@ class ActiveWatermark:
         began = Call("coalesce", (rows.output[0], self.now), TIMESTAMP)
         marks = list[Expr]()
         for one in self.streams:
-            mark = one.watermark.read_next(kept.rows(one.place), kept)
+            mark = read_next(one.place, one.watermark, kept, self.new_column)
             rows = Join(rows, mark, JoinKind.CROSS)
             found: Expr = mark.output[0]
             if one.arrivals is not None:
                 place, arrivals = one.arrivals
-                last = arrivals.read_next(kept.rows(place), kept)
+                last = read_next(place, arrivals, kept, self.new_column)
                 rows = Join(rows, last, JoinKind.CROSS)
                 ends = behind(Call("coalesce", (last.output[0], began), TIMESTAMP), one.idle)
                 found = Call("case_when", (Call("lt", (ends, self.now), BOOLEAN), _NEVER, found), TIMESTAMP)
@@ -107,10 +102,6 @@ class ActiveWatermark:
 
     def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         return _extreme("max", rows, 0, self.new_column)
-
-    def read_next(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """As `read`, with the rows of an epoch."""
-        return self.read(_with(rows, self.delta(kept), self.new_column), kept)
 
     def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         items = [
@@ -133,9 +124,3 @@ def _extreme(function: str, rows: LogicalPlan, place: int, new_column: NewColumn
     column = rows.output[place]
     call = AggregateCall(function, (column,), TIMESTAMP)
     return Aggregate(rows, (), (new_column(column.name, TIMESTAMP).holding(call),))
-
-
-def _with(rows: LogicalPlan, added: LogicalPlan, new_column: NewColumn) -> LogicalPlan:
-    """Rows of a part of the state, with those that an epoch adds."""
-    columns = tuple(new_column(column.name, column.dtype) for column in rows.output)
-    return Union((rows, apart(added, new_column)), columns)

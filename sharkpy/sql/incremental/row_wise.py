@@ -62,7 +62,7 @@ class Streams:
         return self._known[id(plan)][1]
 
     def in_expressions(self, node: LogicalPlan) -> bool:
-        return any(self.below(plan) for plan in _plans_in_expressions(node))
+        return any(map(self.below, queries_in(node)))
 
     def _here(self, node: LogicalPlan) -> bool:
         if isinstance(node, Scan):
@@ -167,7 +167,8 @@ def _join_fault(join: Join, streams: Streams) -> SharkError | None:
     return None
 
 
-def _plans_in_expressions(node: LogicalPlan) -> Iterator[LogicalPlan]:
+def queries_in(node: LogicalPlan) -> Iterator[LogicalPlan]:
+    """Subqueries in the expressions of a node."""
     for expr in node.expressions:
         for part in expr.walk():
             if isinstance(part, SUBQUERIES):

@@ -40,7 +40,8 @@ class WatermarkParts:
             if watermark.idle is not None:
                 idle[stream] = watermark.idle
         found = tuple(map(self._of_stream, scans.values()))
-        return Watermarks((self._of_active(list(scans.values()), idle),) if idle and len(scans) > 1 else found)
+        parts = (self._of_active(list(scans.values()), idle),) if idle and len(scans) > 1 else found
+        return Watermarks(parts, self._context.column)
 
     def _of_stream(self, scan: Scan) -> tuple[int, StreamWatermark]:
         stream = scan.table.table_id

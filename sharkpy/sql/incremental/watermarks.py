@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from sharkpy.base.errors import InternalError
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Scan, Union
 from sharkpy.plan.sessions import behind
-from sharkpy.sql.incremental.state import Kept, NewColumn
+from sharkpy.sql.incremental.state import Kept, NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import apart
 from sharkpy.values.types import TIMESTAMP, Field, Schema
 
@@ -38,11 +37,6 @@ class StreamWatermark:
         mark = behind(latest.output[0], -self.delay)
         return Project(latest, (self.new_column("watermark", TIMESTAMP).holding(mark),))
 
-    def read_next(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """As `read`, with the rows of an epoch."""
-        both = Union((rows, apart(self.delta(kept), self.new_column)), (self.new_column("latest", TIMESTAMP),))
-        return self.read(both, kept)
-
     def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         return self._latest(rows)
 
@@ -59,19 +53,20 @@ class StreamWatermark:
         return None
 
 
-class Watermark(Protocol):
-    """A part of a state whose `read` gives a row with a watermark."""
-
-    def read_next(self, rows: LogicalPlan, kept: Kept, /) -> LogicalPlan:
-        """As `read`, with the rows of an epoch."""
+def read_next(place: int, part: StatePart, kept: Kept, new_column: NewColumn) -> LogicalPlan:
+    """What is read of a part of a state with what an epoch adds to it."""
+    rows = kept.rows(place)
+    columns = tuple(new_column(column.name, column.dtype) for column in rows.output)
+    return part.read(Union((rows, apart(part.delta(kept), new_column)), columns), kept)
 
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
     """The watermarks of the streams that rows come from. The least one counts: NULL before all of them have one."""
 
-    parts: tuple[tuple[int, Watermark], ...]
+    parts: tuple[tuple[int, StatePart], ...]
     """With their places among the parts of the state."""
+    new_column: NewColumn
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -83,7 +78,7 @@ class Watermarks:
 
     def beside_next(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
         """Rows with the watermark that an epoch comes to."""
-        return _beside_least(rows, [part.read_next(kept.rows(place), kept) for place, part in self.parts], mark)
+        return _beside_least(rows, [read_next(place, part, kept, self.new_column) for place, part in self.parts], mark)
 
 
 def _beside_least(rows: LogicalPlan, marks: Sequence[LogicalPlan], mark: ColumnRef) -> LogicalPlan:

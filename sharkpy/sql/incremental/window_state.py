@@ -44,6 +44,11 @@ class StreamWindow:
     new_column: NewColumn
 
     @property
+    def partition(self) -> str:
+        """What functions that look back by rows, or at all, are by, for people."""
+        return ", ".join(map(shown, self.back.partition_by))
+
+    @property
     def columns(self) -> tuple[ColumnRef, ...]:
         return self.node.child.output
 
@@ -220,17 +225,13 @@ class LastRows:
 
     @property
     def label(self) -> str:
-        names = self._names
+        names = self.window.partition
         return f"the last {self.window.back.rows} rows{f' of each {names}' if names else ''} behind the watermark"
 
     @property
     def growth(self) -> str | None:
-        names = self._names
+        names = self.window.partition
         return f"the state of the last rows by {names} grows with the values of these" if names else None
-
-    @property
-    def _names(self) -> str:
-        return ", ".join(map(shown, self.window.back.partition_by))
 
     def _last(self, rows: LogicalPlan, columns: tuple[ColumnRef, ...]) -> LogicalPlan:
         """The last rows of each partition; `columns` are those of the Window's child."""
@@ -267,12 +268,12 @@ class RunningTotals:
 
     @property
     def label(self) -> str:
-        names = ", ".join(map(shown, self.window.back.partition_by))
+        names = self.window.partition
         return f"what window functions have come to{f' of each {names}' if names else ''}"
 
     @property
     def growth(self) -> str | None:
-        names = ", ".join(map(shown, self.window.back.partition_by))
+        names = self.window.partition
         return f"the state of window functions by {names} grows with the values of these" if names else None
 
 

@@ -49,7 +49,7 @@ class DStream:
        program, which gets typed rows or Arrow batches in the engine's tasks.
     2. `to_table` makes a continuous table that goes on without the program: its functions are kept with it, by value.
        A program that runs again finds the table and goes on with it, or gives it its new query and functions.
-    3. What needs state is kept as in SQL: see docs/continuous-queries.md.
+    3. What needs state is kept as in SQL: see docs/continuous.
     """
 
     def __init__(self, session: StreamSession, query: ProgramQuery) -> None:

@@ -14,6 +14,8 @@ from tests.waiting import until
 FOLDER = Path(__file__).parents[2] / "docs" / "continuous"
 PAGES = sorted(FOLDER.glob("*.md"))
 _BLOCK = re.compile(r"```(sql|json|text|python) ?(\w*)\n(.*?)```", re.DOTALL)
+_LINK = re.compile(r"\]\(([\w./-]+\.md)(?:#([\w-]+))?\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
 def answer(context: sharkpy.SharkContext, query: str) -> list[str]:
@@ -50,3 +52,18 @@ def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
                 until(lambda query=query, expected=expected: gives(context, query, expected))
                 checked += 1
     assert checked >= 3
+
+
+def test_the_first_page_lists_the_others() -> None:
+    text = (FOLDER / "README.md").read_text()
+    listed = re.findall(r"^\| \[([\w-]+\.md)\]", text, re.MULTILINE)
+    assert sorted([*listed, "README.md"]) == [page.name for page in PAGES]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links(page: Path) -> None:
+    """They name pages that are there, and headings of these."""
+    for name, section in _LINK.findall(page.read_text()):
+        headings = _HEADING.findall((page.parent / name).read_text())
+        anchors = [re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings]
+        assert not section or section in anchors, (name, section)

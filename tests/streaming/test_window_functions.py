@@ -25,6 +25,12 @@ _BY_RANGE = (
     ("max(id) OVER ({} RANGE BETWEEN INTERVAL '9' SECOND PRECEDING AND INTERVAL '2' SECOND PRECEDING)", 0),
     ("count(*) OVER ({} RANGE BETWEEN CURRENT ROW AND CURRENT ROW)", 0),
 )
+_AHEAD = (
+    ("sum(v) OVER ({} RANGE BETWEEN CURRENT ROW AND INTERVAL '4' SECOND FOLLOWING)", 4),
+    ("count(*) OVER ({} RANGE BETWEEN INTERVAL '3' SECOND PRECEDING AND INTERVAL '6' SECOND FOLLOWING)", 6),
+    ("min(id) OVER ({} RANGE BETWEEN INTERVAL '1' SECOND FOLLOWING AND INTERVAL '8' SECOND FOLLOWING)", 8),
+)
+"""With the seconds by which the watermark has to pass a row."""
 _BY_ROWS = (
     ("lag(ts) OVER ({})", 1),
     ("lag(ts, 3) OVER ({})", 3),
@@ -40,6 +46,9 @@ _RUNNING = (
     ("sum(v) OVER ({})", 1),
     ("sum(d) OVER ({})", 1),
     ("min(id) OVER ({})", 1),
+    ("rank() OVER ({})", 1),
+    ("avg(v) OVER ({})", 1),
+    ("first_value(ts) OVER ({})", 1),
     ("max(d) OVER ({} RANGE UNBOUNDED PRECEDING)", 1),
     ("count(id) OVER ({} ROWS UNBOUNDED PRECEDING)", 1),
 )
@@ -60,7 +69,8 @@ def definition(chance: random.Random) -> tuple[str, str, bool]:
     """A query, in HiveQL and for DuckDB, and whether its state grows."""
     over = chance.choice(("PARTITION BY k ORDER BY ts", "PARTITION BY k, b ORDER BY ts", "ORDER BY ts"))
     by_rows = [*chance.sample(_BY_ROWS, chance.randrange(3)), *chance.sample(_RUNNING, chance.choice((0, 0, 1, 3)))]
-    found = [*by_rows, *chance.sample(_BY_RANGE, chance.randrange(0 if by_rows else 1, 3))]
+    ahead = chance.sample(_AHEAD, chance.choice((0, 0, 1, 2)))
+    found = [*by_rows, *chance.sample(_BY_RANGE, chance.randrange(0 if by_rows else 1, 3)), *ahead]
     own = "k, ts" if by_rows and "b" not in over else "k, b, ts" if by_rows else "id, k, v, ts"
     if by_rows and "PARTITION" not in over:
         own = "ts"
@@ -69,7 +79,8 @@ def definition(chance: random.Random) -> tuple[str, str, bool]:
     in_time = "ts IS NOT NULL AND (before IS NULL OR ts >= before)"
     hive = f"SELECT {own}, {items} FROM (SELECT * FROM events{f' WHERE {where}' if where else ''}) e"
     both = f" WHERE {in_time}" + (f" AND ({where})" if where else "")
-    duck = f"SELECT * FROM (SELECT {own}, {items} FROM events{both}) x WHERE ts < (SELECT w FROM mark)"
+    passed = f"ts + INTERVAL {max((seconds for _, seconds in ahead), default=0)} SECOND < (SELECT w FROM mark)"
+    duck = f"SELECT * FROM (SELECT {own}, {items} FROM events{both}) x WHERE {passed}"
     if chance.random() < 0.3:
         hive, duck = (
             f"SELECT f0, ts FROM ({hive}) y WHERE f0 IS NOT NULL",
@@ -156,6 +167,50 @@ def test_the_first_row_of_each(context: sharkpy.SharkContext, folder: Path) -> N
     assert rows(context, "SELECT * FROM v WHERE k <> 'c' ORDER BY k, n") == expected
 
 
+def test_rows_wait_for_those_that_functions_look_ahead_to(context: sharkpy.SharkContext, folder: Path) -> None:
+    frame = "RANGE BETWEEN CURRENT ROW AND INTERVAL '10' SECOND FOLLOWING"
+    text = f"SELECT second(ts) AS s, count(*) OVER (PARTITION BY k ORDER BY ts {frame}) AS c FROM events"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {text}")
+    found = []
+    # The watermark is 5 seconds behind the latest row, and has to pass a row by 10.
+    for number, second in enumerate([0, 8, 12, 16, 24, 40]):
+        epoch(context, folder, number, second)
+        found.append(rows(context, "SELECT s, c FROM t ORDER BY s"))
+    assert found == [[], [], [], [(0, 2)], [(0, 2), (8, 3)], [(0, 2), (8, 3), (12, 2), (16, 2), (24, 1)]]
+
+
+def test_what_functions_over_all_rows_before_have_come_to(context: sharkpy.SharkContext, folder: Path) -> None:
+    over = "OVER (PARTITION BY k ORDER BY ts)"
+    items = f"second(ts) AS s, rank() {over} AS place, avg(n) {over} AS mean, first_value(n) {over} AS first"
+    text = f"SELECT k, {items} FROM events"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND WITH UNBOUNDED STATE AS {text}")
+    for number, seconds in enumerate([(1,), (10, 10), (20,)], 1):
+        epoch(context, folder, number, *seconds)
+        epoch(context, folder, 10 * number, seconds[0], key="b")
+    epoch(context, folder, 50, 59, key="c")
+    assert rows(context, "SELECT s, place, round(mean, 3), first FROM t WHERE k = 'a' ORDER BY s") == [
+        (1, 1, 1.0, 1),
+        (10, 2, 1.667, 1),
+        (10, 2, 1.667, 1),
+        (20, 4, 2.0, 1),
+    ]
+    assert rows(context, "SELECT s, place, mean, first FROM t WHERE k = 'b' ORDER BY s") == [
+        (1, 1, 10.0, 10),
+        (10, 2, 15.0, 10),
+        (20, 3, 20.0, 10),
+    ]
+
+
+def test_the_first_value_of_all_rows(context: sharkpy.SharkContext, folder: Path) -> None:
+    """Without partitions there are totals before the first row; and a first value may be NULL."""
+    first = "first_value({}) OVER (ORDER BY ts)"
+    items = f"{first.format('n')} AS begun, {first.format('CASE WHEN n > 1 THEN n END')} AS later"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS SELECT second(ts) AS s, {items} FROM events")
+    for number, second in enumerate([10, 20, 30, 40], 1):
+        epoch(context, folder, number, second)
+    assert rows(context, "SELECT * FROM t ORDER BY s") == [(10, 1, None), (20, 1, None), (30, 1, None)]
+
+
 def test_the_state_stays_small(context: sharkpy.SharkContext, folder: Path) -> None:
     frame = "RANGE BETWEEN INTERVAL '20' SECOND PRECEDING AND CURRENT ROW"
     text = f"SELECT n, count(*) OVER (PARTITION BY k ORDER BY ts {frame}) AS c FROM events"
@@ -195,10 +250,12 @@ def test_it_goes_on_after_a_rollback_and_another_query(context: sharkpy.SharkCon
     [
         ("lead(n) OVER (ORDER BY ts)", "lead, a window function that looks at all rows before its own, or at others"),
         ("ntile(3) OVER (ORDER BY ts)", "ntile, a window function that looks at all rows"),
-        ("avg(n) OVER (ORDER BY ts)", "avg, a window function that looks at all rows"),
+        ("dense_rank() OVER (ORDER BY ts)", "dense_rank, a window function that looks at all rows"),
+        ("avg(CAST(n AS DECIMAL(5,2))) OVER (ORDER BY ts)", "avg, a window function that looks at all rows"),
         ("lag(n) IGNORE NULLS OVER (ORDER BY ts)", "lag, a window function that looks at all rows"),
         ("sum(n) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)", "sum, a window function over ROWS"),
-        ("avg(n) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING)", "avg, a window function over ROWS"),
+        ("stddev_pop(n) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING)", "stddev_pop, a window function over ROWS"),
+        ("rank() OVER (ORDER BY n)", "rank, a window function that is not in the ascending order of a time"),
         ("lag(n, 1, (SELECT 1)) OVER (ORDER BY ts)", "a subquery in, or below, a window function"),
         ("lag(rand() * n) OVER (ORDER BY ts)", "rand below a window function"),
         ("sum(n) OVER ()", "sum, a window function that is not in the ascending order of a time"),

@@ -10,6 +10,7 @@ from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.incremental.division import divided
 from sharkpy.sql.incremental.narrowed import narrowed
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
+from sharkpy.sql.incremental.window_parts import with_parts
 
 _OF_TABLES = (
     "a continuous table keeps such a query up to date; with EMIT APPEND, CREATE STREAM … FROM TABLE brings its rows "
@@ -41,7 +42,10 @@ def division(
     streams = _streams_of(query)
     if row_wise_fault(query, streams) is None:
         return None
-    return divided(narrowed(query, streams), streams, context, emit, expires=expires)
+    found = narrowed(query, streams)
+    if emit is EmitMode.APPEND:
+        found = with_parts(found, context.column)
+    return divided(found, streams, context, emit, expires=expires)
 
 
 def _streams_of(query: LogicalPlan) -> Streams:

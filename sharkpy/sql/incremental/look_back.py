@@ -1,4 +1,4 @@
-"""How far window functions look back from a row, in the order of a time with a WATERMARK."""
+"""How far window functions look from a row, in the order of a time with a WATERMARK."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sharkpy.values.types import INTERVAL_DAY_TIME
 
 APPENDED = "EMIT APPEND gives those that look back in the order of a time with a WATERMARK"
 _BOUNDED = (
-    "lag, frames as ROWS or RANGE BETWEEN … PRECEDING AND CURRENT ROW, and row_number, count, "
-    f"sum, min and max over all rows before can go on; {RECOMPUTE}"
+    "lag, frames as ROWS BETWEEN … PRECEDING AND CURRENT ROW, or RANGE between two intervals, and row_number, rank, "
+    f"count, sum, avg, min, max and first_value over all rows before can go on; {RECOMPUTE}"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class LookBack:
-    """How far the functions of a Window look back."""
+    """How far the functions of a Window look back, and ahead."""
 
     time: int
     """Place of the time that they are in the order of, among the columns of their rows."""
@@ -31,6 +31,8 @@ class LookBack:
     """Rows before a row, in its partition."""
     microseconds: int
     """Time before a row."""
+    ahead: int
+    """Time behind a row, in microseconds: when it has come, the row is given."""
     running: tuple[Running, ...]
     """Functions that look at all rows before."""
     partition_by: tuple[Expr, ...]
@@ -38,8 +40,8 @@ class LookBack:
 
 
 def look_back(window: Window) -> LookBack:
-    """How far the functions look back. UnsupportedError, naming the function, for one in another order, and for one
-    that looks at rows behind its own, or at all rows before it and cannot be gone on from.
+    """How far the functions look. UnsupportedError, naming the function, for one in another order, and for one that
+    looks at so many rows behind its own, or at all rows before it and cannot be gone on from.
     """
     calls = [item.expr for item in window.windows if isinstance(item.expr, WindowCall)]
     times = [_time(call, window) for call in calls]
@@ -47,12 +49,12 @@ def look_back(window: Window) -> LookBack:
         raise _refused(calls[-1], "in the order of another time")
     running = tuple(found for item in window.windows if (found := running_of(item)) is not None)
     at_all = [one.item.expr for one in running]
-    reaches = {call: (0, 0) if call in at_all else _reach(call) for call in calls}
+    reaches = {call: (0, 0, 0) if call in at_all else _reach(call) for call in calls}
     partitions = dict.fromkeys(call.partition_by for call in calls if call in at_all or reaches[call][0])
     if len(partitions) > 1:
         raise _refused(calls[-1], "with another PARTITION BY")
-    most_rows, longest = (max(some) for some in zip(*reaches.values(), strict=True))
-    return LookBack(times[0], most_rows, longest, running, next(iter(partitions), ()))
+    most_rows, longest, ahead = (max(some) for some in zip(*reaches.values(), strict=True))
+    return LookBack(times[0], most_rows, longest, ahead, running, next(iter(partitions), ()))
 
 
 def _time(call: WindowCall, window: Window) -> int:
@@ -64,34 +66,36 @@ def _time(call: WindowCall, window: Window) -> int:
     raise _refused(call, "that is not in the ascending order of a time with a WATERMARK")
 
 
-def _reach(call: WindowCall) -> tuple[int, int]:
-    """How many rows, and microseconds, a function looks back."""
+def _reach(call: WindowCall) -> tuple[int, int, int]:
+    """How many rows, and microseconds, a function looks back, and how many microseconds ahead."""
     if call.function == "lag" and not call.ignore_nulls:
         match call.args[1:2]:
             case ():
-                return 1, 0
+                return 1, 0, 0
             case (Literal(int() as offset),) if offset >= 0:
-                return offset, 0
+                return offset, 0, 0
     row = registry.window(call.function)
     if call.frame is None or (row is not None and not row.takes_frame):
         raise _refused(call, "that looks at all rows before its own, or at others,")
     match call.frame:
         case WindowFrame("ROWS", int() as start, int() as end) if start <= end <= 0:
-            return -start, 0
+            return -start, 0, 0
         case WindowFrame("RANGE", start, end):
-            start_reach, end_reach = _microseconds(start), _microseconds(end)
-            if start_reach is not None and end_reach is not None:
-                return 0, start_reach
+            first, last = _microseconds(start), _microseconds(end)
+            if first is not None and last is not None:
+                return 0, max(0, -first), max(0, last)
     raise _refused(call, f"over {call.frame}")
 
 
 def _microseconds(bound: FrameBound) -> int | None:
-    """How far a bound of a RANGE frame is before its row; None for one that is behind it, or not so far."""
+    """How far a bound of a RANGE frame is behind its row, less than 0 for one before it; None where it has no end, or
+    is not so far.
+    """
     match bound:
         case 0:
             return 0
-        case FrameInterval(amount, dtype) if dtype == INTERVAL_DAY_TIME and amount <= 0:
-            return -amount
+        case FrameInterval(amount, dtype) if dtype == INTERVAL_DAY_TIME:
+            return amount
     return None
 
 

@@ -55,7 +55,7 @@ class Running:
 def running_of(item: Alias) -> Running | None:
     """A window function over all rows before its own that can be gone on from; None for another one."""
     call = item.expr
-    if not isinstance(call, WindowCall) or call.distinct or call.ignore_nulls:
+    if not isinstance(call, WindowCall) or call.distinct or call.ignore_nulls or len(call.order_by) != 1:
         return None
     is_number = call.function == "row_number"
     if not is_number and not (call.frame is None or (call.frame.start is None and call.frame.end == 0)):
@@ -75,6 +75,9 @@ def _made(call: WindowCall) -> _Made | None:
             return value, AggregateCall("sum", (arg,), call.dtype), "sum", call.frame
         case ("min" | "max") as function, (arg,):
             return arg, AggregateCall(function, (arg,), call.dtype), function, call.frame
+        case "first_value", (arg,):
+            (key,) = call.order_by
+            return arg, AggregateCall("min_by", (arg, key.expr), call.dtype), "first_value", _EARLIER
     return None
 
 
@@ -93,7 +96,14 @@ def totals_state(
     """State of what functions over `rows` have come to, in each partition."""
     groups = tuple(new_column("partition", expr.dtype).holding(expr) for expr in partition_by)
     totals = tuple(new_column(one.item.name, one.total.dtype).holding(one.total) for one in found)
+    if _counts_rows(found, partition_by):
+        totals += (new_column("num_rows", BIGINT).holding(AggregateCall("count", (), BIGINT)),)
     return aggregate_state(Aggregate(rows, groups, totals), new_column)
+
+
+def _counts_rows(found: tuple[Running, ...], partition_by: tuple[Expr, ...]) -> bool:
+    """True where totals of no rows, which are there without partitions, have to be told from others."""
+    return not partition_by and any(one.function == "first_value" for one in found)
 
 
 def with_running(
@@ -108,6 +118,10 @@ def with_running(
     epochs, with the partition before them. And the values of the functions, by the ids of their columns. `order`: the
     time and the place of each row.
     """
+    if _counts_rows(found, partition_by):
+        *of_functions, num_rows = totals.output
+        has_rows = Call("gt", (num_rows, Literal(0, BIGINT)), BOOLEAN)
+        totals = Project(Filter(totals, has_rows), tuple(of_functions))
     columns = rows.output
     keys = tuple(new_column("partition", expr.dtype) for expr in partition_by)
     values = tuple(new_column("value", one.total.dtype) for one in found)

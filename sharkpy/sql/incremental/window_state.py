@@ -1,5 +1,5 @@
 """Window functions over streams, in the order of a time with a WATERMARK: an epoch gives the rows that the watermark
-passes, with what the functions find of these and of the rows before them that they look back to.
+passes, with what the functions find of these and of the rows that they look back to, and ahead to.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _NEW, _WAITING, _LAST = range(3)
 class StreamWindow:
     """A Window over rows of epochs, and the parts of the state that its rows wait in.
 
-    Rows wait until the watermark has passed their time: then all rows before them are there, for those that come behind
-    the watermark are late, and left out, as are rows without a time. Rows of one time are given together.
+    Rows wait until the watermark has passed their time, by as much as functions look ahead: then all rows before them,
+    and within that time, are there, for those that come behind the watermark are late, and left out, as are rows
+    without a time. Rows of one time are given together.
     """
 
     node: Window
@@ -63,6 +64,10 @@ class StreamWindow:
 
     def time_of(self, columns: Sequence[ColumnRef]) -> ColumnRef:
         return columns[self.back.time]
+
+    def reached(self, time: Expr) -> Expr:
+        """Until when no watermark may be, so that a row of a time is looked back to by rows that wait."""
+        return behind(time, self.back.microseconds + self.back.ahead)
 
     def passed(self, kept: Kept) -> LogicalPlan:
         """The rows of the Window that an epoch's watermark passes."""
@@ -98,7 +103,8 @@ class StreamWindow:
         self, rows: LogicalPlan, before: ColumnRef, after: ColumnRef, columns: Sequence[ColumnRef]
     ) -> LogicalPlan:
         time = self.time_of(rows.output)
-        is_passed = Call("and", (_is_from(time, before), Call("lt", (time, after), BOOLEAN)), BOOLEAN)
+        seen = behind(time, self.back.ahead) if self.back.ahead else time
+        is_passed = Call("and", (_is_from(seen, before), Call("lt", (seen, after), BOOLEAN)), BOOLEAN)
         return Project(Filter(rows, is_passed), tuple(columns))
 
     def _looked_at(self, kept: Kept, *, with_last: bool) -> tuple[LogicalPlan, ColumnRef, ColumnRef]:
@@ -117,7 +123,7 @@ class StreamWindow:
         before, after = self._new_mark(), self._new_mark()
         rows = self.marks.beside_next(self.marks.beside(rows, kept, before), kept, after)
         time = self.time_of(rows.output)
-        reached = behind(time, self.back.microseconds)
+        reached = self.reached(time)
         wanted = {
             _NEW: _is_from(time, before),
             _WAITING: _is_from(reached, before),
@@ -170,7 +176,7 @@ class PassedRows:
 
 @dataclass(frozen=True, slots=True)
 class WaitingRows:
-    """State of rows that the watermark has not passed, or only by less than the time that functions look back."""
+    """State of rows that the watermark has not passed, or only by less than the time that functions look."""
 
     window: StreamWindow
 
@@ -186,7 +192,7 @@ class WaitingRows:
 
     def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         beside, mark = self.window.beside_mark(rows, kept)
-        reached = behind(self.window.time_of(rows.output), self.window.back.microseconds)
+        reached = self.window.reached(self.window.time_of(rows.output))
         return Project(Filter(beside, _is_from(reached, mark)), rows.output)
 
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
@@ -195,7 +201,7 @@ class WaitingRows:
 
     @property
     def label(self) -> str:
-        seconds = self.window.back.microseconds / 1e6
+        seconds = (self.window.back.microseconds + self.window.back.ahead) / 1e6
         return f"rows until the watermark has passed them{f' by {seconds:g} s' if seconds else ''}"
 
     @property

@@ -68,6 +68,38 @@ def test_windows_go_on_over_epochs(
     assert rows(context, "SELECT * FROM t ORDER BY e, k") == answers[9]
 
 
+@pytest.mark.parametrize("clauses", ["", MEMORY])
+@pytest.mark.parametrize(("size", "slide"), [(10, 10), (10, 4)])
+def test_windows_are_appended_when_their_rows_have_come(
+    context: sharkpy.SharkContext, folder: Path, clauses: str, size: int, slide: int
+) -> None:
+    text = "SELECT k, row_window.end AS e, count(*) AS n, max(id) AS most FROM events WHERE k <> 'c' GROUP BY k"
+    windowing = f"WINDOWING {size} ROWS EVERY {slide} ROWS"
+    context.sql(f"CREATE CONTINUOUS TABLE t {clauses} {NOW} EMIT APPEND AS {text} {windowing}")
+    context.sql("CREATE STREAM whole FROM TABLE t")
+    context.sql(f"CREATE CONTINUOUS TABLE u {NOW} AS SELECT * FROM whole WHERE n > 0")
+    events, answers = Rows(folder, random.Random(size + slide)), list[list[tuple[object, ...]]]()
+    for _ in range(10):
+        events.put()
+        context.sql("RESUME CONTINUOUS TABLE t")
+        context.sql("RESUME CONTINUOUS TABLE u")
+        ids = [number for number, key in enumerate(events.keys) if key != "c"]
+        expected = []
+        for end in range(size - (size - 1) // slide * slide, len(ids) + 1, slide):
+            for key in "ab":
+                own = [number for number in ids[max(end - size, 0) : end] if events.keys[number] == key]
+                expected += [(key, end, len(own), own[-1])] if own else []
+        answers.append(rows(context, "SELECT * FROM t ORDER BY e, k"))
+        assert answers[-1] == sorted(expected, key=lambda row: (row[1], row[0]))
+        assert rows(context, "SELECT * FROM u ORDER BY e, k") == answers[-1]
+    context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 9")
+    assert rows(context, "SELECT * FROM t ORDER BY e, k") == answers[8]
+    context.sql("RESUME CONTINUOUS TABLE t")
+    assert rows(context, "SELECT * FROM t ORDER BY e, k") == answers[9]
+    explained = rows(context, f"EXPLAIN CREATE CONTINUOUS TABLE v EMIT APPEND AS {text} {windowing}")
+    assert any("given when all their rows have come" in str(line) for (line,) in explained)
+
+
 @pytest.mark.parametrize("emit", ["", "EMIT APPEND"])
 def test_rows_are_numbered(context: sharkpy.SharkContext, folder: Path, emit: str) -> None:
     text = "SELECT id, row_number() OVER () AS number FROM events WHERE k <> 'c'"
@@ -114,10 +146,11 @@ def test_windows_of_the_time_of_arrival(
 
 def test_what_is_refused(context: sharkpy.SharkContext) -> None:
     query = "SELECT count(*) AS n FROM events WINDOWING 10 ROWS"
+    arrival = "SELECT count(*) AS n FROM events GROUP BY window(current_timestamp(), '1 minute')"
     with pytest.raises(UnsupportedError, match="grows with the values of these"):
-        context.sql(f"CREATE CONTINUOUS TABLE t AS {query}")
+        context.sql(f"CREATE CONTINUOUS TABLE t AS {arrival}")
     with pytest.raises(UnsupportedError, match="whose rows change with each epoch"):
-        context.sql(f"CREATE CONTINUOUS TABLE t EMIT APPEND {STATE} AS {query}")
+        context.sql(f"CREATE CONTINUOUS TABLE t EMIT APPEND {STATE} AS {arrival}")
     context.sql("CREATE TABLE names (k STRING)")
     inner = "SELECT * FROM events WHERE k IN (SELECT k FROM names)"
     with pytest.raises(UnsupportedError, match="a window function over a stream"):

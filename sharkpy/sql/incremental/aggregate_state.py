@@ -150,7 +150,7 @@ class AggregateState:
     @property
     def label(self) -> str:
         panes = "" if self.panes is None else f", in panes of {self.panes.label}"
-        closed = "" if self.closing is None else ", given when the watermark closes their windows"
+        closed = "" if self.closing is None else f", {self.closing.marks.label}"
         return f"{label_of(self.node, self.node.groups)}{panes}{closed}"
 
     @property

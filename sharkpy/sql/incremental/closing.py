@@ -1,4 +1,6 @@
-"""Windows and sessions that a watermark closes: then their rows are given, and do not change any more."""
+"""Windows and sessions that a watermark, or a number of rows, closes: then their rows are given, and do not change any
+more.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from dataclasses import dataclass
 from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Filter, LogicalPlan
 from sharkpy.sql.incremental.closed_spans import came_in_time, end_of
+from sharkpy.sql.incremental.counted_rows import CountedRows
 from sharkpy.sql.incremental.state import Kept, NewColumn
 from sharkpy.sql.incremental.watermarks import Watermarks
 from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP
@@ -16,7 +19,7 @@ from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP
 class Closing:
     """A watermark that closes windows."""
 
-    marks: Watermarks
+    marks: Watermarks | CountedRows
     mark: ColumnRef
     """The watermark before an epoch, beside the rows of it."""
     first_end: Expr

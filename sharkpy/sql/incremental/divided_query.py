@@ -16,7 +16,7 @@ from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.expiring_rows import ExpiringRows
 from sharkpy.sql.incremental.idle_streams import ActiveWatermark, StreamArrivals
 from sharkpy.sql.incremental.kept_rows import KeptRows
-from sharkpy.sql.incremental.row_numbers import RowNumbers
+from sharkpy.sql.incremental.row_numbers import NumRows, RowNumbers
 from sharkpy.sql.incremental.session_state import SessionState
 from sharkpy.sql.incremental.state import Kept, Names, NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import StreamJoin, apart
@@ -30,7 +30,7 @@ LATE_ROWS = "late rows"
 """Column of `progress` with the number of rows that came too late."""
 _CLOSED_PARTS = (AggregateState, SessionState)
 """Parts whose rows something may close."""
-_WATERMARKS = (StreamWatermark, StreamArrivals, ActiveWatermark)
+_WATERMARKS = (StreamWatermark, StreamArrivals, ActiveWatermark, NumRows)
 _APPENDED_PARTS = (KeptRows, PassedRows)
 """Parts to which epochs add rows of the answer."""
 _PART = "part"

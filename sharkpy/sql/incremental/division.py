@@ -27,6 +27,7 @@ from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_st
 from sharkpy.sql.incremental.arrival import arrived
 from sharkpy.sql.incremental.closed_spans import gives_closed_windows
 from sharkpy.sql.incremental.closing import Closing
+from sharkpy.sql.incremental.counted_rows import CountedRows
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.incremental.expiring_rows import ExpiringRows
 from sharkpy.sql.incremental.kept_rows import all_rows, kept_rows
@@ -109,7 +110,8 @@ class _Division:
         self._expires = expires
         self._parts = list[tuple[LogicalPlan, StatePart]]()
         self._joins = list[StreamJoin]()
-        self._numbers = list[RowNumbers]()
+        self._numbers = dict[int, RowNumbers]()
+        """By the id of the Window that they are the numbers of."""
         self._marks = WatermarkParts(self._parts, context)
 
     def of(self, query: LogicalPlan) -> DividedQuery:
@@ -126,7 +128,7 @@ class _Division:
                 waiting += [(child, node) for child in reversed(node.children)]
         if not self._parts:
             raise InternalError("a query that needs state has no part with state")
-        return DividedQuery(query, self._parts, self._joins, self._numbers, self._new_column)
+        return DividedQuery(query, self._parts, self._joins, list(self._numbers.values()), self._new_column)
 
     def _divide(self, node: LogicalPlan, above: LogicalPlan | None) -> bool:
         """Add the part of the state that comes in the place of a node; False where there is none."""
@@ -159,8 +161,14 @@ class _Division:
                 continue
             if has_subqueries(rows) or any(True for _ in queries_in(node)):
                 raise refused("a subquery beside row_number() OVER () of a stream")
-            self._numbers.append(RowNumbers(window, len(self._parts)))
+            self._place_of_number(window)
+
+    def _place_of_number(self, window: Window) -> int:
+        """Place of the part with the number of rows that a Window numbers."""
+        if id(window) not in self._numbers:
+            self._numbers[id(window)] = RowNumbers(window, len(self._parts))
             self._parts.append((window.child, NumRows(window.child, self._new_column)))
+        return self._numbers[id(window)].place
 
     def _add_sides(self, join: Join, *, expires: bool) -> None:
         """Add the rows of both sides of an inner join of streams."""
@@ -253,11 +261,12 @@ class _Division:
         """State of an Aggregate, or of all rows that it is of."""
         sessions, panes = sessions_below(node), panes_of(node)
         time = sessions.first if sessions is not None else panes.time if panes is not None else None
-        is_bounded = time is not None and has_watermark(time, rows)
+        counts_rows = panes is not None and panes.counts_rows
+        is_bounded = counts_rows or (time is not None and has_watermark(time, rows))
         try:
             if self._appends and not is_bounded:
                 raise _changing()
-            closing = self._closing(rows, *_ends(sessions, panes)) if self._appends else None
+            closing = self._closing(rows, *_ends(sessions, panes), counts_rows) if self._appends else None
             if sessions is not None:
                 return node, session_state(node, sessions, self._new_column, is_bounded=is_bounded, closing=closing)
             timed = node if self._clock is None else in_clock_time(node, self._clock)
@@ -282,10 +291,13 @@ class _Division:
                 timeout = Timeout(length, self._marks.of_stream(scans[0]))
         return resumed_state(state, len(self._parts), timeout, self._new_column)
 
-    def _closing(self, rows: LogicalPlan, first_end: Expr, last_end: Expr) -> Closing:
-        """What closes windows of some rows: the watermarks of all streams that they come from."""
-        marks = self._marks.of_rows(rows, "EMIT APPEND of windows")
-        return Closing(marks, self._new_column("watermark", TIMESTAMP), first_end, last_end)
+    def _closing(self, rows: LogicalPlan, first_end: Expr, last_end: Expr, counts_rows: bool) -> Closing:
+        """What closes windows of some rows: the watermarks of all streams that they come from, or their number."""
+        mark = self._new_column("watermark", TIMESTAMP)
+        if not counts_rows:
+            return Closing(self._marks.of_rows(rows, "EMIT APPEND of windows"), mark, first_end, last_end)
+        window = next(node for node in rows.walk() if is_counted(node) and self._streams.below(node))
+        return Closing(CountedRows(self._place_of_number(window), self._new_column), mark, first_end, last_end)
 
 
 def _window_below(node: LogicalPlan, streams: Streams) -> Window | None:

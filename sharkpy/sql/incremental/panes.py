@@ -50,10 +50,11 @@ class Panes:
     @property
     def label(self) -> str:
         """How long a pane is, for people."""
-        return f"{self._length} rows" if self._counts_rows else f"{self._length / 1e6:g} s"
+        return f"{self._length} rows" if self.counts_rows else f"{self._length / 1e6:g} s"
 
     @property
-    def _counts_rows(self) -> bool:
+    def counts_rows(self) -> bool:
+        """True if the times are numbers of rows."""
         items = (item for node in self.child.walk() if isinstance(node, Project) for item in node.items)
         found = (item.expr for item in items if isinstance(item, Alias) and item.ref == self.time)
         return any(isinstance(expr, Call) and expr.function == TIME_OF_ROW for expr in found)

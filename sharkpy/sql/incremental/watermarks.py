@@ -72,16 +72,21 @@ class Watermarks:
     def places(self) -> tuple[int, ...]:
         return tuple(place for place, _ in self.parts)
 
+    @property
+    def label(self) -> str:
+        """When windows that they close are given, for people."""
+        return "given when the watermark closes their windows"
+
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
         """Rows with the watermark, as it is kept, as their last column `mark`."""
-        return _beside_least(rows, [kept(place) for place, _ in self.parts], mark)
+        return beside_least(rows, [kept(place) for place, _ in self.parts], mark)
 
     def beside_next(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
         """Rows with the watermark that an epoch comes to."""
-        return _beside_least(rows, [read_next(place, part, kept, self.new_column) for place, part in self.parts], mark)
+        return beside_least(rows, [read_next(place, part, kept, self.new_column) for place, part in self.parts], mark)
 
 
-def _beside_least(rows: LogicalPlan, marks: Sequence[LogicalPlan], mark: ColumnRef) -> LogicalPlan:
+def beside_least(rows: LogicalPlan, marks: Sequence[LogicalPlan], mark: ColumnRef) -> LogicalPlan:
     """Rows with the least of some watermarks, each a row, as their last column; NULL if one of them is."""
     columns, found = rows.output, tuple(one.output[0] for one in marks)
     for one in marks:

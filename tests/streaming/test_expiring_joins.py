@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import SharkError, UnsupportedError
+from sharkpy.sql.context import StatementClock
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import put, rows
 from tests.streaming.test_generated_definitions import Events, Warehouse, canonical
@@ -218,6 +220,40 @@ def test_it_is_made_again_and_altered(context: sharkpy.SharkContext, folder: Pat
 def test_bounds_that_keep_a_side_for_ever(context: sharkpy.SharkContext, folder: Path, bound: str) -> None:
     with pytest.raises(UnsupportedError, match="the rows of both sides of a join of streams are kept"):
         make(context, folder, bound=bound)
+
+
+def test_an_idle_stream_holds_nothing_back(
+    context: sharkpy.SharkContext, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the clock; what comes when it is back matches no row that was given without a match."""
+    begin = datetime(2024, 5, 1, 10, tzinfo=UTC)
+    clock = [begin]
+    monkeypatch.setattr(StatementClock, "_read_clock", staticmethod(lambda: clock[0]))
+    make_stream(context, folder)
+    other = tmp_path / "other"
+    other.mkdir()
+    columns = "k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts IDLE AFTER 1 MINUTE"
+    context.sql(f"CREATE STREAM others ({columns}) STORED AS JSON FROM FOLDER '{other}'")
+    bound = "o.ts BETWEEN e.ts AND e.ts + INTERVAL '5' SECOND"
+    text = f"SELECT e.n AS n, o.n AS m FROM events e LEFT JOIN others o ON e.k = o.k AND {bound}"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {text}")
+
+    def now(second: int, of_events: list[int], of_others: list[int]) -> list[tuple[object, ...]]:
+        clock[0] = begin + timedelta(seconds=second)
+        for place, seconds in ((folder, of_events), (other, of_others)):
+            times = ((one, f"2024-05-01 10:{one // 60:02d}:{one % 60:02d}") for one in seconds)
+            put(place, f"{second:04d}.json", [{"k": "a", "n": one, "ts": time} for one, time in times])
+        context.sql("RESUME CONTINUOUS TABLE t")
+        return rows(context, "SELECT n, m FROM t ORDER BY n")
+
+    assert now(0, [1], []) == []
+    assert now(20, [], [2]) == [(1, 2)]
+    assert now(25, [40], []) == [(1, 2)]
+    assert now(30, [41], []) == [(1, 2)]
+    found: list[tuple[object, ...]] = [(1, 2), (40, None), (41, None)]
+    assert now(81, [50], []) == found
+    assert now(82, [], [43]) == found
+    assert now(83, [60], [60]) == [*found, (50, None), (60, 60)]
 
 
 def test_a_row_without_a_match_is_given_when_none_may_come(context: sharkpy.SharkContext, folder: Path) -> None:

@@ -94,7 +94,7 @@ class AggregateState:
 
     def late_rows(self, kept: Kept) -> LogicalPlan | None:
         """Rows of an epoch that come when all their windows are closed; None where no row comes too late."""
-        if self.closing is None:
+        if self.closing is None or not self.closing.leaves_out:
             return None
         rows = self.added.child
         beside = self.closing.beside(rows, kept, self.closing.mark)

@@ -46,6 +46,11 @@ class Closing:
     def is_late(self) -> Expr:
         return _is_at_most(self.last_end, self.mark)
 
+    @property
+    def leaves_out(self) -> bool:
+        """False where no row comes too late: rows have their numbers as they come."""
+        return isinstance(self.marks, Watermarks)
+
     def closed(
         self, rows: LogicalPlan, window: Expr, seen: ColumnRef, kept: Kept, new_column: NewColumn
     ) -> LogicalPlan:

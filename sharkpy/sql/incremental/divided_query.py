@@ -154,8 +154,8 @@ class DividedQuery:
         return self.closing.beside(Values((), ((),)), self._kept(scan), mark)
 
     def progress(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        """A row with the watermark of each stream whose own one is kept, under its name, and behind them, where windows
-        are closed, the number of rows that came too late for all of theirs.
+        """A row with the watermark of each stream whose own one is kept, under its name, and behind them, where rows
+        may come too late for all of their windows, the number of those that did.
         """
         kept = self._kept(scan)
         rows: LogicalPlan = Values((), ((),))
@@ -165,7 +165,7 @@ class DividedQuery:
                 one = kept(place)
                 name = part.stream if isinstance(part, StreamWatermark) else NOT_IDLE
                 items.append(self.new_column(name, TIMESTAMP).holding(one.output[0]))
-            elif isinstance(part, NumLateRows) or (isinstance(part, _CLOSED_PARTS) and part.closing is not None):
+            elif isinstance(part, NumLateRows) or (isinstance(part, _CLOSED_PARTS) and _leaves_out(part.closing)):
                 one = part.num_late(kept.rows(place))
                 late.append(one.output[0])
             else:
@@ -264,6 +264,10 @@ class DividedQuery:
         fields = self.schema.fields
         before = [Literal(None, field.dtype) for field in fields[1:first]]
         return [*before, *own, *(Literal(None, field.dtype) for field in fields[first + len(own) :])]
+
+
+def _leaves_out(closing: Closing | None) -> bool:
+    return closing is not None and closing.leaves_out
 
 
 def _with_added(

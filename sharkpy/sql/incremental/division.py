@@ -187,7 +187,7 @@ class _Division:
         if reach is None or any(len(one) > 1 for one in scans):
             return rows
         time = next(place for place, one in enumerate(side.output) if has_watermark(one, side))
-        return ExpiringRows(rows, time, reach, self._marks.of_stream(scans[1][0]))
+        return ExpiringRows(rows, time, reach, self._marks.of_other(scans[1][0], scans[0][0]))
 
     def _add_outer_join(self, node: Join) -> None:
         bounds = self._bounds_of(node)
@@ -254,8 +254,9 @@ class _Division:
         left, right = (
             next(place for place, one in enumerate(side.output) if has_watermark(one, side)) for side in node.children
         )
-        watermarks = [self._marks.of_stream(one[0]) for one in scans]
-        return End(left, most, watermarks[1]), End(right, -least, watermarks[0])
+        (of_left,), (of_right,) = scans
+        after_right, after_left = self._marks.of_other(of_right, of_left), self._marks.of_other(of_left, of_right)
+        return End(left, most, after_right), End(right, -least, after_left)
 
     def _of_aggregate(self, node: Aggregate, rows: LogicalPlan) -> tuple[LogicalPlan, StatePart]:
         """State of an Aggregate, or of all rows that it is of."""

@@ -11,6 +11,7 @@ from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, string_lite
 from sharkpy.plan.logical import Aggregate, Generate, LogicalPlan, Project
 from sharkpy.plan.references import column_ids
 from sharkpy.plan.sessions import behind
+from sharkpy.sql.incremental.row_numbers import is_numbering
 from sharkpy.udf.time_window_functions import TIME_OF_ROW, WINDOW, WINDOW_TYPE, WINDOWS_OF
 from sharkpy.values.types import BIGINT, TIMESTAMP
 
@@ -54,8 +55,9 @@ class Panes:
 
     @property
     def counts_rows(self) -> bool:
-        """True if the times are numbers of rows."""
-        items = (item for node in self.child.walk() if isinstance(node, Project) for item in node.items)
+        """True if the times are numbers of rows, as they come."""
+        nodes = (node for node in self.child.walk() if isinstance(node, Project) and is_numbering(node.child))
+        items = (item for node in nodes for item in node.items)
         found = (item.expr for item in items if isinstance(item, Alias) and item.ref == self.time)
         return any(isinstance(expr, Call) and expr.function == TIME_OF_ROW for expr in found)
 

@@ -27,6 +27,18 @@ class WatermarkParts:
         """Place of the part with the watermark of a stream."""
         return self._of_stream(scan)[0]
 
+    def of_other(self, scan: Scan, waiting: Scan) -> int:
+        """Place of the part with the watermark of a stream that rows of another one wait for: that of both, where it
+        may be idle.
+        """
+        streams = {one.table.table_id: one for one in (scan, waiting)}
+        watermark = scan.table.watermark
+        if len(streams) == 1 or watermark is None or watermark.idle is None:
+            return self.of_stream(scan)
+        marks = ((stream, one.table.watermark) for stream, one in streams.items())
+        idle = {stream: mark.idle for stream, mark in marks if mark is not None and mark.idle is not None}
+        return self._of_active(list(streams.values()), idle)[0]
+
     def of_rows(self, rows: LogicalPlan, what: str) -> Watermarks:
         """The watermarks of the streams that some rows come from. UnsupportedError where one has none, which `what`
         needs.

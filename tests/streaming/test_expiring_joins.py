@@ -27,44 +27,51 @@ _CONDITIONS = ("e.k = o.k", "e.b = o.b AND e.v <= o.v", "e.id <> o.id")
 _HALF = ("LEFT SEMI", "LEFT ANTI")
 
 
-def join(chance: random.Random) -> tuple[str, str]:
-    """A query, and for DuckDB that over pairs both of whose rows might have matched rows in time, in the epoch of the
-    later one.
+def met(least: int, most: int, ahead: int) -> str:
+    """Whether DuckDB finds that the rows of a pair may match: the one of the earlier epoch was still kept in that of
+    the later one, and this did not come when none could match it. The watermark of the second stream is so many seconds
+    `ahead` of that of the first.
     """
+    of_left = "greatest(e.before, o.before)"
+    of_right = f"{of_left} + INTERVAL ({ahead}) SECOND"
+    least_of_both = f"least({of_left}, {of_right})"
+    left = f"e.ts + INTERVAL ({most}) SECOND >= CASE WHEN e.epoch < o.epoch THEN {of_right} ELSE {least_of_both} END"
+    right = f"o.ts - INTERVAL ({least}) SECOND >= CASE WHEN o.epoch < e.epoch THEN {of_left} ELSE {least_of_both} END"
+    return f"({of_left} IS NULL OR ({left} AND {right}))"
+
+
+def join(chance: random.Random, other: str, ahead: int) -> tuple[str, str]:
+    """A join of the stream with `other`, and for DuckDB that of the pairs that were `met`."""
     (bound, least, most), condition = chance.choice(_BOUNDS), chance.choice(_CONDITIONS)
-    right = chance.choice(("events", "(SELECT * FROM events WHERE v > 0)"))
-    later = "greatest(e.before, o.before)"
-    ends = f"e.ts + INTERVAL ({most}) SECOND >= {later} AND o.ts - INTERVAL ({least}) SECOND >= {later}"
-    met = f"({later} IS NULL OR ({ends}))"
+    right = chance.choice(("{}", "(SELECT * FROM {} WHERE v > 0)"))
     both = f"FROM events e JOIN {right} o ON {condition} AND {bound}"
+    of_stream, of_table = both.format(other), f"{both.format('events')} AND {met(least, most, ahead)}"
     if chance.random() < 0.5:
         columns = "SELECT e.k AS k, e.v AS v, o.id AS other, o.ts AS ts"
-        return f"{columns} {both}", f"{columns} {both} AND {met}"
+        return f"{columns} {of_stream}", f"{columns} {of_table}"
     begin = "time_bucket(INTERVAL 7 SECOND, e.ts, TIMESTAMP '1970-01-01 00:00:00')"
     counts = "count(*) AS n, sum(o.v) AS s"
     return (
-        f"SELECT window.start AS begin_at, {counts} {both} GROUP BY window(e.ts, '7 seconds')",
-        f"SELECT {begin} AS begin_at, {counts} {both} AND {met} GROUP BY ALL",
+        f"SELECT window.start AS begin_at, {counts} {of_stream} GROUP BY window(e.ts, '7 seconds')",
+        f"SELECT {begin} AS begin_at, {counts} {of_table} GROUP BY ALL",
     )
 
 
-def outer_join(chance: random.Random) -> tuple[str, str, str]:
+def outer_join(chance: random.Random, other: str, ahead: int) -> tuple[str, str, str]:
     """As `join`, with the clause EMIT: with APPEND, rows without a match are there when none may come in time."""
     (bound, least, most), condition = chance.choice(_BOUNDS), chance.choice(_CONDITIONS)
     where, kind = chance.choice(("", " WHERE v > 0")), chance.choice(("LEFT", "RIGHT", "FULL", *_HALF))
     emit = chance.choice(("", "EMIT APPEND"))
     of_pair = ("e.id", "e.ts") if kind in _HALF else ("o.v", "o.ts")
     items = "e.k AS k, e.v AS v, {} AS w, {} AS ts".format(*of_pair)
-    hive = f"SELECT {items} FROM events e {kind} JOIN (SELECT * FROM events{where}) o ON {condition} AND {bound}"
-    later = "greatest(e.before, o.before)"
-    ends = f"e.ts + INTERVAL ({most}) SECOND >= {later} AND o.ts - INTERVAL ({least}) SECOND >= {later}"
+    hive = f"SELECT {items} FROM events e {kind} JOIN (SELECT * FROM {other}{where}) o ON {condition} AND {bound}"
     parts = [] if kind in _HALF else ["SELECT k, v, w, ts FROM pairs"]
     over = "x.ts IS NULL OR x.ts + INTERVAL ({}) SECOND < (SELECT w FROM mark)"
     if kind == "LEFT SEMI":
         parts.append("SELECT x.k, x.v, x.id, x.ts FROM e x WHERE x.rid IN (SELECT l FROM pairs)")
     of_left = "x.k, x.v, x.id, x.ts" if kind in _HALF else "x.k, x.v, NULL, NULL"
     for kinds, relation, key, values, reach in (
-        (("LEFT", "FULL", "LEFT ANTI"), "e", "l", of_left, most),
+        (("LEFT", "FULL", "LEFT ANTI"), "e", "l", of_left, most - ahead),
         (("RIGHT", "FULL"), "o", "r", "NULL, NULL, x.v, x.ts", -least),
     ):
         if kind in kinds:
@@ -74,23 +81,28 @@ def outer_join(chance: random.Random) -> tuple[str, str, str]:
     duck = (
         f"WITH e AS (SELECT *, rowid AS rid FROM events), o AS (SELECT *, rowid AS rid FROM events{where}), "
         f"pairs AS (SELECT e.rid AS l, o.rid AS r, {items} FROM e JOIN o ON {condition} AND {bound} "
-        f"AND ({later} IS NULL OR ({ends}))) {' UNION ALL '.join(parts)}"
+        f"AND {met(least, most, ahead)}) {' UNION ALL '.join(parts)}"
     )
     return hive, duck, emit
 
 
 def run(warehouse: Warehouse, folder: Path, seed: int, *, is_outer: bool = False) -> None:
     chance = random.Random(seed)
-    hive, duck, emit = outer_join(chance) if is_outer else (*join(chance), "")
-    events, delay = Events(chance, folder), chance.choice((0, 2, 8))
-    mark = Watermark(events, delay)
+    delays = {"events": chance.choice((0, 2, 8))}
+    other = chance.choice(("events", "others"))
+    delays.setdefault(other, chance.choice((0, 2, 8, 20)))
+    ahead = delays["events"] - delays[other]
+    hive, duck, emit = outer_join(chance, other, ahead) if is_outer else (*join(chance, other, ahead), "")
+    events = Events(chance, folder)
+    mark = Watermark(events, delays["events"])
     sql = warehouse.context.sql
-    watermark = f"WATERMARK FOR ts AS ts - INTERVAL {delay} SECONDS"
-    sql(f"CREATE STREAM events ({_COLUMNS}, {watermark}) STORED AS JSON FROM FOLDER '{folder}'")
+    for stream, delay in delays.items():
+        watermark = f"WATERMARK FOR ts AS ts - INTERVAL {delay} SECONDS"
+        sql(f"CREATE STREAM {stream} ({_COLUMNS}, {watermark}) STORED AS JSON FROM FOLDER '{folder}'")
     sql(f"CREATE CONTINUOUS TABLE t {chance.choice(('', MEMORY))} {NOW} {emit} AS {hive}")
     for _ in each_epoch(warehouse, events, mark, (hive, duck), is_appended=bool(emit)):
         pass
-    for one in ("CONTINUOUS TABLE t", "STREAM events"):
+    for one in ("CONTINUOUS TABLE t", *(f"STREAM {stream}" for stream in delays)):
         warehouse.context.sql(f"DROP {one}")
     events.duck.close()
 
@@ -222,6 +234,31 @@ def test_bounds_that_keep_a_side_for_ever(context: sharkpy.SharkContext, folder:
         make(context, folder, bound=bound)
 
 
+@pytest.mark.parametrize("emit", ["", "EMIT APPEND"])
+def test_a_stream_that_is_ahead(context: sharkpy.SharkContext, tmp_path: Path, folder: Path, emit: str) -> None:
+    """Rows in time of the other one find those that wait for them."""
+    make_stream(context, folder)
+    other = tmp_path / "other"
+    other.mkdir()
+    columns = "k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
+    context.sql(f"CREATE STREAM others ({columns}) STORED AS JSON FROM FOLDER '{other}'")
+    bound = "o.ts BETWEEN e.ts AND e.ts + INTERVAL '5' SECOND"
+    text = f"SELECT e.n AS n, o.n AS m FROM events e LEFT JOIN others o ON e.k = o.k AND {bound}"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {emit} AS {text}")
+    for number in range(8):
+        put_tens(context, folder, number)
+    expected = []
+    for number in range(0, 8, 2):
+        put(other, f"{number}.json", [{"k": "a", "n": number, "ts": f"2024-05-01 10:{number // 6:02d}:{number % 6}2"}])
+        context.sql("RESUME CONTINUOUS TABLE t")
+        expected.append((number, number))
+        assert [row for row in rows(context, "SELECT n, m FROM t ORDER BY n") if row[1] is not None] == expected
+    missing = [(number, None) for number in (1, 3, 5)]
+    if not emit:
+        missing.append((7, None))
+    assert rows(context, "SELECT n, m FROM t WHERE m IS NULL ORDER BY n") == missing
+
+
 def test_an_idle_stream_holds_nothing_back(
     context: sharkpy.SharkContext, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,8 +284,8 @@ def test_an_idle_stream_holds_nothing_back(
         return rows(context, "SELECT n, m FROM t ORDER BY n")
 
     assert now(0, [1], []) == []
-    assert now(20, [], [2]) == [(1, 2)]
-    assert now(25, [40], []) == [(1, 2)]
+    assert now(10, [40], []) == []
+    assert now(20, [], [2]) == [(1, 2)], "the other stream is ahead"
     assert now(30, [41], []) == [(1, 2)]
     found: list[tuple[object, ...]] = [(1, 2), (40, None), (41, None)]
     assert now(81, [50], []) == found

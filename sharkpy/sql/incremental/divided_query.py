@@ -94,11 +94,11 @@ class DividedQuery:
         return with_marks(_with_added(plan, known, added), kept)
 
     def _live(self, one: StreamJoin, join: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """The join of rows of an epoch, without those that come when no row in time may match them any more."""
+        """The join of rows of an epoch, without those that come when no row may match them any more."""
         parts = [self.parts[place][1] for place in (one.left, one.right)]
         sides = zip(join.children, parts, strict=True)
         return join.with_children(
-            *(part.live(side, kept) if isinstance(part, ExpiringRows) else side for side, part in sides)
+            *(part.live_new(side, kept) if isinstance(part, ExpiringRows) else side for side, part in sides)
         )
 
     @property

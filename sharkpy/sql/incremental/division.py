@@ -173,21 +173,27 @@ class _Division:
     def _add_sides(self, join: Join, *, expires: bool) -> None:
         """Add the rows of both sides of an inner join of streams."""
         least, most = time_bounds(join) if expires else (None, None)
-        left = self._side(join.left, join.right, most)
-        right = self._side(join.right, join.left, None if least is None else -least)
+        are_both = least is not None and most is not None
+        left = self._side(join.left, join.right, most, are_both=are_both)
+        right = self._side(join.right, join.left, None if least is None else -least, are_both=are_both)
         place = len(self._parts)
         self._parts += [(join.left, left), (join.right, right)]
         self._joins.append(StreamJoin(join, place, place + 1))
 
-    def _side(self, side: LogicalPlan, other: LogicalPlan, reach: int | None) -> StatePart:
-        """Rows of a side of a join: those of the other side match ones whose time is up to `reach` before theirs."""
+    def _side(self, side: LogicalPlan, other: LogicalPlan, reach: int | None, *, are_both: bool) -> StatePart:
+        """Rows of a side of a join: those of the other side match ones whose time is up to `reach` before theirs.
+        `are_both`: the other side has a reach, too, and so the watermark of this one is kept.
+        """
         rows = all_rows(side, "rows of a side of a join", OF_JOINS, self._new_column)
         scans = [stream_scans(one) for one in (side, other)]
         # Rows of a join come with times of rows that are there already.
         if reach is None or any(len(one) > 1 for one in scans):
             return rows
         time = next(place for place, one in enumerate(side.output) if has_watermark(one, side))
-        return ExpiringRows(rows, time, reach, self._marks.of_other(scans[1][0], scans[0][0]))
+        (own,), (of_other,) = scans
+        watermark = self._marks.of_other(of_other, own)
+        is_kept = are_both or own.table.table_id == of_other.table.table_id
+        return ExpiringRows(rows, time, reach, watermark, self._marks.of_stream(own) if is_kept else None)
 
     def _add_outer_join(self, node: Join) -> None:
         bounds = self._bounds_of(node)

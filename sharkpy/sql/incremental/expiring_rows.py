@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.plan.expr import Call
+from sharkpy.plan.expr import Call, Expr, disjunction
 from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project
 from sharkpy.plan.sessions import behind
 from sharkpy.sql.incremental.kept_rows import KeptRows
@@ -15,8 +15,9 @@ from sharkpy.values.types import BOOLEAN, Schema
 @dataclass(frozen=True, slots=True)
 class ExpiringRows:
     """State of the rows of a side of a join. Rows of the other side match those whose time is up to `reach`
-    microseconds before theirs. So rows are joined no more from which the other side's watermark, as it was before an
-    epoch, is further away: neither those that are kept, whether folds have removed them or not, nor those that come.
+    microseconds before theirs. So rows that are kept are joined no more when the other side's watermark, as it was
+    before an epoch, is further away, whether folds have removed them or not. Rows that come may match ones that are
+    kept, if the other side is ahead of them: they are joined no more when their own watermark is so far away, too.
     """
 
     rows: KeptRows
@@ -25,6 +26,8 @@ class ExpiringRows:
     reach: int
     other: int
     """Part of the state with the watermark of the other side."""
+    own: int | None
+    """That of this side; None where all rows that come are joined."""
 
     @property
     def schema(self) -> Schema:
@@ -49,13 +52,26 @@ class ExpiringRows:
         return None
 
     def live(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """Rows of the side, or of the state, that rows in time may still match."""
+        """Rows of the state that rows in time may still match."""
         return reaching(rows, self.time, self.reach, kept(self.other))
 
+    def live_new(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        """Rows of an epoch that rows in time, which are kept or come, may match."""
+        if self.own is None:
+            return rows
+        return reaching(rows, self.time, self.reach, *map(kept, dict.fromkeys((self.other, self.own))))
 
-def reaching(rows: LogicalPlan, time: int, reach: int, watermark: LogicalPlan) -> LogicalPlan:
-    """Rows from whose time, the column at a place, a watermark is not further away than `reach` microseconds."""
-    mark = watermark.output[0]
-    is_near = Call("ge", (behind(rows.output[time], reach), mark), BOOLEAN)
-    is_live = Call("or", (Call("is_null", (mark,), BOOLEAN), is_near), BOOLEAN)
-    return Project(Filter(Join(rows, watermark, JoinKind.CROSS), is_live), rows.output)
+
+def reaching(rows: LogicalPlan, time: int, reach: int, *watermarks: LogicalPlan) -> LogicalPlan:
+    """Rows from whose time, the column at a place, one of some watermarks is not further away than `reach`
+    microseconds.
+    """
+    columns, until = rows.output, behind(rows.output[time], reach)
+    terms = list[Expr]()
+    for watermark in watermarks:
+        mark = watermark.output[0]
+        rows = Join(rows, watermark, JoinKind.CROSS)
+        terms += (Call("is_null", (mark,), BOOLEAN), Call("ge", (until, mark), BOOLEAN))
+    is_live = disjunction(terms)
+    assert is_live is not None  # there is a watermark
+    return Project(Filter(rows, is_live), columns)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.cancellation import Cancellation, checked
 from sharkpy.base.errors import InternalError
 from sharkpy.execution.tasks.bucketed_writes import write_bucketed_blocks, write_bucketed_files
 from sharkpy.execution.tasks.buckets import bucketed_sql, hashed_sql, quoted
@@ -250,7 +250,7 @@ def _profiled(connection: DuckDBPyConnection, program: StageProgram, metrics: Ta
 def _pass_through(relations: dict[str, Relation], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     if len(relations) != 1:
         raise InternalError("a program without SQL has one input")
-    for batch in relation_batches(next(iter(relations.values()))):
+    for batch in checked(relation_batches(next(iter(relations.values())))):
         yield conform(batch, schema)
 
 

@@ -38,7 +38,10 @@ class LoweredFragment:
     functions: tuple[FunctionUse, ...] = ()
 
 
-_PASSED_ON = (operators.ExchangeRead, operators.BlockScan, operators.GivenScan, operators.StepOperator)
+_PASSED_ON = (
+    *(operators.ExchangeRead, operators.BlockScan, operators.FileScan, operators.GivenScan),
+    operators.StepOperator,
+)
 """Operators whose rows need no query where nothing is asked of them."""
 
 
@@ -46,12 +49,17 @@ def lower_fragment(fragment: PhysicalPlan, relations: Iterator[int] | None = Non
     builder = Builder(coded_columns(fragment), shared_queries(fragment), relations)
     select = _lower(fragment, builder)
     output = fragment.output
-    is_input = isinstance(fragment, _PASSED_ON) and select.is_bare
+    is_input = isinstance(fragment, _PASSED_ON) and select.is_bare and not _is_read_by_query(fragment)
     logical = all(select.scope[column.column_id].integer_type is None for column in output)
     passes = is_input and logical and bool(output) and not builder.queries
     sql = "" if passes else builder.finished(select, output)
     _check_size(fragment, sql)
     return LoweredFragment(sql, tuple(builder.inputs), tuple(builder.leaves), functions_used(fragment) if sql else ())
+
+
+def _is_read_by_query(fragment: PhysicalPlan) -> bool:
+    """True for files that a query reads with more threads than the engine's own reader does."""
+    return isinstance(fragment, operators.FileScan) and any(split.plain is not None for split in fragment.splits.splits)
 
 
 def _check_size(fragment: PhysicalPlan, sql: str) -> None:

@@ -41,7 +41,7 @@ FUNCTIONS = frozenset(
     }
 )
 """Functions of Python and Arrow, whatever their modules are called."""
-SQL = ("read_parquet(", "read_csv", "read_json", "read_text(", "read_blob(", "glob(", "COPY ", "ATTACH ")
+SQL = ("read_parquet(", "read_csv", "sniff_csv", "read_json", "read_text(", "read_blob(", "glob(", "COPY ", "ATTACH ")
 """Words by which DuckDB's SQL opens files."""
 
 GATE = "the gate itself"
@@ -97,6 +97,7 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/avro.py": {"open": LISTED},
     "sources/csv_files/chunks.py": {"open": LISTED},
     "sources/csv_files/quick.py": {"read_csv": NONE},
+    "sources/csv_files/sniffed.py": {"open": LISTED, "sniff_csv": LISTED},
     "sources/fold_files.py": {"ParquetFile": LISTED, "open": LISTED, "read_schema": LISTED},
     "sources/hadoop_codecs.py": {"input_stream": LISTED, "open": LISTED},
     "sources/layout.py": {"hardlink_to": MADE, "open": MADE},

@@ -119,6 +119,8 @@ FORMATS = (
     HiveFormat("parquet", "parquet", (f"{_IO}.parquet.serde.ParquetHiveSerDe", "parquet.hive.serde.ParquetHiveSerDe")),
     HiveFormat("orc", "orc", (f"{_IO}.orc.OrcSerde",)),
 )
+SELF_DESCRIBING = frozenset((CSV, "json", "parquet", "orc", "avro"))
+"""Names of the formats whose files tell their columns."""
 _BY_NAME = {one.name: one for one in FORMATS}
 _CONTAINERS = {one.name: one for one in CONTAINERS}
 _BY_WORD = {word: next(f.name for f in FORMATS if f.container == one.name) for one in CONTAINERS for word in one.words}

@@ -108,6 +108,8 @@ class Catalog:
         self.gate = PathGate()
         self.system_tables: Callable[[], Mapping[str, SystemTable]] = dict
         """Gives the tables of `sys` by name, as the session has them."""
+        self.find_files: Callable[[str, str, PathGate], Table | None] = lambda _word, _place, _gate: None
+        """Finds the table of files that a query names: see `file_table`."""
         self._lock = threading.RLock()
         """Held by whoever changes something; nobody who reads waits for it."""
 
@@ -148,6 +150,13 @@ class Catalog:
             hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
             raise TableNotFoundError(f"Table not found {SYSTEM_DATABASE}.{name}", hint=hint)
         return known[name]
+
+    def file_table(self, word: str, place: str) -> Table | None:
+        """Table of the files at a path, or of a pattern, in the format that `word` names, or, where it is empty, the
+        names of the files; the same one until they change. None where neither names one. NotAllowedError for what the
+        session's statements may not read.
+        """
+        return self.find_files(word, place, self.gate)
 
     def find_function(self, database: str, name: str) -> CatalogFunction | None:
         """Find the function that a name means in `database`; None for a built-in or unknown one."""

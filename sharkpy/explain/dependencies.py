@@ -10,6 +10,7 @@ from sharkpy.base.users import user_name
 from sharkpy.catalog.hive_partition import partition_name
 from sharkpy.catalog.model import Table
 from sharkpy.execution.queries.plan_query import plan_steps
+from sharkpy.execution.tables.data_files import partitions_of
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
 from sharkpy.plan.commands import Command, Explain, Insert, MultiInsert, queries_of
 from sharkpy.plan.logical import LogicalPlan, Scan
@@ -97,7 +98,7 @@ def _partitions(scan: Scan, session: EngineSession) -> Iterator[tuple[str, str]]
     """The Hive partitions that the scan's predicate leaves, by table and name."""
     table = scan.table
     if table.is_partitioned:
-        names = [one.name for one in session.catalog.partitions(table)]
+        names = [one.name for one in partitions_of(table, session.catalog)]
         known = HivePartitions.of(names, table.partition_schema, lambda _: PartitionRead(None, ()))
         yield from ((table.table_id, name) for name in known.kept(scan))
 

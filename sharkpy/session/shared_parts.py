@@ -18,11 +18,14 @@ from sharkpy.execution.queries.plan_cache import PlanCache
 from sharkpy.session.history import StatementHistory
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.path_gate import PathGate
     from sharkpy.catalog.statement_record import StatementRecord
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission
     from sharkpy.execution.spark.jvm_metastore import JvmMetastore
     from sharkpy.execution.statement import Statement
+    from sharkpy.execution.tables.file_tables import FileTables
     from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.streaming.scheduled_query import OwnSession
     from sharkpy.streaming.scheduler import StreamScheduler
@@ -63,6 +66,7 @@ class SharedParts:
         self._admission: Admission | None = None
         self._streams: StreamScheduler | None = None
         self._console: Console | None = None
+        self._file_tables: FileTables | None = None
 
     def _open_catalog(self, warehouse: str) -> Catalog:
         """Open a catalog over the warehouse's own store, or over a Hive metastore, which is called only when needed."""
@@ -76,6 +80,15 @@ class SharedParts:
         return _swept(
             Catalog(warehouse, f"metastore-{place.digest}.sqlite", lambda file, _: HiveTables(file, metastore))
         )
+
+    def find_files(self, word: str, place: str, gate: PathGate) -> Table | None:
+        """Table of files that a query names: see `Catalog.file_table`."""
+        with self._lock:
+            if self._file_tables is None:
+                from sharkpy.execution.tables.file_tables import FileTables
+
+                self._file_tables = FileTables()
+        return self._file_tables.find(word, place, gate)
 
     def new_name(self) -> str:
         """Make a name for a session that no other has."""

@@ -496,6 +496,7 @@ def _new_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
     catalog.functions.model_loader = _model_function
     session = SharkContext(conf, state)
     catalog.system_tables = partial(_system_tables, weakref.ref(session))
+    catalog.find_files = parts.find_files
     session.restrictions = of_owner(parts.conf, catalog)
     parts.join(session)
     return session

@@ -44,10 +44,11 @@ def other_columns(file: DataFile, known: Schema, storage: StorageFormat) -> list
     """Columns of a file beside the `known` ones, in its order; names in lower case."""
     if not file.size_bytes:
         return []
-    return [_checked(one) for one in _COLUMNS[storage.name](file, known, storage.properties)]
+    return [checked_column(one) for one in _COLUMNS[storage.name](file, known, storage.properties)]
 
 
-def _checked(column: OtherColumn) -> OtherColumn:
+def checked_column(column: OtherColumn) -> OtherColumn:
+    """The column, with an obstacle where no table can have one of that name."""
     name = column.name
     if not name or len(name) > _LONGEST_NAME or not name.isprintable() or is_virtual(name):
         return OtherColumn(name, column.dtype, f'"{name[:_LONGEST_NAME]}" cannot be the name of a column')

@@ -61,6 +61,11 @@ class CatalogReader(Protocol):
     def system_table(self, name: str) -> SystemTable | None:
         """A table of the database `sys`; None if that is a database as others are. TableNotFoundError, with a hint."""
 
+    def file_table(self, word: str, place: str) -> Table | None:
+        """Table of the files at a path, or of a pattern, in the format that `word` names, or, where it is empty, the
+        names of the files; the same one until they change. None where neither names one.
+        """
+
     def database(self, name: str) -> Database:
         """Look up a database; DatabaseNotFoundError if it is missing."""
 

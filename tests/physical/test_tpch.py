@@ -53,6 +53,9 @@ class Tables:
     def system_table(self, name: str) -> None:
         return None
 
+    def file_table(self, word: str, place: str) -> None:
+        return None
+
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         return ()
 

@@ -45,6 +45,9 @@ PLACES = [
     "CREATE TABLE x (a INT) USING csv OPTIONS (path '{}')",
     "CREATE TEMPORARY TABLE x (a INT) LOCATION '{}'",
     "ALTER DATABASE other SET LOCATION '{}'",
+    "SELECT * FROM text.`{}`",
+    "SELECT * FROM csv.`{}/*`",
+    "CREATE TABLE x LIKE FILE CSV '{}'",
 ]
 """Statements that name a folder."""
 
@@ -78,7 +81,7 @@ def test_paths_out_of_bounds(
         assert caught.value.sqlstate == "42501"
     if " AS SELECT" in statement:
         (inside / "rows.txt").unlink()
-    guest.sql(statement.format(inside))
+    guest.sql(statement.format(inside)).close()
 
 
 def test_load_data_does_not_follow_links(guest: sharkpy.SharkContext, tmp_path: Path) -> None:
@@ -114,6 +117,11 @@ OPENED = [
     "CREATE STREAM x (a INT) STORED AS AVRO TBLPROPERTIES ('avro.schema.url'='{}') FROM FOLDER '/tmp'",
     "CREATE EXTERNAL TABLE x (a INT) LOCATION '{}'",
     "CREATE FUNCTION f AS 'm.f' USING FILE '{}'",
+    "SELECT * FROM '{}'",
+    "SELECT * FROM parquet.`{}`",
+    "SELECT * FROM csv.`{}/*`",
+    "CREATE TABLE x LIKE PARQUET '{}'",
+    "CREATE EXTERNAL TABLE x STORED AS PARQUET LOCATION '{}'",
 ]
 
 

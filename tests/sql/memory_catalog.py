@@ -84,6 +84,9 @@ class MemoryCatalog:
     def source_of(self, stream: Table) -> Table | None:
         return None
 
+    def file_table(self, word: str, place: str) -> None:
+        return None
+
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         return ()
 

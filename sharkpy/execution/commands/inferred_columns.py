@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 
+from sharkpy.base.errors import SourceError
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateTable
-from sharkpy.sources import layout
-from sharkpy.sources.csv_files.inference import inferred_columns
+from sharkpy.sources.columns_of_files import columns_of_files
+from sharkpy.sources.named_files import files_at
 
 
 def with_inferred_columns(command: CreateTable, session: EngineSession) -> CreateTable:
     """`command` with the columns of its files, if it has none; SourceError where these tell none."""
     if len(command.schema) or command.storage is None or command.location is None:
         return command
-    session.restrictions.check_path(command.location)
-    files = layout.list_data_files(command.location)
-    return dataclasses.replace(command, schema=inferred_columns(files, command.storage.properties))
+    found = files_at(command.location, session.restrictions.check_path)
+    if found.partitions:
+        message = f'"{command.location}" has folders of Hive partitions, as "{found.partitions[0][0]}"'
+        raise SourceError(message, hint="declare the columns and PARTITIONED BY", sqlstate="42000")
+    return dataclasses.replace(command, schema=columns_of_files(found.files, command.storage))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from sharkpy.base.errors import SharkError
 from sharkpy.catalog.system_tables import SYSTEM_DATABASE
 from sharkpy.values.types import Schema
 
@@ -33,11 +35,14 @@ class CatalogLookups:
     def __init__(self, catalog: CatalogReader) -> None:
         self._catalog = catalog
         self._tables: dict[tuple[str, str], Table | None] = {}
+        self._files: dict[tuple[str, str], Table | None] = {}
         self._databases: dict[str, Database] = {}
         self._resources: dict[str, tuple[str, ...]] = {}
         self._functions: dict[tuple[str, str], CatalogFunction | None] = {}
 
     def table(self, database: str, name: str) -> Table:
+        # Where there is none, the query may read files of that name.
+        self._tables[database, name] = None
         found = self._catalog.table(database, name)
         self._tables[database, name] = found
         return found
@@ -57,6 +62,11 @@ class CatalogLookups:
         found = self._catalog.system_table(name)
         if found is not None:
             self._tables[SYSTEM_DATABASE, name] = None
+        return found
+
+    def file_table(self, word: str, place: str) -> Table | None:
+        found = self._catalog.file_table(word, place)
+        self._files[word, place] = found
         return found
 
     def database(self, name: str) -> Database:
@@ -90,10 +100,18 @@ class CatalogLookups:
         """
         names_hold = all(catalog.find_table(*key) is found for key, found in self._tables.items())
         names_hold = names_hold and all(catalog.find_function(*key) is found for key, found in self._functions.items())
-        files_hold = all(catalog.resource_paths(kind) == found for kind, found in self._resources.items())
-        if not (names_hold and files_hold):
+        resources_hold = all(catalog.resource_paths(kind) == found for kind, found in self._resources.items())
+        files_hold = all(_file_table(catalog, *key) is found for key, found in self._files.items())
+        if not (names_hold and resources_hold and files_hold):
             return False
         return all(catalog.database(name) == found for name, found in self._databases.items())
+
+
+def _file_table(catalog: CatalogReader, word: str, place: str) -> Table | None:
+    """None, too, where the files are gone or may not be read any more: who binds the query anew is told."""
+    with contextlib.suppress(SharkError):
+        return catalog.file_table(word, place)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from sharkpy.catalog.hive_partition import HivePartition, partition_values
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.published import Published
 from sharkpy.catalog.serialize import form_to_text
+from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.layout import DataFile, files_below, list_data_files, list_partition_files
 from sharkpy.values.types import Schema
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 def table_files(table: Table, catalog: Catalog, published: Published | None = None) -> tuple[DataFile, ...]:
     """Data files of a table as it is now, or as `published` says."""
+    if isinstance(table, FileTable):
+        return table.named.files
     if table.is_stream:
         # A folder may come later: nothing is there to read.
         return tuple(files_below(table.location)) if table.location and Path(table.location).exists() else ()
@@ -28,6 +31,11 @@ def table_files(table: Table, catalog: Catalog, published: Published | None = No
     if published is None:
         return tuple(list_data_files(table.location or "", lambda: catalog.newest_generation(table)))
     return tuple(list_data_files(table.location or "", lambda: published.newest))
+
+
+def partitions_of(table: Table, catalog: Catalog) -> tuple[HivePartition, ...]:
+    """Hive partitions of a partitioned table by name, as they are now."""
+    return table.partitions if isinstance(table, FileTable) else catalog.partitions(table)
 
 
 def partition_files(table: Table, partitions: Iterable[HivePartition]) -> tuple[DataFile, ...]:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from sharkpy.base.end_of_use import when_unused
 from sharkpy.base.errors import TableChangedError, UnsupportedError
 from sharkpy.columnar.range_share import prefix_share, range_share
+from sharkpy.execution.tables.data_files import columns_in_files, partitions_of, table_files
 from sharkpy.execution.tables.partitioned_table import PartitionedTable
 from sharkpy.optimizer.statistics import ColumnEstimate
 from sharkpy.plan.query_table import QueryTable
 from sharkpy.sources.bad_rows.judged import judged_splits
+from sharkpy.sources.file_table import FileTable
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
@@ -221,7 +223,7 @@ class QuerySnapshot:
         from sharkpy.execution.tables.analyzed import all_partitions_statistics, table_statistics
 
         catalog = self.catalog
-        if table.location is None:
+        if table.location is None or isinstance(table, FileTable):
             return None
         if table.is_partitioned:
             return all_partitions_statistics(catalog, table)
@@ -242,8 +244,8 @@ class QuerySnapshot:
         return self._partitioned[table.table_id]
 
     def _partitions_of(self, table: Table) -> tuple[HivePartition, ...]:
-        published = self._published.get(table.table_id)
-        return self.catalog.partitions(table) if published is None else published.partitions
+        published = None if isinstance(table, FileTable) else self._published.get(table.table_id)
+        return partitions_of(table, self.catalog) if published is None else published.partitions
 
     def _enter(self, table: Table) -> None:
         """Enter the table's folder as reader, before anything of it is listed."""
@@ -281,7 +283,6 @@ class QuerySnapshot:
             return self._given_splits[table.table_id]
         if table.location is None:
             return []
-        from sharkpy.execution.tables.data_files import columns_in_files, table_files
         from sharkpy.sources.file_splits import file_splits
 
         self.catalog.check_links(table, ())

@@ -9,7 +9,14 @@ from functools import partial
 
 from sqlglot import exp
 
-from sharkpy.base.errors import ParseError, SharkError, TableNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.base.errors import (
+    DatabaseNotFoundError,
+    ParseError,
+    SharkError,
+    TableNotFoundError,
+    TypeMismatchError,
+    did_you_mean,
+)
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.stream_kinds import SPANS, has_spans
 from sharkpy.catalog.system_tables import SYSTEM_DATABASE
@@ -93,7 +100,7 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
         return _aliased(context, sampled(context, _bind_cte(context, name, node), node, None), node, parent, name)
     if database == SYSTEM_DATABASE and (system := _system_table(context, name, node)) is not None:
         return _aliased(context, sampled(context, system, node, None), node, parent, name, database)
-    table = at_version(context, find_table(context, database or context.database, name, node), node.args.get("version"))
+    table = at_version(context, _table_or_files(context, database, name, node), node.args.get("version"))
     if table.is_view:
         plan = sampled(context, bind_view(context, table, node), node, table)
         return _aliased(context, plan, node, parent, name, table.database)
@@ -101,7 +108,33 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
         return _aliased(context, sampled(context, rows, node, table), node, parent, name, table.database)
     read = scan(context, table)
     hidden = read.columns[len(table.schema) :]
-    return _aliased(context, sampled(context, read, node, table), node, parent, name, table.database, hidden)
+    shown = sampled(context, read, node, table)
+    return _aliased(context, shown, node, parent, _relation_name(name), table.database, hidden)
+
+
+def _table_or_files(context: Context, database: str | None, name: str, node: exp.Expr) -> Table:
+    """Table with a name, else that of the files at the path that is the name: parquet.`/data/x`, or 'x.csv'."""
+    try:
+        return find_table(context, database or context.database, name, node)
+    except (TableNotFoundError, DatabaseNotFoundError):
+        files = _named_files(context, database or "", node)
+        if files is None:
+            raise
+        return files
+
+
+def _relation_name(name: str) -> str:
+    """Name of a table in its query: of files, theirs without folder and suffix."""
+    return name.rstrip("/").rpartition("/")[2].partition(".")[0]
+
+
+def _named_files(context: Context, word: str, node: exp.Expr) -> Table | None:
+    if not node.this.args.get("quoted"):
+        return None
+    try:
+        return context.catalog.file_table(word, node.this.name)
+    except SharkError as error:
+        raise context.error(error.message, node, type(error), error.hint, error.sqlstate) from None
 
 
 def _system_table(context: Context, name: str, node: exp.Expr) -> LogicalPlan | None:

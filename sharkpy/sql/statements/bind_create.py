@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy.catalog.format_options import CSV
-from sharkpy.catalog.model import Constraint, StorageFormat, TableKind
+from sqlglot.tokenizer_core import TokenType
+
+from sharkpy.base.errors import ParseError
+from sharkpy.catalog.hive_formats import SELF_DESCRIBING
+from sharkpy.catalog.model import Constraint, StorageFormat, Table, TableKind
 from sharkpy.plan.commands import Command, CreateStream, CreateTable
 from sharkpy.sql.statements.bind_buckets import COPARTITION, bucket_spec
 from sharkpy.sql.statements.bind_columns import column_fields, output_fields, without_void
@@ -25,6 +28,9 @@ from sharkpy.sql.statements.table_parts import (
     storage_of_clauses,
 )
 from sharkpy.values.types import Field, Schema
+
+_TEXT_CLAUSES = ("LOCATION", "COMMENT")
+"""Words of CREATE TABLE with a text behind them."""
 
 
 def bind_create(binder: CommandBinder) -> Command:
@@ -135,7 +141,7 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable | Creat
 
 def _are_columns_in_files(storage: StorageFormat | None, clauses: TableClauses) -> bool:
     """True if the table's columns are those that its files have when it is made."""
-    has_files = storage is not None and storage.name == CSV and clauses.location is not None
+    has_files = storage is not None and storage.name in SELF_DESCRIBING and clauses.location is not None
     return has_files and clauses.partitions is None and clauses.buckets is None
 
 
@@ -151,16 +157,36 @@ def _is_query_ahead(binder: CommandBinder) -> bool:
     return bool(following) and following[0].text.upper() in ("SELECT", "WITH", "(")
 
 
+def _file_like(binder: CommandBinder) -> Table | None:
+    """Read [FILE] format 'path' behind LIKE, as Hive and Impala have it: a table with the columns of the files."""
+    reader = binder.reader
+    following = reader.tokens[reader.position : reader.position + 3]
+    # A table may be called so: LIKE file LOCATION '…'.
+    is_named = reader.word() == "FILE" and len(following) > 2 and following[1].text.upper() not in _TEXT_CLAUSES
+    place = 2 if is_named else 1
+    if len(following) <= place or following[place].token_type != TokenType.STRING:
+        return None
+    reader.position += place
+    word, token = following[place - 1], reader.take()
+    with binder.place_of(token):
+        found = binder.context.catalog.file_table(word.text.lower(), token.text)
+    if found is None:
+        raise binder.error(f"{word.text} is no format of files whose columns are known", word, ParseError)
+    return found
+
+
 def _create_like(binder: CommandBinder, database: str, name: str, kind: TableKind, if_not_exists: bool) -> CreateTable:
     token = binder.reader.current
-    source = binder.table()
+    source = _file_like(binder)
+    is_file = source is not None
+    source = source or binder.table()
     if source.has_no_rows:
         message = f"{source.qualified_name} is a {source.streaming_kind}, and no table"
         raise binder.error(message, token, sqlstate="42809")
     clauses = table_clauses(binder, source.schema.names)
     if binder.reader.current is not None:
         raise binder.reader.error("the statement should end here")
-    storage = storage_of_clauses(binder, clauses) or (None if source.is_view else source.storage)
+    storage = storage_of_clauses(binder, clauses) or (None if source.is_view or is_file else source.storage)
     properties = cached_by_name(binder, name, clauses.properties or ())
     if clauses.partitions is not None:
         raise binder.reader.error("no PARTITIONED BY in CREATE TABLE LIKE expected: the columns are copied")

@@ -91,6 +91,9 @@ class _ViewRecorder:
     def system_table(self, name: str) -> SystemTable | None:
         return self._catalog.system_table(name)
 
+    def file_table(self, word: str, place: str) -> Table | None:
+        return self._catalog.file_table(word, place)
+
     def table_names(self, database: str) -> Iterable[str]:
         return self._catalog.table_names(database)
 

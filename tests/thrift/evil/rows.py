@@ -124,7 +124,9 @@ THINGS = (
     Evil("load of a file", "LOAD DATA LOCAL INPATH '/etc/passwd' INTO TABLE made", REFUSED),
     Evil("a folder of the machine", "INSERT OVERWRITE LOCAL DIRECTORY '/etc/x' SELECT 1", REFUSED, True),
     Evil("a query of a file", "SELECT * FROM csv.`/etc/passwd`", (*REFUSED, "42P01", "3F000")),
-    Evil("a query of a file by its name", "SELECT * FROM '/etc/passwd'", ("42S02",)),
+    Evil("a query of a file by its name", "SELECT * FROM '/etc/passwd'", REFUSED),
+    Evil("zeros by their name", "SELECT * FROM text.`/dev/zero`", REFUSED),
+    Evil("files of all folders", "SELECT * FROM text.`/**`", REFUSED),
     Evil(
         "a function of DuckDB that reads",
         "SELECT * FROM read_csv('/etc/passwd')",

@@ -1,0 +1,117 @@
+"""Tables of files that queries name: FROM parquet.`/data/x`, FROM 'x.csv'."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.catalog.format_options import CSV
+from sharkpy.catalog.model import StorageFormat, TableKind
+from sharkpy.catalog.store import new_table_id
+from sharkpy.sources.columns_of_files import columns_of_files
+from sharkpy.sources.csv_files.sniffed import sniffed_properties
+from sharkpy.sources.file_table import FileTable
+from sharkpy.sources.hadoop_codecs import codec_of_path
+from sharkpy.sources.named_files import NamedFiles, named_files, partition_columns
+from sharkpy.values.types import STRING, Field, Schema
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.path_gate import PathGate
+
+_FORMATS = {
+    "parquet": StorageFormat("parquet"),
+    "orc": StorageFormat("orc"),
+    "avro": StorageFormat("avro"),
+    "json": StorageFormat("json"),
+    "csv": StorageFormat(CSV),
+    # A line is one value, whatever it holds.
+    "text": StorageFormat(
+        "text", (("serialization.last.column.takes.rest", "true"), ("serialization.null.format", "\0"))
+    ),
+}
+"""Formats by the word before the path, as Spark has them."""
+_LAKES = ("delta", "iceberg", "hudi")
+_SUFFIXES = {
+    **dict.fromkeys((".parquet", ".parq", ".pq"), "parquet"),
+    ".orc": "orc",
+    ".avro": "avro",
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "json"),
+    **dict.fromkeys((".csv", ".tsv"), "csv"),
+}
+_TEXT = Schema((Field("value", STRING),))
+_MOST_TABLES = 64
+
+
+class FileTables:
+    """Finds the table of some files, which is the same one until they change. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, str], FileTable] = OrderedDict()
+
+    def find(self, word: str, place: str, gate: PathGate) -> FileTable | None:
+        """Table of the files at `place`, a path or a pattern, in the format that `word` names, or, where it is empty,
+        the names of the files. None where `word` or `place` names none.
+
+        NotAllowedError where `gate` does not let the files be read, SourceError where there are none.
+        """
+        if word in _LAKES:
+            raise UnsupportedError(f"tables of the format {word}")
+        if not place.strip() or (word not in _FORMATS and (word or not ("/" in place or format_of(place)))):
+            return None
+        found = named_files(place, gate.check)
+        gate.check_links(found.root)
+        key = (word, place)
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None and known.named == found:
+                self._known.move_to_end(key)
+                return known
+        made = _table(word or _common_format(place, found), place, found)
+        with self._lock:
+            self._known[key] = made
+            self._known.move_to_end(key)
+            while len(self._known) > _MOST_TABLES:
+                self._known.popitem(last=False)
+        return made
+
+
+def format_of(path: str) -> str | None:
+    """Word of the format that a file's name tells, also where it is compressed."""
+    inner = Path(path).with_suffix("") if codec_of_path(path) is not None else Path(path)
+    return _SUFFIXES.get(inner.suffix.lower())
+
+
+def _common_format(place: str, found: NamedFiles) -> str:
+    words = {format_of(file.path) for file in found.files}
+    word = words.pop() if len(words) == 1 else None
+    if word is None:
+        message = f'the names of the files of "{place}" do not tell one format'
+        raise SourceError(message, hint=f"write it before the path, as in parquet.`{place}`", sqlstate="42000")
+    return word
+
+
+def _table(word: str, place: str, found: NamedFiles) -> FileTable:
+    storage = _FORMATS[word]
+    if word == "csv":
+        storage = StorageFormat(CSV, sniffed_properties(found.files))
+    named = partition_columns(found.files)
+    columns = _TEXT if word == "text" else columns_of_files(found.files, storage)
+    in_files = tuple(column for column in columns if column.name not in named.names)
+    if word in ("csv", "text") and len(in_files) < len(columns):
+        message = f'a column of the {word} files of "{place}" has the name of a column of their Hive partitions'
+        raise SourceError(message, hint="make a table with other names: these columns go by their places")
+    return FileTable(
+        new_table_id(),
+        word,
+        place,
+        TableKind.EXTERNAL,
+        Schema((*in_files, *named)),
+        storage,
+        found.root,
+        partition_columns=tuple(named.names) if found.partitions else (),
+        named=found,
+    )

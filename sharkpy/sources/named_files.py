@@ -1,0 +1,193 @@
+"""Files that a path or a pattern names, with the Hive partitions that the names of their folders tell."""
+
+from __future__ import annotations
+
+import datetime
+import glob
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sharkpy.base.cancellation import check_cancelled, checked
+from sharkpy.base.errors import BindError, SourceError
+from sharkpy.catalog.hive_partition import partition_values
+from sharkpy.catalog.local_path import local_path
+from sharkpy.sources.failures import io_error
+from sharkpy.sources.layout import DataFile, list_data_files
+from sharkpy.values.types import BIGINT, DATE, INT, STRING, DataType, Field, Schema
+
+Check = Callable[[str], object]
+"""NotAllowedError for a path that may not be read."""
+_ANY_FOLDERS = "**"
+_SIGNS = "*?["
+"""Characters of patterns, as `glob` has them."""
+_MOST_LEVELS = 32
+"""Levels of Hive partitions: links may lead folders into themselves, and the system follows forty of them."""
+_DIGITS = {INT: 9, BIGINT: 18}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """Data files by name, each with its Hive partition; equal while they are the same.
+
+    `root`: the file, or the folder that holds them all. `partitions`: names and folders of all Hive partitions below
+    the folder that was named; () where a pattern has chosen some files.
+    """
+
+    root: str
+    files: tuple[DataFile, ...]
+    partitions: tuple[tuple[str, str], ...] = ()
+
+
+def named_files(place: str, check: Check) -> NamedFiles:
+    """Files at `place`: a file, a folder, or a pattern with `*`, `?`, `[…]` and one `**`, which is any folders.
+
+    SourceError 58P01 where there are none.
+    """
+    path = local_path(place)
+    if glob.has_magic(place):
+        folder, pattern = _parts(place)
+        check(folder)
+        if not os.path.lexists(path):
+            return _matching(local_path(folder), pattern, place, check)
+    return files_at(place, check)
+
+
+def files_at(place: str, check: Check) -> NamedFiles:
+    """Files at a path, as it is written: a file, or those of a folder. SourceError 58P01 where it does not exist."""
+    check(place)
+    path = local_path(place)
+    try:
+        return _at(path)
+    except OSError as error:
+        raise io_error(error, path) from None
+
+
+def partition_columns(files: Iterable[DataFile]) -> Schema:
+    """Columns of the Hive partitions of some files, with the types that all their values have; SourceError where the
+    files differ in them.
+    """
+    found: dict[str, set[str]] = {}
+    names: tuple[str, ...] | None = None
+    for partition in dict.fromkeys(file.partition for file in files):
+        values = partition_values(partition)
+        if names is None:
+            names = tuple(values)
+            found = {name: set() for name in names}
+        if tuple(values) != names:
+            message = f'"{partition}" has other partition columns than the files before it'
+            raise SourceError(message, hint="name the folder that holds one kind of files")
+        for name, value in values.items():
+            if value is not None:
+                found[name].add(value)
+    return Schema(tuple(Field(name, _common_type(values)) for name, values in found.items()))
+
+
+def _at(path: str) -> NamedFiles:
+    status = Path(path).stat()
+    if stat.S_ISREG(status.st_mode):
+        return NamedFiles(path, (DataFile(path, status.st_size, status.st_mtime_ns),))
+    if not stat.S_ISDIR(status.st_mode):
+        raise SourceError(f'"{path}" is a device or a pipe, not a file')
+    partitions = tuple(_partitions(path, ()))
+    if not partitions:
+        return NamedFiles(path, tuple(list_data_files(path)))
+    files = (replace(file, partition=name) for name, folder in partitions for file in list_data_files(folder))
+    return NamedFiles(path, tuple(files), partitions)
+
+
+def _partitions(folder: str, above: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Names and folders of the Hive partitions below a folder, by name."""
+    check_cancelled()
+    if len(above) > _MOST_LEVELS:
+        raise SourceError(f'"{folder}" is below more than {_MOST_LEVELS} partition columns')
+    with os.scandir(folder) as scan:
+        entries = sorted((entry for entry in scan if not _is_hidden(entry.name)), key=lambda entry: entry.name)
+    named = [entry for entry in entries if _is_partition(entry.name) and entry.is_dir()]
+    if not named:
+        if above:
+            yield "/".join(above), folder
+        return
+    if len(named) < len(entries):
+        other = next(entry.name for entry in entries if entry not in named)
+        message = f'"{folder}" has "{other}" beside the folders of Hive partitions'
+        raise SourceError(message, hint="name one of the two")
+    for entry in named:
+        yield from _partitions(entry.path, (*above, entry.name))
+
+
+def _matching(root: str, pattern: str, place: str, check: Check) -> NamedFiles:
+    is_deep = _ANY_FOLDERS in pattern
+    if pattern.count(_ANY_FOLDERS) > 1:
+        raise BindError(f'"{place}" has ** twice: one is supported', sqlstate="42602")
+    seen, files = set[str](), list[DataFile]()
+    # `Path.glob` finds folders alone for ** at the end.
+    found = glob.iglob(str(Path(glob.escape(root), pattern)), recursive=is_deep)  # noqa: PTH207
+    for match in sorted(checked(found)):
+        if any(map(_is_hidden, Path(match).relative_to(root).parts)):
+            continue
+        try:
+            if is_deep and Path(match).is_dir():
+                # Each file below is a match of its own.
+                continue
+            _check_match(match, seen, check)
+            files += _at(match).files
+        except OSError as error:
+            raise io_error(error, match) from None
+    if not files:
+        raise SourceError(f'no file matches "{place}"', sqlstate="58P01")
+    return NamedFiles(root, tuple(replace(file, partition=_partition_of(file.path, root)) for file in files))
+
+
+def _check_match(path: str, seen: set[str], check: Check) -> None:
+    """Check a path below a folder; a name that is no link is where its folder is."""
+    parent = str(Path(path).parent)
+    if Path(path).is_symlink():
+        check(path)
+    if parent not in seen:
+        check(parent)
+        seen.add(parent)
+
+
+def _parts(place: str) -> tuple[str, str]:
+    """The folder above the first name that is a pattern, as it is written, and the rest."""
+    first = min(place.index(sign) for sign in _SIGNS if sign in place)
+    folder = place[: place.rfind("/", 0, first) + 1]
+    return folder or ".", place[len(folder) :]
+
+
+def _partition_of(path: str, root: str) -> str:
+    return "/".join(filter(_is_partition, Path(path).parent.relative_to(root).parts))
+
+
+def _is_partition(name: str) -> bool:
+    return not name.startswith("=") and "=" in name
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(("_", "."))
+
+
+def _common_type(values: Iterable[str]) -> DataType:
+    values = list(values)
+    for dtype, most in _DIGITS.items():
+        if values and all(_is_whole(value, most) for value in values):
+            return dtype
+    return DATE if values and all(map(_is_date, values)) else STRING
+
+
+def _is_whole(text: str, most_digits: int) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdecimal() and len(digits) <= most_digits
+
+
+def _is_date(text: str) -> bool:
+    if len(text) != len("2026-01-01") or not text[4] == text[7] == "-":
+        return False
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

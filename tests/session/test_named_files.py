@@ -313,6 +313,17 @@ def test_views_and_tables_of_files(session: sharkpy.SharkContext, tmp_path: Path
     assert rows(session, f"SELECT sum(k) FROM '{path}'") == [(60,)]
 
 
+def test_files_are_described(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+    path = parquet(tmp_path / "x.parquet", k=[1, 3], s=["a", None])
+    expected = [("k", "bigint", None), ("s", "string", None)]
+    for relation in (f"'{path}'", f"parquet.`{path}`", f"TABLE '{path}'"):
+        assert rows(session, f"DESCRIBE {relation}") == expected
+    found = rows(session, f"SUMMARIZE parquet.`{path}`")
+    assert [row[:4] for row in found] == [("k", "bigint", "1", "3"), ("s", "string", "a", "a")]
+    error = refused(session, f"DESCRIBE\n'{tmp_path}/y.parquet'", SourceError, "does not exist")
+    assert (error.line, error.column) == (2, 1)
+
+
 def test_names_of_the_catalog_come_first(session: sharkpy.SharkContext, tmp_path: Path) -> None:
     path = parquet(tmp_path / "x.parquet", k=[1])
     session.sql("CREATE DATABASE json").close()

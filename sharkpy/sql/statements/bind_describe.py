@@ -36,6 +36,8 @@ def bind_describe(binder: CommandBinder) -> Command:
     kind = _streaming_kind(binder)
     if not kind:
         reader.match("TABLE")
+    if not (style or kind) and (files := binder.file_query()) is not None:
+        return DescribeQuery(files)
     token = reader.current
     table, path = _table_and_column(binder)
     if kind and table.streaming_kind != kind:

@@ -36,7 +36,7 @@ def bind_summarize(binder: CommandBinder) -> LogicalPlan:
     """Bind SUMMARIZE as a query: one aggregation of all columns, turned into a row for each."""
     reader, context = binder.reader, binder.context
     reader.expect("SUMMARIZE")
-    plan = binder.query() if reader.word() in QUERY_WORDS else _table(binder)
+    plan = binder.query() if reader.word() in QUERY_WORDS else binder.file_query() or _table(binder)
     aggregates: list[Alias] = []
 
     def computed(function: str, *args: Expr) -> Expr:

@@ -44,6 +44,20 @@ class CommandBinder:
             tokens, reader.position = reader.rest, len(reader.tokens)
         return parse_query(reader.text, tokens)
 
+    def file_query(self) -> LogicalPlan | None:
+        """Read a path of files, 'x.csv' or format.`path`, as the query of all their rows; None where a name comes that
+        a table may have.
+        """
+        following = self.reader.tokens[self.reader.position : self.reader.position + 3]
+        if following[:1] and following[0].token_type == TokenType.STRING:
+            taken = following[:1]
+        elif len(following) > 2 and following[1].text == "." and _is_path(following[2]):
+            taken = following
+        else:
+            return None
+        self.reader.position += len(taken)
+        return self.query([*tokenize("SELECT * FROM"), *taken])
+
     def name(self) -> tuple[str, str, Token]:
         """Read a table's database, name and first token."""
         token = self.reader.current
@@ -125,6 +139,11 @@ class _Placed:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, SharkError) and error.line is None and self.token is not None:
             error.line, error.column = place(self.text, self.token.start)
+
+
+def _is_path(token: Token) -> bool:
+    """True for a quoted name that no table can have."""
+    return token.token_type == TokenType.IDENTIFIER and any(sign in token.text for sign in "/.")
 
 
 CommandHandler = Callable[[CommandBinder], Command]

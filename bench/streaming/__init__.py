@@ -12,6 +12,7 @@ NAMES: tuple[str, ...] = (
     "epochs",
     "recovery",
     "ads",
+    "ads_kafka",
     "sliding",
     "totals",
     "sessions",

@@ -8,11 +8,15 @@ from __future__ import annotations
 import io
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from bench.engines import CORES
 from bench.streaming.engines import CHECK, Answer, print_answer, sharkpy_table, texts
 from bench.streaming.events import CHECKS, COLUMNS
 from tests.jars import jars_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SPARK_PACKAGES = (
     ("spark-sql-kafka-0-10_2.13", "4.2.0"),
@@ -32,8 +36,18 @@ def sharkpy_append(address: str, topic: str, folder: str) -> Answer:
 
 
 def bare_consumer(address: str, topic: str, folder: str) -> Answer:  # noqa: ARG001  it writes nothing
-    """Librdkafka, and Arrow's reader of JSON: a program that reads and parses, and keeps no table."""
+    """A program that reads and parses, and keeps no table."""
     import duckdb
+
+    read, seconds = consumed(address, topic)
+    with duckdb.connect() as connection:
+        connection.register("t", read)
+        row = connection.execute(f"SELECT {CHECK} FROM t").fetchone()
+    return seconds, texts(row or ())
+
+
+def consumed(address: str, topic: str) -> tuple[pa.Table, float]:
+    """Rows of all records of a topic, by librdkafka and Arrow's reader of JSON, and the seconds that took."""
     import pyarrow as pa
     import pyarrow.json as pj
     from confluent_kafka import Consumer, TopicPartition
@@ -58,10 +72,7 @@ def bare_consumer(address: str, topic: str, folder: str) -> Answer:  # noqa: ARG
     read = pa.concat_tables(parts)
     seconds = time.perf_counter() - start
     consumer.close()
-    with duckdb.connect() as connection:
-        connection.register("t", read)
-        row = connection.execute(f"SELECT {CHECK} FROM t").fetchone()
-    return seconds, texts(row or ())
+    return read, seconds
 
 
 def spark_append(address: str, topic: str, folder: str) -> Answer:

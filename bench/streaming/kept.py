@@ -36,16 +36,21 @@ def kept_figures(name: str, runs: int, scale: float) -> list[Figure]:
 
 
 def sharkpy_kept(workload: Workload, form: str, source: Path, folder: str) -> Answer:
+    stored = {"json": "JSONFILE", "parquet": "PARQUET"}[form]
+    return kept_of_stream(workload, f"STORED AS {stored} FROM FOLDER '{source}'", folder)
+
+
+def kept_of_stream(workload: Workload, stream: str, folder: str) -> Answer:
+    """The answer over all that is in a stream, of which the format and the source are given."""
     import duckdb
 
     import sharkpy
 
-    stored = {"json": "JSONFILE", "parquet": "PARQUET"}[form]
     campaigns = duckdb.sql(ADVERTISERS).fetchall()
     with sharkpy.connect(f"local[{CORES}]", folder) as context:
         for name in ("events", "events2"):
             columns = f"{_COLUMNS}, WATERMARK FOR event_time AS event_time"
-            context.sql(f"CREATE STREAM {name} ({columns}) STORED AS {stored} FROM FOLDER '{source}'")
+            context.sql(f"CREATE STREAM {name} ({columns}) {stream}")
         context.sql("CREATE TABLE campaigns (campaign_id BIGINT, advertiser BIGINT)")
         context.sql(f"INSERT INTO campaigns VALUES {', '.join(map(str, campaigns))}")
         start = time.perf_counter()

@@ -1,0 +1,16 @@
+"""A backlog of a topic into counts of ads that are kept up to date: records a second, beside a bare consumer."""
+
+from __future__ import annotations
+
+from bench.pde import Figure
+from bench.streaming.append import compared
+from bench.streaming.kafka_kept import BARE, ENGINES
+from bench.streaming.topic import TOPIC, topic_of_events
+
+_WANTED = {BARE: 0.7}
+"""Least ratio of sharkpy's rate to that of each peer."""
+
+
+def measure(runs: int, scale: float = 1.0) -> list[Figure]:
+    with topic_of_events(scale) as (address, rows):
+        return compared("kafka_kept", list(ENGINES), [address, TOPIC, "ads"], rows, runs, _WANTED)

@@ -259,6 +259,28 @@ def test_a_stream_that_is_ahead(context: sharkpy.SharkContext, tmp_path: Path, f
     assert rows(context, "SELECT n, m FROM t WHERE m IS NULL ORDER BY n") == missing
 
 
+def test_alike_rows_of_two_epochs_have_matches_of_their_own(
+    context: sharkpy.SharkContext, tmp_path: Path, folder: Path
+) -> None:
+    """Also where no watermark has moved between them: the other stream is ahead, and keeps no row waiting for them."""
+    make_stream(context, folder)
+    other = tmp_path / "other"
+    other.mkdir()
+    columns = "k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
+    context.sql(f"CREATE STREAM others ({columns}) STORED AS JSON FROM FOLDER '{other}'")
+    bound = "o.ts BETWEEN e.ts AND e.ts + INTERVAL '5' SECOND"
+    text = f"SELECT e.n AS n, o.n AS m FROM events e LEFT JOIN others o ON e.k = o.k AND {bound}"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {text}")
+    epochs = ((("b", 1),), (("c", 30),)), ((("a", 1),), ()), ((("a", 1),), (("a", 2),))
+    found = []
+    for place, (of_events, of_others) in enumerate(epochs):
+        for target, given in ((folder, of_events), (other, of_others)):
+            put(target, f"{place}.json", [{"k": k, "n": n, "ts": f"2024-05-01 10:00:{n:02d}"} for k, n in given])
+        context.sql("RESUME CONTINUOUS TABLE t")
+        found.append(rows(context, "SELECT n, m FROM t ORDER BY m, n"))
+    assert found == [[(1, None)], [(1, None), (1, None)], [(1, None), (1, None), (1, 2)]]
+
+
 def test_an_idle_stream_holds_nothing_back(
     context: sharkpy.SharkContext, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

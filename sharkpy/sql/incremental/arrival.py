@@ -1,4 +1,6 @@
-"""Rows with the watermarks that they came behind: they tell what a row could still match from what it could not."""
+"""Rows with the watermarks that they came behind: they tell what a row could still match from what it could not. Where
+streams have several, a row matches others than one that comes behind the same ones, but later: epochs are told apart.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,14 @@ from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan, Producer, Project
 from sharkpy.plan.node import listed
 from sharkpy.sql.incremental.state import Kept, NewColumn
-from sharkpy.values.types import TIMESTAMP
+from sharkpy.values.types import BIGINT, TIMESTAMP
 
 
 @dataclass(frozen=True, slots=True)
 class ArrivalMarks(Producer):
-    """A row with watermarks as they are before an epoch, of parts of the state; `with_marks` puts them in its place."""
+    """A row with watermarks, and numbers of rows, as they are before an epoch, of parts of the state; `with_marks` puts
+    them in its place.
+    """
 
     columns: tuple[ColumnRef, ...]
     places: tuple[int, ...]
@@ -23,9 +27,13 @@ class ArrivalMarks(Producer):
         return f"ArrivalMarks {listed(self.columns)}"
 
 
-def arrived(rows: LogicalPlan, places: tuple[int, ...], new_column: NewColumn) -> LogicalPlan:
-    """Rows of an epoch, with the watermarks that they come behind as their last columns."""
-    columns = tuple(new_column("watermark", TIMESTAMP) for _ in places)
+def arrived(rows: LogicalPlan, watermarks: tuple[int, ...], num_rows: int | None, new_column: NewColumn) -> LogicalPlan:
+    """Rows of an epoch, with the watermarks that they come behind as their last columns, and with the number of rows of
+    their stream that have come before, where a part of the state has it.
+    """
+    columns, places = tuple(new_column("watermark", TIMESTAMP) for _ in watermarks), watermarks
+    if num_rows is not None:
+        columns, places = (*columns, new_column("earlier", BIGINT)), (*places, num_rows)
     return Join(rows, ArrivalMarks(columns, places), JoinKind.CROSS)
 
 

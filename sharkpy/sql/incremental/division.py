@@ -202,7 +202,11 @@ class _Division:
         left, right = node.children
         if bounds is not None:
             marks = tuple(dict.fromkeys(bound.watermark for bound in bounds))
-            left, right = (arrived(side, marks, self._new_column) for side in node.children)
+            numbers = [
+                self._marks.num_rows(stream_scans(side)[0]) if len(marks) > 1 else None for side in node.children
+            ]
+            sides = zip(node.children, numbers, strict=True)
+            left, right = (arrived(side, marks, number, self._new_column) for side, number in sides)
         inner = Join(left, right, JoinKind.INNER, node.condition, node.hint)
         found = stream_joins(inner, self._streams)
         of_left, of_right = (

@@ -58,12 +58,12 @@ class End:
 class MatchedRows:
     """State of one side of a join: rows that are alike, how many they are, and whether the other side has a match.
 
-    Where rows are joined only as long as watermarks allow, rows are alike that came behind the same ones; and rows that
-    find no match any more are forgotten, if they are not wanted.
+    Where rows are joined only as long as watermarks allow, rows are alike that came behind the same ones, and, where
+    both streams have one, in one epoch; and rows that find no match any more are forgotten, if they are not wanted.
     """
 
     side: LogicalPlan
-    """Its last columns are those watermarks."""
+    """Its last columns tell these."""
     inner: Join
     """The inner join of both sides."""
     columns: tuple[ColumnRef, ...]

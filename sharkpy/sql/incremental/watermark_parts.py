@@ -1,4 +1,4 @@
-"""Parts of a state with the watermarks of streams: each is there once, whatever needs it."""
+"""Parts of a state with the watermarks of streams: each is there once, whatever needs it; and with numbers of rows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from sharkpy.plan.expr import Literal
 from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.sql.context import Context
 from sharkpy.sql.incremental.idle_streams import ActiveStream, ActiveWatermark, StreamArrivals
+from sharkpy.sql.incremental.row_numbers import NumRows
 from sharkpy.sql.incremental.row_wise import refused
 from sharkpy.sql.incremental.state import StatePart
 from sharkpy.sql.incremental.watermarks import StreamWatermark, Watermarks, stream_watermark
@@ -26,6 +27,11 @@ class WatermarkParts:
     def of_stream(self, scan: Scan) -> int:
         """Place of the part with the watermark of a stream."""
         return self._of_stream(scan)[0]
+
+    def num_rows(self, scan: Scan) -> int:
+        """Place of a part with the number of rows of a stream that have come."""
+        times = stream_watermark(scan, self._context.column).times
+        return self._add(scan, NumRows(times, self._context.column))
 
     def of_other(self, scan: Scan, waiting: Scan) -> int:
         """Place of the part with the watermark of a stream that rows of another one wait for: that of both, where it

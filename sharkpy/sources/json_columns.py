@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import duckdb
 
@@ -15,28 +15,27 @@ from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.sources.interrupted_queries import interrupted_with_statement
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_chunks import LineLayout, line_chunks, line_splits
+from sharkpy.values.type_parser import MOST_LEVELS
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, STRING, ArrayType, DataType, DecimalType, StructType
 
 Structure: TypeAlias = "str | list[Structure] | dict[str, Structure]"
 """Of JSON values, as DuckDB has it: the name of a type, the one structure of an array's items, or that of each key."""
 _SPLIT_BYTES = 1 << 26
-_LINES = "(SELECT unnest(string_split(?, chr(10))) AS line)"
-_OBJECTS = f"{_LINES} AS lines WHERE CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' END"
-_STRUCTURE = (
-    f"SELECT json_group_structure(line), coalesce(bool_or(regexp_matches(line, '[0-9]{{19}}')), false) FROM {_OBJECTS}"
-)
-_LARGE = f"""
-SELECT DISTINCT lower(e.key) FROM (SELECT line FROM {_OBJECTS}) AS l, json_each(l.line) AS e
-WHERE e.type = 'UBIGINT' AND try_cast(e.atom AS BIGINT) IS NULL
+# The structure of a text is VARCHAR: it is that of a value where the type is JSON.
+_STRUCTURE = """
+SELECT json_group_structure(CAST(line AS JSON)), coalesce(bool_or(regexp_matches(line, '[0-9]{19}')), false)
+FROM (SELECT unnest(string_split(?, chr(10))) AS line) AS lines
+WHERE CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' END
 """
-_NUMBERS = ("UBIGINT", "BIGINT", "HUGEINT", "DOUBLE")
-"""A type takes in the values of those before it."""
-_MIXED, _NOTHING, _LARGE_NUMBER = "JSON", "NULL", "HUGEINT"
+_MIXED, _NOTHING, _LARGE = "JSON", "NULL", "LARGE"
+_NUMBERS = ("UBIGINT", "BIGINT", "HUGEINT", _LARGE, "DOUBLE")
+"""A type takes in the values of those before it. DuckDB's HUGEINT are numbers of both signs."""
 _TYPES: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
     "UBIGINT": BIGINT,
     "BIGINT": BIGINT,
-    _LARGE_NUMBER: DecimalType(20, 0),
+    "HUGEINT": BIGINT,
+    _LARGE: DecimalType(20, 0),
     "DOUBLE": DOUBLE,
 }
 """Others are STRING, as are values of several kinds, and what is NULL everywhere."""
@@ -68,15 +67,33 @@ def _structures(files: Sequence[DataFile]) -> Iterator[Structure]:
 
 
 def _structure(connection: duckdb.DuckDBPyConnection, text: str) -> Structure:
-    row = connection.execute(_STRUCTURE, [text]).fetchone()
-    if row is None or row[0] is None:
+    lines = text.split("\n")
+    for line in lines:
+        # DuckDB finds a structure on the stack of this thread.
+        check_json_nesting(line)
+    structure, has_long = connection.execute(_STRUCTURE, [text]).fetchone() or (None, False)
+    found = _lowered(json.loads(structure or "null"))
+    if not isinstance(found, dict):
         return _NOTHING
-    check_json_nesting(row[0])
-    found = _lowered(json.loads(row[0]))
-    if isinstance(found, dict) and row[1]:
-        large = {key for (key,) in connection.execute(_LARGE, [text]).fetchall()}
-        found |= {key: _merged(found[key], _LARGE_NUMBER) for key in large if key in found}
-    return found
+    return _merged(found, reduce(_merged, map(_large_numbers, lines), _NOTHING)) if has_long else found
+
+
+def _large_numbers(line: str) -> Structure:
+    """The structure of an object in which whole numbers beyond BIGINT alone have a type."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return _NOTHING
+    return _large(value) if isinstance(value, dict) else _NOTHING
+
+
+def _large(value: Any) -> Structure:
+    if isinstance(value, dict):
+        return _lowered({key: _large(one) for key, one in value.items()})
+    if isinstance(value, list):
+        return [reduce(_merged, map(_large, value), _NOTHING)]
+    # Those of more than 64 bits are DOUBLE.
+    return _LARGE if isinstance(value, int) and 1 << 63 <= value < 1 << 64 else _NOTHING
 
 
 def _lowered(structure: Structure) -> Structure:
@@ -85,7 +102,11 @@ def _lowered(structure: Structure) -> Structure:
         return [_lowered(one) for one in structure]
     if not isinstance(structure, dict):
         return structure
-    return reduce(_with_keys, ({key.lower(): _lowered(one)} for key, one in structure.items()), {})
+    found: dict[str, Structure] = {}
+    for key, one in structure.items():
+        name = key.lower()
+        found[name] = _merged(found.get(name, _NOTHING), _lowered(one))
+    return found
 
 
 def _merged(one: Structure, other: Structure) -> Structure:
@@ -107,9 +128,9 @@ def _with_keys(one: Mapping[str, Structure], other: Mapping[str, Structure]) -> 
     return {**one, **{key: _merged(one.get(key, _NOTHING), structure) for key, structure in other.items()}}
 
 
-def _type(structure: Structure) -> DataType:
-    if isinstance(structure, list):
-        return ArrayType(_type(structure[0]))
-    if isinstance(structure, dict) and structure:
-        return StructType(tuple(structure), tuple(map(_type, structure.values())))
+def _type(structure: Structure, level: int = 1) -> DataType:
+    if level < MOST_LEVELS and isinstance(structure, list):
+        return ArrayType(_type(structure[0], level + 1))
+    if level < MOST_LEVELS and isinstance(structure, dict) and structure:
+        return StructType(tuple(structure), tuple(_type(one, level + 1) for one in structure.values()))
     return _TYPES.get(structure, STRING) if isinstance(structure, str) else STRING

@@ -141,7 +141,7 @@ def test_json(session: sharkpy.SharkContext, tmp_path: Path) -> None:
     objects = [
         {"id": 1, "at": "2026-01-02", "tags": ["a"], "user": {"Name": "ada", "age": 3}, "big": 2**63, "r": 1},
         {"id": 2, "at": "2026-01-03 10:00:00", "tags": [], "user": {"age": None}, "big": 1, "r": 1.5},
-        {"id": -3, "other": True, "mixed": [1, "x"]},
+        {"id": -3, "other": True, "mixed": [1, "x"], "n": [{"N": 2**64 - 1}]},
     ]
     path.write_text("".join(json.dumps(one) + "\n" for one in objects) + "no object\n")
     found = dict(columns(session, f"'{path}'"))
@@ -153,6 +153,7 @@ def test_json(session: sharkpy.SharkContext, tmp_path: Path) -> None:
     assert found["r"] == "double"
     assert found["other"] == "boolean"
     assert found["mixed"] == "array<string>"
+    assert found["n"] == "array<struct<n:decimal(20,0)>>"
     text = f"SELECT id, at, user.name, user.age, big, r, size(tags) FROM '{path}' WHERE id IS NOT NULL ORDER BY id"
     assert [tuple(map(str, row)) for row in rows(session, text)] == [
         ("-3", "None", "None", "None", "None", "None", "-1"),
@@ -168,10 +169,11 @@ def test_keys_that_differ_by_case_are_one(session: sharkpy.SharkContext, tmp_pat
 
 
 def test_keys_of_all_files(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+    (tmp_path / "0.json").write_text("{}\n")
     (tmp_path / "a.json").write_text('{"k": 1}\n')
     (tmp_path / "b.json").write_text('{"k": 2.5, "v": "x"}\n')
     assert columns(session, f"'{tmp_path}'") == [("k", "double"), ("v", "string")]
-    assert sorted(rows(session, f"SELECT k FROM '{tmp_path}'")) == [(1.0,), (2.5,)]
+    assert rows(session, f"SELECT k FROM '{tmp_path}' ORDER BY k") == [(None,), (1.0,), (2.5,)]
 
 
 # Places
@@ -372,6 +374,8 @@ def test_errors(session: sharkpy.SharkContext, tmp_path: Path) -> None:
     refused(session, "SELECT * FROM text.`/dev/zero`", SourceError, "device or a pipe")
     (tmp_path / "values.json").write_text("[1]\n2\n")
     refused(session, f"SELECT * FROM '{tmp_path}/values.json'", SourceError, "no object")
+    (tmp_path / "deep.json").write_text(f'{{"a": {"[" * 2000}{"]" * 2000}}}\n')
+    refused(session, f"SELECT * FROM '{tmp_path}/deep.json'", SourceError, "1,000 levels deep")
     refused(session, "SELECT * FROM 's3://bucket/x.parquet'", UnsupportedError, "file system")
     refused(session, f"SELECT * FROM '{path}' FOR SYSTEM_VERSION AS OF 1", UnsupportedError, "version")
     pq.write_table(pa.table({"a": [1], "A": [2]}), tmp_path / "case.parquet")

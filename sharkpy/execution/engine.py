@@ -22,6 +22,7 @@ from sharkpy.execution.spark.start import SparkHandle, active_master, connect_sp
 from sharkpy.execution.tasks.table_recipes import RecipeBook
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 from sharkpy.execution.workers.stage_task import TaskSettings
+from sharkpy.optimizer.optimized_plans import OptimizedPlans
 
 if TYPE_CHECKING:
     from sharkpy.columnar.block_writer import BlockWriter
@@ -54,6 +55,7 @@ class Engine:
         self._lost_sparks = 0
         """Sparks whose JVM has ended by itself, as far as that was noticed."""
         self.recipes = RecipeBook(lambda: self._recipes_folder)
+        self.optimized_plans = OptimizedPlans()
         atexit.register(self.stop)
 
     @property

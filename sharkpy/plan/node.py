@@ -14,7 +14,7 @@ P = TypeVar("P", bound="PlanNode[Any]")
 class PlanNode(TreeNode[P]):
     """A node of a plan. `label` is its one line in EXPLAIN, tests, logs and errors."""
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     @property
     def label(self) -> str:

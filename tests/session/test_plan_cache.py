@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import gc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
+import sharkpy.execution.queries.plan_query as planning
 from sharkpy.base.errors import TableNotFoundError
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.session import prepared_statement
 from sharkpy.sql import context as binding_context
 
@@ -46,6 +50,46 @@ def one(session: sharkpy.SharkContext, text: str = SUM) -> object:
 def test_a_text_is_planned_once(session: sharkpy.SharkContext, bound: list[str]) -> None:
     assert [one(session) for _ in range(3)] == [3, 3, 3]
     assert bound == [SUM]
+
+
+def test_other_rows_are_planned_without_the_optimizer(
+    session: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless a table that is joined has become much larger."""
+    optimized: list[object] = []
+    original = planning.optimize
+
+    def optimize(plan: LogicalPlan, *rest: Any) -> LogicalPlan:
+        optimized.append(plan)
+        return original(plan, *rest)
+
+    monkeypatch.setattr(planning, "optimize", optimize)
+    session.sql("CREATE TABLE u AS SELECT 1 AS k").close()
+    join = "SELECT count(*) FROM t JOIN u ON t.k = u.k"
+    assert (one(session), one(session, join)) == (3, 1)
+    session.sql("INSERT INTO t VALUES (1), (3)").close()
+    optimized.clear()
+    assert (one(session), one(session, join)) == (7, 2)
+    assert not optimized
+    session.sql("INSERT INTO t VALUES (1), (1), (1), (1), (1)").close()
+    optimized.clear()
+    assert (one(session), one(session, join)) == (12, 7)
+    assert len(optimized) == 1
+    session.sql("SET shark.optimizer.excluded.rules=reorder_joins").close()
+    optimized.clear()
+    assert one(session, join) == 7
+    assert len(optimized) == 1
+
+
+def test_an_optimised_plan_ends_with_its_query(session: sharkpy.SharkContext) -> None:
+    session._parts.plans.clear()
+    gc.collect()
+    before = len(session.engine.optimized_plans)
+    one(session, "SELECT max(k) FROM t")
+    assert len(session.engine.optimized_plans) == before + 1
+    session._parts.plans.clear()
+    gc.collect()
+    assert len(session.engine.optimized_plans) == before
 
 
 def test_a_plan_with_a_huge_constant_is_not_kept(session: sharkpy.SharkContext) -> None:

@@ -40,8 +40,13 @@ def plan_steps(
         file_source=seen.file_source,
     )
 
+    known, settings = session.engine.optimized_plans, session.conf.changes()
+
     def plan() -> tuple[LogicalPlan, PlacedPlan]:
-        optimized = optimize(logical, seen, session.conf)
+        optimized = known.find(logical, settings, seen)
+        if optimized is None:
+            optimized = optimize(logical, seen, session.conf)
+            known.keep(logical, settings, optimized, seen)
         return optimized, plan_physical(optimized, context)
 
     return within_stack(plan)

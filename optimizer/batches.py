@@ -11,6 +11,7 @@ from sharkpy.optimizer.rules.eliminate_distinct import eliminate_distinct
 from sharkpy.optimizer.rules.eliminate_outer_joins import eliminate_outer_joins
 from sharkpy.optimizer.rules.fold_constants import fold_constants
 from sharkpy.optimizer.rules.infer_predicates import infer_predicates
+from sharkpy.optimizer.rules.merge_aggregates import merge_aggregates
 from sharkpy.optimizer.rules.merge_constant_rows import merge_constant_rows
 from sharkpy.optimizer.rules.merge_projects import merge_projects
 from sharkpy.optimizer.rules.propagate_empty import propagate_empty
@@ -78,6 +79,7 @@ BATCHES: tuple[Batch, ...] = (
     Batch(
         "joins",
         (
+            Rule("merge_aggregates", merge_aggregates),
             Rule("restrict_aggregates", restrict_aggregates),
             Rule("push_down_semi_joins", push_down_semi_joins),
             Rule("widen_semi_joins", widen_semi_joins),

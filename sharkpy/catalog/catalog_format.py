@@ -43,7 +43,8 @@ _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     6: upgrade_format_6,
 }
 """Upgrades to the next format, by the format before."""
-_EXCLUSIVE_SECONDS = 2.0
+_EXCLUSIVE_SECONDS = 10.0
+"""For others to let go of the file: each that opens it holds it for a moment, which is long on a busy machine."""
 _RESTORE = "restore the warehouse from a backup: sharkpy restore"
 _SCHEMA = (
     "CREATE TABLE format_ (written_by TEXT NOT NULL)",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import duckdb
@@ -45,7 +44,7 @@ def json_columns(files: Sequence[DataFile]) -> list[tuple[str, DataType]]:
     """Keys, in lower case, and types of all objects in some files, one a line; lines that are no objects tell nothing.
     Texts stay texts, though they look like times. SourceError where no object tells a column.
     """
-    found = reduce(_merged, _structures(files), _NOTHING)
+    found = _of_all(_structures(files))
     if not isinstance(found, dict) or not found:
         raise SourceError("the columns of JSON files are not known: they have no object", sqlstate="42000")
     return [(key, _type(structure)) for key, structure in found.items()]
@@ -75,7 +74,7 @@ def _structure(connection: duckdb.DuckDBPyConnection, text: str) -> Structure:
     found = _lowered(json.loads(structure or "null"))
     if not isinstance(found, dict):
         return _NOTHING
-    return _merged(found, reduce(_merged, map(_large_numbers, lines), _NOTHING)) if has_long else found
+    return _merged(found, _of_all(map(_large_numbers, lines))) if has_long else found
 
 
 def _large_numbers(line: str) -> Structure:
@@ -91,7 +90,7 @@ def _large(value: Any) -> Structure:
     if isinstance(value, dict):
         return _lowered({key: _large(one) for key, one in value.items()})
     if isinstance(value, list):
-        return [reduce(_merged, map(_large, value), _NOTHING)]
+        return [_of_all(map(_large, value))]
     # Those of more than 64 bits are DOUBLE.
     return _LARGE if isinstance(value, int) and 1 << 63 <= value < 1 << 64 else _NOTHING
 
@@ -106,6 +105,13 @@ def _lowered(structure: Structure) -> Structure:
     for key, one in structure.items():
         name = key.lower()
         found[name] = _merged(found.get(name, _NOTHING), _lowered(one))
+    return found
+
+
+def _of_all(structures: Iterable[Structure]) -> Structure:
+    found: Structure = _NOTHING
+    for one in structures:
+        found = _merged(found, one)
     return found
 
 

@@ -159,7 +159,8 @@ def test_a_metastore_keeps_its_absolute_places(tmp_path: Path) -> None:
     assert run(old, "PRAGMA user_version") == [(catalog_format.FORMAT,)]
 
 
-def test_a_catalog_in_use_is_not_upgraded(tmp_path: Path) -> None:
+def test_a_catalog_in_use_is_not_upgraded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog_format, "_EXCLUSIVE_SECONDS", 0.5)
     old = make_old(tmp_path)
     with closing(sqlite3.connect(old / CATALOG_FILE)) as other:
         other.execute("SELECT * FROM table_").fetchall()

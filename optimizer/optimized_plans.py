@@ -22,7 +22,8 @@ _Sizes = tuple[tuple["Table", int | None], ...]
 @dataclass(frozen=True, slots=True)
 class _Optimized:
     query: weakref.ref[LogicalPlan]
-    plan: LogicalPlan
+    plan: LogicalPlan | None
+    """None: the query as it is. (It would never end if its plan were kept, and that held it.)"""
     sizes: _Sizes
     """Rows that the tables had; () where their number does not matter."""
 
@@ -46,13 +47,16 @@ class OptimizedPlans:
         if known is None or known.query() is not query:
             return None
         is_current = all(_is_alike(rows, statistics.num_rows(table)) for table, rows in known.sizes)
-        return known.plan if is_current else None
+        return (known.plan or query) if is_current else None
 
     def keep(self, query: LogicalPlan, settings: Hashable, plan: LogicalPlan, statistics: StatisticsProvider) -> None:
+        kept = None if plan is query else plan
+        if kept is not None and any(node is query for node in kept.walk()):
+            return
         key = (id(query), settings)
         forget = self._known.pop
         reference = weakref.ref(query, lambda _: forget(key, None))
-        self._known[key] = _Optimized(reference, plan, _sizes(query, statistics))
+        self._known[key] = _Optimized(reference, kept, _sizes(query, statistics))
 
 
 def _sizes(query: LogicalPlan, statistics: StatisticsProvider) -> _Sizes:

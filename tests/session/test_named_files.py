@@ -409,8 +409,8 @@ def test_create_table_like_files(session: sharkpy.SharkContext, tmp_path: Path) 
     for name in ("like_parquet", "like_file"):
         assert columns(session, name) == [("id", "bigint"), ("day", "date")]
         assert rows(session, f"SELECT * FROM {name}") == []
-    assert "OrcSerde" in str(rows(session, "SHOW CREATE TABLE like_file"))
-    assert "OrcSerde" not in str(rows(session, "SHOW CREATE TABLE like_parquet"))
+    assert ("STORED AS ORC",) in rows(session, "SHOW CREATE TABLE like_file")
+    assert ("STORED AS ORC",) not in rows(session, "SHOW CREATE TABLE like_parquet")
     refused(session, f"CREATE TABLE x LIKE NOSUCH '{path}'", ParseError, "no format of files")
     refused(session, f"CREATE TABLE x LIKE PARQUET '{path}.no'", SourceError, "does not exist")
     # A table of that name is no format.

@@ -166,6 +166,7 @@ class PreparedStatement:
         batches: Generator[pa.RecordBatch],
         end: Callable[[BaseException | None], None],
         profile: Callable[[], QueryProfile] | None = None,
+        is_complete: Callable[[], bool] | None = None,
     ) -> Result:
         """Rows that are made while they are read; `end` hears what ends that, None where it is the last row."""
         statement = self._statement
@@ -187,6 +188,7 @@ class PreparedStatement:
             profile=profile,
             on_close=lambda: end(GeneratorExit()),
             on_cancel=statement.cancel,
+            is_complete=is_complete,
         )
 
     def _planned(self, plan: LogicalPlan, lookups: CatalogLookups, snapshot: QuerySnapshot) -> PlannedQuery:
@@ -212,7 +214,13 @@ class PreparedStatement:
             self._snapshot.release()
             self._end(self._statement, error)
 
-        return self._result(planned.schema, self._rows(planned, runners), end, lambda: runners[-1].run.profile)
+        return self._result(
+            planned.schema,
+            self._rows(planned, runners),
+            end,
+            lambda: runners[-1].run.profile,
+            lambda: runners[-1].is_complete,
+        )
 
     def _rows(self, planned: PlannedQuery, runners: list[PlanRunner]) -> Generator[pa.RecordBatch]:
         """Rows of the query; it is planned again if blocks were replaced, or Spark was lost, before the first one."""

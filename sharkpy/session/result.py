@@ -6,7 +6,7 @@ import html
 import itertools
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from sharkpy.base.end_of_use import when_unused
@@ -44,7 +44,9 @@ class Result:
         on_close: Callable[[], None] | None = None,
         on_cancel: Callable[[], None] | None = None,
         is_text: bool = False,
+        is_complete: Callable[[], bool] | None = None,
     ) -> None:
+        """`is_complete`: whether the batch read last is known to be the last; those of a sequence are all there."""
         self.schema = schema
         self.is_text = is_text
         """True if the rows are lines of text, such as a plan, and no table."""
@@ -55,6 +57,8 @@ class Result:
         self._profile = profile
         self._on_close = on_close
         self._on_cancel = on_cancel
+        self._is_at_hand = isinstance(batches, Sequence)
+        self._is_complete = is_complete
         self._is_closed = False
         close = getattr(self._source, "close", None)
         self._forget_end = when_unused(self, close) if close else None
@@ -78,6 +82,11 @@ class Result:
     @property
     def is_closed(self) -> bool:
         return self._is_closed
+
+    @property
+    def is_complete(self) -> bool:
+        """True where all rows are made: reading on to the end waits for nothing. False where that is not known."""
+        return self._is_at_hand or (self._is_complete is not None and self._is_complete())
 
     def cancel(self) -> None:
         """End the statement, from any thread: the reader of its rows gets CancelledError. Does nothing after the last

@@ -11,6 +11,7 @@ from sharkpy.execution.engine import Engine
 from sharkpy.execution.stages.progress import Progress, ignore_progress
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tasks.report import BlockResult, ReportBook
+from sharkpy.execution.tasks.task import BATCH_ROWS
 from sharkpy.physical.sinks import BlockSink, HashSink, RangeSink, SingleSink
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns, StageProgram, TaskInput
@@ -201,6 +202,25 @@ def test_closing_the_rows_early_ends_the_query(spark_engine: Engine) -> None:
     assert next(driver).num_rows
     driver.close()
     assert sum(batch.num_rows for batch in stage_runner(spark_engine).batches(in_driver(numbers(7, tasks=1)))) == 7
+
+
+@pytest.mark.parametrize("count", [1, 7, 2000, BATCH_ROWS, BATCH_ROWS + 1, 3 * BATCH_ROWS])
+@pytest.mark.parametrize("tasks", [1, 3])
+def test_a_batch_of_the_driver_that_is_not_full_is_known_to_be_the_last(
+    spark_engine: Engine, count: int, tasks: int
+) -> None:
+    runner, what = stage_runner(spark_engine), in_driver(numbers(count, tasks=tasks))
+    rows = 0
+    for batch in runner.batches(what):
+        rows += batch.num_rows
+        assert (runner.driver.given_whole is what) == (count < BATCH_ROWS and rows == count * tasks)
+    assert rows == count * tasks
+
+
+def test_no_batch_of_rdd_tasks_is_known_to_be_the_last(spark_engine: Engine) -> None:
+    runner = stage_runner(spark_engine)
+    for _ in runner.batches(numbers(7, tasks=1)):
+        assert runner.driver.given_whole is None
 
 
 def test_progress(spark_engine: Engine) -> None:

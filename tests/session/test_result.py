@@ -58,6 +58,19 @@ def test_looking_ahead_consumes_nothing(capsys: pytest.CaptureFixture[str]) -> N
     assert rows.fetchall() == [(1, "x"), (2, None), (3, "z")]
 
 
+def test_a_result_is_complete_where_its_rows_are_there_or_its_source_says_so() -> None:
+    assert Result(SCHEMA).is_complete
+    assert Result(SCHEMA, [batch((1, "x"))]).is_complete
+    assert not result().is_complete
+    ends: list[bool] = [False]
+    rows = Result(SCHEMA, iter([batch((1, "x")), batch((2, "y"))]), is_complete=lambda: ends[0])
+    next(rows.batches())
+    assert not rows.is_complete
+    ends[0] = True
+    assert rows.is_complete
+    assert rows.fetchall() == [(2, "y")]
+
+
 def test_rows_are_made_while_read() -> None:
     made = []
 

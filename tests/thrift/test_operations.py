@@ -242,6 +242,33 @@ def _raise(error: Exception) -> Result:
     raise error
 
 
+SHORT = {
+    "SELECT 1": [1],
+    "SELECT count(*) FROM numbers WHERE n < 5": [5],
+    "SELECT n FROM numbers WHERE n < 5 ORDER BY n": [0, 1, 2, 3, 4],
+    "SELECT n FROM numbers WHERE n < 0": [],
+    "SHOW TABLES LIKE 'numbers'": ["numbers"],
+}
+
+
+@pytest.mark.parametrize("text", SHORT)
+def test_a_short_answer_is_whole_when_its_call_ends(engine: sharkpy.SharkContext, text: str) -> None:
+    ends: list[int] = []
+    with ThreadPoolExecutor(1) as executor:
+        executor.shutdown()
+        operation = Operation(0, text, Limits(), Workplace(executor), 2, lambda one: ends.append(one.state))
+        operation.prepare(lambda query_id: engine.prepare(text, query_id=query_id))
+        operation.run()
+    assert (operation.state, ends) == (State.FINISHED_STATE, [State.FINISHED_STATE])
+    assert not operation.is_running
+    assert engine.history(query_id=operation.query_id)[0].state == "finished"
+    start, batches, has_more = operation.fetch(1000, from_start=False)
+    assert [value for batch in batches for value in batch.column(0).to_pylist()] == SHORT[text]
+    assert (start, has_more) == (0, False)
+    assert operation.fetch(1000, from_start=False) == (len(SHORT[text]), [], False)
+    operation.close()
+
+
 # Over the wire
 
 
@@ -300,6 +327,31 @@ def test_rows_and_their_numbers(serve: Serve) -> None:
         assert columns_of(caller.fetch(operation, 3)) == [[0, 1, 2]]
         assert columns_of(caller.fetch(operation, 3, from_start=True)) == [[0, 1, 2]]
         assert columns_of(caller.fetch(operation, 3)) == [[3, 4]]
+
+
+@pytest.mark.parametrize("text", SHORT)
+def test_more_rows_are_announced_only_where_there_are_more(serve: Serve, text: str) -> None:
+    server = serve()
+    rows = SHORT[text]
+    with Caller(server.port) as caller:
+        for is_async in (False, True):
+            operation = caller.execute(text, is_async=is_async).operationHandle
+            caller.until_ended(operation)
+            fetched = caller.fetch(operation, 3)
+            assert (columns_of(fetched), fetched.hasMoreRows) == ([rows[:3]], len(rows) > 3)
+            fetched = caller.fetch(operation, 3)
+            assert (columns_of(fetched), fetched.hasMoreRows) == ([rows[3:]], False)
+            fetched = caller.fetch(operation, from_start=True)
+            assert (columns_of(fetched), fetched.hasMoreRows) == ([rows], False)
+            caller.close(operation)
+
+
+def test_more_rows_are_announced_while_they_are_not_known_to_end(serve: Serve) -> None:
+    server = serve()
+    with Caller(server.port) as caller:
+        operation = caller.execute("SELECT n FROM numbers").operationHandle
+        assert caller.fetch(operation, 1000).hasMoreRows
+        assert caller.fetch(operation, 1000).hasMoreRows
 
 
 def test_an_error_while_rows_are_made(serve: Serve) -> None:

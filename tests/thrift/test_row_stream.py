@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pytest
@@ -47,6 +48,11 @@ class Source:
 
     def stream(self, executor: ThreadPoolExecutor, limits: Limits = SMALL) -> RowStream:
         return RowStream(self.batches(), limits, executor, self.free)
+
+
+class NoThreads(Executor):
+    def submit(self, *_: Any, **__: Any) -> NoReturn:
+        raise AssertionError("rows are made in another thread")
 
 
 def batch(values: range) -> pa.RecordBatch:
@@ -100,6 +106,67 @@ def test_few_rows_ahead_and_no_thread_meanwhile(executor: ThreadPoolExecutor) ->
     barrier = threading.Barrier(4)
     for waiting in [executor.submit(barrier.wait, 5) for _ in range(4)]:
         waiting.result()
+
+
+def test_a_whole_answer_ends_with_its_first_rows_and_without_a_thread() -> None:
+    source = Source(1)
+    stream = RowStream(source.batches(), SMALL, NoThreads(), source.free, is_complete=lambda: source.made == 1)
+    stream.fill_first()
+    assert stream.is_over
+    assert not stream.is_exhausted
+    assert values(stream.take(2)[1]) == [0, 1]
+    assert not stream.is_exhausted
+    assert values(stream.take(2)[1]) == [2]
+    assert stream.is_exhausted
+    assert stream.take(2) == (3, [])
+    assert stream.take(9, from_start=True)[0] == 0
+    stream.close()
+    assert source.freed == 1
+
+
+def test_batches_that_are_there_are_taken_with_the_first_up_to_the_limit(executor: ThreadPoolExecutor) -> None:
+    source = Source(1000)
+    stream = RowStream(source.batches(), SMALL, NoThreads(), is_complete=lambda: source.made < 3)
+    with pytest.raises(AssertionError):
+        stream.fill_first()
+    assert source.made == 3, "the third one is not known to be followed by what is there"
+    source = Source(20)
+    stream = RowStream(source.batches(), SMALL, executor, is_complete=lambda: True)
+    stream.fill_first()
+    assert (source.made, stream.is_over) == (4, False), "ten rows are enough"
+    assert take_all(stream, 100) == list(range(60))
+
+
+def test_an_error_at_the_end_of_a_whole_answer_comes_after_its_rows() -> None:
+    source = Source(1, ResourceError("out of disk"))
+    stream = RowStream(source.batches(), SMALL, NoThreads(), is_complete=lambda: True)
+    stream.fill_first()
+    assert stream.is_over
+    assert values(stream.take(100)[1]) == [0, 1, 2]
+    assert not stream.is_exhausted
+    with pytest.raises(ResourceError, match="out of disk"):
+        stream.take(100)
+
+
+def test_a_whole_answer_that_is_closed_while_its_end_is_read(executor: ThreadPoolExecutor) -> None:
+    at_end, go_on = threading.Event(), threading.Event()
+    freed: list[bool] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield batch(range(3))
+        at_end.set()
+        assert go_on.wait(PATIENCE)
+
+    stream = RowStream(batches(), SMALL, NoThreads(), lambda: freed.append(go_on.is_set()), is_complete=lambda: True)
+    filling = executor.submit(stream.fill_first)
+    assert at_end.wait(PATIENCE)
+    stream.close()
+    assert not freed
+    go_on.set()
+    filling.result(PATIENCE)
+    assert freed == [True]
+    with pytest.raises(ExecutionError, match="closed"):
+        stream.take(10)
 
 
 def test_bytes_bound_what_lies_ready(executor: ThreadPoolExecutor) -> None:

@@ -173,7 +173,7 @@ class Operation:
             self.rows_written = prepared.rows_written
             if self.schema is None:
                 self._learn(result.schema)
-            rows = self._stream(self._noted_batches(result.batches()), result.close)
+            rows = self._stream(self._noted_batches(result.batches()), result.close, lambda: result.is_complete)
             with self._changed:
                 is_ended = self.state in ENDED
                 self._rows = None if is_ended else rows
@@ -191,8 +191,14 @@ class Operation:
         board = self._workplace.board
         return nullcontext() if board is None else board.working(f"{self.query_id}: {self.text}")
 
-    def _stream(self, batches: Iterator[pa.RecordBatch], free: Callable[[], None] = lambda: None) -> RowStream:
-        return RowStream(batches, self._limits, self._workplace.executor, free, self._workplace.buffered)
+    def _stream(
+        self,
+        batches: Iterator[pa.RecordBatch],
+        free: Callable[[], None] = lambda: None,
+        is_complete: Callable[[], bool] = lambda: False,
+    ) -> RowStream:
+        workplace = self._workplace
+        return RowStream(batches, self._limits, workplace.executor, free, workplace.buffered, is_complete)
 
     def _noted_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         while True:

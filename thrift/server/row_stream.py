@@ -34,14 +34,17 @@ class RowStream:
         executor: Executor,
         free: Callable[[], None] = lambda: None,
         buffered: BufferedBytes | None = None,
+        is_complete: Callable[[], bool] = lambda: False,
     ) -> None:
         """`free` is called once no more of `batches` is wanted; never while one is being made. `buffered`: the rows of
-        all streams, this one's among them.
+        all streams, this one's among them. `is_complete`: whether the rest of `batches`, and its end, come without
+        waiting, as far as that is known after each one.
         """
         self._batches = batches
         self._free = free
         self._limits = limits
         self._executor = executor
+        self._is_complete = is_complete
         self._buffered = buffered or BufferedBytes()
         self._counted = 0
         """Bytes of `buffered` that are this stream's."""
@@ -73,7 +76,9 @@ class RowStream:
             return self._is_over and not self._ready and self._error is None
 
     def fill_first(self) -> None:
-        """Wait for the first rows, and have more of them made. Raises what making them failed with."""
+        """Wait for the first rows, and have more of them made. A short answer is over then. Raises what making the rows
+        failed with.
+        """
         self.fill(is_first=True)
         with self._changed:
             if self._error is not None and not self._ready:
@@ -81,7 +86,9 @@ class RowStream:
             self._fill_later()
 
     def fill(self, *, is_first: bool = False) -> None:
-        """Make rows until enough are ready, or some where it `is_first`. Never raises: `take` does."""
+        """Make rows until enough are ready; where it `is_first`, until some are, and those that come without waiting.
+        Never raises: `take` does.
+        """
         with self._changed:
             if self._is_filling or self._is_over or self._is_closed:
                 return
@@ -95,7 +102,7 @@ class RowStream:
                     is_over = True
                     break
                 self._add(batch)
-                if is_first and batch.num_rows:
+                if is_first and batch.num_rows and not self._is_complete():
                     break
         except BaseException as caught:  # noqa: BLE001 - it is the reader's
             error, is_over = caught, True

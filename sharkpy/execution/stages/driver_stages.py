@@ -21,7 +21,7 @@ from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import ExchangeColumns
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DriverStages:
     """Runs one task after the other; a task that met lost blocks, or a database full of what others have, is run again,
     where none of its rows was given.
@@ -29,6 +29,8 @@ class DriverStages:
 
     run: QueryRun
     outputs: StageOutputs
+    given_whole: Stage | None = None
+    """The stage whose batch that was given last is known to be its last one."""
 
     def batches(self, stage: Stage) -> Generator[pa.RecordBatch]:
         """The stage's rows as they come."""
@@ -52,8 +54,10 @@ class DriverStages:
                 with self.run.connection(stage.program, stage.tasks[number]) as connection:
                     batches = task_batches(stage.program, self._data(stage, number), connection, metrics)
                     with batches as stream:
-                        for batch in _begun(stream):
+                        for batch, is_last in _begun(stream):
                             is_begun = True
+                            if is_last and number == len(stage.tasks) - 1:
+                                self.given_whole = stage
                             yield batch
                             self.run.check()
                 return
@@ -129,16 +133,20 @@ class DriverStages:
         return SinkContext(number, 0, writer, settings.block_bytes, settings.force_encoding)
 
 
-def _begun(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches; a first one that is not full, and so mostly the last, comes when the end has been read, too."""
+def _begun(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, bool]]:
+    """The batches, each with whether it is known to be the last: a first one that is not full, and so mostly the last,
+    comes when the end has been read, too.
+    """
     first = next(batches, None)
     if first is None:
         return
-    second = next(batches, None) if first.num_rows < BATCH_ROWS else None
-    yield first
+    is_full = first.num_rows >= BATCH_ROWS
+    second = None if is_full else next(batches, None)
+    yield first, not is_full and second is None
     if second is not None:
-        yield second
-    yield from batches
+        yield second, False
+    for batch in batches:
+        yield batch, False
 
 
 def _report(metrics: TaskMetrics, start: float) -> TaskReport:

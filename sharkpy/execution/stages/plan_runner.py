@@ -55,6 +55,12 @@ class PlanRunner:
         self._parallelism = run.engine.parallelism
         self._known_keys: dict[tuple[int, Expr], KeyValues | None] = {}
         self._last_exchange_id = 0
+        self._last_stage: Stage | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """True once the batch that `batches` gave last is known to be the last one: its end comes without waiting."""
+        return self._last_stage is not None and self.stages.driver.given_whole is self._last_stage
 
     def batches(self, only_stage: Stage | None = None) -> Iterator[pa.RecordBatch]:
         """The plan's rows, streamed; closing the iterator early ends the query.
@@ -66,6 +72,7 @@ class PlanRunner:
             plan = self._run_exchanges()
             # Early build sides may have made another plan of it.
             stage = only_stage if only_stage and plan is self.plan.root else self._stage(plan, ResultSink())
+            self._last_stage = stage
             yield from self.stages.batches(stage)
         finally:
             self.stages.close()

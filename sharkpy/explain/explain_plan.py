@@ -22,10 +22,11 @@ from sharkpy.explain.continuous import (
 )
 from sharkpy.explain.forms import FORMS
 from sharkpy.explain.measured_tree import run_tree
-from sharkpy.physical.lowering.lower_stage import lower_stage
+from sharkpy.physical.lowering.lower_stage import lower_stage, result_stage
 from sharkpy.physical.operators import ExchangeRead
 from sharkpy.physical.sinks import ResultSink
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange
+from sharkpy.physical.stage import AS_TASKS, Stage
 from sharkpy.physical.stage_program import StageProgram, StepColumns
 from sharkpy.plan.commands import (
     ChangeRows,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.stages.profile import QueryProfile
     from sharkpy.physical.placement import PlacedPlan
-    from sharkpy.physical.plan import PhysicalPlan
 
 
 def explain(command: Explain, session: EngineSession) -> CommandResult:
@@ -145,7 +145,7 @@ def _query_lines(command: Explain, plan: LogicalPlan, session: EngineSession) ->
         yield f"== Physical plan: {physical.place_label} =="
         yield from physical.root.explain().splitlines()
     if command.extended:
-        yield from _stage_queries(physical.root, session)
+        yield from _stage_queries(physical, session, is_result=not isinstance(command.statement, Command))
     if command.analyze:
         if command.extended:
             yield ""
@@ -155,21 +155,26 @@ def _query_lines(command: Explain, plan: LogicalPlan, session: EngineSession) ->
             yield from _query_run(command.statement, physical, planning, session)
 
 
-def _stage_queries(physical: PhysicalPlan, session: EngineSession) -> Iterator[str]:
-    """The DuckDB query of each stage, as planned: what is observed at run time may change the later ones."""
-    number = 0
+def _stage_queries(plan: PlacedPlan, session: EngineSession, *, is_result: bool) -> Iterator[str]:
+    """The DuckDB query of each stage, as planned: what is observed at run time may change the later ones.
+
+    `is_result`: the last stage gives the answer of a query, and writes nothing.
+    """
+    number, physical, parallelism = 0, plan.root, session.engine.parallelism
     while (exchange := next_exchange(physical)) is not None:
         number += 1
-        yield from _stage_query(f"stage {number}, into {exchange.label}", exchange.child, session)
+        title = f"stage {number}, into {exchange.label}"
+        yield from _stage_query(title, lower_stage(exchange.child, ResultSink(), parallelism))
         physical = replace_exchange(physical, exchange.exchange_id, read_of(exchange, None))
-    yield from _stage_query(f"stage {number + 1}, the result", physical, session)
+    placement = plan.placement if is_result else AS_TASKS
+    yield from _stage_query(f"stage {number + 1}, the result", result_stage(physical, parallelism, placement))
 
 
-def _stage_query(title: str, fragment: PhysicalPlan, session: EngineSession) -> Iterator[str]:
-    lowered = lower_stage(fragment, ResultSink(), session.engine.parallelism)
+def _stage_query(title: str, lowered: Stage) -> Iterator[str]:
     tasks = f"{len(lowered.tasks)} {'task' if len(lowered.tasks) == 1 else 'tasks'}"
     yield from ("", f"== SQL of {title}: {tasks} ==")
-    yield from lowered.program.sql.splitlines() or ["(rows are handed on as they are)"]
+    without = "(rows are handed on as they are)" if lowered.rows is None else "(rows are constants)"
+    yield from lowered.program.sql.splitlines() or [without]
     yield from _inner_queries(lowered.program)
     for name, leaf in lowered.leaves:
         source = f"exchange {leaf.exchange_id}" if isinstance(leaf, ExchangeRead) else leaf.label

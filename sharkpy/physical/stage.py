@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.optimizer.replan.place_stage import Place, Placement
@@ -11,6 +12,9 @@ from sharkpy.physical.operators import GivenScan
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.stage_program import BroadcastColumns, StageProgram, TaskInput
 from sharkpy.plan.given_rows import GivenRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 AS_TASKS = Placement(Place.RDD, "it was made to run as RDD tasks", is_fixed=True)
 
@@ -31,6 +35,8 @@ class Stage:
     """The operators that the program was made of."""
     leaves: tuple[tuple[str, PhysicalPlan], ...] = ()
     """The scans and exchange reads behind the program's relations, by name."""
+    rows: pa.RecordBatch | None = field(default=None, compare=False, repr=False)
+    """The rows of a stage in the driver that are known without running its program, which is empty then."""
 
     @property
     def given(self) -> dict[str, GivenRows]:

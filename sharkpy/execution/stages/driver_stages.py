@@ -43,9 +43,20 @@ class DriverStages:
         total = len(stage.tasks)
         for number in range(total):
             self.run.note_progress(stage, number, total, metrics.rows_in)
-            yield from self._task_batches(stage, number, metrics)
+            if stage.rows is None:
+                yield from self._task_batches(stage, number, metrics)
+            else:
+                yield from self._known_rows(stage, stage.rows, metrics)
         self.run.note_progress(stage, total, total, metrics.rows_in)
         self.run.note(stage, len(stage.tasks), [_report(metrics, start)], start)
+
+    def _known_rows(self, stage: Stage, rows: pa.RecordBatch, metrics: TaskMetrics) -> Iterator[pa.RecordBatch]:
+        self.run.check()
+        metrics.rows_out = rows.num_rows
+        self.given_whole = stage
+        if rows.num_rows:
+            yield rows
+            self.run.check()
 
     def _task_batches(self, stage: Stage, number: int, metrics: TaskMetrics) -> Iterator[pa.RecordBatch]:
         for attempt in itertools.count():

@@ -31,7 +31,7 @@ from sharkpy.physical.first_rows import MOST_ROWS, Waves, satisfied_limits
 from sharkpy.physical.first_rows import waves as first_row_waves
 from sharkpy.physical.key_filters import filter_by_keys
 from sharkpy.physical.learned_filters import KeyValues, learn_filters
-from sharkpy.physical.lowering.lower_stage import lower_stage
+from sharkpy.physical.lowering.lower_stage import lower_stage, result_stage
 from sharkpy.physical.operators import Exchange, ExchangeRead, LimitOperator, TopN
 from sharkpy.physical.placement import PlacedPlan, place_fragment
 from sharkpy.physical.plan import PhysicalPlan
@@ -71,7 +71,7 @@ class PlanRunner:
         try:
             plan = self._run_exchanges()
             # Early build sides may have made another plan of it.
-            stage = only_stage if only_stage and plan is self.plan.root else self._stage(plan, ResultSink())
+            stage = only_stage if only_stage and plan is self.plan.root else self._result_stage(plan)
             self._last_stage = stage
             yield from self.stages.batches(stage)
         finally:
@@ -230,10 +230,16 @@ class PlanRunner:
         return pa.Table.from_batches(batches)
 
     def _stage(self, fragment: PhysicalPlan, sink: StageSink, num_tasks: int | None = None) -> Stage:
+        return lower_stage(fragment, sink, self._parallelism, num_tasks, self._place(fragment))
+
+    def _result_stage(self, fragment: PhysicalPlan) -> Stage:
+        return result_stage(fragment, self._parallelism, self._place(fragment))
+
+    def _place(self, fragment: PhysicalPlan) -> Placement:
         placement = place_fragment(fragment, self.plan.placement, self.stages.outputs.is_held)
         if placement is not self.plan.placement:
             self._note_placement(fragment, placement)
-        return lower_stage(fragment, sink, self._parallelism, num_tasks, placement)
+        return placement
 
     def _map_stage(self, exchange: Exchange, sink: StageSink) -> Stage:
         """The map stage of an exchange, placed as its plan: rows enter Spark's shuffle from RDD tasks alone."""

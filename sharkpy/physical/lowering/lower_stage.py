@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.optimizer.replan.place_stage import Placement
+from sharkpy.physical.constant_rows import constant_rows
 from sharkpy.physical.distribution import BroadcastPartitioning, Single, SinglePartitioning
 from sharkpy.physical.lowering.lower_fragment import lower_fragment
 from sharkpy.physical.operators import BlockScan, Exchange, ExchangeRead, FileScan, GivenScan
@@ -10,7 +11,7 @@ from sharkpy.physical.placement import PlacedPlan
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.sinks import ResultSink, StageSink
 from sharkpy.physical.stage import AS_TASKS, Stage
-from sharkpy.physical.stage_program import StageProgram
+from sharkpy.physical.stage_program import NO_INPUT, StageProgram
 from sharkpy.physical.task_inputs import deal
 
 
@@ -36,7 +37,16 @@ def only_stage(plan: PlacedPlan, parallelism: int) -> Stage | None:
     """The stage that a plan without exchanges is, which gives its result."""
     if any(isinstance(node, Exchange) for node in plan.root.walk()):
         return None
-    return lower_stage(plan.root, ResultSink(), parallelism, placement=plan.placement)
+    return result_stage(plan.root, parallelism, plan.placement)
+
+
+def result_stage(fragment: PhysicalPlan, parallelism: int, placement: Placement) -> Stage:
+    """The stage that gives the rows of a query to its reader; a few literals come from the driver without a query."""
+    rows = constant_rows(fragment) if placement.is_driver else None
+    if rows is None:
+        return lower_stage(fragment, ResultSink(), parallelism, placement=placement)
+    program = StageProgram("", (), fragment.schema, ResultSink())
+    return Stage(program, (NO_INPUT,), fragment.label, placement=placement, fragment=fragment, rows=rows)
 
 
 def _num_buckets(fragment: PhysicalPlan) -> int | None:

@@ -11,6 +11,7 @@ import pytest
 
 import sharkpy
 from sharkpy.execution.tasks.operator_figures import OperatorFigures, read_figures, sum_figures
+from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.stage_program import BlockColumns
 
 STAGED = {
@@ -108,6 +109,29 @@ def test_profiling_ends_with_the_query(context: sharkpy.SharkContext) -> None:
     result.fetchall()
     assert result.profile is not None
     assert all(not stage.operators for stage in result.profile.stages)
+
+
+def test_the_text_of_a_plan_is_made_for_those_who_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[PhysicalPlan] = []
+    explain = PhysicalPlan.explain
+
+    def spy(plan: PhysicalPlan) -> str:
+        asked.append(plan)
+        return explain(plan)
+
+    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_plan_bytes=0) as context:
+        context.sql("CREATE TABLE n AS SELECT explode(sequence(1, 9)) AS k").close()
+        monkeypatch.setattr(PhysicalPlan, "explain", spy)
+        result = context.sql("SELECT sum(k) FROM n WHERE k > 2")
+        assert result.profile is not None
+        assert result.profile.physical == ""
+        assert result.fetchall() == [(42,)]
+        assert asked == []
+        (stage,) = result.profile.stages
+        assert stage.fragment is not None
+        assert result.profile.physical == explain(stage.fragment)
+        assert "HashAggregate" in result.profile.physical
+        assert asked == [stage.fragment] * 2
 
 
 def test_figures_of_a_profile() -> None:

@@ -114,7 +114,7 @@ class PlanRunner:
             plan, made = replan(satisfied_limits(plan), observed, self._conf)
             decisions += made
             plan = self._learn(plan)
-        self.run.profile.physical = plan.explain()
+        self.run.profile.plan = plan
         return plan
 
     def _run_early(self, plan: PhysicalPlan) -> PhysicalPlan:

@@ -59,14 +59,19 @@ class QueryProfile:
 
     stages: list[StageProfile] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
-    physical: str = ""
-    """The plan as it was run in the end."""
+    plan: PhysicalPlan | None = field(default=None, repr=False)
+    """The plan as it was run in the end: the operators of its last stage, which `stages` have too once that ended."""
     seconds: float = 0.0
     """From the first stage's start to the last row."""
     queued_seconds: float = 0.0
     """Before that: how long the query waited for its turn."""
     queued_behind: int = 0
     """Queries that waited before it when it came."""
+
+    @property
+    def physical(self) -> str:
+        """Text of the plan as it was run, made for those who ask; empty before the last stage begins."""
+        return "" if self.plan is None else self.plan.explain()
 
 
 def stage_profile(

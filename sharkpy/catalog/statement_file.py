@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import UTC, datetime
 
 from sharkpy.catalog.statement_record import StatementRecord, StatementState
@@ -16,6 +16,7 @@ VERSION = 1
 """Version of `body`: rows of other versions are not read, and go with their age."""
 _BUSY_SECONDS = 1.0
 _DAY_SECONDS = 86_400.0
+_FIELDS = tuple(field.name for field in fields(StatementRecord))
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS statement_ (number INTEGER PRIMARY KEY, query_id TEXT UNIQUE NOT NULL,"
     " user TEXT NOT NULL, started REAL NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL)",
@@ -83,7 +84,8 @@ def _has_table(connection: sqlite3.Connection) -> bool:
 
 
 def _body(record: StatementRecord) -> str:
-    values = asdict(record)
+    # Not `asdict`, which copies each value by the ways of deep copies.
+    values = {name: getattr(record, name) for name in _FIELDS}
     values["started"] = record.started.timestamp()
     return json.dumps(values, ensure_ascii=True, separators=(",", ":"))
 

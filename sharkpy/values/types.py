@@ -6,6 +6,7 @@ run time (TIMESTAMP is microseconds without a zone, DECIMAL is decimal128, CHAR/
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -417,7 +418,14 @@ def to_arrow(dtype: DataType) -> pa.DataType:
             return pa.map_(to_arrow(key), to_arrow(value))
         case StructType(names, types):
             return pa.struct([(name, to_arrow(t)) for name, t in zip(names, types, strict=True)])
-    simple: dict[DataType, pa.DataType] = {
+    return _plain_arrow_types()[dtype]
+
+
+@functools.cache
+def _plain_arrow_types() -> dict[DataType, pa.DataType]:
+    import pyarrow as pa
+
+    return {
         NULL: pa.null(),
         BOOLEAN: pa.bool_(),
         TINYINT: pa.int8(),
@@ -433,7 +441,6 @@ def to_arrow(dtype: DataType) -> pa.DataType:
         INTERVAL_YEAR_MONTH: pa.int32(),
         INTERVAL_DAY_TIME: pa.int64(),
     }
-    return simple[dtype]
 
 
 def from_arrow(arrow_type: pa.DataType) -> DataType:

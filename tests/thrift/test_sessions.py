@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import re
 import threading
 import time
 from collections import Counter
@@ -16,6 +17,7 @@ import pytest
 import sharkpy
 from sharkpy.thrift.auth import set_password
 from sharkpy.thrift.config import ServerConfig
+from sharkpy.thrift.handles import new_identifier
 from sharkpy.thrift.server import HiveServer
 from sharkpy.thrift.wire.bindings import ttypes
 from tests.thrift.caller import ERROR, INVALID, SUCCESS, Caller, State, columns_of, over_http, over_sasl
@@ -35,6 +37,14 @@ def locked(serve: Serve, tmp_path: Path) -> Iterator[HiveServer]:
     for user in ("ada", "bob"):
         set_password(tmp_path / "passwords", user, f"{user}'s")
     return serve(auth="password", password_file=tmp_path / "passwords")
+
+
+def test_identifiers_share_nothing() -> None:
+    made = [new_identifier() for _ in range(1000)]
+    halves = {half for one in made for half in (one.guid, one.secret)}
+    assert len(halves) == 2000
+    assert {len(half) for half in halves} == {16}
+    assert all(re.fullmatch(rb"[A-Za-z0-9_-]+", half) for half in halves)
 
 
 def test_settings_database_and_temporary_objects_are_its_own(server: HiveServer) -> None:

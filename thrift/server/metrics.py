@@ -40,6 +40,7 @@ class Metrics:
             self._refused.labels(limit)
         calls = ("sharkpy_call_seconds", "Time that calls took to be answered")
         self._calls = Histogram(*calls, ["call"], buckets=_CALL_SECONDS, registry=self._registry)
+        self._calls_by_name: dict[str, Histogram] = {}
         statements = ("sharkpy_statement_seconds", "Time that statements took until their first rows, or their end")
         self._statements = Histogram(*statements, ["state"], buckets=_STATEMENT_SECONDS, registry=self._registry)
         for state in ENDED:
@@ -52,7 +53,10 @@ class Metrics:
         self._refused.labels(limit).inc()
 
     def call(self, name: str, seconds: float) -> None:
-        self._calls.labels(name).observe(seconds)
+        seen = self._calls_by_name.get(name)
+        if seen is None:
+            seen = self._calls_by_name[name] = self._calls.labels(name)
+        seen.observe(seconds)
 
     def statement(self, operation: Operation) -> None:
         self._statements.labels(STATE_NAMES[operation.state]).observe(operation.seconds)

@@ -28,6 +28,7 @@ from sharkpy.thrift.row_stream import RowStream
 from sharkpy.thrift.stage_board import StageBoard
 from sharkpy.thrift.status import as_shark_error, error_text
 from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.work_board import SLOT_BYTES
 from sharkpy.thrift.workplace import Workplace
 from sharkpy.values.types import STRING, Field, Schema, arrow_schema
 
@@ -77,9 +78,10 @@ class Operation:
         self.kind = kind
         self.text = text
         self.identifier = new_identifier()
-        self.page_key = secrets.token_urlsafe(18)
-        """Secret in the address of the operation's page; it opens nothing else."""
-        self._page = f"{pages}{self.page_key}/" if pages else ""
+        self.page_key = ""
+        """Secret in the address of the operation's page; it opens nothing else. Empty until a client is told it."""
+        self._pages = pages
+        self._title = f"{self.query_id}: {text[:SLOT_BYTES]}"
         self.log = OperationLog()
         self.board = StageBoard(parallelism)
         self.schema: Schema | None = None
@@ -189,7 +191,7 @@ class Operation:
     def _noted(self) -> AbstractContextManager[None]:
         """This thread works for the operation inside."""
         board = self._workplace.board
-        return nullcontext() if board is None else board.working(f"{self.query_id}: {self.text}")
+        return nullcontext() if board is None else board.working(self._title)
 
     def _stream(
         self,
@@ -260,11 +262,16 @@ class Operation:
 
     def read_log(self, most: int, *, from_start: bool = False) -> list[str]:
         """The next lines; with one that names the operation's page, once it has taken long enough to be looked at."""
-        page = self._page
-        if page and self.state not in ENDED and self.seconds >= _LONG_SECONDS:
-            self._page = ""
-            self.log.info(f"Tracking URL = {page}")
+        if self._pages and self.state not in ENDED and self.seconds >= _LONG_SECONDS:
+            self._tell_page()
         return self.log.read(most, from_start=from_start)
+
+    def _tell_page(self) -> None:
+        with self._changed:
+            pages, self._pages = self._pages, ""
+            if pages:
+                self.page_key = secrets.token_urlsafe(18)
+                self.log.info(f"Tracking URL = {pages}{self.page_key}/")
 
     def fetch(self, most: int, *, from_start: bool) -> tuple[int, list[pa.RecordBatch], bool]:
         """The number of the first row, the next rows, and whether more may come. Waits for them."""

@@ -77,3 +77,6 @@ def test_a_short_statement_has_no_such_line(serve: Serve) -> None:
         operation = caller.begin("SELECT count(*) FROM numbers")
         caller.until_ended(operation)
         assert not any("Tracking URL" in line for line in columns_of(caller.fetch(operation, log=True))[0])
+        for path in ("/operations", "/operations/", "/operations//"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                read(f"http://127.0.0.1:{server.port}{path}")

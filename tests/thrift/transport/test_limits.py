@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import math
 import socket
 import struct
 import threading
@@ -275,6 +276,82 @@ def test_many_buffers_arrive_in_order() -> None:
     assert whole == b"".join(buffers)
     here.close()
     there.close()
+
+
+class Watched(socket.socket):
+    """A socket that notes the time limits it is given."""
+
+    limits: list[float | None]
+
+    def settimeout(self, value: float | None) -> None:
+        self.limits.append(value)
+        super().settimeout(value)
+
+
+@pytest.fixture
+def watched() -> Iterator[tuple[Watched, socket.socket]]:
+    here, there = socket.socketpair()
+    with Watched(fileno=here.detach()) as sock, there:
+        sock.limits = []
+        yield sock, there
+
+
+def test_short_messages_change_no_mode_of_the_socket(watched: tuple[Watched, socket.socket]) -> None:
+    sock, there = watched
+    connection = connection_module.Connection(sock, "test:1", 1)
+    for number in range(3):
+        there.sendall(b"call")
+        assert connection.peek(math.inf) == ord("c")
+        assert connection.read(4, math.inf) == b"call"
+        connection.send([b"answer", memoryview(b" to "), str(number).encode()])
+        assert there.recv(100) == f"answer to {number}".encode()
+    connection.send([b""])
+    assert sock.limits == []
+
+
+def test_a_deadline_of_reading_is_none_of_sending(watched: tuple[Watched, socket.socket]) -> None:
+    sock, there = watched
+    connection = connection_module.Connection(sock, "test:1", 1)
+    there.sendall(b"c")
+    assert connection.read(1, connection_module.after(0.2)) == b"c"
+    time.sleep(0.3)
+    connection.send([b"answer"])
+    assert there.recv(100) == b"answer"
+    there.sendall(b"d")
+    assert connection.peek(math.inf) == ord("d")
+    assert sock.gettimeout() is None
+
+
+def test_short_messages_to_a_slow_reader_arrive_whole(watched: tuple[Watched, socket.socket]) -> None:
+    sock, there = watched
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    connection = connection_module.Connection(sock, "test:1", 1)
+    messages = [bytes([number]) * 60_000 for number in range(20)]
+    thread = threading.Thread(target=lambda: [connection.send([one]) for one in messages])
+    thread.start()
+    whole = b""
+    while len(whole) < sum(map(len, messages)):
+        whole += there.recv(10_000)
+    thread.join()
+    assert whole == b"".join(messages)
+    assert not connection.is_broken
+
+
+def test_short_messages_to_one_who_does_not_read(
+    watched: tuple[Watched, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_module, "SEND_SECONDS", 0.2)
+    sock, _ = watched
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    connection = connection_module.Connection(sock, "test:1", 1)
+
+    def fill() -> None:
+        for _ in range(100):
+            connection.send([b"x" * 60_000])
+
+    with pytest.raises(TimeoutError):
+        fill()
+    assert connection.is_broken
 
 
 def test_stop_ends_idle_connections_and_waits_for_calls(start: Start) -> None:

@@ -24,10 +24,11 @@ def operation_page(request: PageRequest) -> PageContent | None:
 
 
 def _find(sessions: OpenSessions, key: str) -> tuple[ClientSession, Operation] | None:
-    """The operation with this `page_key`, and its session."""
+    """The operation with this `page_key`, if a client was told it, and its session."""
     for session in sessions.sessions():
         for operation in session.operations():
-            if secrets.compare_digest(operation.page_key.encode(), key.encode()):
+            known = operation.page_key
+            if known and secrets.compare_digest(known.encode(), key.encode()):
                 return session, operation
     return None
 

@@ -91,16 +91,31 @@ class Connection:
     def send(self, buffers: Sequence[Buffer]) -> None:
         """Send all of `buffers`, large ones without copying them."""
         try:
-            self._socket.settimeout(SEND_SECONDS)
             if sum(len(buffer) for buffer in buffers) <= JOINED_BYTES:
-                self._socket.sendall(b"".join(buffers))
-            elif self.is_encrypted:
+                self._send_joined(b"".join(buffers))
+                return
+            self._socket.settimeout(SEND_SECONDS)
+            if self.is_encrypted:
                 self._send_pieces(buffers)
             else:
                 self._send_gathered(buffers)
         except BaseException:
             self.is_broken = True
             raise
+
+    def _send_joined(self, message: bytes) -> None:
+        """Send a small message: to a client that reads it by one call of the system.
+
+        A socket that has a time limit is set and asked before. Each such call lets go of the interpreter's lock, which
+        a busy thread then keeps for a while.
+        """
+        sent = 0
+        if not self.is_encrypted and self._socket.gettimeout() is None:
+            with contextlib.suppress(BlockingIOError):
+                sent = self._socket.send(message, socket.MSG_DONTWAIT)
+        if sent < len(message):
+            self._socket.settimeout(SEND_SECONDS)
+            self._socket.sendall(memoryview(message)[sent:])
 
     def _send_pieces(self, buffers: Sequence[Buffer]) -> None:
         for buffer in buffers:
@@ -170,7 +185,8 @@ class Connection:
 
     def _limit_time(self, deadline: float) -> None:
         if deadline == math.inf:
-            self._socket.settimeout(None)
+            if self._socket.gettimeout() is not None:
+                self._socket.settimeout(None)
             return
         left = deadline - time.monotonic()
         if left <= 0:

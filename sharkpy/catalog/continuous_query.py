@@ -114,6 +114,12 @@ class ContinuousQuery:
         return *inputs, self.targets, self.bad_rows, self.late_rows, self.trigger, self.settings, self.user
 
     @property
+    def named_tables(self) -> tuple[str, ...]:
+        """Ids of the tables that the definition names, besides those of its text: where rows come from and go to."""
+        others = (self.bad_rows, self.late_rows)
+        return tuple(dict.fromkeys((self.table_id, *self.streams, *self.targets, *filter(None, others))))
+
+    @property
     def is_before_history(self) -> bool:
         """True if the rows of the table that comes before a stream have still to be read."""
         return bool(self.history) and self.continued in self.streams and not self.offset(self.continued)

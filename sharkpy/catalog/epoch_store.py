@@ -12,6 +12,7 @@ from sharkpy.catalog.stream_texts import offsets_from_text, offsets_to_text
 
 if TYPE_CHECKING:
     from sharkpy.catalog.database_file import CatalogFile
+    from sharkpy.catalog.model import Table
 
 _COLUMNS = "epoch, generation, offsets, written_ms"
 
@@ -40,14 +41,19 @@ class EpochStore:
     def __init__(self, file: CatalogFile) -> None:
         self._file = file
 
-    def keep(self, query: ContinuousQuery, number: int, offsets: Offsets, generation: int, most: int) -> None:
-        """Note an epoch that counts from now on, and forget those before the newest `most`."""
-        now = time.time_ns() // 1_000_000
-        row = (query.query_id, number, query.table_id, generation, offsets_to_text(offsets), now)
-        self._file.run("INSERT OR REPLACE INTO epoch_ VALUES (?, ?, ?, ?, ?, ?)", *row)
+    def keep(self, query: ContinuousQuery, table: Table, offsets: Offsets, most: int) -> None:
+        """Note that the epoch after `query.epoch`, whose rows `table` has, counts from now on, and forget those before
+        the newest `most`.
+        """
+        number, now = query.epoch + 1, time.time_ns() // 1_000_000
+        given = () if table.is_partitioned else (table.table_id,)
+        generation = "coalesce((SELECT newest FROM generation_ WHERE table_id = ?), 0)" if given else "0"
+        row = (query.query_id, number, table.table_id, *given, offsets_to_text(offsets), now)
+        self._file.run(f"INSERT OR REPLACE INTO epoch_ VALUES (?, ?, ?, {generation}, ?, ?)", *row)
         self._file.run("DELETE FROM epoch_ WHERE query_id = ? AND epoch <= ?", query.query_id, number - most)
-        sql = "DELETE FROM epoch_partition_ WHERE query_id = ? AND epoch <= ?"
-        self._file.run(sql, query.query_id, number - most + 1)
+        if table.is_partitioned:
+            sql = "DELETE FROM epoch_partition_ WHERE query_id = ? AND epoch <= ?"
+            self._file.run(sql, query.query_id, number - most + 1)
 
     def kept(self, query_id: str) -> list[KeptEpoch]:
         """Kept epochs of a query, oldest first."""

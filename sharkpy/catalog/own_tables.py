@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -55,6 +55,12 @@ class OwnTables:
     def current(self, table: Table) -> Table | None:
         row = self._file.row("SELECT database, name, definition FROM table_ WHERE table_id = ?", table.table_id)
         return None if row is None else self._decode((row[0], row[1]), table.table_id, row[2])
+
+    def current_ones(self, table_ids: Collection[str]) -> dict[str, Table]:
+        marks = ", ".join("?" * len(table_ids))
+        sql = f"SELECT table_id, database, name, definition FROM table_ WHERE table_id IN ({marks})"
+        rows = self._file.rows(sql, *table_ids)
+        return {table_id: self._decode((database, name), table_id, body) for table_id, database, name, body in rows}
 
     def table_names(self, database: str) -> list[str]:
         return [name for (name,) in self._file.rows("SELECT name FROM table_ WHERE database = ?", database)]

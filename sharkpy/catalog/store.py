@@ -9,7 +9,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -471,6 +471,12 @@ class Catalog:
     def current_table(self, table_id: str) -> Table | None:
         """Find a permanent table by its id, whatever its name."""
         return self._store.current(Table(table_id, "", "", TableKind.MANAGED, Schema(())))
+
+    def current_tables(self, table_ids: Collection[str]) -> dict[str, Table]:
+        """Permanent tables by their ids, whatever their names, as `TableStore` reads them; those that are gone are
+        left out.
+        """
+        return self._store.current_ones(table_ids)
 
     def newest_generation(self, table: Table) -> int | None:
         """Last generation that counts of a table without Hive partitions; None where all do that are in its folder.

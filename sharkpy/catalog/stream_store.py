@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import BindError, TableChangedError
@@ -81,13 +81,15 @@ class StreamStore:
 
         TableChangedError if somebody else has written it, or the query was altered or dropped.
         """
-        now = self.find(query.query_id)
         # After a rollback the number of an epoch comes again, and may stand for other offsets.
-        if now is None or _progress(now) != _progress(query):
+        sql = (
+            "UPDATE continuous_ SET epoch = ?, offsets = ?, fault = ''"
+            " WHERE query_id = ? AND epoch = ? AND offsets = ? AND definition = ?"
+        )
+        known = query.query_id, query.epoch, offsets_to_text(query.offsets), _definition(query)
+        if not self._file.run(sql, query.epoch + 1, offsets_to_text(offsets), *known):
             message = f"epoch {query.epoch + 1} was written by another process, or its query was altered or dropped"
             raise TableChangedError(message)
-        sql = "UPDATE continuous_ SET epoch = ?, offsets = ?, fault = '' WHERE query_id = ?"
-        self._file.run(sql, query.epoch + 1, offsets_to_text(offsets), query.query_id)
 
     def redefine(self, query: ContinuousQuery) -> None:
         """Give a query another definition, from the next epoch on."""
@@ -119,17 +121,22 @@ class StreamStore:
         )
         return [StreamFile(*row) for row in self._file.rows(sql, table_id, start, end)]
 
-    def add_files(self, table_id: str, files: Sequence[StreamFile]) -> None:
-        """Add files behind those that are known; their numbers are given here. Known names are left out."""
-        number = self.end(table_id)
+    def add_files(self, table_id: str, files: Sequence[StreamFile]) -> list[StreamFile]:
+        """Add files behind those that are known; returns them with their numbers, but those whose names are known."""
+        sql = "SELECT number, name FROM stream_file_ WHERE table_id = ? ORDER BY number DESC LIMIT 1"
+        last, name = self._file.row(sql, table_id) or (-1, None)
         sql = (
             "INSERT OR IGNORE INTO stream_file_ (table_id, number, name, size_bytes, modified_ns, form)"
             " VALUES (?, ?, ?, ?, ?, ?)"
         )
+        added = list[StreamFile]()
         for one in files:
-            number += self._file.run(sql, table_id, number, one.name, one.size_bytes, one.modified_ns, one.form)
-        sql = "DELETE FROM stream_file_ WHERE table_id = ? AND name = '' AND number < ?"
-        self._file.run(sql, table_id, number - 1)
+            number = last + 1 + len(added)
+            if self._file.run(sql, table_id, number, one.name, one.size_bytes, one.modified_ns, one.form):
+                added.append(replace(one, number=number))
+        if added and name == "":
+            self._file.run("DELETE FROM stream_file_ WHERE table_id = ? AND number = ?", table_id, last)
+        return added
 
     def forget_files(self, table_id: str, numbers: Iterable[int]) -> None:
         """Forget files. Of that with the last number a row without a name stays, so that no number is given again."""
@@ -165,12 +172,10 @@ class StreamStore:
             self.epochs.forget(query_id)
 
 
-def _progress(query: ContinuousQuery) -> tuple[object, ...]:
-    """What an epoch is computed from: how the query is defined, and how far it is."""
-    return query.epoch, query.offsets, _definition(query)
-
-
 def _definition(query: ContinuousQuery) -> str:
+    """Text of a definition. Of one that was read it is the text that was read, whichever version has written that: what
+    later versions know is left out where it has not been said.
+    """
     trigger = [query.trigger.kind.value, query.trigger.seconds]
     body: dict[str, object] = {
         "table_id": query.table_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -16,7 +16,8 @@ class TableStore(Protocol):
     catalog's own checks.
 
     1. `find` and `tables` return the same object as before for an unchanged table.
-    2. `current` is the table with an id as it is now, whatever its name.
+    2. `current` is the table with an id as it is now, whatever its name; `current_ones` are those of several by their
+       ids, without those that are gone, and at one moment where the store has transactions.
     """
 
     is_shared: bool
@@ -39,6 +40,8 @@ class TableStore(Protocol):
     def find(self, database: str, name: str) -> Table | None: ...
 
     def current(self, table: Table) -> Table | None: ...
+
+    def current_ones(self, table_ids: Collection[str]) -> dict[str, Table]: ...
 
     def table_names(self, database: str) -> list[str]: ...
 

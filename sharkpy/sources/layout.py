@@ -133,10 +133,10 @@ def delta_files(location: str, generations: Iterable[int]) -> list[DataFile] | N
     return found
 
 
-def make_staging(staging: str) -> str:
-    """Make the folder of a path from `staging_path`."""
+def make_staging(staging: str, *, in_new_folder: bool = True) -> str:
+    """Make the folder of a path from `staging_path`; with the one that it is in, unless that has to be there."""
     try:
-        Path(staging).mkdir(parents=True)
+        Path(staging).mkdir(parents=in_new_folder)
     except OSError as error:
         raise io_error(error, str(Path(staging).parent)) from None
     return staging

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import TableNotFoundError, UnsupportedError
@@ -44,13 +44,15 @@ def bad_row_table(on_bad_row: OnBadRow, streams: Sequence[str], session: EngineS
     return found
 
 
-def skipped_rows(query: ContinuousQuery, session: EngineSession) -> BadRows:
-    """INSERT of the records that an epoch of a query has skipped; TableNotFoundError if their table was dropped."""
-    table = session.catalog.current_table(query.bad_rows)
+def skipped_rows(query: ContinuousQuery, tables: Mapping[str, Table]) -> BadRows:
+    """INSERT of the records that an epoch of a query has skipped, of whose tables those that are there are given by
+    their ids; TableNotFoundError if that of the records was dropped.
+    """
+    table = tables.get(query.bad_rows)
     if table is None:
         raise TableNotFoundError("the table for bad rows was dropped")
     _check_table(table)
-    streams = [one for one in map(session.catalog.current_table, query.streams) if one is not None]
+    streams = [tables[stream] for stream in query.streams if stream in tables]
     for stream in streams:
         _check_stream(stream)
     return lambda snapshot: _insert(table, streams, snapshot)

@@ -22,13 +22,14 @@ _BEGIN = -62_135_596_800_000_000
 """The first moment of the year 1, in microseconds since 1970: no window ends before it."""
 
 
-def tell_closed(query: ContinuousQuery, session: EngineSession) -> None:
-    """Add an item to each stream of the windows of a query's table, if its watermark has moved since the last one."""
+def tell_closed(query: ContinuousQuery, state: Table, session: EngineSession) -> None:
+    """Add an item to each stream of a query's windows, which have a `state`, if its watermark has moved since the last
+    one.
+    """
     catalog = session.catalog
-    state = catalog.current_table(query.table_id)
-    fed = catalog.streams.fed_by(query.table_id) if state is not None and state.is_state else []
+    fed = catalog.streams.fed_by(state.table_id)
     streams = [stream for stream in map(catalog.current_table, fed) if stream is not None and has_spans(stream)]
-    if state is None or not streams:
+    if not streams:
         return
     until = _watermark(query, state, session)
     for stream in streams:

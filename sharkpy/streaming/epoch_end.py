@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets
+from sharkpy.catalog.model import Table
 from sharkpy.catalog.store import Catalog
 from sharkpy.streaming import steps
 from sharkpy.streaming.epoch_log import EpochLog
@@ -19,6 +20,8 @@ class EpochEnd(EpochWrite):
     """
 
     query: ContinuousQuery
+    table: Table
+    """The query's; the state of one with state."""
     offsets: Offsets
     catalog: Catalog
     kept: int
@@ -31,16 +34,8 @@ class EpochEnd(EpochWrite):
         steps.done(steps.STAGED)
 
     def note(self) -> None:
-        streams, query = self.catalog.streams, self.query
-        streams.end_epoch(query, self.offsets)
-        if (generation := self._generation()) is not None:
-            streams.epochs.keep(query, query.epoch + 1, self.offsets, generation, self.kept)
-
-    def _generation(self) -> int | None:
-        """Last generation of the table that counts with this epoch; 0 where its Hive partitions have theirs, None where
-        the query writes other tables.
-        """
-        table = self.catalog.current_table(self.query.table_id)
-        if table is None:
-            return None
-        return 0 if table.is_partitioned else self.catalog.newest_generation(table)
+        streams = self.catalog.streams
+        streams.end_epoch(self.query, self.offsets)
+        # A query that writes other tables has merely its name there.
+        if self.table.is_stored:
+            streams.epochs.keep(self.query, self.table, self.offsets, self.kept)

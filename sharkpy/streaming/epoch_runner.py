@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ from sharkpy.streaming.epoch_figures import EpochFigures
 from sharkpy.streaming.epoch_log import EpochLog, Ranges, mark_of
 from sharkpy.streaming.epoch_restart import EpochRestart
 from sharkpy.streaming.epoch_rollback import EpochRollback
+from sharkpy.streaming.epoch_view import EpochView, stream_of, take_view
 from sharkpy.streaming.history import bind_history_epoch, snapshot_of_history
 from sharkpy.streaming.late_rows import known_late_rows
 from sharkpy.streaming.new_columns import settle_new_columns
@@ -62,9 +63,9 @@ class _BoundEpoch:
     command: Insert | MultiInsert
     lookups: CatalogLookups
 
-    def holds(self, text: tuple[str, str], table: Table, late_rows: Table | None, catalog: Catalog) -> bool:
-        is_same = self.text == text and self.table is table and self.late_rows is late_rows
-        return is_same and self.lookups.is_current(catalog)
+    def holds(self, text: tuple[str, str], late_rows: Table | None, view: EpochView, catalog: Catalog) -> bool:
+        is_same = self.text == text and self.table is view.table and self.late_rows is late_rows
+        return is_same and self.lookups.is_current(catalog, view.by_name)
 
 
 class EpochRunner:
@@ -97,70 +98,67 @@ class EpochRunner:
         self._is_table = False
         self._bound: _BoundEpoch | None = None
 
-    def ends(self, query: ContinuousQuery, age: float = 0.0) -> dict[str, Position]:
-        """For each stream of the query, by id, the position behind the last item that is there, or was `age` seconds
-        ago.
+    def look(self, query: ContinuousQuery, age: float = 0.0, ends: Mapping[str, Position] | None = None) -> EpochView:
+        """Look at the streams of a query for its next step, but those whose `ends` are given; looks of others count
+        that are not older than `age` seconds.
         """
-        return {stream: self._reader(self._stream(stream)).look(age) for stream in query.streams}
+        return take_view(query, self.session.catalog, self._reader, age, ends)
 
     def wait_until_settled(self, query: ContinuousQuery) -> None:
         """Wait until what is there now, and may still be written, can be read; what goes on being written is not."""
-        readers = [self._reader(self._stream(stream)) for stream in query.streams]
-        for reader in readers:
-            reader.look()
+        readers = self.look(query).readers.values()
         end = time.monotonic() + max(reader.unsettled_seconds() for reader in readers)
         while (left := end - time.monotonic()) > 0:
             check_cancelled()
             time.sleep(min(left, _CHECK_SECONDS))
 
-    def next_ranges(self, query: ContinuousQuery, ends: Mapping[str, Position], *, whole: bool = False) -> Ranges:
-        """Ranges of the next epoch of a query, up to `ends`; () where there is nothing to read. `whole`: without a
-        limit on its size.
-        """
-        if (sink := self._outside(query)) is not None:
+    def next_ranges(self, view: EpochView, *, whole: bool = False) -> Ranges:
+        """Ranges of a query's next epoch; () where there is nothing to read. `whole`: without a limit on its size."""
+        query = view.query
+        if (sink := self._outside(view)) is not None:
             sink.look_after(query.epoch)
         if not self._is_told:
-            self._tell_closed(query)
+            self._tell_closed(view)
         if query.is_before_history:
             # How far the table goes is known when it is read.
             return tuple((stream, (), ()) for stream in query.streams)
         begun = self._restored(query)
         # After a loss of power the catalog may know less than the log.
-        if begun is not None and all(is_within(end, ends[stream]) for stream, _, end in begun):
+        if begun is not None and all(is_within(end, view.ends[stream]) for stream, _, end in begun):
             return begun
         ranges = []
-        for stream in query.streams:
-            reader = self._reader(self._stream(stream))
+        for stream, reader in view.readers.items():
             start = self._start(query, stream, reader)
-            end = furthest(start, ends[stream])
+            end = furthest(start, view.ends[stream])
             if end != start and not whole:
                 end = reader.cut(start, end)
             ranges.append((stream, start, end))
         return tuple(ranges) if any(start != end for _, start, end in ranges) else ()
 
-    def run(self, query: ContinuousQuery, ranges: Ranges) -> None:
-        """Run the epoch after `query.epoch`, over `ranges`, to its end."""
-        self.figures.running = query.epoch + 1
+    def run(self, view: EpochView, ranges: Ranges) -> None:
+        """Run the epoch behind the query's last one, over `ranges`, to its end."""
+        self.figures.running = view.query.epoch + 1
         try:
-            self._run(query, ranges)
+            self._run(view, ranges)
         finally:
             self.figures.running = 0
 
-    def _run(self, query: ContinuousQuery, ranges: Ranges) -> None:
+    def _run(self, view: EpochView, ranges: Ranges) -> None:
+        query = view.query
         number, began = query.epoch + 1, time.monotonic()
-        sink = self._outside(query)
+        sink = self._outside(view)
         known = None if sink is None else self._written(query, sink)
         if known is None and query.is_before_history:
-            snapshot, ranges = self._at_history(query)
+            snapshot, ranges = self._at_history(view)
         else:
             snapshot, ranges = self.session.snapshot(), known or ranges
         try:
             if known is None and self._begun != (number, ranges):
-                self.log.begin(number, ranges, self._names(query), is_synced=sink is not None)
+                self.log.begin(number, ranges, view.stream_names, is_synced=sink is not None)
                 self._begun = number, ranges
             steps.done(steps.BEGUN)
             with noticing_lost_spark(self.session), self.session.as_statement() as statement:
-                self._write(query, ranges, snapshot, is_written=known is not None)
+                self._write(view, ranges, snapshot, is_written=known is not None)
         finally:
             snapshot.release()
         self._begun = None
@@ -168,40 +166,38 @@ class EpochRunner:
         self.figures.add(statement.rows_written, seconds, statement.malformed_rows)
         self.log.end(number, statement.rows_written, seconds, statement.malformed_rows)
         steps.done(steps.ENDED)
-        self._tell_closed(query)
-        self._fold_state(query)
+        self._tell_closed(view)
+        self._fold_state(view)
 
-    def _tell_closed(self, query: ContinuousQuery) -> None:
+    def _tell_closed(self, view: EpochView) -> None:
         """Tell the streams of a table's windows which ones are closed now; with the next look where this fails, or the
         process ends before.
         """
         self._is_told = False
-        tell_closed(query, self.session)
+        if view.table is not None and view.table.is_state:
+            tell_closed(view.query, view.table, self.session)
         self._is_told = True
 
-    def _fold_state(self, query: ContinuousQuery) -> None:
+    def _fold_state(self, view: EpochView) -> None:
         """Fold the state of a query that has one, each time that so many epochs have added to it as make a fold."""
-        table = self.session.catalog.current_table(query.table_id)
-        is_due = (query.epoch + 1) % self.session.conf.value(COMPACTION_BLOCKS) == 0
-        if is_due and table is not None and table.is_state:
-            self._fold(query, self.session)
+        is_due = (view.query.epoch + 1) % self.session.conf.value(COMPACTION_BLOCKS) == 0
+        if is_due and view.table is not None and view.table.is_state:
+            self._fold(view.query, self.session)
 
     def restart(self, query: ContinuousQuery, emptied: Callable[[], StagedWrite]) -> None:
         """Run an epoch that empties the table: the next one reads the first items of the streams.
 
         BindError 55000 where some of them are gone.
         """
-        offsets = () if query.history else query.start
-        for stream in query.streams:
-            reader = self._reader(self._stream(stream))
-            reader.look()
+        offsets, view = () if query.history else query.start, self.look(query)
+        for stream, reader in view.readers.items():
             if stream == query.continued:
                 continue
             start = dict(query.start).get(stream)
             if start is not None and not is_within(reader.first(), start):
-                raise BindError(f"items of {self._stream(stream).qualified_name} are gone", sqlstate="55000")
+                raise BindError(f"items of {view.tables[stream].qualified_name} are gone", sqlstate="55000")
             if start is None and (gone := reader.num_gone()):
-                message = f"the first {gone} items of {self._stream(stream).qualified_name} are gone"
+                message = f"the first {gone} items of {view.tables[stream].qualified_name} are gone"
                 hint = "pushed rows are kept until all continuous tables have read them"
                 raise BindError(message, hint=hint, sqlstate="55000")
         began = time.monotonic()
@@ -209,7 +205,7 @@ class EpochRunner:
         publish([emptied(), end], self.session.catalog)
         starts = [dict(query.start).get(stream, (0,)) for stream in query.streams]
         ranges = tuple((stream, start, start) for stream, start in zip(query.streams, starts, strict=True))
-        self.log.begin(end.number, ranges, self._names(query))
+        self.log.begin(end.number, ranges, view.stream_names)
         self.log.end(end.number, 0, time.monotonic() - began)
 
     def roll_back(self, query: ContinuousQuery, to: KeptEpoch, written: Callable[[], StagedWrite]) -> None:
@@ -233,22 +229,23 @@ class EpochRunner:
         self.log.roll_back(to.number)
         steps.done(steps.ENDED)
 
-    def release(self, queries: Sequence[ContinuousQuery], streams: Iterable[str]) -> None:
-        """Let go of what all of `queries` have read of some streams."""
-        for stream in streams:
-            self._reader(self._stream(stream)).release(
-                least(query.offset(stream) for query in queries if stream in query.streams)
-            )
+    def release(self, view: EpochView) -> None:
+        """Let go of what all queries have read of the streams of one, as far as somebody keeps it for them."""
+        keeping = {stream: reader for stream, reader in view.readers.items() if reader.keeps_items}
+        if keeping:
+            queries = self.session.catalog.streams.queries()
+            for stream, reader in keeping.items():
+                reader.release(least(query.offset(stream) for query in queries if stream in query.streams))
 
     def close(self) -> None:
         """Let go of what is held outside."""
         if self._sink is not None:
             self._sink.close()
 
-    def _outside(self, query: ContinuousQuery) -> Sink | None:
+    def _outside(self, view: EpochView) -> Sink | None:
         """Outside end of the query, if it is that of a sink: others may see something of an epoch before its end."""
         if self._sink is None and not self._is_table:
-            table = self.session.catalog.current_table(query.table_id)
+            table = view.table
             if table is not None and table.is_continuous_sink:
                 self._sink = sink_type(table).connect(table, self.session, self._programs)
             self._is_table = self._sink is None
@@ -271,29 +268,28 @@ class EpochRunner:
         begun = self.log.begun(number)
         return None if begun is None else datetime.fromisoformat(begun.began)
 
-    def _write(
-        self, query: ContinuousQuery, ranges: Ranges, snapshot: QuerySnapshot, *, is_written: bool = False
-    ) -> None:
+    def _write(self, view: EpochView, ranges: Ranges, snapshot: QuerySnapshot, *, is_written: bool = False) -> None:
         """Write the rows of an epoch, or of one that `is_written` outside already only what belongs to it here."""
-        session = self.session
-        table = session.catalog.current_table(query.table_id)
+        session, query, table = self.session, view.query, view.table
         if table is None:
             raise TableNotFoundError(f"the table of the continuous query {query.query_id} was dropped")
         skips = bool(query.bad_rows) and not query.is_before_history
         # Items whose rows are outside already may be gone.
         for stream, start, end in ranges if skips or not is_written else ():
-            found = self._stream(stream)
-            self._reader(found).give(snapshot, start, end)
+            # One that is outside already was read before the query was altered, perhaps of other streams.
+            found = view.tables.get(stream) or self._stream(stream)
+            (view.readers.get(stream) or self._reader(found)).give(snapshot, start, end)
             snapshot.judge(found, SKIPPED if query.bad_rows else COUNTED)
-            settle_new_columns(found, snapshot.given_files(found), session.catalog)
-        command = self._command(query, table)
+            settled = settle_new_columns(found, snapshot.given_files(found), session.catalog)
+            view = replace(view, tables={**view.tables, stream: settled})
+        command = self._command(view, table)
         if table.is_continuous_insert:
             check_targets(command, query.targets)
         offsets = tuple((stream, end) for stream, _, end in ranges)
-        bad_rows = skipped_rows(query, session) if skips else None
+        bad_rows = skipped_rows(query, view.tables) if skips else None
         kept = session.conf.value(STREAM_KEPT_EPOCHS)
-        sink = self._outside(query)
-        last = EpochEnd(query, offsets, session.catalog, kept, log=self.log if sink is None else None)
+        sink = self._outside(view)
+        last = EpochEnd(query, table, offsets, session.catalog, kept, log=self.log if sink is None else None)
         if sink is None or not isinstance(command, Insert):
             insert_with(command, session, snapshot, last, bad_rows)
             return
@@ -303,30 +299,27 @@ class EpochRunner:
         else:
             write_epoch(sink, epoch)
 
-    def _at_history(self, query: ContinuousQuery) -> tuple[QuerySnapshot, Ranges]:
+    def _at_history(self, view: EpochView) -> tuple[QuerySnapshot, Ranges]:
         """A snapshot with the rows that come before a stream, and the ranges of the epoch that reads them alone."""
-        reader = self._reader(self._stream(query.continued))
-        snapshot, position = snapshot_of_history(query, self.session, reader)
+        query = view.query
+        snapshot, position = snapshot_of_history(query, self.session, view.readers[query.continued])
         ranges = []
-        for stream in query.streams:
-            at = (
-                position
-                if stream == query.continued
-                else self._start(query, stream, self._reader(self._stream(stream)))
-            )
+        for stream, reader in view.readers.items():
+            at = position if stream == query.continued else self._start(query, stream, reader)
             ranges.append((stream, at, at))
         return snapshot, tuple(ranges)
 
-    def _command(self, query: ContinuousQuery, table: Table) -> Insert | MultiInsert:
+    def _command(self, view: EpochView, table: Table) -> Insert | MultiInsert:
         """The query as an INSERT into its targets. It is bound anew when something that it names is another one."""
-        session, text = self.session, (query.text, query.database)
+        session, query = self.session, view.query
+        text = query.text, query.database
         if query.is_before_history:
-            stream = self._stream(query.continued)
+            stream = stream_of(view.tables, query.continued)
             command = bind_history_epoch(query, table, stream, session.catalog, session.conf)
             assert isinstance(command, (Insert, MultiInsert))  # bind_epoch binds nothing else
             return command
-        known, late_rows = self._bound, known_late_rows(query, session.catalog)
-        if known is None or not known.holds(text, table, late_rows, session.catalog):
+        known, late_rows = self._bound, known_late_rows(query, view.tables)
+        if known is None or not known.holds(text, late_rows, view, session.catalog):
             lookups, clock = CatalogLookups(session.catalog), StatementClock()
             command = bind_epoch(query.text, table, lookups, session.conf, query.database, clock, late_rows=late_rows)
             assert isinstance(command, (Insert, MultiInsert))  # bind_epoch binds nothing else
@@ -351,14 +344,8 @@ class EpochRunner:
             return None
         return self._begun[1]
 
-    def _names(self, query: ContinuousQuery) -> list[str]:
-        return [self._stream(stream).qualified_name for stream in query.streams]
-
-    def _stream(self, table_id: str) -> Table:
-        found = self.session.catalog.current_table(table_id)
-        if found is None:
-            raise TableNotFoundError("a stream of the continuous query was dropped")
-        return found
+    def _stream(self, stream: str) -> Table:
+        return stream_of(self.session.catalog.current_tables([stream]), stream)
 
 
 def _continues(ranges: Ranges, query: ContinuousQuery) -> bool:

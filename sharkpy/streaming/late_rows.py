@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from sharkpy.base.errors import TableNotFoundError
 from sharkpy.catalog.continuous_query import ContinuousQuery
@@ -11,9 +11,6 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import LateRows
 from sharkpy.streaming.row_tables import check_fits, found_or_made
 from sharkpy.streaming.targets import check_target
-
-if TYPE_CHECKING:
-    from sharkpy.catalog.store import Catalog
 
 _ROLE = "table of late rows"
 
@@ -29,11 +26,13 @@ def late_row_table(wanted: LateRows | None, session: EngineSession) -> Table | N
     return found
 
 
-def known_late_rows(query: ContinuousQuery, catalog: Catalog) -> Table | None:
-    """Table to which the late rows of a query go, if there is one; TableNotFoundError if it was dropped."""
+def known_late_rows(query: ContinuousQuery, tables: Mapping[str, Table]) -> Table | None:
+    """Table to which the late rows of a query go, if there is one, of those that its definition names, by their ids;
+    TableNotFoundError if it was dropped.
+    """
     if not query.late_rows:
         return None
-    found = catalog.current_table(query.late_rows)
+    found = tables.get(query.late_rows)
     if found is None:
         raise TableNotFoundError("the table for late rows was dropped")
     check_target(found, _ROLE)

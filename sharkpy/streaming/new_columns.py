@@ -26,15 +26,16 @@ _SHOWN = 20
 _log = logging.getLogger(__name__)
 
 
-def settle_new_columns(stream: Table, files: Sequence[DataFile], catalog: Catalog) -> None:
-    """Do what a stream says about columns of `files` that it lacks, before an epoch reads these.
+def settle_new_columns(stream: Table, files: Sequence[DataFile], catalog: Catalog) -> Table:
+    """Do what a stream says about columns of `files` that it lacks, before an epoch reads these; returns the stream as
+    it is then.
 
     BindError where they stop it, or cannot become columns. Added ones stay if the epoch fails: it runs again.
     """
     policy = new_columns_of(stream)
     # Catalogs of earlier versions may have any value, with any format.
     if policy not in (ADD, STOP) or stream.storage.name not in FORMATS:
-        return
+        return stream
     added: dict[str, DataType] = {}
     for file in files:
         check_cancelled()
@@ -44,10 +45,13 @@ def settle_new_columns(stream: Table, files: Sequence[DataFile], catalog: Catalo
         _check_added(stream, file, found, added)
         for one in found:
             added[one.name] = _common(added.get(one.name), one.dtype, stream)
-    if added:
-        fields = tuple(Field(name, stored_type(dtype)) for name, dtype in added.items())
-        catalog.alter_table(dataclasses.replace(stream, schema=Schema((*stream.schema, *fields))), was=stream)
-        _log.info("stream %s: the columns %s were added", stream.qualified_name, ", ".join(added))
+    if not added:
+        return stream
+    fields = tuple(Field(name, stored_type(dtype)) for name, dtype in added.items())
+    altered = dataclasses.replace(stream, schema=Schema((*stream.schema, *fields)))
+    settled = catalog.alter_table(altered, was=stream)
+    _log.info("stream %s: the columns %s were added", stream.qualified_name, ", ".join(added))
+    return settled
 
 
 def _common(known: DataType | None, dtype: DataType, stream: Table) -> DataType:

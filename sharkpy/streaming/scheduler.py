@@ -133,11 +133,11 @@ class StreamScheduler:
     def _run_to_end(self, query_id: str, runner: EpochRunner) -> None:
         query = self._catalog.streams.get(query_id)
         runner.wait_until_settled(query)
-        ends = runner.ends(query)
+        view = runner.look(query)
         lost = 0
-        while ranges := runner.next_ranges(query, ends, whole=query.trigger.kind is TriggerKind.ONCE):
+        while ranges := runner.next_ranges(view, whole=query.trigger.kind is TriggerKind.ONCE):
             try:
-                runner.run(query, ranges)
+                runner.run(view, ranges)
             except TableChangedError:
                 _log.info("epoch %d of %s was written by another process", query.epoch + 1, self._name(query_id))
             except SparkLostError:
@@ -145,7 +145,8 @@ class StreamScheduler:
                 if lost == _LOST_SPARKS:
                     raise
             query = self._catalog.streams.get(query_id)
-        runner.release(self._catalog.streams.queries(), query.streams)
+            view = runner.look(query, ends=view.ends)
+        runner.release(view)
 
     def arrived(self, stream: str) -> None:
         """Look at a stream at once: this process has put something there."""
@@ -372,19 +373,19 @@ class StreamScheduler:
             self._end(query_id, scheduled)
             return 0.0
         runner = scheduled.runner
-        ends = runner.ends(query, _SHARED_SECONDS)
-        ranges = runner.next_ranges(query, ends)
+        view = runner.look(query, _SHARED_SECONDS)
+        ranges = runner.next_ranges(view)
         if not ranges:
             scheduled.idle += 1
-            scheduled.seen, scheduled.offsets = ends, query.offsets
+            scheduled.seen, scheduled.offsets = view.ends, query.offsets
             if query.fault or runner.figures.fault:
                 self._note(query_id, QueryState.RUNNING)
                 runner.figures.fault = ""
             return max(query.trigger.seconds, self._poll_seconds * scheduled.patience)
         scheduled.idle = 0
-        runner.run(query, ranges)
+        runner.run(view, ranges)
         runner.figures.fault = ""
-        runner.release(self._catalog.streams.queries(), query.streams)
+        runner.release(view)
         scheduled.failures = 0
         return query.trigger.seconds
 

@@ -75,6 +75,44 @@ def test_files_have_numbers_in_the_order_of_their_times(tmp_path: Path, catalog:
     assert given(again, 0, 4) == ["c", "a", "b", "0"]
 
 
+def test_two_processes_find_the_same_files(tmp_path: Path, catalog: Catalog) -> None:
+    """Each file has one number, whoever finds it first; and both read the same."""
+    folder = tmp_path / "in"
+    with closing(Catalog(tmp_path / "w")) as another:
+        one, other = reader_of(catalog, folder), reader_of(another, folder)
+        for place, (name, first, second) in enumerate([("a", one, other), ("b", other, one), ("c", one, other)]):
+            os.utime(put_numbers(folder, name, [1]), ns=(place, place))
+            assert first.look() == (place + 1,)
+            assert given(first, place, place + 1) == [name]
+            assert second.look() == (place + 1,)
+            assert given(second, 0, place + 1) == ["a", "b", "c"][: place + 1]
+        for name in ("d", "e"):
+            put_numbers(folder, name, [1])
+        assert one.look() == (5,)
+        put_numbers(folder, "f", [1])
+        assert other.look() == (6,)
+        assert one.look() == (6,)
+        for reader in (one, other):
+            assert given(reader, 3, 6)[2:] == ["f"]
+            assert sorted(given(reader, 3, 5)) == ["d", "e"]
+            assert given(reader, 0, 3) == ["a", "b", "c"]
+
+
+def test_an_epoch_does_not_ask_for_files_that_were_just_found(tmp_path: Path, catalog: Catalog) -> None:
+    folder = tmp_path / "in"
+    reader = reader_of(catalog, folder)
+    asked: list[str] = []
+    catalog._file._reading.set_trace_callback(asked.append)
+    for number in range(3):
+        put_numbers(folder, str(number), [number])
+        assert reader.look() == (number + 1,)
+        asked.clear()
+        assert given(reader, number, number + 1) == [str(number)]
+        assert asked == []
+    assert given(reader, 0, 2) == ["0", "1"]
+    assert len(asked) == 1
+
+
 def test_files_that_come_while_the_folder_is_listed(
     tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -115,6 +115,10 @@ class HiveTables:
         database, name = self._names.get(table.table_id, (table.database, table.name))
         found = self.find(database, name)
         return found if found == table else None
+
+    def current_ones(self, table_ids: Collection[str]) -> dict[str, Table]:
+        found = (self.find(*self._names[one]) for one in table_ids if one in self._names)
+        return {table.table_id: table for table in found if table is not None and table.table_id in table_ids}
 
     def table_names(self, database: str) -> list[str]:
         return self._client.table_names(database)

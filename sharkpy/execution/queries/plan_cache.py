@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 MOST_PLANS = 128
+NO_TABLES: Mapping[tuple[str, str], Table] = {}
 _MOST_TEXT = 100_000
 """Limit on the length of texts: longer ones are generated, and do not come again."""
 
@@ -93,12 +94,13 @@ class CatalogLookups:
     def check_path(self, path: str) -> None:
         self._catalog.check_path(path)
 
-    def is_current(self, catalog: CatalogReader) -> bool:
-        """True if `catalog` gives the same results now; an unchanged table is the same object.
+    def is_current(self, catalog: CatalogReader, read: Mapping[tuple[str, str], Table] = NO_TABLES) -> bool:
+        """True if `catalog` gives the same results now; an unchanged table is the same object. Tables that were `read`
+        of it, by database and name, are not looked up.
 
         It may be another session's, whose temporary tables are other ones.
         """
-        names_hold = all(catalog.find_table(*key) is found for key, found in self._tables.items())
+        names_hold = all((read.get(key) or catalog.find_table(*key)) is found for key, found in self._tables.items())
         names_hold = names_hold and all(catalog.find_function(*key) is found for key, found in self._functions.items())
         resources_hold = all(catalog.resource_paths(kind) == found for kind, found in self._resources.items())
         files_hold = all(_file_table(catalog, *key) is found for key, found in self._files.items())

@@ -223,7 +223,8 @@ class QuerySnapshot:
         from sharkpy.execution.tables.analyzed import all_partitions_statistics, table_statistics
 
         catalog = self.catalog
-        if table.location is None or isinstance(table, FileTable):
+        # ANALYZE TABLE takes no stream.
+        if table.location is None or table.is_stream or isinstance(table, FileTable):
             return None
         if table.is_partitioned:
             return all_partitions_statistics(catalog, table)

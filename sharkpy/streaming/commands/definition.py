@@ -83,7 +83,7 @@ def check_epochs(query: ContinuousQuery, table: Table, session: EngineSession) -
     every epoch.
     """
     catalog = session.catalog.for_session()
-    late_rows = known_late_rows(query, catalog)
+    late_rows = known_late_rows(query, catalog.current_tables(query.named_tables))
     bind_epoch(query.text, table, catalog, session.conf, query.database, late_rows=late_rows)
     if query.is_before_history and (stream := catalog.current_table(query.continued)) is not None:
         bind_history_epoch(query, table, stream, catalog, session.conf)

@@ -75,6 +75,8 @@ class FolderReader:
        `failOnDataLoss` of the stream 'false' it is read as it is, or left out.
     """
 
+    keeps_items = False
+
     def __init__(self, stream: Table, catalog: Catalog) -> None:
         options = () if stream.stream is None else stream.stream.options
         self._stream = stream
@@ -86,6 +88,8 @@ class FolderReader:
         self._max_files = FOLDER.value(options, MAX_FILES)
         self._lock = threading.Lock()
         self._known: dict[str, StreamFile] | None = None
+        self._added: list[StreamFile] = []
+        """Files that were given numbers last, which follow one another; an epoch mostly reads these."""
         self._end = 0
         self._looked = 0.0
         self._listed = 0.0
@@ -137,10 +141,17 @@ class FolderReader:
         return (min(end[0], start[0] + self._max_files),)
 
     def give(self, snapshot: QuerySnapshot, start: Position, end: Position) -> None:
-        files = self._catalog.streams.files(self._stream.table_id, start[0], end[0])
+        files = self._numbered(start[0], end[0])
         if len(files) != end[0] - start[0]:
             raise SourceError(f"files of {self._stream.qualified_name} were forgotten before they were read")
         snapshot.give(self._stream, [found for one in files if (found := self._data_file(one)) is not None])
+
+    def _numbered(self, start: int, end: int) -> list[StreamFile]:
+        """Files from the number `start` to before `end`."""
+        added = self._added
+        if added and added[0].number <= start and end <= added[-1].number + 1:
+            return [one for one in added if start <= one.number < end]
+        return self._catalog.streams.files(self._stream.table_id, start, end)
 
     def _data_file(self, file: StreamFile) -> DataFile | None:
         """File to be read; None for one that is gone, where that may be."""
@@ -219,12 +230,14 @@ class FolderReader:
         """Give numbers to new files. Another process may have found some of them before."""
         streams, stream_id = self._catalog.streams, self._stream.table_id
         with self._catalog.transaction():
-            streams.add_files(stream_id, files)
-            end = streams.end(stream_id)
-            added = streams.files(stream_id, self._end, end)
+            added, end = streams.add_files(stream_id, files), self._end + len(files)
+            is_alone = len(added) == len(files) and added[0].number == self._end
+            if not is_alone:
+                end = streams.end(stream_id)
+                added = streams.files(stream_id, self._end, end)
         assert self._known is not None  # it was read before files are looked for
         self._known |= {one.name: one for one in added}
-        self._end = end
+        self._end, self._added = end, added if is_alone else []
 
     def _is_unchanged(self, folders: dict[str, int]) -> bool:
         try:

@@ -36,6 +36,8 @@ class KafkaReader:
     3. A topic with fewer records than were read of it is another one: SourceError.
     """
 
+    keeps_items = False
+
     def __init__(self, stream: Table, catalog: Catalog) -> None:
         options = () if stream.stream is None else stream.stream.options
         self._stream = stream

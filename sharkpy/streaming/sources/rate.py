@@ -24,6 +24,8 @@ _SPLIT_ROWS = 1 << 20
 class RateReader:
     """Reader of rows by number: row n comes n / `rowsPerSecond` seconds after the stream's start."""
 
+    keeps_items = False
+
     def __init__(self, stream: Table) -> None:
         options = () if stream.stream is None else stream.stream.options
         self._stream = stream

@@ -18,6 +18,10 @@ class SourceReader(Protocol):
     """
 
     @property
+    def keeps_items(self) -> bool:
+        """True if items are kept for the queries alone, and go when all have read them."""
+
+    @property
     def end(self) -> Position:
         """Position behind the last item that was seen."""
 

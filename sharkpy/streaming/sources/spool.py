@@ -58,6 +58,8 @@ def spool_file(folder: Path, suffix: str) -> Iterator[Path]:
 class SpoolReader(FolderReader):
     """Reader of a folder of the engine's own, whose names are in the order in which files were made."""
 
+    keeps_items = True
+
     def _place(self, file: Found) -> tuple[int, str]:
         return 0, file.name
 

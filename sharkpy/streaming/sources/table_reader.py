@@ -33,6 +33,8 @@ class TableReader:
        stream 'false' it is passed over.
     """
 
+    keeps_items = True
+
     def __init__(self, stream: Table, catalog: Catalog) -> None:
         options = () if stream.stream is None else stream.stream.options
         self._stream = stream

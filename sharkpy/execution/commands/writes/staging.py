@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sharkpy.base.errors import SharkError
+from sharkpy.base.errors import SharkError, SourceError
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
@@ -13,14 +13,18 @@ from sharkpy.sources import layout
 
 _SYSTEM_ERRORS = "58"
 """Prefix of the SQLSTATEs for files that are missing or cannot be written."""
+_MISSING = "58P01"
 
 
-def new_staging(location: str, session: EngineSession, *, is_new: bool = False) -> str:
-    """Make a staging folder in `location`, and note it; `is_new`: for a table to be made, without a folder yet."""
+def new_staging(location: str, session: EngineSession, *, is_new: bool = False, in_new_folder: bool = True) -> str:
+    """Make a staging folder in `location`, and note it; `is_new`: for a table to be made, without a folder yet.
+
+    SourceError 58P01 where there is no folder `location` and none is to be made.
+    """
     staging = layout.staging_path(local_path(location))
     session.catalog.unfinished.begin(staging, is_new=is_new)
     try:
-        return layout.make_staging(staging)
+        return layout.make_staging(staging, in_new_folder=in_new_folder)
     except BaseException:
         session.catalog.unfinished.end(staging)
         raise
@@ -32,7 +36,16 @@ def discard_staging(staging: str, session: EngineSession) -> None:
 
 
 def table_staging(table: Table, location: str, session: EngineSession) -> str:
-    """Make a folder for the table's rows. TableNotFoundError if the table was dropped: its folder stays away."""
+    """Make a folder for the table's rows. TableNotFoundError if the table was dropped and its folder is gone, which
+    stays away; where that is still there, who puts the rows in place is told.
+    """
+    if not session.catalog.is_read_only:
+        try:
+            return new_staging(location, session, in_new_folder=False)
+        except SourceError as error:
+            if error.sqlstate != _MISSING:
+                raise
+    # The first rows of a table make its folder, while nobody can drop it.
     with session.catalog.transaction():
         session.catalog.require(table)
         return new_staging(location, session)

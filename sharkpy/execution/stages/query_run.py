@@ -21,8 +21,8 @@ from sharkpy.execution.stages.profile import QueryProfile, stage_profile
 from sharkpy.execution.stages.progress import Progress, ProgressListener, ignore_progress
 from sharkpy.execution.stages.stage_observer import StageObserver, Unobserved
 from sharkpy.execution.tasks.failure import as_shark_error
-from sharkpy.execution.tasks.parquet_scan import reads_streams
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
+from sharkpy.execution.tasks.small_files import reads_streams
 from sharkpy.execution.workers.connection_pool import ConnectionPool
 from sharkpy.execution.workers.held_connections import HeldConnections
 from sharkpy.physical.stage import Stage

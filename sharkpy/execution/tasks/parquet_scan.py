@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from sharkpy.catalog.hive_partition import partition_values
-from sharkpy.physical.stage_program import FileColumns, StageProgram, StepColumns, TaskInput
+from sharkpy.physical.stage_program import FileColumns
 from sharkpy.sources.line_chunks import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.partition_values import single_value
@@ -36,14 +36,9 @@ def parquet_query(spec: FileColumns, splits: Sequence[Split]) -> str | None:
     return " UNION ALL ".join(_select(spec, dict(values), paths) for values, paths in files)
 
 
-def reads_streams(program: StageProgram, part: TaskInput) -> bool:
-    """True if an input of the program comes as a stream, whose number of rows DuckDB does not know."""
-    splits = dict(part.splits)
-    return any(
-        isinstance(spec, StepColumns)
-        or (isinstance(spec, FileColumns) and _files(spec, splits.get(spec.relation, ())) is None)
-        for spec in program.inputs
-    )
+def is_read_by_duckdb(spec: FileColumns, splits: Sequence[Split]) -> bool:
+    """True if DuckDB reads the relation's files itself."""
+    return _files(spec, splits) is not None
 
 
 def _files(spec: FileColumns, splits: Sequence[Split]) -> list[tuple[Values, list[str]]] | None:

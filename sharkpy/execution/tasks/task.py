@@ -39,6 +39,7 @@ from sharkpy.execution.tasks.sinks import (
     write_blocks,
     write_files,
 )
+from sharkpy.execution.tasks.small_files import small_tables
 from sharkpy.execution.tasks.steps.step_stream import StepStream
 from sharkpy.physical.sinks import (
     BlockSink,
@@ -175,6 +176,7 @@ def _relations(
     program: StageProgram, data: TaskData, metrics: TaskMetrics, batch_rows: int
 ) -> Generator[dict[str, Relation]]:
     """Relations of the program's inputs in this task; steps run until the body is left."""
+    small = small_tables(program, data, metrics)
     with contextlib.ExitStack() as steps:
         relations: dict[str, Relation] = {}
         for spec in program.inputs:
@@ -183,6 +185,8 @@ def _relations(
                 stream = StepStream(spec, read_below, data.statement, metrics)
                 steps.callback(stream.close)
                 relations[spec.relation] = [stream]
+            elif spec.relation in small:
+                relations[spec.relation] = [small[spec.relation]]
             else:
                 relations[spec.relation] = open_input(spec, data, metrics)
         yield relations

@@ -127,6 +127,10 @@ class ConnectionPool:
     def wanted_memory(self) -> int:
         return self.settings.memory_limit
 
+    @property
+    def memory_limit(self) -> int:
+        return self._limit
+
     def limit_memory(self, size: int) -> None:
         """Limit the memory of the database; what it cannot give back at once it keeps."""
         import duckdb

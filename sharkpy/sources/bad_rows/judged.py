@@ -25,6 +25,11 @@ def judged_splits(splits: Sequence[Split], how: str) -> list[Split]:
     return [replace(split, properties=(*plain_properties(split), (BAD_ROWS, how))) for split in splits]
 
 
+def is_judged(split: Split) -> bool:
+    """True for splits of `judged_splits`."""
+    return any(name == BAD_ROWS for name, _ in split.properties)
+
+
 def plain_properties(split: Split) -> tuple[tuple[str, str], ...]:
     """Properties of a split that say how it is read."""
     return tuple(item for item in split.properties if item[0] != BAD_ROWS)

@@ -1,0 +1,95 @@
+"""Rows of small files that are read again and again, as of a table that is joined in each epoch: kept for a while."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sharkpy.sources.line_chunks import check_unchanged
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.split import Split
+from sharkpy.values.types import Schema
+
+MOST_BYTES = 16 << 20
+KEPT_SECONDS = 10.0
+"""Time since the last use after which rows go, as soon as anybody asks."""
+_CLOCK_NS = 100_000_000
+"""Two changes of a file that are closer may have one time."""
+_Key = tuple[Split, Schema, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRows:
+    """Some columns of a split's rows, with what was counted as they were read, and the bytes that they take."""
+
+    batches: tuple[pa.RecordBatch, ...]
+    metrics: ReadMetrics
+    size_bytes: int
+
+
+class KeptSplits:
+    """Rows by split, which has its file's path, size and time. Safe to use from several threads.
+
+    1. Rows that are found are those of the file as it is: a file that is gone or has changed is SourceError, as it is
+       to a reader.
+    2. Files that were written just now are not kept: another write may leave size and time as they are.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES, seconds: float = KEPT_SECONDS) -> None:
+        """Keep at most so many bytes, and each split's rows for so many seconds behind its last use."""
+        self._most_bytes = most_bytes
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._known: OrderedDict[_Key, tuple[SplitRows, float]] = OrderedDict()
+        """With the time of the last use; those used last come last."""
+        self._size = 0
+
+    @property
+    def size_bytes(self) -> int:
+        return self._size
+
+    def find(self, split: Split, schema: Schema, names: tuple[str, ...]) -> SplitRows | None:
+        key = split, schema, names
+        with self._lock:
+            self._forget_old()
+            if key not in self._known:
+                return None
+            rows, _ = self._known.pop(key)
+            self._known[key] = rows, time.monotonic()
+        check_unchanged(split)
+        return rows
+
+    def keep(self, split: Split, schema: Schema, names: tuple[str, ...], rows: SplitRows) -> None:
+        """Keep the rows of a split of a file, unless they would take all the room there is."""
+        is_file = split.modified_ns > 0
+        if not is_file or time.time_ns() - split.modified_ns < _CLOCK_NS or rows.size_bytes > self._most_bytes // 2:
+            return
+        key = split, schema, names
+        with self._lock:
+            self._forget_old()
+            if key not in self._known:
+                self._known[key] = rows, time.monotonic()
+                self._size += rows.size_bytes
+            while self._size > self._most_bytes:
+                self._forget_first()
+
+    def clear(self) -> None:
+        with self._lock:
+            self._known.clear()
+            self._size = 0
+
+    def _forget_old(self) -> None:
+        while self._known and time.monotonic() - next(iter(self._known.values()))[1] > self._seconds:
+            self._forget_first()
+
+    def _forget_first(self) -> None:
+        _, (rows, _) = self._known.popitem(last=False)
+        self._size -= rows.size_bytes
+
+
+kept_splits = KeptSplits()
+"""Those of this process."""

@@ -1,0 +1,143 @@
+"""Small file inputs of a task, read before its query begins: as tables, of which DuckDB knows the rows before it orders
+joins, and for which its threads call no Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.execution.tasks.kept_splits import SplitRows, kept_splits
+from sharkpy.execution.tasks.parquet_scan import is_read_by_duckdb
+from sharkpy.physical.stage_program import FileColumns, StageProgram, StepColumns, TaskInput
+from sharkpy.sources.bad_rows.judged import is_judged
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.split import Split
+from sharkpy.values.types import Schema, arrow_schema
+
+if TYPE_CHECKING:
+    from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
+
+SMALL_BYTES = 256 << 10
+"""Limit on the bytes of an input's splits: threads that read them side by side would not begin sooner."""
+MOST_DECODED = 16 << 20
+"""Limit on the bytes of all tables of a query. What would be more, as of a file that is compressed, is a stream."""
+
+
+def reads_streams(program: StageProgram, part: TaskInput) -> bool:
+    """True if an input of the program comes as a stream, whose number of rows DuckDB does not know."""
+    splits, small = dict(part.splits), {spec.relation for spec in _small_inputs(program, part)}
+    return any(
+        isinstance(spec, StepColumns)
+        or (
+            isinstance(spec, FileColumns)
+            and spec.relation not in small
+            and not is_read_by_duckdb(spec, splits.get(spec.relation, ()))
+        )
+        for spec in program.inputs
+    )
+
+
+def small_tables(program: StageProgram, data: TaskData, metrics: TaskMetrics) -> dict[str, pa.Table]:
+    """Rows of the program's small file inputs, by relation. Scans of the same splits read them once, all columns that
+    any of them wants, and count them once.
+    """
+    splits_of = dict(data.part.splits)
+    alike: dict[tuple[tuple[Split, ...], Schema], list[FileColumns]] = {}
+    for spec in _small_inputs(program, data.part):
+        alike.setdefault((splits_of.get(spec.relation, ()), spec.schema), []).append(spec)
+    found: dict[str, pa.Table] = {}
+    left = MOST_DECODED
+    for (splits, schema), specs in alike.items():
+        wanted = {name for spec in specs for name in spec.names}
+        names = tuple(name for name in schema.names if name in wanted)
+        counted = ReadMetrics()
+        table = _read(splits, schema, names, counted, left)
+        if table is None:
+            continue
+        left -= table.get_total_buffer_size()
+        metrics.read.merge(counted)
+        for spec in specs:
+            metrics.rows_in += table.num_rows
+            found[spec.relation] = _columns(table, spec)
+    return found
+
+
+def _small_inputs(program: StageProgram, part: TaskInput) -> list[FileColumns]:
+    """File inputs that are tables: of epochs, which read all their rows, and those of joins and the like. A query over
+    one file input may end before it has read it.
+    """
+    splits_of, found = dict(part.splits), list[FileColumns]()
+    for spec in program.inputs:
+        if not isinstance(spec, FileColumns) or spec.sample is not None:
+            continue
+        splits = splits_of.get(spec.relation, ())
+        is_read = len(program.inputs) > 1 or any(map(is_judged, splits))
+        if is_read and _are_small(splits) and not is_read_by_duckdb(spec, splits):
+            found.append(spec)
+    return found
+
+
+def _are_small(splits: Sequence[Split]) -> bool:
+    """True if splits have few bytes, or their files where a split is told by other things, as row groups or offsets."""
+    from sharkpy.sources.registry import source
+
+    size = 0
+    for split in splits:
+        size += split.length if source(split.format).splits_lines(split.properties) else split.file_bytes
+        if size > SMALL_BYTES:
+            return False
+    return True
+
+
+def _read(
+    splits: Sequence[Split], schema: Schema, names: tuple[str, ...], counted: ReadMetrics, most: int
+) -> pa.Table | None:
+    """Rows of some splits, one behind the other; None where they take more than `most` bytes."""
+    batches, size = list[pa.RecordBatch](), 0
+    for split in splits:
+        rows = kept_splits.find(split, schema, names) or _rows_of(split, schema, names, most - size)
+        if rows is None:
+            return None
+        size += rows.size_bytes
+        if size > most:
+            return None
+        counted.merge(rows.metrics)
+        batches += rows.batches
+    table = pa.Table.from_batches(batches, schema=_arrow(schema, names))
+    return table.combine_chunks() if len(batches) > 1 else table
+
+
+def _rows_of(split: Split, schema: Schema, names: tuple[str, ...], most: int) -> SplitRows | None:
+    """Rows of a split; None where they take more than `most` bytes."""
+    from sharkpy.sources.read_split import read_split
+
+    arrow, metrics = _arrow(schema, names), ReadMetrics()
+    batches, size = list[pa.RecordBatch](), 0
+    for batch in read_split(split, schema, names, metrics):
+        check_cancelled()
+        # DuckDB sees no rows in a table without columns.
+        arrays = batch.columns or [pa.repeat(pa.scalar(True), batch.num_rows)]
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=arrow))
+        size += batches[-1].get_total_buffer_size()
+        if size > most:
+            return None
+    rows = SplitRows(tuple(batches), metrics, size)
+    if not is_judged(split):
+        # An epoch's files are read once.
+        kept_splits.keep(split, schema, names, rows)
+    return rows
+
+
+def _arrow(schema: Schema, names: Sequence[str]) -> pa.Schema:
+    return arrow_schema(schema.select(names)) if names else pa.schema([("_", pa.bool_())])
+
+
+def _columns(table: pa.Table, spec: FileColumns) -> pa.Table:
+    """The columns of an input, under its aliases."""
+    if not spec.names:
+        return pa.table({"_": pa.repeat(pa.scalar(True), table.num_rows)})
+    return table.select(list(spec.names)).rename_columns(list(spec.aliases))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from sharkpy.base.errors import SharkError
+from sharkpy.base.uri import scheme_of
 from sharkpy.catalog.pattern import matches
 from sharkpy.sql.grammar.split_statements import split_statements
 from sharkpy.sql.statements.bind_session import bind_set
@@ -113,6 +114,7 @@ SLOW: dict[str, Callable[[], object]] = {
     "stars in metadata": lambda: name_test("%a" * 100)("a" * 128 + "b"),
     "quotes in a script": lambda: split_statements("'" + "\\'" * MANY),
     "comments in a script": lambda: split_statements("/*" * MANY),
+    "letters of a scheme": lambda: scheme_of("s" * MANY),
 }
 
 

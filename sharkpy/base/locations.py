@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from sharkpy.base import uri
+
 
 @dataclass(frozen=True, slots=True)
 class Locations:
-    """Conversion of paths to stored locations and back.
+    """Conversion of locations to stored ones and back.
 
     1. A path in the folder `warehouse`, by whatever name of that folder, is stored relative to it. So the catalog of a
        copied or moved warehouse means the files beside it.
-    2. Other paths are stored as they are. With an empty `warehouse` all are.
+    2. Other paths, and URIs, are stored as they are. With an empty `warehouse` all are.
     3. Names of the folder are told by its `real` path, without links.
     """
 
@@ -23,23 +25,23 @@ class Locations:
     def below(cls, warehouse: str) -> Locations:
         return cls(warehouse, os.path.realpath(warehouse))
 
-    def stored(self, path: str) -> str:
-        if not self.warehouse:
-            return path
-        inside = path_below(path, self.warehouse)
+    def stored(self, location: str) -> str:
+        if not self.warehouse or uri.scheme_of(location):
+            return location
+        inside = uri.below(location, self.warehouse)
         if inside is None:
-            inside = path_below(os.path.realpath(path), self.real)
-        return path if inside is None else inside
+            inside = uri.below(os.path.realpath(location), self.real)
+        if inside is None:
+            return location
+        # The name of a folder may look like a scheme.
+        return f"./{inside}" if uri.scheme_of(inside) else inside
 
     def absolute(self, stored: str) -> str:
-        if not self.warehouse or stored.startswith("/"):
+        if not self.warehouse or is_outside(stored):
             return stored
-        return self.warehouse if stored == "." else f"{self.warehouse}/{stored}"
+        return self.warehouse if stored == "." else f"{self.warehouse}/{stored.removeprefix('./')}"
 
 
-def path_below(path: str, folder: str) -> str | None:
-    """Path relative to `folder`, by its text: "." for the folder itself, None for one that is not in it."""
-    if path == folder:
-        return "."
-    inside = path.removeprefix(folder.rstrip("/") + "/")
-    return None if inside == path or ".." in inside.split("/") else inside
+def is_outside(stored: str) -> bool:
+    """True for a stored location that is not relative to the warehouse."""
+    return stored.startswith("/") or bool(uri.scheme_of(stored))

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from sharkpy.base.locations import path_below
+from sharkpy.base import uri
 
 _UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 
@@ -136,5 +136,5 @@ class FolderReaders:
         return self._file
 
     def _place(self, folder: str) -> int:
-        name = path_below(folder, self._warehouse) or folder
+        name = uri.below(folder, self._warehouse) or folder
         return int.from_bytes(blake2b(os.fsencode(name), digest_size=6).digest(), "big")

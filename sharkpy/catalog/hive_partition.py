@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from sharkpy.base import uri
 from sharkpy.base.settings import DEFAULT_PARTITION_NAME
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class HivePartition:
     columns: Schema | None = None
 
     def folder(self, table: Table) -> str:
-        return self.location or str(Path(table.location or "", self.name))
+        return self.location or uri.join(table.location or "", self.name)
 
     def storage_of(self, table: Table) -> StorageFormat:
         return self.storage or table.storage

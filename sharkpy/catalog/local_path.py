@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError, UnsupportedError
-
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
 
 
 def local_path(location: str) -> str:
-    """Absolute path of a `file:` URI or plain path; UnsupportedError for other file systems.
+    """Absolute path of a `file:` URI or plain path; UnsupportedError for a remote location, as `check_local` says.
 
     `~` alone is the home of who runs the engine: `~name` would tell which users the machine has.
     """
-    match = _SCHEME.match(location)
-    if match is None:
+    scheme = uri.scheme_of(location)
+    if not scheme:
         return _checked(str((Path(location).expanduser() if _is_home(location) else Path(location)).absolute()))
-    if match.group(1).lower() != "file":
-        raise UnsupportedError(f'file system "{match.group(1)}" of "{location}": only local files are supported')
-    return _checked(str(Path("/", location[match.end() :].lstrip("/"))))
+    check_local(location)
+    return _checked(str(Path("/", location[len(scheme) + 1 :].lstrip("/"))))
+
+
+def check_local(location: str) -> None:
+    """UnsupportedError for a remote location, whatever it is wanted for; it names the file system."""
+    if uri.is_remote(location):
+        uri.check_no_secrets(location)
+        scheme, place = uri.scheme_of(location), uri.shown(location)
+        raise UnsupportedError(f'file system "{scheme}" of "{place}": only local files are supported')
 
 
 def _is_home(location: str) -> bool:

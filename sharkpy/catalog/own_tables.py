@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Database, Table
@@ -38,7 +38,7 @@ class OwnTables:
         return [DEFAULT_DATABASE, *(name for (name,) in self._file.rows("SELECT name FROM database_"))]
 
     def database_location(self, name: str) -> str:
-        return self._warehouse_dir if name == DEFAULT_DATABASE else str(Path(self._warehouse_dir, f"{name}.db"))
+        return self._warehouse_dir if name == DEFAULT_DATABASE else uri.join(self._warehouse_dir, f"{name}.db")
 
     def put_database(self, database: Database) -> None:
         sql = "INSERT OR REPLACE INTO database_ (name, folder, comment, body) VALUES (?, ?, ?, ?)"

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from sharkpy.base.locations import Locations, path_below
+from sharkpy.base import uri
+from sharkpy.base.locations import Locations, is_outside
 
 _log = logging.getLogger(__name__)
 Rewrite = Callable[[str], str]
@@ -30,7 +31,7 @@ def make_relative(connection: sqlite3.Connection, locations: Locations) -> None:
         connection.execute("INSERT INTO place_ VALUES (?, '')", (former,))
 
     def stored(location: str) -> str:
-        inside = None if former is None else path_below(location, former)
+        inside = None if former is None else uri.below(location, former)
         return locations.stored(location) if inside is None else inside
 
     _rewrite(connection, "database_", "folder", "name", stored)
@@ -39,7 +40,7 @@ def make_relative(connection: sqlite3.Connection, locations: Locations) -> None:
     _rewrite(connection, "function_", "definition", "database, name", lambda text: _with_resources(text, stored))
     folders = [stored(path) for (path,) in connection.execute("SELECT folder FROM garbage")]
     connection.execute("DELETE FROM garbage")
-    own = {(folder,) for folder in folders if not folder.startswith("/")}
+    own = {(folder,) for folder in folders if not is_outside(folder)}
     connection.executemany("INSERT INTO garbage VALUES (?)", own)
 
 
@@ -64,10 +65,10 @@ def _with_resources(text: str, stored: Rewrite) -> str:
 def _former_warehouse(connection: sqlite3.Connection, locations: Locations) -> str | None:
     """Folder that the warehouse was in, if no location lies in its present one and files of that folder's are here."""
     known = list(_locations(connection))
-    if any(not locations.stored(location).startswith("/") for location in known):
+    if any(not is_outside(locations.stored(location)) for location in known):
         return None
     for folder, _ in Counter(_likely_warehouses(connection)).most_common():
-        inside = [place for location in known if (place := path_below(location, folder)) is not None]
+        inside = [place for location in known if (place := uri.below(location, folder)) is not None]
         if any(place != "." and Path(locations.warehouse, place).exists() for place in inside):
             return folder
     return None

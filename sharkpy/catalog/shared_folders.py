@@ -7,8 +7,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError
-from sharkpy.base.locations import path_below
 
 
 @functools.lru_cache(maxsize=16)
@@ -23,7 +23,7 @@ def is_shared_folder(path: str) -> bool:
     """
     folder = os.path.realpath(path)
     others = (resolved(tempfile.gettempdir()), resolved(os.path.expanduser("~")))  # noqa: PTH111
-    return folder.count("/") <= 1 or any(path_below(str(other), folder) is not None for other in others)
+    return folder.count("/") <= 1 or any(uri.below(str(other), folder) is not None for other in others)
 
 
 def require_own_folder(path: str, what: str) -> None:

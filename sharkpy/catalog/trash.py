@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 
-from sharkpy.base.locations import path_below
+from sharkpy.base import uri
 from sharkpy.catalog.shared_folders import is_shared_folder, resolved
 
 
@@ -33,7 +33,7 @@ class Trash:
         """
         if not os.path.lexists(path):
             return True
-        if is_shared_folder(path) or path_below(str(resolved(self._folder)), os.path.realpath(path)) is not None:
+        if is_shared_folder(path) or uri.below(str(resolved(self._folder)), os.path.realpath(path)) is not None:
             return True
         aside = f"{self._folder}/{uuid.uuid4().hex}"
         try:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sharkpy.base.locations import Locations
+from sharkpy.base.locations import Locations, is_outside
 from sharkpy.columnar.store_folder import storage_error
 
 
@@ -134,5 +134,5 @@ class UnfinishedWrites:
                         is_copy = inode != path.stat().st_ino
                     case [folder, *facts]:
                         stored = self._locations.stored(folder)
-                        if not (is_copy and stored.startswith("/")):
+                        if not (is_copy and is_outside(stored)):
                             yield Note(self._locations.absolute(stored), *facts)

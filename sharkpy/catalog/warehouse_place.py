@@ -6,7 +6,7 @@ import dataclasses
 import logging
 from pathlib import Path
 
-from sharkpy.base.locations import path_below
+from sharkpy.base import uri
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.model import PURGE_PROPERTY, Table, TableKind
 from sharkpy.catalog.table_store import TableStore
@@ -59,7 +59,7 @@ def _disown(file: CatalogFile, warehouse: str, store: TableStore, original: str)
 def _keep_new_tables(name: str, warehouse: str, store: TableStore) -> None:
     """Have the new tables of a database in the warehouse: where it lies, its original makes tables of its own."""
     database = store.find_database(name)
-    if database is not None and path_below(database.location, warehouse) is None:
+    if database is not None and uri.below(database.location, warehouse) is None:
         store.put_database(dataclasses.replace(database, location=store.database_location(name)))
 
 
@@ -68,8 +68,8 @@ def _disown_table(table: Table, warehouse: str, store: TableStore) -> bool:
 
     The original goes on writing Hive partitions there: all of their files count.
     """
-    partitions = [one for one in store.partitions(table) if path_below(one.folder(table), warehouse) is None]
-    is_outside = table.location is not None and path_below(table.location, warehouse) is None
+    partitions = [one for one in store.partitions(table) if uri.below(one.folder(table), warehouse) is None]
+    is_outside = table.location is not None and uri.below(table.location, warehouse) is None
     if not (partitions or is_outside):
         return False
     external = table

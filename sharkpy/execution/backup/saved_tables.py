@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
-from sharkpy.base.locations import Locations, path_below
+from sharkpy.base.locations import Locations
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.local_path import local_path
@@ -45,7 +46,7 @@ class SavedTables:
                     self._add(table, catalog)
         for entry in catalog.functions.entries():
             for kind, path in entry.resources:
-                if (place := path_below(path, self.warehouse)) is not None:
+                if (place := uri.below(path, self.warehouse)) is not None:
                     self.files[place] = path
                 else:
                     self.left_out.append(f"{kind.lower()} of function {entry.qualified_name}: {path}")
@@ -73,12 +74,12 @@ class SavedTables:
             return
         self.folders.append(place)
         for path in paths:
-            self.files[f"{place}/{path_below(path, folder)}"] = path
+            self.files[f"{place}/{uri.below(path, folder)}"] = path
 
     def place(self, table: Table, one: HivePartition | None) -> str | None:
         """Place of the folder of a table or Hive partition; None if it is not saved."""
         folder = local_path((table.location or "") if one is None else one.folder(table))
-        inside = path_below(folder, self.warehouse)
+        inside = uri.below(folder, self.warehouse)
         if inside is not None or not table.owns_data:
             return inside
         top = f"outside-{table.table_id}"
@@ -114,7 +115,7 @@ def settle_catalog(path: str, saved: SavedTables, folder: str) -> None:
 
 
 def _is_in(path: str, folder: str) -> bool:
-    return path_below(path, folder) is not None
+    return uri.below(path, folder) is not None
 
 
 def _outside(store: OwnTables, database: str, folder: str) -> Iterator[tuple[Table, tuple[HivePartition, ...]]]:

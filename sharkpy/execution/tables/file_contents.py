@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from sharkpy.base.locations import path_below
-from sharkpy.catalog.local_path import local_path
+from sharkpy.base import uri
 from sharkpy.sources.layout import DataFile
 
 _PRIME = (1 << 127) - 1
@@ -54,9 +53,8 @@ class FileContents:
 
     def forget(self, folder: str) -> None:
         """Forget what is known of files in a folder that was dropped."""
-        path = local_path(folder)
         with self._lock:
-            for file in [file for file in self._folds if path_below(file.path, path)]:
+            for file in [file for file in self._folds if uri.below(file.path, folder)]:
                 del self._folds[file]
 
 

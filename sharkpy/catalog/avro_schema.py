@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.catalog.local_path import local_path
@@ -90,10 +91,7 @@ def schema_path(properties: tuple[tuple[str, str], ...]) -> str | None:
     url = dict(properties).get(URL)
     if not url:
         return None
-    place = urlparse(url)
-    if place.scheme not in ("", "file"):
-        raise UnsupportedError(f'file system "{place.scheme}" of {URL}: only local files are supported')
-    return unquote(place.path) if place.scheme else url
+    return unquote(urlparse(url).path) if uri.scheme_of(url) == "file" else local_path(url)
 
 
 def _record(text: str, key: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 from sharkpy.base.errors import ConfigurationError, CorruptionError, ResourceError, SharkError
 from sharkpy.base.locations import Locations
 from sharkpy.catalog import catalog_format
+from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.read_only_database import ReadOnlyDatabase, is_unwritable
 from sharkpy.catalog.space_reserve import SpaceReserve
 
@@ -100,7 +101,8 @@ class CatalogFile:
         return database.connection
 
     def add_garbage(self, folder: str) -> None:
-        """List a folder that is to be deleted, as `Catalog.collect_garbage` does."""
+        """List a folder that is to be deleted, as `Catalog.collect_garbage` does; UnsupportedError for a remote one."""
+        check_local(folder)
         self.run("INSERT OR IGNORE INTO garbage VALUES (?)", self.locations.stored(folder))
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base import uri
 from sharkpy.base.errors import (
     BindError,
     ConfigurationError,
@@ -311,7 +312,7 @@ class Catalog:
         return self.current_table(table.state_of) if table is not None and table.is_state else table
 
     def managed_location(self, database: str, name: str) -> str:
-        return str(Path(self.database(database).location, name.lower()))
+        return uri.join(self.database(database).location, name.lower())
 
     def create_table(
         self, table: Table, *, publish: Callable[[], object] | None = None, replace: bool = False
@@ -344,7 +345,9 @@ class Catalog:
             return self._find_permanent(key) or created
 
     def drop_table(self, table: Table) -> None:
-        """Forget `table`; a managed table's folder is listed as garbage (see `collect_garbage`)."""
+        """Forget `table`; a managed table's folder is listed as garbage (see `collect_garbage`). UnsupportedError for a
+        remote folder, which cannot be deleted.
+        """
         key = (table.database, table.name)
         with self._lock:
             if self._temporary.get(key) == table:
@@ -366,11 +369,11 @@ class Catalog:
             for one in self.partitions(table):
                 if goes_with(one, table, self.warehouse_dir):
                     self._file.add_garbage(one.folder(table))
+            if table.location is not None:
+                self._file.add_garbage(table.location)
         self._store.remove(current)
         self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
         self.streams.forget(table.table_id, current.continuous)
-        if table.owns_data and table.location is not None:
-            self._file.add_garbage(table.location)
         if (state := self.state_table(current)) is not None:
             self._forget(state)
 

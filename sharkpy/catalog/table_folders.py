@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.base import uri
+from sharkpy.base.errors import BindError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
@@ -116,9 +117,11 @@ def goes_with(partition: HivePartition, table: Table, warehouse: str) -> bool:
     """
     if partition.location is None:
         return True
+    homes = (table.location or "", warehouse)
+    if uri.is_remote(partition.location):
+        return any(uri.below(partition.location, home) is not None for home in homes)
     place = os.path.realpath(local_path(partition.location))
-    homes = (local_path(table.location or ""), warehouse)
-    return any(_is_below(place, os.path.realpath(home)) for home in homes)
+    return any(_is_below(place, os.path.realpath(local_path(home))) for home in homes if not uri.is_remote(home))
 
 
 class _RealPlaces:
@@ -128,11 +131,10 @@ class _RealPlaces:
         self._warehouse, self._real = warehouse, os.path.realpath(warehouse)
 
     def __call__(self, location: str) -> str | None:
-        """None for a folder of another file system."""
-        try:
-            path = location if location.startswith("/") else local_path(location)
-        except UnsupportedError:
+        """None for a remote folder."""
+        if uri.is_remote(location):
             return None
+        path = location if location.startswith("/") else local_path(location)
         parent, _, name = path.rpartition("/")
         if parent == self._warehouse and name and not Path(path).is_symlink():
             return f"{self._real}/{name}"

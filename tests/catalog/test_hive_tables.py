@@ -244,6 +244,38 @@ def test_databases(catalog: Catalog, metastore: MemoryMetastore) -> None:
     assert metastore.database_names() == ["default"]
 
 
+@pytest.mark.parametrize("place", ["s3a://bucket/t", "hdfs://nn:8020/t", "hdfs:/t"])
+def test_remote_tables_are_known_and_stay_as_they_are(catalog: Catalog, metastore: MemoryMetastore, place: str) -> None:
+    body = metastore.tables["default", "far"] = table_body("far", "a int", "p string")
+    body["sd"]["location"] = place
+    for value, folder in (("1", f"{place}/p=1"), ("2", f"{place}/p=2/"), ("3", "s3n://other/x"), ("4", "file:/near")):
+        part = body_of_partition(HivePartition(0, f"p={value}"), table_of(body), body)
+        part["sd"]["location"] = folder
+        metastore.parts.setdefault(("default", "far"), []).append(part)
+    found = catalog.table("default", "far")
+    assert (found.location, catalog.tables("default")) == (place, [found])
+    known = catalog.partitions(found)
+    assert [one.location for one in known] == [None, None, "s3n://other/x", "/near"]
+    assert [one.folder(found) for one in known] == [f"{place}/p=1", f"{place}/p=2", "s3n://other/x", "/near"]
+    altered = catalog.alter_table(dataclasses.replace(found, comment="c"), was=found)
+    assert metastore.tables["default", "far"]["sd"]["location"] == altered.location == place
+    assert [one["sd"]["location"] for one in metastore.parts["default", "far"]][2:] == ["s3n://other/x", "file:/near"]
+    with pytest.raises(UnsupportedError, match="only local files"):
+        catalog.drop_table(altered)
+    assert not {"drop_table", "drop_partition"} & set(metastore.calls)
+    external = catalog.alter_table(dataclasses.replace(altered, kind=TableKind.EXTERNAL))
+    catalog.drop_table(external)
+    assert catalog.table_names("default") == []
+
+
+def test_databases_below_a_remote_one(catalog: Catalog, metastore: MemoryMetastore) -> None:
+    metastore.databases["default"]["locationUri"] = "hdfs://nn:8020/warehouse"
+    catalog.create_database("More")
+    assert catalog.database("more").location == "hdfs://nn:8020/warehouse/more.db"
+    assert metastore.databases["more"]["locationUri"] == "hdfs://nn:8020/warehouse/more.db"
+    assert catalog.managed_location("more", "T") == "hdfs://nn:8020/warehouse/more.db/t"
+
+
 def test_tables_of_spark_say_more_in_properties() -> None:
     start = "spark.sql.sources."
     parameters = {f"{start}provider": "hive", f"{start}schema.numBucketCols": "1", f"{start}schema.numBuckets": "4"}

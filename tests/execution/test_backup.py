@@ -16,14 +16,15 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import ConfigurationError, CorruptionError, SharkError, SourceError, UnsupportedError
-from sharkpy.catalog.model import TableKind
-from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.store import Catalog, new_table_id
 from sharkpy.cli.main import main
 from sharkpy.execution.backup import make_backup as making
 from sharkpy.execution.backup.copy_file import copy_file
 from sharkpy.execution.backup.make_backup import make_backup
 from sharkpy.execution.backup.manifest import SavedFile
 from sharkpy.execution.backup.restore_backup import restore_backup
+from sharkpy.values.types import INT, Field, Schema
 
 
 @pytest.fixture
@@ -121,6 +122,36 @@ def test_a_backup_holds_all_that_the_warehouse_owns(context: sharkpy.SharkContex
         run(again, "DROP TABLE shop.sales", "DROP TABLE own", "DROP DATABASE far CASCADE", "DROP TABLE facts")
         assert not list((tmp_path / "restored").glob("outside-*/*"))
     assert (outside / "facts").exists()
+
+
+def test_remote_files_are_left_out(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    """They stay where they are, and so do the tables and Hive partitions that have them."""
+    schema, catalog = Schema((Field("a", INT), Field("p", INT))), context.catalog
+    catalog.create_database("d", location="gs://bucket/d")
+    places = (
+        ("one", TableKind.EXTERNAL, "s3a://KEY:SECRET@bucket/one"),
+        ("three", TableKind.MANAGED, f"{tmp_path}/outside"),
+        ("two", TableKind.MANAGED, "hdfs://nn/two"),
+    )
+    for name, kind, location in places:
+        table = Table(new_table_id(), "default", name, kind, schema, location=location, partition_columns=("p",))
+        with catalog.partition_changes(catalog.create_table(table)) as changes:
+            changes.add("p=1", f"s3a://bucket/{name}")
+    assert backup(tmp_path) == [
+        "files of table default.one: s3a://***@bucket/one",
+        "files of table default.one: s3a://bucket/one",
+        "files of table default.three: s3a://bucket/three",
+        "files of table default.two: hdfs://nn/two",
+        "files of table default.two: s3a://bucket/two",
+    ]
+    restore_backup(tmp_path / "backup", tmp_path / "restored")
+    with closing(Catalog(tmp_path / "restored")) as again:
+        assert again.database("d").location == "gs://bucket/d"
+        for name, kind, location in places:
+            found = again.table("default", name)
+            is_far = not location.startswith("/")
+            assert (found.kind, found.location == location) == (kind, is_far)
+            assert [one.location for one in again.partitions(found)] == [f"s3a://bucket/{name}"]
 
 
 def test_a_backup_is_one_state_while_others_write(

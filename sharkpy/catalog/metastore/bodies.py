@@ -7,9 +7,9 @@ import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError, ParseError, UnsupportedError
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.hive_formats import (
@@ -52,7 +52,7 @@ def body_of_database(database: Database) -> Body:
     return {
         "name": database.name,
         "description": database.comment or "",
-        "locationUri": uri(database.location),
+        "locationUri": as_uri(database.location),
         "parameters": dict(database.properties),
         "ownerName": database.owner,
         "ownerType": kinds[database.owner_kind],
@@ -147,7 +147,7 @@ def body_of(table: Table, old: Body | None = None) -> Body:
         return body
     if before is None or before.storage != table.storage:
         body["sd"] |= _descriptor(table.storage, table.data_schema, table.location, table.buckets)
-    body["sd"] |= {"cols": _field_bodies(table.data_schema), "location": uri(table.location or "")}
+    body["sd"] |= {"cols": _field_bodies(table.data_schema), "location": as_uri(table.location or "")}
     if before is None or before.buckets != table.buckets:
         body["sd"] |= _bucket_body(table.buckets)
     serde = body["sd"]["serdeInfo"].get("parameters") or {}
@@ -164,11 +164,12 @@ def partition_of(body: Body, table_body: Body, table: Table, number: int) -> Hiv
     storage = None if own == _storage(table_body["sd"], table.qualified_name) else own
     columns = _fields(sd["cols"], table.qualified_name)
     first = table.data_schema.fields[: len(columns)]
+    usual = uri.join(table.location or "", name)
     is_table_s = [(one.name, one.dtype) for one in columns] == [(one.name, one.dtype) for one in first]
     return HivePartition(
         number,
         name,
-        None if location == str(Path(table.location or "", name)) else location,
+        None if uri.normal(location) == uri.normal(usual) else location,
         None,
         None if storage is None else with_storage_properties(storage, table.properties),
         None if is_table_s or not columns else Schema(tuple(columns)),
@@ -180,7 +181,7 @@ def body_of_partition(one: HivePartition, table: Table, table_body: Body, old: B
     sd: Body = copy.deepcopy(table_body["sd"] if old is None or one.storage is None else old["sd"])
     if one.storage is not None:
         sd |= _descriptor(one.storage, table.data_schema, None, table.buckets)
-    sd |= {"cols": _field_bodies(one.columns_of(table)), "location": uri(one.folder(table))}
+    sd |= {"cols": _field_bodies(one.columns_of(table)), "location": as_uri(one.folder(table))}
     values = partition_texts(one.name)
     body["parameters"] = without_statistics(body.get("parameters") or {})
     return body | {"dbName": table.database, "tableName": table.name, "values": values, "sd": sd}
@@ -200,7 +201,8 @@ def plain_path(location: str) -> str:
     return f"/{location[5:].lstrip('/')}" if location.lower().startswith("file:/") else location
 
 
-def uri(location: str) -> str:
+def as_uri(location: str) -> str:
+    """Location as a metastore has it: a path is a `file:` URI there."""
     return f"file:{location}" if location.startswith("/") else location
 
 
@@ -295,7 +297,7 @@ def _descriptor(storage: StorageFormat, schema: Schema, location: str | None, bu
         "parameters": {},
         "compressed": False,
     } | _bucket_body(buckets)
-    return body if location is None else body | {"location": uri(location)}
+    return body if location is None else body | {"location": as_uri(location)}
 
 
 def _is_of_system(key: str) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import SharkError, TableNotFoundError, UnsupportedError
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.hive_partition import HivePartition, partition_texts
@@ -93,7 +93,7 @@ class HiveTables:
     def database_location(self, name: str) -> str:
         """Folder of a new database: below the folder of the default database, as in Hive."""
         default = self.find_database(DEFAULT_DATABASE)
-        return str(Path(default.location if default else "", f"{name}.db"))
+        return uri.join(default.location if default else "", f"{name}.db")
 
     def put_database(self, database: Database) -> None:
         if self._client.database(database.name) is None:

@@ -24,7 +24,8 @@ class SavedTables:
     """Files of a warehouse's tables by their paths in the backup, and folders that have to be there.
 
     A folder in the warehouse has the same place in the backup. Others are saved if they belong to a table that deletes
-    its files with itself, under a name of their own, so that the restored warehouse owns all it deletes.
+    its files with itself, under a name of their own, so that the restored warehouse owns all it deletes. Remote folders
+    are left out, and stay where they are.
     """
 
     warehouse: str
@@ -52,21 +53,23 @@ class SavedTables:
                     self.left_out.append(f"{kind.lower()} of function {entry.qualified_name}: {path}")
 
     def _add(self, table: Table, catalog: Catalog) -> None:
-        location = local_path(table.location or "")
-        place = self.place(table, None)
+        location, place = table.location or "", self.place(table, None)
         if place is None:
-            self.left_out.append(f"files of table {table.qualified_name}: {location}")
+            self._leave_out(table, location)
         elif not table.is_partitioned:
-            self._add_files(location, place, _data_files(table, catalog))
+            self._add_files(local_path(location), place, _data_files(table, catalog))
         elif table.owns_data:
             self.folders.append(place)
         for one in catalog.partitions(table):
-            folder, place = local_path(one.folder(table)), self.place(table, one)
+            folder, place = one.folder(table), self.place(table, one)
             if place is not None:
                 files = list_partition_files(folder, one.newest, one.name)
-                self._add_files(folder, place, [file.path for file in files])
+                self._add_files(local_path(folder), place, [file.path for file in files])
             elif one.location is not None:
-                self.left_out.append(f"files of table {table.qualified_name}: {folder}")
+                self._leave_out(table, folder)
+
+    def _leave_out(self, table: Table, folder: str) -> None:
+        self.left_out.append(f"files of table {table.qualified_name}: {uri.shown(folder)}")
 
     def _add_files(self, folder: str, place: str, paths: list[str]) -> None:
         if paths == [folder]:
@@ -78,8 +81,10 @@ class SavedTables:
 
     def place(self, table: Table, one: HivePartition | None) -> str | None:
         """Place of the folder of a table or Hive partition; None if it is not saved."""
-        folder = local_path((table.location or "") if one is None else one.folder(table))
-        inside = uri.below(folder, self.warehouse)
+        folder = (table.location or "") if one is None else one.folder(table)
+        if uri.is_remote(folder):
+            return None
+        inside = uri.below(local_path(folder), self.warehouse)
         if inside is not None or not table.owns_data:
             return inside
         top = f"outside-{table.table_id}"
@@ -106,7 +111,7 @@ def settle_catalog(path: str, saved: SavedTables, folder: str) -> None:
             file.run("DELETE FROM place_")
             for name in store.database_names():
                 database = store.find_database(name)
-                if database is not None and database.location.startswith("/") and not _is_in(database.location, folder):
+                if database is not None and not _stays(database.location, folder):
                     store.put_database(dataclasses.replace(database, location=store.database_location(name)))
                 for table, partitions in list(_outside(store, name, folder)):
                     _bring_in(store, table, partitions, saved, folder)
@@ -114,15 +119,16 @@ def settle_catalog(path: str, saved: SavedTables, folder: str) -> None:
         file.close()
 
 
-def _is_in(path: str, folder: str) -> bool:
-    return uri.below(path, folder) is not None
+def _stays(location: str, folder: str) -> bool:
+    """True for a folder of the restored warehouse, and for a remote one."""
+    return uri.is_remote(location) or uri.below(location, folder) is not None
 
 
 def _outside(store: OwnTables, database: str, folder: str) -> Iterator[tuple[Table, tuple[HivePartition, ...]]]:
     """Tables with data of their own outside of the warehouse, and those of their Hive partitions that have places."""
     for table in store.tables(database):
-        placed = tuple(one for one in store.partitions(table) if one.location and not _is_in(one.location, folder))
-        if table.owns_data and table.location and (placed or not _is_in(table.location, folder)):
+        placed = tuple(one for one in store.partitions(table) if one.location and not _stays(one.location, folder))
+        if table.owns_data and table.location and (placed or not _stays(table.location, folder)):
             yield table, placed
 
 
@@ -130,6 +136,6 @@ def _bring_in(
     store: OwnTables, table: Table, partitions: tuple[HivePartition, ...], saved: SavedTables, folder: str
 ) -> None:
     place = saved.place(table, None)
-    moved = table if _is_in(table.location or "", folder) else dataclasses.replace(table, location=f"{folder}/{place}")
+    moved = table if _stays(table.location or "", folder) else dataclasses.replace(table, location=f"{folder}/{place}")
     kept = [(one, dataclasses.replace(one, location=f"{folder}/{saved.place(table, one)}")) for one in partitions]
     store.alter(table, moved, kept, False)

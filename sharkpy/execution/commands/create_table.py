@@ -103,7 +103,7 @@ def new_table(command: CreateTable, session: EngineSession, snapshot: QuerySnaps
     elif location is None and kind is TableKind.TEMPORARY:
         location = temporary_folder(session.catalog, table_id)
     elif location is None:
-        usual = session.catalog.managed_location(command.database, command.name)
+        usual = local_path(session.catalog.managed_location(command.database, command.name))
         is_free = old is None and _is_free(usual, command, session)
         location = usual if is_free else f"{usual}-{table_id[:8]}"
         kind = kind if _is_engines(location, command, session) else kind_at(location, kind, session)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.base.errors import SourceError
+from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_statistics import TableStatistics
@@ -12,7 +12,7 @@ from sharkpy.execution.tables.data_files import partition_files, table_files
 
 
 def current_statistics(table: Table, one: HivePartition | None, session: EngineSession) -> TableStatistics | None:
-    """Statistics of the table, or of one of its Hive partitions, if they still hold."""
+    """Statistics of the table, or of one of its Hive partitions, if they still hold and the files can be listed."""
     if table.is_view or table.location is None:
         return None
     catalog = session.catalog
@@ -23,5 +23,5 @@ def current_statistics(table: Table, one: HivePartition | None, session: EngineS
         if table.is_partitioned:
             return all_partitions_statistics(catalog, table)
         return table_statistics(catalog, table, table_files(table, catalog))
-    except SourceError:
+    except (SourceError, UnsupportedError):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sharkpy.base import uri
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
@@ -101,5 +102,6 @@ def describe_database(command: DescribeDatabase, session: EngineSession) -> Comm
     names = ("db_name", "comment", "location", "owner_name", "owner_type", "parameters")
     pairs = ", ".join(f"{key}={value}" for key, value in sorted(database.properties))
     parameters = f"{{{pairs}}}" if pairs and command.extended else ""
-    facts = (database.name, database.comment or "", database.location, database.owner, database.owner_kind, parameters)
+    place = uri.shown(database.location)
+    facts = (database.name, database.comment or "", place, database.owner, database.owner_kind, parameters)
     return text_rows(names, [facts])

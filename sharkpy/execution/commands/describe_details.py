@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sharkpy.base import uri
 from sharkpy.catalog.hive_formats import hive_classes
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, HivePartition, partition_values
 from sharkpy.catalog.model import BucketSpec, Constraint, StorageFormat, Table
@@ -27,7 +28,7 @@ def table_details(table: Table, session: EngineSession) -> Iterator[Row]:
     yield "LastAccessTime:", "UNKNOWN", None
     yield "Retention:", "0", None
     if table.location is not None:
-        yield "Location:", table.location, None
+        yield "Location:", uri.shown(table.location), None
     yield "Table Type:", table.kind.value, None
     parameters = dict(shown_properties(table)) | _statistics(current_statistics(table, None, session))
     if table.comment is not None:
@@ -139,7 +140,7 @@ def table_summary(table: Table) -> str:
     view = f", viewOriginalText:{written}, viewExpandedText:{table.view_text}" if table.is_view else ""
     return (
         f"Table(tableName:{table.name}, dbName:{table.database}, createTime:{int(table.created_at)}, "
-        f"sd:StorageDescriptor(cols:[{columns}], location:{table.location or 'null'}), "
+        f"sd:StorageDescriptor(cols:[{columns}], location:{uri.shown(table.location or 'null')}), "
         f"parameters:{{{parameters}}}{view}, tableType:{table.kind.value})"
     )
 
@@ -149,7 +150,7 @@ def partition_details(table: Table, one: HivePartition, session: EngineSession) 
     yield "Partition Value:", values_text(table, one), None
     yield "Database:", table.database, None
     yield "Table:", table.name, None
-    yield "Location:", one.folder(table), None
+    yield "Location:", uri.shown(one.folder(table)), None
     yield from _parameters("Partition Parameters:", _statistics(current_statistics(table, one, session)))
     yield BLANK
     yield from _storage_details(table, one.storage_of(table))
@@ -161,5 +162,5 @@ def values_text(table: Table, one: HivePartition) -> str:
 
 
 def partition_summary(table: Table, one: HivePartition) -> str:
-    values = values_text(table, one)
-    return f"Partition(values:{values}, dbName:{table.database}, tableName:{table.name}, location:{one.folder(table)})"
+    values, location = values_text(table, one), uri.shown(one.folder(table))
+    return f"Partition(values:{values}, dbName:{table.database}, tableName:{table.name}, location:{location})"

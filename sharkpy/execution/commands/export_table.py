@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError, SourceError, UnsupportedError
 from sharkpy.catalog.hive_partition import HivePartition, partition_name, partition_values
 from sharkpy.catalog.local_path import local_path
@@ -150,7 +151,7 @@ def _new_table(export: _Export, command: ImportTable, session: EngineSession) ->
     elif command.is_external:
         location = str(export.folder if export.table.is_partitioned else export.folder / DATA)
     else:
-        location = session.catalog.managed_location(command.database, export.table.name)
+        location = local_path(session.catalog.managed_location(command.database, export.table.name))
         if session.catalog.readers.is_read(location):
             location = f"{location}-{export.table.table_id[:8]}"
     return dataclasses.replace(export.table, kind=kind, location=location, created_at=0.0)
@@ -196,7 +197,7 @@ def _check_same(old: Table, export: _Export, command: ImportTable) -> None:
     if old.is_view or old.location is None:
         raise BindError(f"IMPORT into {old.qualified_name}, which has no files", sqlstate="42809")
     if command.location is not None and local_path(command.location) != old.location:
-        raise BindError(f'{old.qualified_name} lies in "{old.location}"', sqlstate="42809")
+        raise BindError(f'{old.qualified_name} lies in "{uri.shown(old.location)}"', sqlstate="42809")
     mine = [(field.name, field.dtype) for field in old.schema]
     theirs = [(field.name, field.dtype) for field in export.table.schema]
     same_form = old.storage == export.table.storage and old.partition_columns == export.table.partition_columns

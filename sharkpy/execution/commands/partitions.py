@@ -6,8 +6,10 @@ import dataclasses
 from contextlib import suppress
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.table_folders import goes_with
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
@@ -47,7 +49,7 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
                     raise _exists(table, name)
                 continue
             if not table.is_view:
-                folder = location or str(Path(table.location or "", name))
+                folder = location or uri.join(table.location or "", name)
                 if location is None:
                     session.catalog.clear_garbage(folder)
                 _make_folder(folder)
@@ -60,7 +62,7 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
 def _folder(table: Table, place: str, session: EngineSession) -> str:
     """Folder of a LOCATION; a relative path is below the table's folder, as in Hive."""
     is_relative = ":" not in place and not Path(place).expanduser().is_absolute()
-    path = str(Path(table.location or "", place)) if is_relative else place
+    path = uri.join(table.location or "", place) if is_relative else place
     return managed_folder(path, table.kind, session, table.table_id)
 
 
@@ -95,7 +97,7 @@ def rename_partition(command: RenamePartition, session: EngineSession) -> Comman
         old = the_partition(table, list(changes.known.values()), command.old)
         if matching_spec(table, list(changes.known.values()), command.new):
             raise _exists(table, name)
-        folder, target = old.folder(table), str(Path(table.location or "", name))
+        folder, target = old.folder(table), uri.join(table.location or "", name)
         moves = old.location is None and table.kind is not TableKind.EXTERNAL
         changes.alter(old, dataclasses.replace(old, name=name, location=None if moves else folder))
         if moves:
@@ -106,14 +108,15 @@ def rename_partition(command: RenamePartition, session: EngineSession) -> Comman
 
 
 def _move(folder: str, target: str) -> None:
+    old, new = Path(local_path(folder)), Path(local_path(target))
     try:
-        Path(target).parent.mkdir(parents=True, exist_ok=True)
-        if Path(target).is_dir() and any(Path(target).iterdir()):
+        new.parent.mkdir(parents=True, exist_ok=True)
+        if new.is_dir() and any(new.iterdir()):
             raise BindError(f'folder "{target}" of the new name exists and is not empty', sqlstate=_EXISTS)
-        if Path(folder).is_dir():
-            Path(folder).rename(target)
+        if old.is_dir():
+            old.rename(new)
             with suppress(OSError):
-                Path(folder).parent.rmdir()
+                old.parent.rmdir()
     except OSError as error:
         raise io_error(error, target) from None
 
@@ -131,7 +134,7 @@ def exchange_partition(command: ExchangePartition, session: EngineSession) -> Co
                 raise _exists(table, taken)
             for one in found:
                 storage = None if one.storage_of(source) == table.storage else one.storage_of(source)
-                folder, target = one.folder(source), str(Path(table.location or "", one.name))
+                folder, target = one.folder(source), uri.join(table.location or "", one.name)
                 there.drop([one], with_data=False)
                 here.add(one.name, one.location, one.newest, storage, one.columns)
                 if one.location is None:
@@ -148,8 +151,9 @@ def exchange_partition(command: ExchangePartition, session: EngineSession) -> Co
 
 
 def _make_folder(folder: str) -> None:
+    path = Path(local_path(folder))
     try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise io_error(error, folder) from None
 

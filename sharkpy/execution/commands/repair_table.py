@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, partition_name, unescape
+from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
@@ -33,6 +35,7 @@ def repair_table(command: RepairTable, session: EngineSession) -> CommandResult:
 
 
 def _changes(command: RepairTable, table: Table, changes: PartitionChanges) -> Iterator[str]:
+    check_local(table.location or "")
     done = not command.is_dry
     known = {one.folder(table) for one in changes.known.values()}
     found, bad = [], []
@@ -41,7 +44,7 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges) -> I
             bad.append(folder)
         elif folder not in known and partition_name(table.partition_columns, values) not in changes.known:
             found.append((partition_name(table.partition_columns, values), folder))
-    gone = [one for one in changes.known.values() if not Path(one.folder(table)).is_dir()]
+    gone = [one for one in changes.known.values() if _is_gone(one.folder(table))]
     if found:
         yield "Partitions not in metastore:\t" + "\t".join(f"{table.name}:{name}" for name, _ in found)
     if gone:
@@ -54,8 +57,13 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges) -> I
             yield f"Repair: Dropped partition from metastore {table.database}.{table.name}:{one.name}"
     if done and command.adds:
         for name, folder in found:
-            changes.add(name, None if folder == str(Path(table.location or "", name)) else folder)
+            changes.add(name, None if folder == uri.join(table.location or "", name) else folder)
             yield f"Repair: Added partition to metastore {table.name}:{name}"
+
+
+def _is_gone(folder: str) -> bool:
+    """True for a missing folder; a remote one is not looked for, and counts as being there."""
+    return not (uri.is_remote(folder) or Path(folder).is_dir())
 
 
 def _fits(table: Table, values: Values) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.path_gate import open_regular
@@ -37,8 +38,8 @@ def delete_resources(command: DeleteResources, session: EngineSession) -> Comman
 
 def resource_path(path: str, session: EngineSession) -> str:
     """Absolute path of an existing file that the session may read."""
-    if path.split(":", 1)[0] in ("ivy", "http", "https", "hdfs", "s3", "s3a"):
-        raise UnsupportedError(f'"{path}" is not a local file', hint="download it first")
+    if uri.is_remote(path):
+        raise UnsupportedError(f'"{uri.shown(path)}" is not a local file', hint="download it first")
     session.restrictions.check_path(path)
     found = Path(local_path(path))
     if not found.exists():

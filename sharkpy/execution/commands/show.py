@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sharkpy.base import uri
 from sharkpy.base.settings import SETTINGS
 from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.store import TEMPORARY_KINDS
@@ -53,7 +54,7 @@ def _one_partition(command: ShowTableExtended, session: EngineSession) -> Comman
     table = session.catalog.table(command.database, command.pattern)
     one = the_partition(table, session.catalog.partitions(table), command.partition or ())
     values = ", ".join(one.name.split("/"))
-    facts = [("Partition Values", f"[{values}]"), ("Location", one.folder(table))]
+    facts = [("Partition Values", f"[{values}]"), ("Location", uri.shown(one.folder(table)))]
     if found := current_statistics(table, one, session):
         rows = "" if found.num_rows is None else f", {found.num_rows} rows"
         facts.append(("Partition Statistics", f"{found.total_bytes} bytes{rows}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
+from sharkpy.base import uri
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.hive_formats import (
@@ -71,7 +72,7 @@ def show_create_database(command: ShowCreateDatabase, session: EngineSession) ->
     lines = [f"CREATE DATABASE `{database.name}`"]
     if database.comment is not None:
         lines.append(f"COMMENT {quoted(database.comment)}")
-    lines += ["LOCATION", f"  {quoted(database.location)}"]
+    lines += ["LOCATION", f"  {quoted(uri.shown(database.location))}"]
     if database.properties:
         lines.append("WITH DBPROPERTIES (")
         lines += [f"  {quoted(key)}={quoted(value)}," for key, value in database.properties[:-1]]
@@ -188,7 +189,7 @@ def _table(table: Table) -> Iterator[str]:
     yield from _using(table.storage) if table.storage.name == CSV else _storage(table.storage)
     if table.location is not None:
         yield "LOCATION"
-        yield f"  {quoted(table.location)}"
+        yield f"  {quoted(uri.shown(table.location))}"
     given = dict(table.storage.properties)
     skipped = {key: given[key] for key in _SKIPPED if key in given}
     yield from _properties("TBLPROPERTIES", sorted((dict(table.properties) | skipped).items()))

@@ -6,7 +6,8 @@ import datetime
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import SourceError
+from sharkpy.base import uri
+from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.cache_policy import PolicyKind
 from sharkpy.catalog.hive_formats import provider_of
 from sharkpy.catalog.model import Table, TableKind
@@ -58,7 +59,7 @@ def table_facts(table: Table, statistics: str | None) -> Iterator[tuple[str, str
     if statistics is not None:
         yield "Statistics", statistics
     if table.location is not None:
-        yield "Location", table.location
+        yield "Location", uri.shown(table.location)
     if table.is_partitioned:
         yield "Partition Columns", f"[{', '.join(f'`{name}`' for name in table.partition_columns)}]"
 
@@ -76,7 +77,7 @@ def file_statistics(table: Table, session: EngineSession) -> str | None:
         return None
     try:
         files = table_files(table, session.catalog)
-    except SourceError:
+    except (SourceError, UnsupportedError):
         return None
     return f"{sum(file.size_bytes for file in files)} bytes"
 

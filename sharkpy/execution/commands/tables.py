@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
 from sharkpy.catalog.hive_formats import with_storage_properties
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import CACHE_PROPERTY, PURGE_PROPERTY, Table, TableKind
 from sharkpy.catalog.new_columns import check_new_columns
 from sharkpy.catalog.store import new_table_id
@@ -95,16 +96,15 @@ def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
     if table.kind is not TableKind.MANAGED or table.location != catalog.managed_location(table.database, table.name):
         catalog.alter_table(renamed, was=table)
         return NOTHING
-    target = catalog.managed_location(command.database, command.name)
+    source = local_path(table.location or "")
+    target = local_path(catalog.managed_location(command.database, command.name))
     moved = dataclasses.replace(renamed, location=target)
-    catalog.alter_table(moved, was=table, publish=lambda: _move_folder(table.location, target))
+    catalog.alter_table(moved, was=table, publish=lambda: _move_folder(source, target))
     return NOTHING
 
 
-def _move_folder(source: str | None, target: str) -> None:
+def _move_folder(source: str, target: str) -> None:
     """Move a folder by one rename: either the old place or the new one has the data."""
-    if source is None:
-        return
     try:
         Path(target).parent.mkdir(parents=True, exist_ok=True)
         if Path(target).is_dir() and any(Path(target).iterdir()):

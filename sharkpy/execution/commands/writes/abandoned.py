@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import SharkError
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import Catalog
@@ -43,7 +44,7 @@ def _sweep(note: Note, tables: Mapping[str, Table], catalog: Catalog) -> None:
         if (table := tables.get(note.table_id)) is not None:
             _sweep_partition(note.folder, table, catalog)
         return
-    location = str(Path(note.folder).parent)
+    location = uri.parent(note.folder)
     if note.is_new and not any(table.location == location for table in tables.values()):
         layout.remove_first_generations(location)
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.catalog.serialize import form_to_text
@@ -117,13 +119,13 @@ class TablePartitions:
         return {name: changes.known.get(name) or known.get(value) for name, value in pairs}
 
     def _folder(self, name: str, known: HivePartition | None) -> str:
-        return str(Path(self.table.location or "", name)) if known is None else known.folder(self.table)
+        return uri.join(self.table.location or "", name) if known is None else known.folder(self.table)
 
     def _is_cleared(self, name: str) -> bool:
         """Remove what a dropped Hive partition has left in the folder of a new one; False if somebody may read it, so
         that it has to be hidden.
         """
-        catalog, folder = self.session.catalog, str(Path(self.table.location or "", name))
+        catalog, folder = self.session.catalog, uri.join(self.table.location or "", name)
         if not self.table.is_plain and catalog.keep_garbage(folder):
             return False
         catalog.clear_garbage(folder)
@@ -134,7 +136,7 @@ class TablePartitions:
         folder = self._folder(name, known)
         staged = Path(self.staging, name)
         if self.table.is_plain:
-            self.plain.append(PlainFiles(str(staged), folder, self.overwrite))
+            self.plain.append(PlainFiles(str(staged), local_path(folder), self.overwrite))
             self.plain[-1].place()
             if known is None:
                 changes.add(name)

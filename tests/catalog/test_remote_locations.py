@@ -1,0 +1,145 @@
+"""Remote locations in a catalog: they are kept as they are written, and nothing local is taken for theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.locations import Locations, is_outside
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.store import Catalog, new_table_id
+from sharkpy.catalog.table_folders import TableFolders, goes_with
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema
+
+SCHEMA = Schema((Field("a", parse_type("int")), Field("p", parse_type("string"))))
+FAR = "s3a://bucket/t"
+
+
+def table(location: str | None, kind: TableKind = TableKind.EXTERNAL, name: str = "t") -> Table:
+    return Table(new_table_id(), "default", name, kind, SCHEMA, location=location, partition_columns=("p",))
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    with closing(Catalog(tmp_path / "wh")) as catalog:
+        yield catalog
+
+
+@pytest.mark.parametrize(
+    "location", [FAR, "S3://b/t/", "hdfs:/t", "hdfs:///t", "gs://b//t/../x", "s3://b/t?sig=1", "s3://k:s@b/t"]
+)
+def test_a_catalog_keeps_remote_locations(tmp_path: Path, location: str) -> None:
+    """A warehouse that was moved means the same remote places, and its own folders."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    with closing(Catalog(old)) as catalog:
+        catalog.create_database("d", location=location)
+        made = catalog.create_table(table(location))
+        with catalog.partition_changes(made) as changes:
+            changes.add("p=1")
+            changes.add("p=2", location)
+            changes.add("p=3", f"{old}/near")
+            changes.alter(changes.known["p=2"], changes.known["p=2"])
+    old.rename(new)
+    with closing(Catalog(new)) as catalog:
+        assert catalog.database("d").location == location
+        found = catalog.table("default", "t")
+        assert found.location == location
+        assert catalog.managed_location("d", "x").startswith(location.rstrip("/"))
+        places = {one.name: one.folder(found) for one in catalog.partitions(found)}
+        assert places == {"p=1": f"{location.rstrip('/')}/p=1", "p=2": location, "p=3": f"{new}/near"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new"]
+
+
+WAREHOUSE = "/no/such/warehouse"
+NAMES = st.text("ab:.s3", min_size=1, max_size=5).filter(lambda name: name not in (".", ".."))
+PLACES = st.builds(
+    lambda start, names: start + "/".join(names), st.sampled_from(["/", f"{WAREHOUSE}/"]), st.lists(NAMES)
+)
+
+
+@given(PLACES, st.sampled_from(["s3://b", "a:", "file:", "hdfs://nn:1"]))
+def test_locations_come_back_as_they_were_stored(place: str, root: str) -> None:
+    locations = Locations.below(WAREHOUSE)
+    remote = f"{root}{place}"
+    assert locations.stored(remote) == locations.absolute(remote) == remote
+    stored = locations.stored(place.rstrip("/") or "/")
+    assert locations.absolute(stored) == (place.rstrip("/") or "/")
+    assert is_outside(stored) != place.startswith(f"{WAREHOUSE}/")
+
+
+def test_a_folder_whose_name_looks_like_a_scheme_is_one_of_the_warehouse(tmp_path: Path) -> None:
+    place = f"{tmp_path}/old/s3:/b"
+    with closing(Catalog(tmp_path / "old")) as catalog:
+        catalog.create_table(table(place))
+    (tmp_path / "old").rename(tmp_path / "new")
+    with closing(Catalog(tmp_path / "new")) as catalog:
+        assert catalog.table("default", "t").location == f"{tmp_path}/new/s3:/b"
+
+
+def test_a_remote_folder_is_not_deleted(catalog: Catalog) -> None:
+    """A DROP that would delete it is refused as a whole."""
+    made = catalog.create_table(table(FAR, TableKind.MANAGED))
+    with catalog.partition_changes(made) as changes:
+        changes.add("p=1")
+        changes.add("p=2", "s3://elsewhere/p=2")
+    with pytest.raises(UnsupportedError, match="s3a"):
+        catalog.drop_table(made)
+    with pytest.raises(UnsupportedError, match="s3a"), catalog.partition_changes(made) as changes:
+        changes.drop([changes.known["p=1"]], with_data=True)
+    assert [one.name for one in catalog.partitions(made)] == ["p=1", "p=2"]
+    catalog.drop_table(catalog.create_table(table(FAR, name="others")))
+    assert catalog.table_names("default") == ["t"]
+    catalog.collect_garbage()
+
+
+def test_remote_folders_are_in_nobodys_way(catalog: Catalog, tmp_path: Path) -> None:
+    catalog.create_database("d", location=FAR)
+    for number, place in enumerate((FAR, "s3://k:s@b/t", "hdfs:/")):
+        made = catalog.create_table(table(place, TableKind.MANAGED, f"t{number}"))
+        with catalog.partition_changes(made) as changes:
+            changes.add("p=1", f"{place}/1")
+    folders = TableFolders(catalog)
+    folders.require_no_others(str(tmp_path / "wh" / "x"), "OVERWRITE")
+    assert folders.lies_in(f"{tmp_path}/wh/t0") is None
+
+
+@pytest.mark.parametrize(
+    ("home", "place", "goes"),
+    [
+        (FAR, None, True),
+        (FAR, f"{FAR}/x", True),
+        (FAR, "s3://bucket/t/x", True),
+        (FAR, "s3://bucket/tt", False),
+        (FAR, "/data/x", False),
+        (FAR, "{}/x", True),
+        ("{}/t", f"{FAR}/x", False),
+        ("{}/t", "{}/x", True),
+        ("/data/t", "/data/t/x", True),
+        ("/data/t", "/data/x", False),
+    ],
+)
+def test_which_folders_go_with_their_table(tmp_path: Path, home: str, place: str | None, goes: bool) -> None:
+    warehouse = str(tmp_path)
+    one = HivePartition(1, "p=1", None if place is None else place.format(warehouse))
+    assert goes_with(one, table(home.format(warehouse)), warehouse) == goes
+
+
+def test_one_function_refuses_them() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        local_path("S3A://bucket/t")
+    assert caught.value.message == 'file system "s3a" of "S3A://bucket/t": only local files are supported'
+    assert caught.value.sqlstate == "0A000"
+    with pytest.raises(UnsupportedError) as caught:
+        local_path("s3a://KEY:SECRET@bucket/t")
+    assert caught.value.hint is not None
+    assert "SECRET" not in str(caught.value)
+    assert local_path("FILE:///a//b") == local_path("file:/a/b") == "/a/b"

@@ -24,7 +24,7 @@ class HivePartition:
     """Hive partition as registered in the catalog; equal if unchanged.
 
     1. `partition_id` grows with each registration and is never reused. 2. `location` None means the folder of its name
-       below the table's. 3. `newest` is the last generation of data folders that counts (`sharkpy.sources.layout`):
+       below the table's. 3. `newest` is the last generation of data folders that counts (`sharkpy.sources.folders`):
        later ones were never committed. None means that all generations count, as in tables that others write.
     4. `storage` and `columns` are the format and the data columns of its files; None means the table's. A Hive
        partition keeps those that the table had when it was made (see `Catalog.alter_table`).

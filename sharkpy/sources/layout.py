@@ -1,18 +1,11 @@
-"""The files of a table's folder: which are its data, and how new ones appear at once.
+"""Files of a folder in the local file system: which are a table's data, and how new ones appear at once.
 
-A table's folder holds plain files (generation 0: put there by hand or by other engines, sub-folders
-included), `delta_N` folders of INSERT INTO and `base_N` folders of INSERT OVERWRITE. The newest base
-hides everything older than it. `delta_M_N` has the rows of all generations from M to N, folded into few files, and
-hides them. Names that begin with `_` or `.` are never data.
-
-A partitioned table has such a folder for each Hive partition, and the catalog tells up to which generation each
-one counts. So one transaction makes the new files of many Hive partitions data at once.
+Generations are folders there (`sharkpy.sources.folders.generations`). Paths are absolute.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import socket
 import stat
@@ -24,12 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sharkpy.base.errors import SourceError
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.path_gate import open_regular
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.folders.generations import Generation, hidden_of, is_hidden_name, visible_of
 
-_GENERATION = re.compile(r"(base|delta)_(?:(\d+)_)?(\d+)")
-"""Kind, first generation of a fold, last or only generation."""
 _STAGING_PREFIX = ".staging-"
 _SYNC_THREADS = 8
 _LIST_TRIES = 10
@@ -51,37 +42,14 @@ class DataFile:
     form: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """What lies right in a table's folder: a generation, a fold of those from `first` to `last`, or plain files."""
-
-    name: str
-    first: int
-    last: int
-    is_base: bool = False
-
-    @classmethod
-    def of(cls, name: str) -> Generation:
-        match = _GENERATION.fullmatch(name)
-        if match is None:
-            return cls(name, 0, 0)
-        last = int(match.group(3))
-        return cls(name, int(match.group(2) or last), last, match.group(1) == "base")
-
-    @property
-    def is_delta(self) -> bool:
-        return self.last > 0 and not self.is_base
-
-
-def list_data_files(location: str, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
-    """The visible data files, oldest generation first, then by path. A location may also be one file.
+def list_data_files(path: str, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
+    """The visible data files, oldest generation first, then by path. The path may also be that of one file.
 
     `newest` gives the last generation that counts. It is asked before and after the folder is listed: what lies beyond
     it was not published by then, and what it hides is known.
 
-    SourceError 58P01 where the location does not exist, 58030 where it cannot be read.
+    SourceError 58P01 where the path does not exist, 58030 where it cannot be read.
     """
-    path = local_path(location)
     try:
         if Path(path).is_file():
             status = Path(path).stat()
@@ -101,16 +69,15 @@ def _listed(path: str, newest: Callable[[], int | None] | None) -> list[DataFile
             # What has come to count meanwhile may not be among the names, and hide some of them.
             continue
         try:
-            return [file for entry in _visible_of(names, counted) for file in _files(str(Path(path, entry.name)))]
+            return [file for entry in visible_of(names, counted) for file in _files(str(Path(path, entry.name)))]
         except FileNotFoundError:
             # A write that failed took back what was listed, or a base or a fold has come in its place.
             if tries >= _LIST_TRIES:
                 raise
 
 
-def list_partition_files(location: str, newest: int | None, partition: str) -> list[DataFile]:
+def list_partition_files(path: str, newest: int | None, partition: str) -> list[DataFile]:
     """Files of a Hive partition, up to the generation `newest`; none where it has no folder."""
-    path = local_path(location)
     try:
         found = _listed(path, lambda: newest)
     except OSError as error:
@@ -120,9 +87,9 @@ def list_partition_files(location: str, newest: int | None, partition: str) -> l
     return [replace(file, partition=partition) for file in found]
 
 
-def delta_files(location: str, generations: Iterable[int]) -> list[DataFile] | None:
+def delta_files(path: str, generations: Iterable[int]) -> list[DataFile] | None:
     """Files of some generations of INSERT INTO; None where one of them is not there, as it is after a fold."""
-    path, found = local_path(location), list[DataFile]()
+    found = list[DataFile]()
     try:
         for number in generations:
             found += _files(str(Path(path, f"delta_{number:07d}")))
@@ -163,22 +130,21 @@ def _staging_name() -> str:
     return f"{_STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
 
 
-def publish(staging_dir: str, location: str, overwrite: bool) -> str | None:
+def publish(staging_dir: str, path: str, overwrite: bool) -> str | None:
     """`place` with all that goes before and after it."""
     sync_staged(staging_dir)
-    target = place(staging_dir, location, overwrite)
+    target = place(staging_dir, path, overwrite)
     if target is not None:
-        remove_hidden(location)
+        remove_hidden(path)
     return target
 
 
-def place(staging_dir: str, location: str, overwrite: bool) -> str | None:
+def place(staging_dir: str, path: str, overwrite: bool) -> str | None:
     """Make the staged files data of the table by one rename; the new folder, or None for nothing to add.
 
     With `overwrite` they replace all data there is. Call `sync_staged` before; after it `remove_hidden`, or
     `take_back` with the inode of the new folder.
     """
-    path = local_path(location)
     try:
         if not overwrite and next(_files(staging_dir), None) is None:
             shutil.rmtree(staging_dir, ignore_errors=True)
@@ -190,22 +156,20 @@ def place(staging_dir: str, location: str, overwrite: bool) -> str | None:
     return target
 
 
-def visible_generations(location: str, newest: int | None = None) -> list[tuple[Generation, list[DataFile]]]:
+def visible_generations(path: str, newest: int | None = None) -> list[tuple[Generation, list[DataFile]]]:
     """What counts in a table's folder, with its files, in the order of its rows."""
-    path = local_path(location)
     try:
-        return [(entry, list(_files(str(Path(path, entry.name))))) for entry in _visible(path, newest)]
+        return [(entry, list(_files(str(Path(path, entry.name))))) for entry in visible_of(_names(path), newest)]
     except OSError as error:
         raise io_error(error, path) from None
 
 
-def link_files(location: str, newest: int | None, staging_dir: str) -> None:
+def link_files(path: str, newest: int | None, staging_dir: str) -> None:
     """Give the visible files up to the generation `newest` second names in a staging folder, in the order of their
     rows. Call it while the folder's readers keep them.
     """
-    path = local_path(location)
     try:
-        files = [file for _, files in visible_generations(location, newest) for file in files]
+        files = [file for _, files in visible_generations(path, newest) for file in files]
         for number, file in enumerate(files):
             Path(staging_dir, f"{number:07d}-{_first_name(file.path)}").hardlink_to(file.path)
     except OSError as error:
@@ -229,17 +193,16 @@ def files_below(folder: str) -> list[DataFile]:
 
 
 def place_fold(
-    staging_dir: str, location: str, folded: Sequence[tuple[Generation, Sequence[DataFile]]], newest: int | None
+    staging_dir: str, path: str, folded: Sequence[tuple[Generation, Sequence[DataFile]]], newest: int | None
 ) -> str | None:
     """Put the staged files in the place of generations that they have the rows of, by one rename; the new folder.
 
     `folded`: what `visible_generations` gave. None where that is not side by side, or not the same, any more. Call it
     while no other writer places anything.
     """
-    path = local_path(location)
     first, last = folded[0][0].first, folded[-1][0].last
     target = str(Path(path, f"delta_{first:07d}_{last:07d}"))
-    now = [(one, files) for one, files in visible_generations(location, newest) if first <= one.first <= last]
+    now = [(one, files) for one, files in visible_generations(path, newest) if first <= one.first <= last]
     if now != [(one, list(files)) for one, files in folded] or os.path.lexists(target):
         return None
     try:
@@ -262,18 +225,17 @@ def take_back(folder: str, inode: int) -> None:
             discard_staging(folder)
 
 
-def newest_generation(location: str) -> int:
+def newest_generation(path: str) -> int:
     """0 where there is no generation at all."""
-    return max((Generation.of(name).last for name in _names_if_any(local_path(location))), default=0)
+    return max((Generation.of(name).last for name in _names_if_any(path)), default=0)
 
 
-def place_generation(staging_dir: str, location: str, newest: int | None, overwrite: bool) -> str:
+def place_generation(staging_dir: str, path: str, newest: int | None, overwrite: bool) -> str:
     """Put the staged files behind generation `newest`, where nobody sees them until it is raised to the result's.
 
     What lies right behind `newest` is left from a statement that was killed, and goes. Folders are not listed: there
     may be many. Call `sync_staged` before and `sync_folders` after, and hold other writers off.
     """
-    path = local_path(location)
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
         kind = "base" if overwrite else "delta"
@@ -314,17 +276,17 @@ def _sync_many(paths: Sequence[str]) -> None:
         raise io_error(error, paths[0]) from None
 
 
-def remove_first_generations(location: str) -> None:
+def remove_first_generations(path: str) -> None:
     """Remove the files of a CREATE TABLE AS from a new folder, and the folder where it holds nothing else."""
-    for folder, names, _ in os.walk(location):
+    for folder, names, _ in os.walk(path):
         if "base_0000001" in names:
             _remove(Path(folder, "base_0000001"))
-    remove_empty(location)
+    remove_empty(path)
 
 
-def remove_empty(location: str) -> None:
-    """Folders that hold nothing, at and below `location`."""
-    for folder, _, _ in os.walk(location, topdown=False):
+def remove_empty(path: str) -> None:
+    """Folders that hold nothing, at and below `path`."""
+    for folder, _, _ in os.walk(path, topdown=False):
         remove_empty_one(folder)
 
 
@@ -363,61 +325,26 @@ def discard_staging(staging_dir: str) -> None:
             break
 
 
-def remove_abandoned(location: str) -> None:
+def remove_abandoned(path: str) -> None:
     """Delete staging folders of dead processes of this machine."""
-    path = local_path(location)
     for name in _names_if_any(path):
         if name.startswith(_STAGING_PREFIX) and _is_abandoned(name):
             shutil.rmtree(Path(path, name), ignore_errors=True)
 
 
-def hidden_names(location: str, newest: int | None = None) -> frozenset[str]:
-    """Names in a folder of data that a newer base or a fold hides.
-
-    With `newest`, what came after that generation neither hides anything yet nor is hidden.
-    """
-    return _hidden_of(_names_if_any(local_path(location)), newest)
+def hidden_names(path: str, newest: int | None = None) -> frozenset[str]:
+    """Names in a folder of data that a newer base or a fold hides, as `hidden_of` says."""
+    return hidden_of(_names_if_any(path), newest)
 
 
-def remove_hidden(location: str, newest: int | None = None, among: Collection[str] | None = None) -> None:
+def remove_hidden(path: str, newest: int | None = None, among: Collection[str] | None = None) -> None:
     """Delete the data of `hidden_names`, or those of them that are `among` these; and staging folders of dead processes
     of this machine.
     """
-    path = local_path(location)
     remove_abandoned(path)
-    hidden = _hidden_of(_names_if_any(path), newest)
+    hidden = hidden_names(path, newest)
     for name in sorted(hidden if among is None else hidden.intersection(among)):
         _remove(Path(path, name))
-
-
-def _hidden_of(names: Sequence[str], newest: int | None) -> frozenset[str]:
-    visible = {entry.name for entry in _visible_of(names, newest)}
-    return frozenset(
-        name for name in names if not _is_hidden_name(name) and name not in visible and not _is_beyond(name, newest)
-    )
-
-
-def _is_beyond(name: str, newest: int | None) -> bool:
-    return newest is not None and Generation.of(name).last > newest
-
-
-def _visible(path: str, newest: int | None = None) -> list[Generation]:
-    """What counts in a folder, in the order of its rows."""
-    return _visible_of(_names(path), newest)
-
-
-def _visible_of(names: Sequence[str], newest: int | None) -> list[Generation]:
-    entries = [Generation.of(name) for name in names if not _is_hidden_name(name) and not _is_beyond(name, newest)]
-    base = max((entry.last for entry in entries if entry.is_base), default=-1)
-    kept: list[Generation] = []
-    folded = -1
-    for entry in sorted(entries, key=lambda one: (one.first, -one.last, not one.is_base, one.name)):
-        if entry.last < base or entry.last <= folded:
-            continue
-        kept.append(entry)
-        if entry.first < entry.last:
-            folded = entry.last
-    return kept
 
 
 def _files(path: str) -> Iterator[DataFile]:
@@ -428,7 +355,7 @@ def _files(path: str) -> Iterator[DataFile]:
     with os.scandir(path) as scan:
         entries = sorted(scan, key=lambda entry: entry.name)
     for entry in entries:
-        if _is_hidden_name(entry.name):
+        if is_hidden_name(entry.name):
             continue
         if entry.is_dir():
             yield from _files(entry.path)
@@ -487,10 +414,6 @@ def _names_if_any(path: str) -> list[str]:
         return _names(path)
     except FileNotFoundError:
         return []
-
-
-def _is_hidden_name(name: str) -> bool:
-    return name.startswith(("_", "."))
 
 
 def _is_abandoned(name: str) -> bool:

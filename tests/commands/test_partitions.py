@@ -244,7 +244,7 @@ def test_pruned_partitions_are_not_looked_at(context: sharkpy.SharkContext, monk
         looked_at.append(name)
         return listing(location, newest, name)
 
-    monkeypatch.setattr("sharkpy.execution.tables.data_files.list_partition_files", listed)
+    monkeypatch.setattr(layout, "list_partition_files", listed)
     assert rows(context, "SELECT a FROM t WHERE d BETWEEN 2 AND 3 AND a < 3") == [(2,)]
     assert set(looked_at) == {"d=2", "d=3"}
     (plan,) = (line for (line,) in rows(context, "EXPLAIN SELECT * FROM t WHERE d > 3") if "FileScan" in line)

@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sharkpy.base.errors import ResourceError, SourceError, UnsupportedError
+from sharkpy.base.errors import ResourceError, SourceError
 from sharkpy.sources import layout
+from sharkpy.sources.folders.generations import Generation
 from sharkpy.sources.registry import source
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
@@ -44,7 +45,7 @@ def test_inserts_append_and_overwrites_hide(tmp_path: Path) -> None:
 
 def fold(location: Path, names: list[str], newest: int | None = None) -> str | None:
     known = layout.visible_generations(str(location), newest)
-    folded = [(layout.Generation.of(name), files) for name in names for one, files in known if one.name == name]
+    folded = [(Generation.of(name), files) for name in names for one, files in known if one.name == name]
     staging = new_staging(location)
     Path(staging, "part-0").write_text("".join(Path(location, name, "part-0").read_text() for name in names))
     target = layout.place_fold(staging, str(location), folded, newest)
@@ -178,14 +179,6 @@ def test_missing_location_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="nowhere") as caught:
         layout.list_data_files(str(tmp_path / "nowhere"))
     assert caught.value.sqlstate == "58P01"
-    with pytest.raises(UnsupportedError, match="hdfs"):
-        layout.list_data_files("hdfs://host/x")
-
-
-def test_file_uri(tmp_path: Path) -> None:
-    add(tmp_path, "a")
-    assert len(layout.list_data_files(f"file://{tmp_path}")) == 1
-    assert len(layout.list_data_files(f"file:{tmp_path}")) == 1
 
 
 def test_writers_that_pick_the_same_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,8 @@ from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tables import counted_files
 from sharkpy.execution.tables.file_folding import small_run
 from sharkpy.sources import layout
-from sharkpy.sources.layout import DataFile, Generation
+from sharkpy.sources.folders.generations import Generation
+from sharkpy.sources.layout import DataFile
 from sharkpy.streaming import scheduled_query, scheduler
 from tests.paths_below import paths_below
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers

@@ -16,7 +16,7 @@ from sharkpy.catalog.model import Table
 from sharkpy.catalog.own_tables import OwnTables
 from sharkpy.catalog.store import Catalog
 from sharkpy.execution.tables.data_files import table_files
-from sharkpy.sources.layout import list_partition_files
+from sharkpy.sources.folders.table_folder import table_folder
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class SavedTables:
         for one in catalog.partitions(table):
             folder, place = one.folder(table), self.place(table, one)
             if place is not None:
-                files = list_partition_files(folder, one.newest, one.name)
+                files = table_folder(folder).partition_files(one.newest, one.name)
                 self._add_files(local_path(folder), place, [file.path for file in files])
             elif one.location is not None:
                 self._leave_out(table, folder)

@@ -22,7 +22,7 @@ from sharkpy.execution.commands.storage import (
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AlterPartition, AlterTable, TouchTable
-from sharkpy.sources import layout
+from sharkpy.sources.folders.table_folder import table_folder
 
 
 def alter_table(command: AlterTable, session: EngineSession) -> CommandResult:
@@ -43,7 +43,7 @@ def alter_table(command: AlterTable, session: EngineSession) -> CommandResult:
             session.catalog.alter_table(altered, was=old, cascade=command.is_cascading)
             if altered.location != old.location and session.catalog.newest_generation(altered) is not None:
                 # The number of the last generation that counts is that of a folder.
-                newest = layout.newest_generation(altered.location or "")
+                newest = table_folder(altered.location or "").newest()
                 session.catalog.streams.set_newest(altered.table_id, newest)
     session.table_cache.properties_changed(old, altered)
     return NOTHING

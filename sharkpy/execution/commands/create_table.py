@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
@@ -42,8 +41,9 @@ from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.plan.commands import CreateTable
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.values.types import Schema
 
 
@@ -215,7 +215,8 @@ def _create_partitioned(
     """Create a partitioned table, as `_create_from_query`; each Hive partition has a folder of its own."""
     location = table.location or ""
     session.catalog.clear_garbage(location)
-    was_there = Path(location).is_dir()
+    folder = table_folder(location)
+    was_there = folder.exists()
     staging = new_staging(location, session, is_new=not was_there)
     try:
         spec = tuple((name, None) for name in table.partition_columns)
@@ -227,7 +228,7 @@ def _create_partitioned(
     except BaseException:
         discard_staging(staging, session)
         if not was_there:
-            layout.remove_empty(location)
+            folder.remove_empty()
         raise
     discard_staging(staging, session)
     load_new_blocks(created, session)
@@ -239,15 +240,16 @@ def _create_from_query(
     """Create a table with the rows of a query; the new base hides any files left there by others."""
     location = table.location or ""
     session.catalog.clear_garbage(location)
-    was_there = Path(location).is_dir()
+    folder = table_folder(location)
+    was_there = folder.exists()
     staging = new_staging(location, session, is_new=not was_there)
-    published: list[str | None] = []
+    published: list[Placed] = []
 
     def put_in_place() -> None:
         if table.is_plain:
             publish([TableFiles(table, location, staging, True, session)], session.catalog)
-        else:
-            published.append(layout.publish(staging, location, overwrite=True))
+        elif (placed := folder.publish(staging, overwrite=True)) is not None:
+            published.append(placed)
 
     try:
         buckets = bucketing(table.buckets, table.schema)
@@ -260,11 +262,10 @@ def _create_from_query(
         )
     except BaseException:
         discard_staging(staging, session)
-        for folder in published:
-            layout.discard_staging(folder or staging)
+        for placed in published:
+            folder.take_back(placed)
         if not was_there:
-            with suppress(OSError):
-                Path(location).rmdir()
+            folder.remove_if_empty()
         raise
     discard_staging(staging, session)
     load_new_blocks(created, session)

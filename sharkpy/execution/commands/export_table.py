@@ -30,6 +30,7 @@ from sharkpy.execution.tables.data_files import partition_files, table_files
 from sharkpy.plan.commands import ExportTable, ImportTable
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.folders.table_folder import table_folder
 
 METADATA = "_metadata"
 DATA = "data"
@@ -181,8 +182,9 @@ def _staged(export: _Export, table: Table, staging: str, session: EngineSession)
         write = TableFiles(table, table.location or "", staging, False, session)
     try:
         with _errors(str(export.folder)):
+            home = table_folder(table.location or "")
             for name in export.partitions if table.is_partitioned else (DATA,):
-                folder = Path(layout.staged_subfolder(staging, name if table.is_partitioned else ""))
+                folder = Path(home.staged_subfolder(staging, name if table.is_partitioned else ""))
                 files = export.files(name)
                 for path in files:
                     session.restrictions.check_path(path)

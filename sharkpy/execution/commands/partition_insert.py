@@ -22,7 +22,7 @@ from sharkpy.physical.sinks import FileSink
 from sharkpy.plan.commands import Insert, PartitionSpec
 from sharkpy.plan.expr import SortKey
 from sharkpy.plan.logical import LogicalPlan, Sort
-from sharkpy.sources import layout
+from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.values.types import STRING, Schema
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def write_partitions(
     """
     dynamic = tuple(name for name, value in spec if value is None)
     static = spec_name(table, spec, session)
-    folder = layout.staged_subfolder(staging, static)
+    folder = table_folder(table.location or "").staged_subfolder(staging, static)
     storage = table.storage
     forms = tuple(
         (one.name.removeprefix(static).removeprefix("/"), one.storage_of(table), one.columns_of(table))

@@ -22,7 +22,7 @@ from sharkpy.plan.commands import ChangeRows, Insert
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, conjunction, disjunction, string_literal
 from sharkpy.plan.logical import Filter, LogicalPlan
 from sharkpy.plan.read_tables import read_tables
-from sharkpy.sources import layout
+from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.values.types import BOOLEAN
 
 _MOST_NAMED = 500
@@ -87,8 +87,9 @@ def _stage_partitions(
         query = Filter(query, is_changed)
     with while_known(table, session):
         write_partitions(table, query, tuple((name, None) for name in columns), staging, session, snapshot)
+        folder = table_folder(table.location or "")
         for name in names:
-            layout.staged_subfolder(staging, name)
+            folder.staged_subfolder(staging, name)
 
 
 def _is_one_of(

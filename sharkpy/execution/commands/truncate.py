@@ -13,7 +13,7 @@ from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import PartitionSpec, TruncateTable
-from sharkpy.sources import layout
+from sharkpy.sources.folders.table_folder import table_folder
 
 
 def truncate_table(command: TruncateTable, session: EngineSession) -> CommandResult:
@@ -40,7 +40,7 @@ def _empty_partitions(table: Table, session: EngineSession, partition: Partition
         chosen = matching_spec(table, chosen, partition)
         if not chosen:
             raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in partition))
-    staging = table_staging(table, table.location or "", session)
+    staging, folder = table_staging(table, table.location or "", session), table_folder(table.location or "")
     for one in chosen:
-        layout.staged_subfolder(staging, one.name)
+        folder.staged_subfolder(staging, one.name)
     return TablePartitions(table, staging, [one.name for one in chosen], True, session)

@@ -12,7 +12,7 @@ from sharkpy.catalog.model import Table
 from sharkpy.catalog.serialize import form_to_text
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.execution.tables.entry import Entry
-from sharkpy.sources import layout
+from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.layout import DataFile
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _added_to(table: Table, old: HivePartition | None, one: HivePartition) -> Se
     if not 0 < one.newest - old.newest <= _MOST_GENERATIONS:
         return None
     generations = range(old.newest + 1, one.newest + 1)
-    files, form = layout.delta_files(one.folder(table), generations), form_to_text(one.storage, one.columns)
+    files, form = table_folder(one.folder(table)).deltas(generations), form_to_text(one.storage, one.columns)
     return None if files is None else [replace(file, partition=one.name, form=form) for file in files]
 
 
@@ -100,4 +100,4 @@ def added_files(entry: Entry, newest: int) -> list[DataFile] | None:
         return None
     if not 0 <= newest - before <= _MOST_GENERATIONS or time.monotonic() - entry.listed >= _LIST_SECONDS:
         return None
-    return layout.delta_files(entry.table.location or "", range(before + 1, newest + 1))
+    return table_folder(entry.table.location or "").deltas(range(before + 1, newest + 1))

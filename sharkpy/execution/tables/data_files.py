@@ -12,7 +12,8 @@ from sharkpy.catalog.model import Table
 from sharkpy.catalog.published import Published
 from sharkpy.catalog.serialize import form_to_text
 from sharkpy.sources.file_table import FileTable
-from sharkpy.sources.layout import DataFile, files_below, list_data_files, list_partition_files
+from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.layout import DataFile, files_below
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ def table_files(table: Table, catalog: Catalog, published: Published | None = No
         return tuple(files_below(table.location)) if table.location and Path(table.location).exists() else ()
     if table.is_partitioned:
         return partition_files(table, catalog.partitions(table) if published is None else published.partitions)
+    folder = table_folder(table.location or "")
     if published is None:
-        return tuple(list_data_files(table.location or "", lambda: catalog.newest_generation(table)))
-    return tuple(list_data_files(table.location or "", lambda: published.newest))
+        return tuple(folder.files(lambda: catalog.newest_generation(table)))
+    return tuple(folder.files(lambda: published.newest))
 
 
 def partitions_of(table: Table, catalog: Catalog) -> tuple[HivePartition, ...]:
@@ -50,5 +52,6 @@ def columns_in_files(schema: Schema, files: Sequence[DataFile]) -> Schema:
 
 
 def _partition_files(table: Table, one: HivePartition) -> list[DataFile]:
-    files, form = list_partition_files(one.folder(table), one.newest, one.name), form_to_text(one.storage, one.columns)
+    files = table_folder(one.folder(table)).partition_files(one.newest, one.name)
+    form = form_to_text(one.storage, one.columns)
     return [replace(file, form=form) for file in files] if form else files

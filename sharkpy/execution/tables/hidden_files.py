@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sharkpy.sources import layout
+from sharkpy.sources.folders.table_folder import table_folder
 
 if TYPE_CHECKING:
     from sharkpy.catalog.folder_readers import FolderReaders
@@ -51,7 +51,7 @@ class HiddenFiles:
             self._noted[location] = time.monotonic()
             waiting = self._waiting.setdefault(location, [])
             # They are listed before the mark: who enters behind it sees nothing of them.
-            found = {folder: (number, layout.hidden_names(folder, number)) for folder, number in newest.items()}
+            found = {folder: (number, table_folder(folder).hidden(number)) for folder, number in newest.items()}
             if len(waiting) > 1:
                 found = waiting.pop().folders | found
             waiting.append(_Hidden(self._readers.mark(), found))
@@ -71,6 +71,6 @@ class HiddenFiles:
             waiting = self._waiting.get(location, [])
             while waiting and not self._readers.is_read(location, before=waiting[0].mark):
                 for folder, (newest, names) in waiting.pop(0).folders.items():
-                    layout.remove_hidden(folder, newest, names)
+                    table_folder(folder).remove_hidden(newest, names)
             if not waiting:
                 self._waiting.pop(location, None)

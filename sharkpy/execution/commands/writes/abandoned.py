@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SharkError
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import Catalog
 from sharkpy.catalog.unfinished_writes import Note
-from sharkpy.sources import layout
+from sharkpy.sources.folders.table_folder import table_folder
 
 _log = logging.getLogger(__name__)
 
@@ -24,7 +23,7 @@ def sweep_abandoned(catalog: Catalog) -> None:
         try:
             for note in notes:
                 if not note.table_id:
-                    layout.discard_staging(note.folder)
+                    table_folder(uri.parent(note.folder)).discard_staging(note.folder)
             if catalog.is_shared:
                 continue
             with catalog.transaction():
@@ -46,17 +45,17 @@ def _sweep(note: Note, tables: Mapping[str, Table], catalog: Catalog) -> None:
         return
     location = uri.parent(note.folder)
     if note.is_new and not any(table.location == location for table in tables.values()):
-        layout.remove_first_generations(location)
+        table_folder(location).remove_first()
 
 
 def _sweep_partition(folder: str, table: Table, catalog: Catalog) -> None:
     """Remove the remains in a Hive partition. An unregistered one may be others', unless the table is managed."""
     known = next((one for one in catalog.partitions(table) if one.folder(table) == folder), None)
     newest = 0 if known is None and table.kind is TableKind.MANAGED else None if known is None else known.newest
-    if newest is not None and Path(folder).is_dir():
-        layout.remove_beyond(folder, newest)
+    if newest is not None:
+        table_folder(folder).remove_beyond(newest)
     if known is None:
-        layout.remove_empty(folder)
-        for parent in Path(folder).parents:
-            if parent == Path(table.location or "") or not layout.remove_empty_one(str(parent)):
-                break
+        table_folder(folder).remove_empty()
+        above = uri.parent(folder)
+        while above != table.location and table_folder(above).remove_if_empty():
+            above = uri.parent(above)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sharkpy.base import uri
 from sharkpy.base.errors import SharkError, SourceError
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.sources import layout
+from sharkpy.sources.folders.table_folder import table_folder
 
 _SYSTEM_ERRORS = "58"
 """Prefix of the SQLSTATEs for files that are missing or cannot be written."""
@@ -21,17 +21,18 @@ def new_staging(location: str, session: EngineSession, *, is_new: bool = False, 
 
     SourceError 58P01 where there is no folder `location` and none is to be made.
     """
-    staging = layout.staging_path(local_path(location))
+    folder = table_folder(location)
+    staging = folder.new_staging()
     session.catalog.unfinished.begin(staging, is_new=is_new)
     try:
-        return layout.make_staging(staging, in_new_folder=in_new_folder)
+        return folder.make_staging(staging, in_new_folder=in_new_folder)
     except BaseException:
         session.catalog.unfinished.end(staging)
         raise
 
 
 def discard_staging(staging: str, session: EngineSession) -> None:
-    layout.discard_staging(staging)
+    table_folder(uri.parent(staging)).discard_staging(staging)
     session.catalog.unfinished.end(staging)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,9 +55,13 @@ class TableFeed:
         """True if there are streams of the table's rows."""
         return bool(self.streams)
 
-    def add_folder(self, folder: str, partition: str = "", form: str = "") -> None:
+    def add_folder(self, folder: str) -> None:
+        """Add the files of a new generation of a table without Hive partitions."""
+        self.add_files(layout.files_below(folder))
+
+    def add_files(self, files: Iterable[DataFile], partition: str = "", form: str = "") -> None:
         """Add the files of a new generation, of a Hive partition if the table has any."""
-        self._files += [replace(file, partition=partition, form=form) for file in layout.files_below(folder)]
+        self._files += [replace(file, partition=partition, form=form) for file in files]
 
     def end(self) -> None:
         """Give the streams what was added or noted."""

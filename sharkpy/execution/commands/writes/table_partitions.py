@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.catalog.hive_partition import HivePartition
@@ -19,7 +18,8 @@ from sharkpy.execution.commands.writes.staging import discard_staging, while_kno
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.commands.writes.table_files import require_overwritable
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.sources import layout
+from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.folders.table_folder import TableFolder, sync_all, table_folder
 from sharkpy.sources.partition_values import typed_values
 from sharkpy.sources.plain_files import PlainFiles
 
@@ -40,8 +40,8 @@ class TablePartitions:
     overwrite: bool
     session: EngineSession
     only_new: bool = False
-    placed: list[tuple[str, int]] = field(default_factory=list)
-    """Folder of each new generation, and its inode."""
+    placed: list[Placed] = field(default_factory=list)
+    """New generations."""
     written: list[str] = field(default_factory=list)
     """Hive partitions that have one, by name."""
     plain: list[PlainFiles] = field(default_factory=list)
@@ -54,7 +54,7 @@ class TablePartitions:
         if not self.table.is_plain:
             self._settle()
         with while_known(self.table, self.session):
-            layout.sync_staged(self.staging)
+            table_folder(self.table.location or "").sync_staged(self.staging)
 
     def place(self) -> None:
         self.feed = None if self.table.is_plain or self.keeps_rows else TableFeed(self.table, self.session.catalog)
@@ -74,7 +74,7 @@ class TablePartitions:
                 self._place(name, known, changes, is_kept=is_kept)
             if self.feed is not None:
                 self.feed.end()
-            layout.sync_folders(str(Path(folder).parent) for folder, _ in self.placed)
+            sync_all(one.location for one in self.placed)
             self.session.catalog.note_written(self.table)
 
     def take_back(self) -> None:
@@ -82,8 +82,8 @@ class TablePartitions:
             files.take_back()
         if self.feed is not None:
             self.feed.take_back()
-        for folder, inode in self.placed:
-            layout.take_back(folder, inode)
+        for one in self.placed:
+            table_folder(one.location).take_back(one)
 
     def show(self) -> None:
         pass
@@ -92,8 +92,8 @@ class TablePartitions:
         for files in self.plain:
             files.clean()
         if not self.table.is_plain:
-            layout.remove_abandoned(self.table.location or "")
-            hidden = {str(Path(folder).parent): layout.generation_of(folder) for folder, _ in self.placed}
+            table_folder(self.table.location or "").remove_abandoned()
+            hidden = {one.location: one.number for one in self.placed}
             self.session.table_cache.hidden.note(self.table.location or "", hidden)
         load_new_blocks(self.table, self.session, self.written)
 
@@ -106,7 +106,7 @@ class TablePartitions:
             wanted = {one.name: one for one in self._targets(changes).values() if one is not None}
             for one in wanted.values():
                 if one.newest is None:
-                    newest = layout.newest_generation(one.folder(self.table))
+                    newest = table_folder(one.folder(self.table)).newest()
                     changes.alter(one, dataclasses.replace(one, newest=newest))
 
     def _targets(self, changes: PartitionChanges) -> dict[str, HivePartition | None]:
@@ -133,10 +133,9 @@ class TablePartitions:
 
     def _place(self, name: str, known: HivePartition | None, changes: PartitionChanges, *, is_kept: bool) -> None:
         """Put a Hive partition's rows in place. `is_kept`: its folder holds data of a dropped one."""
-        folder = self._folder(name, known)
-        staged = Path(self.staging, name)
+        location, staged = self._folder(name, known), uri.join(self.staging, name)
         if self.table.is_plain:
-            self.plain.append(PlainFiles(str(staged), local_path(folder), self.overwrite))
+            self.plain.append(PlainFiles(staged, local_path(location), self.overwrite))
             self.plain[-1].place()
             if known is None:
                 changes.add(name)
@@ -145,35 +144,36 @@ class TablePartitions:
                     known, dataclasses.replace(known, storage=None, columns=None) if self.overwrite else known
                 )
             return
-        inode = staged.stat().st_ino
-        newest = layout.newest_generation(folder) if is_kept else self._newest(known, folder)
-        target = layout.place_generation(str(staged), folder, newest, self.overwrite or is_kept)
-        self.placed.append((target, inode))
+        folder = table_folder(location)
+        newest = folder.newest() if is_kept else self._newest(known, folder)
+        placed = folder.place_behind(staged, newest, self.overwrite or is_kept)
+        self.placed.append(placed)
         self.written.append(name if known is None else known.name)
-        generation = layout.generation_of(target)
         if known is None:
-            changes.add(name, newest=generation)
+            changes.add(name, newest=placed.number)
         else:
-            kept = dataclasses.replace(known, newest=generation)
+            kept = dataclasses.replace(known, newest=placed.number)
             changes.alter(known, dataclasses.replace(kept, storage=None, columns=None) if self.overwrite else kept)
         if self.feed is not None and self.feed.is_wanted:
-            self._give(self.feed, target, name, known)
+            self._give(self.feed, folder, placed, name, known)
 
-    def _give(self, feed: TableFeed, folder: str, name: str, known: HivePartition | None) -> None:
+    def _give(
+        self, feed: TableFeed, folder: TableFolder, placed: Placed, name: str, known: HivePartition | None
+    ) -> None:
         """Give the new generation in a folder to the streams of the table's rows."""
         if known is None:
-            feed.add_folder(folder, name)
+            feed.add_files(folder.files_of(placed), name)
         elif not self.overwrite:
-            feed.add_folder(folder, known.name, form_to_text(known.storage, known.columns))
-        elif layout.list_partition_files(known.folder(self.table), known.newest, known.name):
+            feed.add_files(folder.files_of(placed), known.name, form_to_text(known.storage, known.columns))
+        elif folder.partition_files(known.newest, known.name):
             feed.is_rewritten = True
         else:
-            feed.add_folder(folder, known.name)
+            feed.add_files(folder.files_of(placed), known.name)
 
-    def _newest(self, known: HivePartition | None, folder: str) -> int:
+    def _newest(self, known: HivePartition | None, folder: TableFolder) -> int:
         """Newest generation of a folder. An external table's may have been registered before, and keeps its data."""
         if known is None and self.table.kind is not TableKind.EXTERNAL:
             return 0
         if known is None or known.newest is None:
-            return layout.newest_generation(folder)
+            return folder.newest()
         return known.newest

@@ -11,7 +11,7 @@ from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.data_files import table_files
-from sharkpy.sources import layout
+from sharkpy.sources.folders.table_folder import table_folder
 
 if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
@@ -57,7 +57,7 @@ def _state(table: Table, session: EngineSession) -> object:
     """State of a table, which every write of it changes."""
     if table.is_partitioned:
         known = session.catalog.partitions(table)
-        newest = [layout.newest_generation(one.folder(table)) if one.newest is None else one.newest for one in known]
+        newest = [table_folder(one.folder(table)).newest() if one.newest is None else one.newest for one in known]
         return [(one.partition_id, one.name, one.location) for one in known], newest
     if table.location is None:
         version = session.table_cache.known_version(table)

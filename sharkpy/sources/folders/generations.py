@@ -1,0 +1,92 @@
+"""Names in a table's folder: generations, which of them count, and which others hide. Every kind of folder has these.
+
+A folder holds plain files (generation 0: put there by hand or by other engines, sub-folders included), `delta_N`
+of INSERT INTO and `base_N` of INSERT OVERWRITE. The newest base hides everything older than it. `delta_M_N` has the
+rows of all generations from M to N, folded into few files, and hides them. Names that begin with `_` or `.` are never
+data.
+
+A partitioned table has such a folder for each Hive partition, and the catalog tells up to which generation each one
+counts. So one transaction makes the new files of many Hive partitions data at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_GENERATION = re.compile(r"(base|delta)_(?:(\d+)_)?(\d+)")
+"""Kind, first generation of a fold, last or only generation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What lies right in a table's folder: a generation, a fold of those from `first` to `last`, or plain files."""
+
+    name: str
+    first: int
+    last: int
+    is_base: bool = False
+
+    @classmethod
+    def of(cls, name: str) -> Generation:
+        match = _GENERATION.fullmatch(name)
+        if match is None:
+            return cls(name, 0, 0)
+        last = int(match.group(3))
+        return cls(name, int(match.group(2) or last), last, match.group(1) == "base")
+
+    @property
+    def is_delta(self) -> bool:
+        return self.last > 0 and not self.is_base
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Generation that a write has put in place, by the location of its folder and its name there.
+
+    `mark` tells it from what somebody else has put there under that name since.
+    """
+
+    location: str
+    name: str
+    mark: str
+
+    @property
+    def number(self) -> int:
+        return Generation.of(self.name).last
+
+
+def visible_of(names: Sequence[str], newest: int | None) -> list[Generation]:
+    """What counts of the names in a folder, up to the generation `newest`, in the order of its rows."""
+    entries = [Generation.of(name) for name in names if not is_hidden_name(name) and not _is_beyond(name, newest)]
+    base = max((entry.last for entry in entries if entry.is_base), default=-1)
+    kept: list[Generation] = []
+    folded = -1
+    for entry in sorted(entries, key=lambda one: (one.first, -one.last, not one.is_base, one.name)):
+        if entry.last < base or entry.last <= folded:
+            continue
+        kept.append(entry)
+        if entry.first < entry.last:
+            folded = entry.last
+    return kept
+
+
+def hidden_of(names: Sequence[str], newest: int | None) -> frozenset[str]:
+    """Names of data that a newer base or a fold hides.
+
+    With `newest`, what came after that generation neither hides anything yet nor is hidden.
+    """
+    visible = {entry.name for entry in visible_of(names, newest)}
+    return frozenset(
+        name for name in names if not is_hidden_name(name) and name not in visible and not _is_beyond(name, newest)
+    )
+
+
+def is_hidden_name(name: str) -> bool:
+    """True for names that are never data."""
+    return name.startswith(("_", "."))
+
+
+def _is_beyond(name: str, newest: int | None) -> bool:
+    return newest is not None and Generation.of(name).last > newest

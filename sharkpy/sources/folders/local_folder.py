@@ -1,0 +1,118 @@
+"""Folder of a table in the local file system: a generation is a folder in it, which gets its name by one rename."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharkpy.sources import layout
+from sharkpy.sources.failures import io_error
+from sharkpy.sources.folders.generations import Generation, Placed
+from sharkpy.sources.layout import DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFolder:
+    """`TableFolder` at an absolute path. The mark of a generation is the inode of its folder, which a rename keeps."""
+
+    path: str
+
+    def exists(self) -> bool:
+        return Path(self.path).is_dir()
+
+    def files(self, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
+        return layout.list_data_files(self.path, newest)
+
+    def partition_files(self, newest: int | None, partition: str) -> list[DataFile]:
+        return layout.list_partition_files(self.path, newest, partition)
+
+    def deltas(self, numbers: Iterable[int]) -> list[DataFile] | None:
+        return layout.delta_files(self.path, numbers)
+
+    def visible(self, newest: int | None = None) -> list[tuple[Generation, list[DataFile]]]:
+        return layout.visible_generations(self.path, newest)
+
+    def newest(self) -> int:
+        return layout.newest_generation(self.path)
+
+    def new_staging(self) -> str:
+        return layout.staging_path(self.path)
+
+    def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:
+        return layout.make_staging(staging, in_new_folder=in_new_folder)
+
+    def staged_subfolder(self, staging: str, name: str) -> str:
+        return layout.staged_subfolder(staging, name)
+
+    def staged_files(self, staging: str) -> list[DataFile]:
+        return layout.files_below(staging)
+
+    def sync_staged(self, staging: str) -> None:
+        layout.sync_staged(staging)
+
+    def discard_staging(self, staging: str) -> None:
+        layout.discard_staging(staging)
+
+    def place(self, staging: str, overwrite: bool) -> Placed | None:
+        mark = _mark(staging)
+        return self._placed(layout.place(staging, self.path, overwrite), mark)
+
+    def publish(self, staging: str, overwrite: bool) -> Placed | None:
+        mark = _mark(staging)
+        return self._placed(layout.publish(staging, self.path, overwrite), mark)
+
+    def place_behind(self, staging: str, newest: int | None, overwrite: bool) -> Placed:
+        mark = _mark(staging)
+        target = layout.place_generation(staging, self.path, newest, overwrite)
+        return Placed(self.path, Path(target).name, mark)
+
+    def place_fold(
+        self, staging: str, folded: Sequence[tuple[Generation, Sequence[DataFile]]], newest: int | None
+    ) -> Placed | None:
+        mark = _mark(staging)
+        return self._placed(layout.place_fold(staging, self.path, folded, newest), mark)
+
+    def _placed(self, target: str | None, mark: str) -> Placed | None:
+        return None if target is None else Placed(self.path, Path(target).name, mark)
+
+    def second_names(self, newest: int | None, staging: str) -> None:
+        layout.link_files(self.path, newest, staging)
+
+    def sync(self) -> None:
+        layout.sync_folders([self.path])
+
+    def files_of(self, placed: Placed) -> list[DataFile]:
+        return layout.files_below(str(Path(self.path, placed.name)))
+
+    def take_back(self, placed: Placed) -> None:
+        layout.take_back(str(Path(self.path, placed.name)), int(placed.mark))
+
+    def hidden(self, newest: int | None = None) -> frozenset[str]:
+        return layout.hidden_names(self.path, newest)
+
+    def remove_hidden(self, newest: int | None = None, among: Collection[str] | None = None) -> None:
+        layout.remove_hidden(self.path, newest, among)
+
+    def remove_beyond(self, newest: int) -> None:
+        if self.exists():
+            layout.remove_beyond(self.path, newest)
+
+    def remove_abandoned(self) -> None:
+        layout.remove_abandoned(self.path)
+
+    def remove_first(self) -> None:
+        layout.remove_first_generations(self.path)
+
+    def remove_empty(self) -> None:
+        layout.remove_empty(self.path)
+
+    def remove_if_empty(self) -> bool:
+        return layout.remove_empty_one(self.path)
+
+
+def _mark(folder: str) -> str:
+    try:
+        return str(Path(folder).stat().st_ino)
+    except OSError as error:
+        raise io_error(error, folder) from None

@@ -213,11 +213,6 @@ def place_fold(
     return target
 
 
-def generation_of(folder: str) -> int:
-    """The number of a generation's folder."""
-    return int(Path(folder).name.partition("_")[2])
-
-
 def take_back(folder: str, inode: int) -> None:
     """Undo `place` or `place_generation`, unless another folder has the name by now."""
     with suppress(OSError):

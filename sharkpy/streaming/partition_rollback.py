@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base import uri
 from sharkpy.catalog.table_folders import goes_with
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
-from sharkpy.sources import layout
+from sharkpy.sources.folders.table_folder import sync_all, table_folder
 
 if TYPE_CHECKING:
     from sharkpy.catalog.epoch_store import KeptEpoch
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.partition_changes import PartitionChanges
     from sharkpy.execution.engine_session import EngineSession
+    from sharkpy.sources.folders.generations import Placed
 
 
 @dataclass(slots=True)
@@ -36,8 +37,8 @@ class PartitionRollback:
     session: EngineSession
     staged: dict[int, int] = field(default_factory=dict)
     """Last generation of then of each Hive partition whose files have second names in `staging`, by id."""
-    placed: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Folder of each Hive partition's new generation, and its inode, by name."""
+    placed: dict[str, Placed] = field(default_factory=dict)
+    """New generation of each Hive partition, by name."""
     feed: TableFeed | None = None
 
     @classmethod
@@ -52,7 +53,7 @@ class PartitionRollback:
 
     def prepare(self) -> None:
         with while_known(self.table, self.session):
-            layout.sync_staged(self.staging)
+            table_folder(self.table.location or "").sync_staged(self.staging)
 
     def place(self) -> None:
         catalog = self.session.catalog
@@ -63,25 +64,25 @@ class PartitionRollback:
             kept = [one for one in changed if undone[one.partition_id] is not None]
             # Another process may have written an epoch since they were staged; now nobody does.
             for folder in self._stage(kept, undone):
-                layout.sync_staged(folder)
+                table_folder(self.table.location or "").sync_staged(folder)
             catalog.unfinished.note_partitions(self.table.table_id, (one.folder(self.table) for one in kept))
             for one in kept:
                 self._place(one, changes)
             self._drop([one for one in changed if undone[one.partition_id] is None], changes)
             feed.end()
-            layout.sync_folders(str(Path(folder).parent) for folder, _ in self.placed.values())
+            sync_all(one.location for one in self.placed.values())
 
     def take_back(self) -> None:
         if self.feed is not None:
             self.feed.take_back()
-        for folder, inode in self.placed.values():
-            layout.take_back(folder, inode)
+        for one in self.placed.values():
+            table_folder(one.location).take_back(one)
 
     def show(self) -> None:
         pass
 
     def clean(self) -> None:
-        hidden = {str(Path(folder).parent): layout.generation_of(folder) for folder, _ in self.placed.values()}
+        hidden = {one.location: one.number for one in self.placed.values()}
         self.session.table_cache.hidden.note(self.table.location or "", hidden)
         self.session.catalog.collect_garbage()
         load_new_blocks(self.table, self.session, list(self.placed))
@@ -91,15 +92,15 @@ class PartitionRollback:
 
     def _stage(self, changed: Iterable[HivePartition], undone: dict[int, int | None]) -> list[str]:
         """Give the files of then second names, where they do not have them yet; returns the folders of these."""
-        folders = []
+        folders, home = [], table_folder(self.table.location or "")
         with self.session.catalog.readers.reading(self.table.location or ""):
             for one in changed:
                 newest = undone[one.partition_id]
                 if newest is None or self.staged.get(one.partition_id) == newest:
                     continue
                 self.staged[one.partition_id] = newest
-                folder = layout.staged_subfolder(self.staging, self._staged_name(one))
-                layout.link_files(one.folder(self.table), newest, folder)
+                folder = home.staged_subfolder(self.staging, self._staged_name(one))
+                table_folder(one.folder(self.table)).second_names(newest, folder)
                 folders.append(folder)
         return folders
 
@@ -112,11 +113,10 @@ class PartitionRollback:
         return [one for one in known if one.partition_id in undone], undone
 
     def _place(self, one: HivePartition, changes: PartitionChanges) -> None:
-        staged = Path(self.staging, self._staged_name(one))
-        inode = staged.stat().st_ino
-        folder = layout.place_generation(str(staged), one.folder(self.table), one.newest, True)
-        self.placed[one.name] = folder, inode
-        changes.alter(one, replace(one, newest=layout.generation_of(folder)))
+        staged = uri.join(self.staging, self._staged_name(one))
+        placed = table_folder(one.folder(self.table)).place_behind(staged, one.newest, True)
+        self.placed[one.name] = placed
+        changes.alter(one, replace(one, newest=placed.number))
 
     def _drop(self, gone: list[HivePartition], changes: PartitionChanges) -> None:
         warehouse = self.session.catalog.warehouse_dir

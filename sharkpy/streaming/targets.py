@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sharkpy.base.errors import BindError, UnsupportedError
-from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.store import Catalog
 from sharkpy.plan.commands import Insert, MultiInsert
-from sharkpy.sources import layout
+from sharkpy.sources.folders.table_folder import table_folder
 
 
 def targets_of(inserts: Insert | MultiInsert) -> tuple[Table, ...]:
@@ -50,5 +49,5 @@ def become_targets(tables: Iterable[Table], catalog: Catalog) -> None:
         check_target(table)
         catalog.require(table)
         if not table.is_partitioned and catalog.newest_generation(table) is None:
-            newest = layout.newest_generation(local_path(table.location or ""))
+            newest = table_folder(table.location or "").newest()
             catalog.streams.set_newest(table.table_id, newest)

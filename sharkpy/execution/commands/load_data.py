@@ -18,7 +18,7 @@ from sharkpy.execution.commands.partition_spec import spec_name
 from sharkpy.execution.commands.storage import check_named_files
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging
-from sharkpy.execution.commands.writes.table_files import TableFiles, table_folder
+from sharkpy.execution.commands.writes.table_files import TableFiles, target_folder
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.snapshot import QuerySnapshot
@@ -27,6 +27,7 @@ from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Scan
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.values.types import Schema
 
 
@@ -68,7 +69,7 @@ def _insert_rows(command: LoadData, sources: Sequence[str], session: EngineSessi
     table = command.table
     given = {name for name, value in command.partition if value is not None}
     schema = Schema(tuple(field for field in table.schema if field.name not in given))
-    folder = table_staging(table, table_folder(table, session), session)
+    folder = table_staging(table, target_folder(table, session), session)
     try:
         for path in sources:
             Path(_free_name(folder, Path(path).name)).symlink_to(path)
@@ -87,7 +88,7 @@ def _take_files(command: LoadData, sources: Sequence[str], session: EngineSessio
     """Take files over: copied if LOCAL, else linked or copied aside, put in place by one rename, then unlinked."""
     table = command.table
     partition = spec_name(table, command.partition, session)
-    location = table_folder(table, session, overwrite=command.overwrite and not partition)
+    location = target_folder(table, session, overwrite=command.overwrite and not partition)
     staging = table_staging(table, location, session)
     write: StagedWrite
     if partition:
@@ -96,7 +97,7 @@ def _take_files(command: LoadData, sources: Sequence[str], session: EngineSessio
         write = TableFiles(table, location, staging, command.overwrite, session)
     with discarding([write]):
         try:
-            folder = layout.staged_subfolder(staging, partition)
+            folder = table_folder(location).staged_subfolder(staging, partition)
             for path in sources:
                 _place(path, _free_name(folder, Path(path).name), may_link=not command.is_local)
         except OSError as error:

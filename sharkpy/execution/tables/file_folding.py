@@ -19,9 +19,10 @@ from sharkpy.execution.tables.entry import Entry
 from sharkpy.execution.tables.hidden_files import HiddenFiles
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.execution.tasks.origins import file_of, origin_of
-from sharkpy.sources import layout
 from sharkpy.sources.fold_files import fold_files, is_foldable
-from sharkpy.sources.layout import DataFile, Generation
+from sharkpy.sources.folders.generations import Generation
+from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.layout import DataFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class FileFolding:
                 schema = table.data_schema
                 if not fold_files([file.path for file in run.files], schema, table.storage, staging):
                     return
-                layout.sync_staged(staging)
+                table_folder(run.folder).sync_staged(staging)
                 is_placed = self._place(entry, block, origins, run, staging)
         if is_placed:
             self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
@@ -100,7 +101,7 @@ class FileFolding:
             with self._staging(run.folder) as staging:
                 if not write(run, staging):
                     return False
-                layout.sync_staged(staging)
+                table_folder(run.folder).sync_staged(staging)
                 with catalog.transaction():
                     is_placed = bool(self._place_files(table, run, staging))
         if is_placed:
@@ -111,7 +112,7 @@ class FileFolding:
         conf, (folder, newest) = self._versions.parts.conf, self._place_of(table, partition)
         if folder is None:
             return None
-        unkept = self._unkept(table, partition, layout.visible_generations(folder, newest))
+        unkept = self._unkept(table, partition, table_folder(folder).visible(newest))
         found = small_run(unkept, conf.value(COMPACTION_BLOCKS), most_bytes)
         is_first = not any(files for _, files in unkept[: len(unkept) - len(found)])
         return FoldedRun(folder, partition, found, is_first) if found else None
@@ -124,10 +125,11 @@ class FileFolding:
         if folder != run.folder:
             return []
         kept = self._statistics(table)
-        target = layout.place_fold(staging, run.folder, run.generations, newest)
-        if target is None:
+        home = table_folder(run.folder)
+        fold = home.place_fold(staging, run.generations, newest)
+        if fold is None:
             return []
-        placed = [replace(file, partition=run.partition) for file in layout.files_below(target)]
+        placed = [replace(file, partition=run.partition) for file in home.files_of(fold)]
         for one in placed:
             # A statement that has read the table does not take this for a write of somebody else.
             self._versions.contents.note_fold(one, run.files)
@@ -136,12 +138,13 @@ class FileFolding:
 
     @contextmanager
     def _staging(self, folder: str) -> Iterator[str]:
-        unfinished, staging = self._versions.parts.catalog.unfinished, layout.staging_path(folder)
+        unfinished, home = self._versions.parts.catalog.unfinished, table_folder(folder)
+        staging = home.new_staging()
         unfinished.begin(staging)
         try:
-            yield layout.make_staging(staging)
+            yield home.make_staging(staging)
         finally:
-            layout.discard_staging(staging)
+            home.discard_staging(staging)
             unfinished.end(staging)
 
     def _run(self, table: Table, origins: Origins) -> FoldedRun | None:
@@ -151,7 +154,7 @@ class FileFolding:
         if folder is None:
             return None
         wanted = list(dict.fromkeys(map(file_of, origins)))
-        found = longest_run(self._unkept(table, partition, layout.visible_generations(folder, newest)), wanted)
+        found = longest_run(self._unkept(table, partition, table_folder(folder).visible(newest)), wanted)
         size = sum(file.size_bytes for _, files in found for file in files)
         if len(found) < conf.value(COMPACTION_BLOCKS) or size > conf.value(FOLD_BYTES):
             return None

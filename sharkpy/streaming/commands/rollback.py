@@ -8,7 +8,7 @@ from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.writes.publish import StagedWrite
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.plan.commands import RollbackContinuous
-from sharkpy.sources import layout
+from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.streaming.commands.control_continuous import check_own_rows, query_of, table_of_rows
 from sharkpy.streaming.partition_rollback import PartitionRollback
 from sharkpy.streaming.scheduler import StreamSession
@@ -36,7 +36,7 @@ def _rows_of(table: Table, to: KeptEpoch, session: StreamSession) -> StagedWrite
     write = TableFiles.begin(table, True, session)
     try:
         with session.catalog.readers.reading(table.location or ""):
-            layout.link_files(table.location or "", to.generation, write.staging)
+            table_folder(table.location or "").second_names(to.generation, write.staging)
     except BaseException:
         write.discard()
         raise

@@ -55,10 +55,6 @@ class TableFeed:
         """True if there are streams of the table's rows."""
         return bool(self.streams)
 
-    def add_folder(self, folder: str) -> None:
-        """Add the files of a new generation of a table without Hive partitions."""
-        self.add_files(layout.files_below(folder))
-
     def add_files(self, files: Iterable[DataFile], partition: str = "", form: str = "") -> None:
         """Add the files of a new generation, of a Hive partition if the table has any."""
         self._files += [replace(file, partition=partition, form=form) for file in files]

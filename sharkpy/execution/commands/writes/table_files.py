@@ -14,12 +14,13 @@ from sharkpy.execution.commands.writes.new_blocks import load_new_blocks, will_l
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.sources import layout
+from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.plain_files import PlainFiles
 from sharkpy.sources.written_rows import WrittenRows
 
 
-def table_folder(table: Table, session: EngineSession, *, overwrite: bool = False) -> str:
+def target_folder(table: Table, session: EngineSession, *, overwrite: bool = False) -> str:
     """Folder of a table for added rows, or for rows that replace its content."""
     location = local_path(table.location or "")
     if Path(location).is_file():
@@ -52,8 +53,8 @@ class TableFiles:
     staging: str
     overwrite: bool
     session: EngineSession
-    placed: tuple[str, int] | None = None
-    """New folder and its inode."""
+    placed: Placed | None = None
+    """New generation."""
     plain: PlainFiles | None = None
     """Write of a table that others write too."""
     feed: TableFeed | None = None
@@ -64,7 +65,7 @@ class TableFiles:
 
     @classmethod
     def begin(cls, table: Table, overwrite: bool, session: EngineSession) -> TableFiles:
-        location = table_folder(table, session, overwrite=overwrite)
+        location = target_folder(table, session, overwrite=overwrite)
         write = cls(table, location, table_staging(table, location, session), overwrite, session)
         if table.storage.name == "parquet" and will_load(table, session):
             write.rows = WrittenRows(write.staging)
@@ -72,7 +73,7 @@ class TableFiles:
 
     def prepare(self) -> None:
         with while_known(self.table, self.session):
-            layout.sync_staged(self.staging)
+            table_folder(self.location).sync_staged(self.staging)
 
     def place(self) -> None:
         self.session.catalog.require(self.table)
@@ -81,30 +82,29 @@ class TableFiles:
             self.plain.place()
             self.session.catalog.note_written(self.table)
             return
-        inode = Path(self.staging).stat().st_ino
         newest = self.session.catalog.newest_generation(self.table)
         if newest is None:
-            folder = layout.place(self.staging, self.location, self.overwrite)
+            self.placed = table_folder(self.location).place(self.staging, self.overwrite)
         else:
-            folder = self._place_behind(newest)
-        self.placed = None if folder is None else (folder, inode)
+            self.placed = self._place_behind(newest)
 
-    def _place_behind(self, newest: int) -> str | None:
+    def _place_behind(self, newest: int) -> Placed | None:
         """Put the files behind the generations that count: the commit of the catalog lets them count."""
-        if not self.overwrite and not layout.files_below(self.staging):
+        folder = table_folder(self.location)
+        if not self.overwrite and not folder.staged_files(self.staging):
             return None
         feed = self.feed = TableFeed(self.table, self.session.catalog)
         is_wanted = feed.is_wanted and not self.keeps_rows
-        is_rewrite = is_wanted and self.overwrite and layout.list_data_files(self.location, lambda: newest)
-        folder = layout.place_generation(self.staging, self.location, newest, self.overwrite)
-        layout.sync_folders([self.location])
-        self.session.catalog.streams.set_newest(self.table.table_id, layout.generation_of(folder))
+        is_rewrite = is_wanted and self.overwrite and folder.files(lambda: newest)
+        placed = folder.place_behind(self.staging, newest, self.overwrite)
+        folder.sync()
+        self.session.catalog.streams.set_newest(self.table.table_id, placed.number)
         if is_rewrite:
             feed.is_rewritten = True
         elif is_wanted:
-            feed.add_folder(folder)
+            feed.add_files(folder.files_of(placed))
         feed.end()
-        return folder
+        return placed
 
     def take_back(self) -> None:
         if self.plain is not None:
@@ -112,7 +112,7 @@ class TableFiles:
         if self.feed is not None:
             self.feed.take_back()
         if self.placed is not None:
-            layout.take_back(*self.placed)
+            table_folder(self.location).take_back(self.placed)
 
     def show(self) -> None:
         pass
@@ -121,7 +121,7 @@ class TableFiles:
         if self.plain is not None:
             self.plain.clean()
         if self.placed is not None:
-            newest, hidden = {self.location: layout.generation_of(self.placed[0])}, self.session.table_cache.hidden
+            newest, hidden = {self.location: self.placed.number}, self.session.table_cache.hidden
             note = hidden.note if self.overwrite else hidden.note_added
             note(self.table.location or "", newest)
         load_new_blocks(self.table, self.session)

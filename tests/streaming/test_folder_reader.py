@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,6 +15,7 @@ import pytest
 
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
+from sharkpy.catalog.position import Position
 from sharkpy.catalog.store import Catalog
 from sharkpy.sources.layout import DataFile
 from sharkpy.streaming.sources.folder import FolderReader
@@ -284,6 +286,26 @@ def test_two_processes_agree_on_the_numbers(tmp_path: Path, catalog: Catalog) ->
             readers[number % 2].look()
         assert [one.look() for one in readers] == [(6,), (6,)]
         assert given(readers[0], 0, 6) == given(readers[1], 0, 6) == [str(number) for number in range(6)]
+
+
+def test_a_transaction_may_ask_for_the_first_file_while_a_look_waits_for_it(tmp_path: Path, catalog: Catalog) -> None:
+    """As a rollback does, while another query of the stream is looked after."""
+    folder = tmp_path / "in"
+    put_numbers(folder, "a", [1])
+    reader = reader_of(catalog, folder)
+    assert reader.look() == (1,)
+    put_numbers(folder, "b", [2])
+    looking = threading.Thread(target=reader.look, daemon=True)
+    found: list[Position] = []
+    asking = threading.Thread(target=lambda: found.append(reader.first()), daemon=True)
+    with catalog.transaction():
+        looking.start()
+        until(reader._lock.locked)
+        asking.start()
+        asking.join(10)
+        assert found == [(0,)]
+    looking.join()
+    assert reader.end == (2,)
 
 
 def test_epochs_are_cut(tmp_path: Path, catalog: Catalog) -> None:

@@ -116,8 +116,9 @@ class FolderReader:
             return self.end
 
     def first(self) -> Position:
-        with self._lock:
-            return (min((one.number for one in (self._known or {}).values()), default=self._end),)
+        # No lock is waited for: a rollback asks inside a transaction, and a look that has the lock waits for that.
+        known = list((self._known or {}).values())
+        return (min((one.number for one in known), default=self._end),)
 
     def since(self, moment_ms: int) -> Position | None:
         """By the times at which files were written last; all that came behind the first such file are after it."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sharkpy.catalog.position import Position, furthest
 from sharkpy.streaming.sources import source_reader
+from sharkpy.streaming.sources.folder_events import FolderEvents
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
 class StreamReaders:
     """Readers of an engine's streams. Any thread may call them."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, arrived: Callable[[str], object]) -> None:
+        """`arrived` is called with the id of a stream when the system tells that something has come there."""
         self._catalog = catalog
+        self.events = FolderEvents(arrived)
         self._readers: dict[str, tuple[Table, SourceReader]] = {}
         self._lock = threading.Lock()
 
@@ -30,7 +34,7 @@ class StreamReaders:
             if known is None or known[0] is not stream:
                 if known is not None:
                     known[1].close()
-                known = self._readers[stream.table_id] = (stream, source_reader(stream, self._catalog))
+                known = self._readers[stream.table_id] = (stream, source_reader(stream, self._catalog, self.events))
             return known[1]
 
     def look(self, stream: str, age: float) -> Position | None:
@@ -65,3 +69,4 @@ class StreamReaders:
         """End the reading of all streams."""
         for stream in list(self._readers):
             self.leave(stream)
+        self.events.close()

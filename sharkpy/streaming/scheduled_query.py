@@ -62,9 +62,12 @@ class ScheduledQuery:
         finally:
             self.lock.release()
 
-    @property
-    def patience(self) -> float:
-        """Share of the usual time between two looks, after so many that have found nothing."""
+    def patience(self, *, is_told: bool) -> float:
+        """Share of the usual time between two looks, after so many that have found nothing, or where somebody tells
+        what comes.
+        """
+        if is_told:
+            return _IDLE_FACTOR
         if self.idle <= _EAGER_LOOKS:
             return _EAGER_SHARE
         return min(1 + (self.idle - _EAGER_LOOKS) // _IDLE_LOOKS, _IDLE_FACTOR)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.streaming.epoch_figures import EpochFigures
 from sharkpy.streaming.epoch_log import EpochLog
 from sharkpy.streaming.epoch_runner import EpochRunner, is_passing, is_running
+from sharkpy.streaming.interruptible_sleep import InterruptibleSleep
 from sharkpy.streaming.lease import Lease
 from sharkpy.streaming.readers import StreamReaders
 from sharkpy.streaming.scheduled_query import OwnSession, ScheduledQuery
@@ -84,16 +86,14 @@ class StreamScheduler:
         self._catalog = catalog
         self._conf = conf
         self._new_session = new_session
-        self.readers = StreamReaders(catalog)
+        self.readers = StreamReaders(catalog, self.arrived)
         self.programs = Programs(str(Path(catalog.state_dir, FOLDER)), console)
         self._folds = StateFolds(self._session_of)
         self._lease = Lease(str(Path(catalog.state_dir, "streams.lock")))
         self._known: dict[str, ScheduledQuery] = {}
         self._figures: dict[str, EpochFigures] = {}
         self._lock = threading.RLock()
-        self._wake = threading.Condition(threading.Lock())
-        self._is_woken = False
-        """There is something for the thread to look at."""
+        self._sleep = InterruptibleSleep()
         self._is_listed = False
         """The queries that it knows are those of the catalog, as far as this process knows."""
         self._is_stopped = False
@@ -114,7 +114,7 @@ class StreamScheduler:
     def wake(self) -> None:
         """Look at the queries at once: one was made, or its state has changed."""
         self._is_listed = False
-        self._look_again()
+        self._sleep.end()
 
     def run_now(self, query_id: str) -> None:
         """Run the epochs of a query whose trigger ends, up to what is there now, and note that it has finished.
@@ -149,13 +149,14 @@ class StreamScheduler:
         runner.release(view)
 
     def arrived(self, stream: str) -> None:
-        """Look at a stream at once: this process has put something there."""
-        with self._lock:
-            for one in self._known.values():
-                if stream in one.query.streams and not one.failures:
-                    one.has_news = True
-                    one.due = min(one.due, one.began + one.query.trigger.seconds)
-        self._look_again()
+        """Look at a stream at once: this process has put something there, or has heard that something has come."""
+        waiting = [one for one in list(self._known.values()) if stream in one.query.streams and not one.failures]
+        for one in waiting:
+            one.has_news, one.idle = True, 0
+            one.due = min(one.due, one.began + one.query.trigger.seconds)
+        # Whoever is busy with a query finds the news when that is done.
+        if not all(one.is_busy for one in waiting):
+            self._sleep.end()
 
     def figures(self, query_id: str) -> EpochFigures | None:
         """Figures of a query that this process runs."""
@@ -225,6 +226,7 @@ class StreamScheduler:
         if thread is not None:
             thread.join()
         self.readers.close()
+        self._sleep.close()
         self._lease.release()
         self.programs.close()
 
@@ -239,7 +241,7 @@ class StreamScheduler:
                 asked = now
                 self._lease.take()
             if not self._lease.is_held and not self.programs:
-                self._sleep(_LEASE_SECONDS)
+                self._sleep.sleep(_LEASE_SECONDS)
                 continue
             try:
                 if not self._is_listed or now - listed >= _LIST_SECONDS:
@@ -250,18 +252,15 @@ class StreamScheduler:
             except SharkError as error:
                 _log.warning("continuous queries cannot be looked at: %s", error)
                 due = now + _LEASE_SECONDS
-            self._sleep(min(due, listed + _LIST_SECONDS) - time.monotonic())
+            due = min(due, listed + _LIST_SECONDS)
+            while self._sleep.sleep(due - time.monotonic(), self._awaited()):
+                # Where that is news to a query, it ends the sleep.
+                self.readers.events.hear()
 
-    def _sleep(self, seconds: float) -> None:
-        with self._wake:
-            if not self._is_woken and not self._is_stopped and seconds > 0:
-                self._wake.wait(seconds)
-            self._is_woken = False
-
-    def _look_again(self) -> None:
-        with self._wake:
-            self._is_woken = True
-            self._wake.notify_all()
+    def _awaited(self) -> Collection[int]:
+        """Files that tell of arrivals. While all queries have threads, these hear by themselves what comes."""
+        is_idle = any(not one.is_busy for one in list(self._known.values()))
+        return self.readers.events.files if is_idle else ()
 
     def _running(self) -> list[ContinuousQuery]:
         running = [query for query in self._catalog.streams.queries() if is_running(query)]
@@ -272,7 +271,9 @@ class StreamScheduler:
                     self._end(query_id, known)
                 finally:
                     known.lock.release()
-        return [query for query in running if not query.trigger.ends and self._runs_here(query)]
+        found = [query for query in running if not query.trigger.ends and self._runs_here(query)]
+        self.readers.events.retain({stream for query in found for stream in query.streams})
+        return found
 
     def _runs_here(self, query: ContinuousQuery) -> bool:
         """True if this process runs a query: a sink with a program runs where that is, the others by the lease."""
@@ -335,23 +336,22 @@ class StreamScheduler:
             except SharkError:
                 is_quiet = False
             # Those that are idle for long are due together.
-            wait = self._poll_seconds * one.patience
+            wait = self._pause_after(one)
             one.due = max(began + one.query.trigger.seconds, (began // wait + 1) * wait) if wait else 0.0
             if one.has_news or not is_quiet:
                 one.due, one.seen = 0.0, None
             one.is_busy = False
-        self._look_again()
+        self._sleep.end()
 
     def _look_after(self, query_id: str, scheduled: ScheduledQuery) -> None:
         """Run the epochs that are there to be run."""
-        began = scheduled.began = time.monotonic()
+        wait, least = 0.0, math.inf
+        scheduled.began = time.monotonic()
         scheduled.has_news, scheduled.seen = False, None
-        wait = 0.0
         try:
             with scheduled.lock:
                 wait = self._step(query_id, scheduled)
-            if scheduled.has_news:
-                wait = min(wait, scheduled.query.trigger.seconds)
+            least = scheduled.query.trigger.seconds
         except CancelledError:
             wait = _LIST_SECONDS
         except SharkError as error:
@@ -360,9 +360,11 @@ class StreamScheduler:
             _log.exception("%s has failed", self._name(query_id))
             wait = self._failed(query_id, scheduled, InternalError(f"{type(error).__name__}: {error}"))
         finally:
-            scheduled.due = began + wait
+            scheduled.due = scheduled.began + wait
+            if scheduled.has_news:
+                scheduled.due = min(scheduled.due, scheduled.began + least)
             scheduled.is_busy = False
-            self._look_again()
+            self._sleep.end()
 
     def _step(self, query_id: str, scheduled: ScheduledQuery) -> float:
         """Run one epoch, if there is one; returns the seconds after which the query is due again."""
@@ -381,7 +383,7 @@ class StreamScheduler:
             if query.fault or runner.figures.fault:
                 self._note(query_id, QueryState.RUNNING)
                 runner.figures.fault = ""
-            return max(query.trigger.seconds, self._poll_seconds * scheduled.patience)
+            return max(query.trigger.seconds, self._pause_after(scheduled))
         scheduled.idle = 0
         runner.run(view, ranges)
         runner.figures.fault = ""
@@ -408,9 +410,10 @@ class StreamScheduler:
         self._note_fault(query_id, QueryState.RUNNING, scheduled, error)
         return wait
 
-    @property
-    def _poll_seconds(self) -> float:
-        return self._conf.value(STREAM_POLL_MS) / 1000
+    def _pause_after(self, scheduled: ScheduledQuery) -> float:
+        """Seconds until the streams of a query that has nothing to read are looked at again."""
+        is_told = all(map(self.readers.events.tells, scheduled.query.streams))
+        return self._conf.value(STREAM_POLL_MS) / 1000 * scheduled.patience(is_told=is_told)
 
     # Parts
 

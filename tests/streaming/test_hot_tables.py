@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from sharkpy.sources import layout
 from sharkpy.sources.folders.generations import Generation
 from sharkpy.sources.layout import DataFile
 from sharkpy.streaming import scheduled_query, scheduler
+from sharkpy.streaming.sources.folder_finder import FolderFinder, Found
 from tests.paths_below import paths_below
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
 from tests.waiting import until
@@ -287,15 +287,16 @@ def test_known_files_are_not_looked_at_again(
     put_numbers(folder, "a", [1])
     until_numbers(context, [1])
     reader = context.streams.readers.of(context.catalog.table("default", "numbers"))
+    finder = reader._finder  # type: ignore[attr-defined]
     found: list[str] = []
-    look = type(reader)._found  # type: ignore[attr-defined]
+    look = FolderFinder._found
 
-    def noted(self: object, entry: os.DirEntry[str], name: str) -> object:
+    def noted(self: FolderFinder, path: str, name: str) -> Found | None:
         found.append(name)
-        return look(self, entry, name)
+        return look(self, path, name)
 
-    monkeypatch.setattr(type(reader), "_found", noted)
-    monkeypatch.setattr(reader, "_compared", time.monotonic() + 1000)
+    monkeypatch.setattr(FolderFinder, "_found", noted)
+    monkeypatch.setattr(finder, "_compared", time.monotonic() + 1000)
     put_numbers(folder, "b", [2])
     until_numbers(context, [1, 2])
     assert "b" in found

@@ -8,7 +8,7 @@ STREAM_POLL_MS = Setting(
     "shark.stream.poll.ms",
     50,
     "Milliseconds after which the source of a stream is looked at again; a tenth of that for a while after rows came,"
-    " up to four times as many where nothing comes.",
+    " up to four times as many where nothing comes, or the system tells what comes.",
     is_guarded=True,
     least=1,
     most=3_600_000,

@@ -18,27 +18,30 @@ from sharkpy.streaming.sources.table_reader import TableReader
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
+    from sharkpy.streaming.sources.folder_events import FolderEvents
     from sharkpy.streaming.sources.source_reader import SourceReader
 
 
-def _reader_of_table(stream: Table, catalog: Catalog) -> SourceReader:
+def _reader_of_table(stream: Table, catalog: Catalog, _: FolderEvents) -> SourceReader:
     """Reader of the rows that are appended to a table, or of the windows of one that a watermark closes."""
     return ClosedSpans(stream, catalog) if has_spans(stream) else TableReader(stream, catalog)
 
 
-_READERS: dict[str, Callable[[Table, Catalog], SourceReader]] = {
+_READERS: dict[str, Callable[[Table, Catalog, FolderEvents], SourceReader]] = {
     FOLDER.name: FolderReader,
-    KAFKA.name: KafkaReader,
+    KAFKA.name: lambda stream, catalog, _: KafkaReader(stream, catalog),
     PROGRAM.name: SpoolReader,
-    RATE.name: lambda stream, _: RateReader(stream),
+    RATE.name: lambda stream, *_: RateReader(stream),
     SOCKET.name: SocketReader,
     TABLE.name: _reader_of_table,
 }
 
 
-def source_reader(stream: Table, catalog: Catalog) -> SourceReader:
-    """Make a reader of a stream's source; UnsupportedError for a kind that this version cannot read."""
+def source_reader(stream: Table, catalog: Catalog, events: FolderEvents) -> SourceReader:
+    """Make a reader of a stream's source, to which `events` tell what comes to folders; UnsupportedError for a kind
+    that this version cannot read.
+    """
     kind = "" if stream.stream is None else stream.stream.kind
     if kind not in _READERS:
         raise UnsupportedError(f"a stream FROM {kind}")
-    return _READERS[kind](stream, catalog)
+    return _READERS[kind](stream, catalog, events)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-import os
 import stat
 import threading
 import time
-from collections.abc import Container, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,49 +17,16 @@ from sharkpy.catalog.stream_kinds import FOLDER, MAX_FILES, SETTLE_MS
 from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.layout import DataFile
-from sharkpy.streaming.sources.open_writers import has_writer
+from sharkpy.streaming.sources.folder_finder import FolderFinder, Found, is_left_alone
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.streaming.sources.folder_events import FolderEvents, FolderWatch
 
-_SETTLE_NS = 1_000_000_000
-_WRITTEN_SECONDS = 0.1
-"""Time after which a file that is being written is looked at again."""
-_UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", "._COPYING_")
-"""Endings of the names that programs give to files that they are still writing."""
 FAIL_ON_LOSS = "failOnDataLoss"
 _log = logging.getLogger(__name__)
-_CLOCK_SECONDS = 0.1
-"""Two changes of a folder that are closer may have one time."""
-_FULL_SECONDS = 5.0
-"""Time after which files are looked at even where no folder has changed: a file may be written in its place."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """File as it was found."""
-
-    name: str
-    size_bytes: int
-    modified_ns: int
-    settles: float
-    """Seconds after which nobody seems to write it; 0: nobody does."""
-
-    @property
-    def is_whole(self) -> bool:
-        return self.settles <= 0
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Files of a folder, and the times of all folders in it from before their files were listed."""
-
-    files: list[Found]
-    folders: dict[str, int]
-    has_more: bool = False
-    """Some files were left for the next look."""
 
 
 class FolderReader:
@@ -77,31 +42,22 @@ class FolderReader:
 
     keeps_items = False
 
-    def __init__(self, stream: Table, catalog: Catalog) -> None:
+    def __init__(self, stream: Table, catalog: Catalog, events: FolderEvents | None = None) -> None:
+        """`events` tells looks that are repeated of new files; without it the folder is listed when it has changed."""
         options = () if stream.stream is None else stream.stream.options
         self._stream = stream
         self._catalog = catalog
         self._folder = local_path(stream.location or "")
         self._is_strict = dict(stream.properties).get(FAIL_ON_LOSS, "true").lower() != "false"
-        given = SETTLE_MS in dict(options)
-        self._settle_ns = FOLDER.value(options, SETTLE_MS) * 1_000_000 if given else None
+        settle_ns = FOLDER.value(options, SETTLE_MS) * 1_000_000 if SETTLE_MS in dict(options) else None
         self._max_files = FOLDER.value(options, MAX_FILES)
+        self._finder = FolderFinder(self._folder, settle_ns, partial(_watch, stream.table_id, events))
         self._lock = threading.Lock()
         self._known: dict[str, StreamFile] | None = None
         self._added: list[StreamFile] = []
         """Files that were given numbers last, which follow one another; an epoch mostly reads these."""
         self._end = 0
         self._looked = 0.0
-        self._listed = 0.0
-        self._compared = 0.0
-        """When files that are known were looked at last, to see whether they have changed."""
-        self._folders: dict[str, int] | None = None
-        """Times of the folders as they were listed; None: they have to be listed again."""
-        self._unsettled = 0.0
-        self._seen: dict[str, tuple[tuple[int, int], int]] = {}
-        """Size and time of files that are not whole, and when they were first seen so."""
-        self._can_tell = False
-        """The system has told of a file in the folder that nobody writes it: so it can tell the opposite, too."""
 
     @property
     def end(self) -> Position:
@@ -110,8 +66,12 @@ class FolderReader:
     def look(self, age: float = 0.0) -> Position:
         with self._lock:
             now = time.monotonic()
-            if self._known is None or now - self._looked >= age:
-                self._look(now, is_thorough=not age)
+            if self._known is None or now - self._looked >= age or self._finder.has_news():
+                try:
+                    self._look(now, is_thorough=not age)
+                except BaseException:
+                    self._finder.list_again()
+                    raise
                 self._looked = now
             return self.end
 
@@ -133,10 +93,10 @@ class FolderReader:
         """Do nothing: the files are others'."""
 
     def close(self) -> None:
-        """Do nothing: no file is kept open."""
+        self._finder.close()
 
     def unsettled_seconds(self) -> float:
-        return self._unsettled
+        return self._finder.unsettled
 
     def cut(self, start: Position, end: Position) -> Position:
         return (min(end[0], start[0] + self._max_files),)
@@ -184,44 +144,14 @@ class FolderReader:
         if self._known is None:
             self._end = streams.end(self._stream.table_id)
             self._known = {one.name: one for one in streams.files(self._stream.table_id, 0, self._end)}
-        if self._folders is not None and now - self._listed < _FULL_SECONDS and self._is_unchanged(self._folders):
-            return
-        self._listed = now
-        if is_compared := is_thorough or now - self._compared >= _FULL_SECONDS:
-            self._compared = now
-        listing = self._list({} if is_compared else self._known)
-        new = [one for one in listing.files if one.name not in self._known]
-        for one in listing.files:
+        found = self._finder.find(self._known, now, is_thorough=is_thorough)
+        for one in found:
             known = self._known.get(one.name)
             if known is not None and (known.size_bytes, known.modified_ns) != (one.size_bytes, one.modified_ns):
                 self._refuse_change(one.name)
-        self._unsettled = max((one.settles for one in new), default=0.0)
-        newest = max(listing.folders.values(), default=0)
-        is_old = not listing.has_more and time.time_ns() - newest > _CLOCK_SECONDS * 1e9
-        is_settled = bool(listing.folders) and not self._unsettled and is_old
-        whole = sorted((one for one in new if one.is_whole), key=self._place)
-        self._seen = {one.name: self._seen[one.name] for one in new if not one.is_whole and one.name in self._seen}
+        whole = sorted((one for one in found if one.is_whole and one.name not in self._known), key=self._place)
         if whole:
             self._add([StreamFile(0, one.name, one.size_bytes, one.modified_ns) for one in whole])
-        self._folders = listing.folders if is_settled else None
-
-    def _list(self, left_out: Container[str]) -> Listing:
-        """List the folder, but for files that are `left_out`.
-
-        A system lists a folder piece by piece: of files that come meanwhile a later one may be found, and an earlier
-        one not. Then it is listed once more, and what is newer than all that was found first is left for the next look.
-        """
-        first, known = self._list_once(left_out), self._known or {}
-        new = [one.modified_ns for one in first.files if one.name not in known]
-        if not new or self._is_unchanged(first.folders):
-            return first
-        second, latest = self._list_once(left_out), max(new)
-        files = [one for one in second.files if one.name in known or one.modified_ns <= latest]
-        return Listing(files, second.folders, has_more=len(files) < len(second.files))
-
-    def _list_once(self, left_out: Container[str]) -> Listing:
-        folders: dict[str, int] = {}
-        return Listing(list(self._files(self._folder, "", folders, left_out)), folders)
 
     def _place(self, file: Found) -> tuple[int, str]:
         """Place of a file among those that are found with it."""
@@ -240,59 +170,6 @@ class FolderReader:
         self._known |= {one.name: one for one in added}
         self._end, self._added = end, added if is_alone else []
 
-    def _is_unchanged(self, folders: dict[str, int]) -> bool:
-        try:
-            return all(os.stat(path).st_mtime_ns == modified for path, modified in folders.items())  # noqa: PTH116
-        except OSError:
-            return False
 
-    def _files(self, folder: str, prefix: str, folders: dict[str, int], left_out: Container[str]) -> Iterator[Found]:
-        """Files at and below a folder, but those `left_out`; the times of folders go to `folders`. A folder that is not
-        there yet has none.
-        """
-        try:
-            folders[folder] = os.stat(folder).st_mtime_ns  # noqa: PTH116
-            with os.scandir(folder) as scan:
-                entries = list(scan)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise io_error(error, folder) from None
-        for entry in entries:
-            if entry.name.startswith(("_", ".")) or entry.name.endswith(_UNFINISHED):
-                continue
-            if f"{prefix}{entry.name}" in left_out:
-                continue
-            # A link could lead to what whoever writes it may not read.
-            if entry.is_dir(follow_symlinks=False):
-                yield from self._files(entry.path, f"{prefix}{entry.name}/", folders, left_out)
-            elif (found := self._found(entry, f"{prefix}{entry.name}")) is not None:
-                yield found
-
-    def _found(self, entry: os.DirEntry[str], name: str) -> Found | None:
-        try:
-            status = entry.stat(follow_symlinks=False)
-        except FileNotFoundError:
-            return None
-        if not stat.S_ISREG(status.st_mode):
-            return None
-        return Found(name, status.st_size, status.st_mtime_ns, self._settles(entry.path, name, status))
-
-    def _settles(self, path: str, name: str, status: os.stat_result) -> float:
-        """Seconds after which a file counts as whole; 0: it is."""
-        if self._known is not None and name in self._known:
-            return 0.0
-        is_written = has_writer(path)
-        self._can_tell = self._can_tell or is_written is False
-        if is_written and self._can_tell:
-            return _WRITTEN_SECONDS
-        if is_written is False and self._settle_ns is None:
-            return 0.0
-        # The time of a file may lie in the future, where a clock went back: then the time since it was seen counts.
-        now, state = time.monotonic_ns(), (status.st_size, status.st_mtime_ns)
-        seen, since = self._seen.get(name, (state, now))
-        self._seen[name] = (state, since if seen == state else now)
-        age = max(time.time_ns() - status.st_mtime_ns, now - self._seen[name][1])
-        was_moved = status.st_ctime_ns > status.st_mtime_ns
-        settle_ns = _SETTLE_NS if self._settle_ns is None else self._settle_ns
-        return 0.0 if was_moved else max(0, settle_ns - age) / 1e9
+def _watch(stream: str, events: FolderEvents | None) -> FolderWatch | None:
+    return None if events is None else events.watch(stream, is_left_alone)

@@ -26,6 +26,7 @@ from sharkpy.streaming.sources.spool import SpoolReader, spool_file
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
+    from sharkpy.streaming.sources.folder_events import FolderEvents
 
 _BATCH_SECONDS = 0.05
 """Time for which lines that come are gathered in one file."""
@@ -50,8 +51,8 @@ class SocketReader(SpoolReader):
     3. Nothing is read from the connection while more than `max.bytes` wait.
     """
 
-    def __init__(self, stream: Table, catalog: Catalog) -> None:
-        super().__init__(stream, catalog)
+    def __init__(self, stream: Table, catalog: Catalog, events: FolderEvents | None = None) -> None:
+        super().__init__(stream, catalog, events)
         self._spool = Path(self._folder)
         place, options = ("", ()) if stream.stream is None else (stream.stream.place, stream.stream.options)
         self._address = host_and_port(place)
@@ -70,6 +71,7 @@ class SocketReader(SpoolReader):
         return end
 
     def close(self) -> None:
+        super().close()
         self._closed.set()
         if self._thread is not None:
             self._thread.join()

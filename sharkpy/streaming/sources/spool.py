@@ -15,7 +15,8 @@ from pathlib import Path
 from sharkpy.catalog.position import Position
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.layout import sync_folders, sync_staged
-from sharkpy.streaming.sources.folder import FolderReader, Found
+from sharkpy.streaming.sources.folder import FolderReader
+from sharkpy.streaming.sources.folder_finder import Found
 
 _numbers = itertools.count()
 

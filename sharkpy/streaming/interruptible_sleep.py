@@ -1,0 +1,55 @@
+"""Sleep that other threads, and files with something to read, can end."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Collection
+
+
+class InterruptibleSleep:
+    """Sleep of one thread. Any thread may end it, also before it begins."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_asleep = False
+        self._is_ended = False
+        self._reading, self._writing = os.pipe()
+        """Ends of a pipe. One byte is in it where the sleep was ended while it lasted."""
+
+    def sleep(self, seconds: float, files: Collection[int] = ()) -> bool:
+        """Sleep so long, at most; True if it ended because one of some files, by their descriptors, has something to
+        read.
+        """
+        with self._lock:
+            if self._is_ended or seconds <= 0:
+                self._is_ended = False
+                return False
+            self._is_asleep = True
+        poll = select.poll()
+        for file in (self._reading, *files):
+            poll.register(file, select.POLLIN)
+        ready = poll.poll(seconds * 1000)
+        with self._lock:
+            self._is_asleep = False
+            if not self._is_ended:
+                return bool(ready)
+            self._is_ended = False
+            os.read(self._reading, 1)
+            return False
+
+    def end(self) -> None:
+        """End the sleep, or the next one where the thread is awake."""
+        with self._lock:
+            if self._is_asleep and not self._is_ended:
+                os.write(self._writing, b"\0")
+            self._is_ended = True
+
+    def close(self) -> None:
+        """Let go of the pipe, once the thread has ended."""
+        with self._lock:
+            for file in (self._reading, self._writing):
+                if file >= 0:
+                    os.close(file)
+            self._reading = self._writing = -1

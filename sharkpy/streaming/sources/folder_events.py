@@ -1,0 +1,227 @@
+"""Watches over folders: who hears the names of the files that come need not list a folder to find them.
+
+Systems other than Linux tell nothing, and a network file system nothing of what other machines do.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from sharkpy.streaming.sources import inotify
+from sharkpy.streaming.sources.inotify import Inotify
+
+_COMES = inotify.CLOSE_WRITE | inotify.MOVED_TO | inotify.CREATE
+_ENDS = inotify.DELETE_SELF | inotify.MOVE_SELF | inotify.UNMOUNT | inotify.IGNORED
+_MOST_NAMES = 10_000
+"""Names that wait to be taken; where there are more, none are kept."""
+_MOST_FOLDERS = 1_000
+"""Folders of a watch: the system limits those of all programs of a user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a watch has heard. `names`: paths, below its first folder, of files that came or were closed after a write;
+    `folders`: those in which anything has happened; `is_lost`: there may be more, which only a listing tells.
+    """
+
+    names: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+    is_lost: bool = False
+
+    def __or__(self, other: Changes) -> Changes:
+        return Changes(self.names | other.names, self.folders | other.folders, self.is_lost or other.is_lost)
+
+
+class FolderWatch:
+    """Watch over a folder and those below it, made by `FolderEvents.watch`. Any thread may call it.
+
+    1. Whatever this machine does in a folder after `add` has returned True, and before `take` is called, was heard.
+    2. That a folder comes below one of them, or goes, counts as lost: which folders there are only a listing tells.
+    """
+
+    def __init__(self, events: FolderEvents, owner: str, is_left_alone: Callable[[str], bool]) -> None:
+        self.owner = owner
+        self.tells = False
+        """It tells of all that comes, as far as its owner knows, who sets this."""
+        self._events = events
+        self._is_left_alone = is_left_alone
+        self._numbers: dict[str, int] = {}
+        """Numbers of the folders by their paths."""
+        self._names: set[str] = set()
+        self._folders: set[str] = set()
+        self._is_lost = False
+        self._is_open = True
+
+    @property
+    def is_open(self) -> bool:
+        """False once it was ended, here or by `FolderEvents`: it hears nothing any more."""
+        return self._is_open
+
+    def add(self, path: str, prefix: str) -> bool:
+        """Watch a folder, whose files are told with `prefix` before their names; one that is watched already, as far as
+        its path leads to another one now. False where the system refuses, or there would be too many.
+        """
+        with self._events.lock:
+            known = self._numbers.get(path)
+            is_room = self._is_open and (known is not None or len(self._numbers) < _MOST_FOLDERS)
+            number = self._events.enter(self, path, prefix) if is_room else -1
+            if known is not None and known != number:
+                self._events.leave(self, path, self._numbers.pop(path))
+            if number >= 0:
+                self._numbers[path] = number
+            return number >= 0
+
+    def retain(self, paths: Collection[str]) -> bool:
+        """Watch no other folders than these; True if all of them are watched."""
+        with self._events.lock:
+            for path in [one for one in self._numbers if one not in paths]:
+                self._events.leave(self, path, self._numbers.pop(path))
+            return self._is_open and len(self._numbers) == len(paths)
+
+    def take(self) -> Changes:
+        """What was heard since the last time."""
+        self._events.hear()
+        with self._events.lock:
+            found = Changes(frozenset(self._names), frozenset(self._folders), self._is_lost or not self._is_open)
+            self._names.clear()
+            self._folders.clear()
+            self._is_lost = False
+            return found
+
+    def has_news(self) -> bool:
+        """True if files have come, or something is lost, since the last time that it was taken."""
+        self._events.hear()
+        return bool(self._names) or self._is_lost
+
+    def close(self) -> None:
+        self._events.end(self)
+
+    # For FolderEvents, under its lock
+
+    def note(self, path: str, prefix: str, kinds: int, name: str) -> bool:
+        """Note what has happened in a folder; True if that is news."""
+        self._folders.add(path)
+        if kinds & inotify.IGNORED:
+            self._numbers.pop(path, None)
+        if kinds & _ENDS:
+            return self.lose()
+        if self._is_left_alone(name):
+            return False
+        if kinds & inotify.IS_FOLDER or len(self._names) >= _MOST_NAMES:
+            return self.lose()
+        if kinds & _COMES and not self._is_lost:
+            self._names.add(prefix + name)
+        return bool(kinds & _COMES)
+
+    def lose(self) -> bool:
+        """Note that something was not told; True, for that is news."""
+        self._is_lost = True
+        self._names.clear()
+        return True
+
+    def leave_all(self) -> None:
+        self._is_open = self.tells = False
+        for path, number in self._numbers.items():
+            self._events.leave(self, path, number)
+        self._numbers.clear()
+
+
+class FolderEvents:
+    """Watches over folders, all of which one descriptor of the system tells of. Any thread may call it.
+
+    1. `told` is called with the owner of a watch that has news, in the thread that hears it, whoever asks for it later.
+    2. Where the system tells nothing, or gives no more descriptors or watches, there is no watch, or it has no folders.
+    """
+
+    def __init__(self, told: Callable[[str], object]) -> None:
+        self.lock = threading.RLock()
+        """Guards the watches, too."""
+        self._told = told
+        self._inotify: Inotify | None = None
+        self._is_closed = False
+        self._watches: dict[str, FolderWatch] = {}
+        self._places: dict[int, list[tuple[FolderWatch, str, str]]] = {}
+        """Who watches a folder, by its number: the watch, its path and the prefix of its files there."""
+
+    @property
+    def files(self) -> Collection[int]:
+        """The descriptor, which has something to read once something has happened; none where nothing is watched."""
+        known = self._inotify
+        return () if known is None else (known.file,)
+
+    def watch(self, owner: str, is_left_alone: Callable[[str], bool]) -> FolderWatch | None:
+        """Begin a watch, over no folder yet, in the place of one that its owner has. Files and folders with names that
+        are left alone are no news.
+        """
+        with self.lock:
+            if self._inotify is None and not self._is_closed:
+                self._inotify = Inotify.begin()
+            if self._inotify is None:
+                return None
+            if owner in self._watches:
+                self.end(self._watches[owner])
+            made = self._watches[owner] = FolderWatch(self, owner, is_left_alone)
+            return made
+
+    def tells(self, owner: str) -> bool:
+        """True if an owner has a watch that tells of all that comes, as far as is known."""
+        known = self._watches.get(owner)
+        return known is not None and known.tells
+
+    def retain(self, owners: Collection[str]) -> None:
+        """End the watches of all others."""
+        with self.lock:
+            for watch in [one for owner, one in self._watches.items() if owner not in owners]:
+                self.end(watch)
+
+    def end(self, watch: FolderWatch) -> None:
+        with self.lock:
+            watch.leave_all()
+            if self._watches.get(watch.owner) is watch:
+                del self._watches[watch.owner]
+
+    def hear(self) -> None:
+        """Hear what has happened up to now, and tell those to whom it is news."""
+        with self.lock:
+            owners = {watch.owner for watch in self._heard()}
+        for owner in owners:
+            self._told(owner)
+
+    def close(self) -> None:
+        with self.lock:
+            self.retain(())
+            self._is_closed = True
+            if self._inotify is not None:
+                self._inotify.close()
+                self._inotify = None
+
+    def _heard(self) -> Iterator[FolderWatch]:
+        """Watches that hear news."""
+        if self._inotify is None:
+            return
+        for number, kinds, name in self._inotify.events():
+            if kinds & inotify.OVERFLOW:
+                yield from (watch for watch in self._watches.values() if watch.lose())
+            for watch, path, prefix in self._places.get(number, ()):
+                if watch.note(path, prefix, kinds, name):
+                    yield watch
+            if kinds & inotify.IGNORED:
+                self._places.pop(number, None)
+
+    # For watches, under the lock
+
+    def enter(self, watch: FolderWatch, path: str, prefix: str) -> int:
+        """Number of a folder, of whose changes a watch hears from now on; negative where the system refuses."""
+        number = -1 if self._inotify is None else self._inotify.add(path)
+        if number >= 0 and (watch, path, prefix) not in (known := self._places.setdefault(number, [])):
+            known.append((watch, path, prefix))
+        return number
+
+    def leave(self, watch: FolderWatch, path: str, number: int) -> None:
+        left = [place for place in self._places.get(number, ()) if place[:2] != (watch, path)]
+        if left:
+            self._places[number] = left
+        elif self._places.pop(number, None) is not None and self._inotify is not None:
+            self._inotify.remove(number)

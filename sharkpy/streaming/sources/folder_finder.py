@@ -1,0 +1,278 @@
+"""Files at and below a folder: found by the names that a watch has heard, or by listing it."""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+import time
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass
+
+from sharkpy.sources.failures import io_error
+from sharkpy.streaming.sources.folder_events import Changes, FolderWatch
+from sharkpy.streaming.sources.open_writers import has_writer
+
+_SETTLE_NS = 1_000_000_000
+_WRITTEN_SECONDS = 0.1
+"""Time after which a file that is being written is looked at again."""
+_UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", "._COPYING_")
+"""Endings of the names that programs give to files that they are still writing."""
+_CLOCK_SECONDS = 0.02
+"""Two changes of a folder that are closer may have one time: two ticks of a clock of 100 Hz."""
+_FULL_SECONDS = 5.0
+"""Time after which a folder is listed even where nothing has changed: a file may be written in its place."""
+
+FolderState = tuple[int, int, int]
+"""Device and number of a folder, and when files in it came or went last, in nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """File as it was found. `name`: its path below the folder."""
+
+    name: str
+    size_bytes: int
+    modified_ns: int
+    settles: float
+    """Seconds after which nobody seems to write it; 0: nobody does."""
+
+    @property
+    def is_whole(self) -> bool:
+        return self.settles <= 0
+
+
+class FolderFinder:
+    """Finder of the files at and below a folder. One thread at a time calls it.
+
+    1. Where a watch has heard of all changes of the folders since the last look, only the files that it names are
+       looked at, and those that are being written. Else the folders are listed, if they have changed at all.
+    2. They are listed every few seconds in any case. Then at the latest what a watch does not tell is found: other
+       machines write into a network file system, at the same time as this one.
+    3. Of two whole files the one that came first is found first, or with the other.
+    """
+
+    def __init__(self, folder: str, settle_ns: int | None, begin_watch: Callable[[], FolderWatch | None]) -> None:
+        """`settle_ns`: nanoseconds without a write after which a file is whole; None: as soon as nobody writes it.
+        `begin_watch` gives a watch over no folder yet, if there is one; looks that are repeated ask for it.
+        """
+        self._folder = folder
+        self._settle_ns = settle_ns
+        self._begin_watch = begin_watch
+        self._watch: FolderWatch | None = None
+        self._watch_due = -math.inf
+        self._is_heard = False
+        """The watch has told of the last change, so it may be relied on: in some file systems it tells of none."""
+        self._known: Container[str] = ()
+        self._listed = -math.inf
+        self._compared = -math.inf
+        """When files that are known were looked at last, to see whether they have changed."""
+        self._folders: dict[str, FolderState] | None = None
+        """States of the folders at the last look; None: they have to be listed."""
+        self._waiting: frozenset[str] = frozenset()
+        """Names of files that are not whole."""
+        self._seen: dict[str, tuple[tuple[int, int], int]] = {}
+        """Size and time of files that are not whole, and when they were first seen so."""
+        self._can_tell = False
+        """The system has told of a file in the folder that nobody writes it: so it can tell the opposite, too."""
+        self.unsettled = 0.0
+        """Seconds after which all files that were found may be whole."""
+
+    def has_news(self) -> bool:
+        """True if the watch has heard of files that were not looked at."""
+        return self._watch is not None and self._watch.has_news()
+
+    def find(self, known: Container[str], now: float, *, is_thorough: bool) -> list[Found]:
+        """Files that are not `known` by their names, and of those that are known the ones that may have changed: all of
+        them where anything has changed and it `is_thorough`, which looks that are repeated are not.
+
+        `now` is by the monotonic clock. After an error, or where what was found does not come to be known, `list_again`
+        has to be called.
+        """
+        self._known = known
+        names = self._heard()
+        lacks_watch = self._watch is None and not is_thorough and now >= self._watch_due
+        if lacks_watch:
+            self._watch, self._watch_due = self._begin_watch(), now + _FULL_SECONDS
+        if names is None or lacks_watch or now - self._listed >= _FULL_SECONDS or (names and is_thorough):
+            found = self._list(now, is_thorough=is_thorough)
+        else:
+            found = self._named(names)
+        waiting = [one for one in found if not one.is_whole]
+        self._waiting = frozenset(one.name for one in waiting)
+        self._seen = {name: self._seen[name] for name in self._waiting if name in self._seen}
+        self.unsettled = max((one.settles for one in waiting), default=0.0)
+        if self._watch is not None:
+            self._watch.tells = self._is_heard and self._folders is not None and not waiting
+        return found
+
+    def list_again(self) -> None:
+        """Find all files again with the next look."""
+        self._folders = None
+
+    def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+
+    # By name
+
+    def _heard(self) -> frozenset[str] | None:
+        """Names of the files that have come since the last look, or may be whole now; None: a listing tells."""
+        before, self._folders = self._folders, None
+        heard = self._taken()
+        now = None if before is None or heard.is_lost else _states(before)
+        if before is None or now is None:
+            return None
+        changed = {path for path in before if now[path] != before[path]}
+        if not changed <= heard.folders:
+            # The system changes a folder right before it tells of that.
+            heard |= self._taken()
+        if heard.is_lost or any(now[path][:2] != before[path][:2] for path in changed):
+            return None
+        if not changed <= heard.folders:
+            self._is_heard = False
+            return None
+        self._folders = now
+        return heard.names | self._waiting
+
+    def _named(self, names: Iterable[str]) -> list[Found]:
+        """Files of these names that are there."""
+        return [one for name in names if (one := self._found(f"{self._folder}/{name}", name)) is not None]
+
+    def _taken(self) -> Changes:
+        """What the watch has heard; without one, nothing."""
+        if self._watch is None:
+            return Changes()
+        heard = self._watch.take()
+        self._is_heard = self._is_heard or bool(heard.folders)
+        if not self._watch.is_open:
+            self._leave_watch(-math.inf)
+        return heard
+
+    def _leave_watch(self, due: float) -> None:
+        """Do without a watch, until `due`."""
+        self.close()
+        self._watch, self._is_heard, self._watch_due = None, False, due
+
+    # By listing
+
+    def _list(self, now: float, *, is_thorough: bool) -> list[Found]:
+        """Files of the folders, with the known ones where it `is_thorough` or they were not looked at for long.
+
+        A system lists a folder piece by piece: of files that come meanwhile a later one may be found, and an earlier
+        one not. Those that a watch names are found with them. Else it is listed once more, and what is newer than all
+        that was found first is left for the next look.
+        """
+        self._listed = now
+        if is_compared := is_thorough or now - self._compared >= _FULL_SECONDS:
+            self._compared = now
+        left_out: Container[str] = () if is_compared else self._known
+        began_ns, files = time.time_ns(), self._listed_once(left_out, now)
+        names = self._heard()
+        if names is not None:
+            files += self._named(names.difference(one.name for one in files))
+        elif new := [one.modified_ns for one in files if one.name not in self._known]:
+            listed, latest = self._listed_once(left_out, now), max(new)
+            files = [one for one in listed if one.name in self._known or one.modified_ns <= latest]
+            self._folders = None if len(files) < len(listed) else self._folders
+        if not self._is_heard and not self._is_settled(files, began_ns):
+            self._folders = None
+        return files
+
+    def _is_settled(self, files: Iterable[Found], listed_ns: int) -> bool:
+        """True if later changes will be seen by the folders' times: these are older than a listing, and no file of it
+        is being written.
+        """
+        newest_ns = max((modified_ns for _, _, modified_ns in (self._folders or {}).values()), default=0)
+        return listed_ns - newest_ns > _CLOCK_SECONDS * 1e9 and all(one.is_whole for one in files)
+
+    def _listed_once(self, left_out: Container[str], now: float) -> list[Found]:
+        """List the folder, but for files that are `left_out`, and note the states of all folders from before that."""
+        folders: dict[str, FolderState] = {}
+        files = list(self._files(self._folder, "", folders, left_out))
+        if self._watch is not None and not self._watch.retain(folders):
+            self._leave_watch(now + _FULL_SECONDS)
+        # A folder that is not there yet is looked for again.
+        self._folders = folders or None
+        return files
+
+    def _files(
+        self, folder: str, prefix: str, folders: dict[str, FolderState], left_out: Container[str]
+    ) -> Iterator[Found]:
+        """Files at and below a folder, but those `left_out`; the states of folders go to `folders`. A folder that is
+        not there yet has none.
+        """
+        if self._watch is not None:
+            self._watch.add(folder, prefix)
+        try:
+            folders[folder] = _state(folder)
+            with os.scandir(folder) as scan:
+                entries = list(scan)
+        except FileNotFoundError:
+            folders.pop(folder, None)
+            return
+        except OSError as error:
+            raise io_error(error, folder) from None
+        for entry in entries:
+            name = f"{prefix}{entry.name}"
+            if is_left_alone(entry.name) or name in left_out:
+                continue
+            # A link could lead to what whoever writes it may not read.
+            if entry.is_dir(follow_symlinks=False):
+                yield from self._files(entry.path, f"{name}/", folders, left_out)
+            elif (found := self._found(entry.path, name)) is not None:
+                yield found
+
+    # A file
+
+    def _found(self, path: str, name: str) -> Found | None:
+        try:
+            status = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise io_error(error, path) from None
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        return Found(name, status.st_size, status.st_mtime_ns, self._settles(path, name, status))
+
+    def _settles(self, path: str, name: str, status: os.stat_result) -> float:
+        """Seconds after which a file counts as whole; 0: it is."""
+        if name in self._known:
+            return 0.0
+        is_written = has_writer(path)
+        self._can_tell = self._can_tell or is_written is False
+        if is_written and self._can_tell:
+            return _WRITTEN_SECONDS
+        is_free = is_written is False and self._settle_ns is None
+        if is_free and status.st_size:
+            return 0.0
+        # The time of a file may lie in the future, where a clock went back: then the time since it was seen counts.
+        now, state = time.monotonic_ns(), (status.st_size, status.st_mtime_ns)
+        seen, since = self._seen.get(name, (state, now))
+        self._seen[name] = (state, since if seen == state else now)
+        age = max(time.time_ns() - status.st_mtime_ns, now - self._seen[name][1])
+        was_moved = status.st_ctime_ns > status.st_mtime_ns
+        settle_ns = _SETTLE_NS if self._settle_ns is None else self._settle_ns
+        if is_free:
+            # A file is there a moment before the program that makes it has it open.
+            settle_ns = int(_WRITTEN_SECONDS * 1e9)
+        return 0.0 if was_moved else max(0, settle_ns - age) / 1e9
+
+
+def is_left_alone(name: str) -> bool:
+    """True for names of files and folders that are no part of a stream, or not yet."""
+    return name.startswith(("_", ".")) or name.endswith(_UNFINISHED)
+
+
+def _state(path: str) -> FolderState:
+    status = os.stat(path)  # noqa: PTH116
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
+def _states(paths: Iterable[str]) -> dict[str, FolderState] | None:
+    """States of folders now; None where one cannot be read."""
+    try:
+        return {path: _state(path) for path in paths}
+    except OSError:
+        return None

@@ -28,6 +28,17 @@ class OwnSession(EngineSession, Protocol):
     def stop(self) -> None: ...
 
 
+@contextmanager
+def _held(lock: threading.Lock) -> Iterator[None]:
+    """Hold a lock; CancelledError where waiting for it is cancelled."""
+    while not lock.acquire(timeout=_CHECK_SECONDS):
+        check_cancelled()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 @dataclass(slots=True)
 class ScheduledQuery:
     """Continuous query that this process runs. `due`: by the monotonic clock."""
@@ -51,16 +62,19 @@ class ScheduledQuery:
     is_busy: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Held by the thread that runs an epoch."""
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    """Held by the thread that is between epochs, or waits for the end of one."""
 
     @contextmanager
     def between_epochs(self) -> Iterator[None]:
         """Wait for the end of an epoch, and let none begin in the body; CancelledError where that is cancelled."""
-        while not self.lock.acquire(timeout=_CHECK_SECONDS):
-            check_cancelled()
-        try:
+        with _held(self.turn), _held(self.lock):
             yield
-        finally:
-            self.lock.release()
+
+    @property
+    def is_awaited(self) -> bool:
+        """True if somebody waits for the end of an epoch: the next one has to be begun later."""
+        return self.turn.locked()
 
     def patience(self, *, is_told: bool) -> float:
         """Share of the usual time between two looks, after so many that have found nothing, or where somebody tells

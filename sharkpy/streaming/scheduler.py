@@ -94,6 +94,8 @@ class StreamScheduler:
         self._figures: dict[str, EpochFigures] = {}
         self._lock = threading.RLock()
         self._sleep = InterruptibleSleep()
+        self._num_queued = 0
+        """Pieces of work that wait for a thread of the pool."""
         self._is_listed = False
         """The queries that it knows are those of the catalog, as far as this process knows."""
         self._is_stopped = False
@@ -307,11 +309,21 @@ class StreamScheduler:
         assert pool is not None  # `start` made it before the thread
         for one in busy:
             one.is_busy = True
+        self._count_queued(1)
         try:
-            pool.submit(work, *arguments)
+            pool.submit(self._work, work, *arguments)
         except RuntimeError:
+            self._count_queued(-1)
             for one in busy:
                 one.is_busy = False
+
+    def _work(self, work: Callable[..., None], *arguments: object) -> None:
+        self._count_queued(-1)
+        work(*arguments)
+
+    def _count_queued(self, more: int) -> None:
+        with self._lock:
+            self._num_queued += more
 
     def _begin_quiet(self, quiet: list[ScheduledQuery]) -> None:
         """Let one thread look at the streams of all quiet queries that are due."""
@@ -346,11 +358,8 @@ class StreamScheduler:
     def _look_after(self, query_id: str, scheduled: ScheduledQuery) -> None:
         """Run the epochs that are there to be run."""
         wait, least = 0.0, math.inf
-        scheduled.began = time.monotonic()
-        scheduled.has_news, scheduled.seen = False, None
         try:
-            with scheduled.lock:
-                wait = self._step(query_id, scheduled)
+            wait = self._run_epochs(query_id, scheduled)
             least = scheduled.query.trigger.seconds
         except CancelledError:
             wait = _LIST_SECONDS
@@ -365,6 +374,19 @@ class StreamScheduler:
                 scheduled.due = min(scheduled.due, scheduled.began + least)
             scheduled.is_busy = False
             self._sleep.end()
+
+    def _run_epochs(self, query_id: str, scheduled: ScheduledQuery) -> float:
+        """Run an epoch, if there is one, and the next ones in the same thread, as long as there are some that need not
+        wait and nobody else does. Returns the seconds after the last look at which the query is due again.
+        """
+        while True:
+            scheduled.began = time.monotonic()
+            scheduled.has_news, scheduled.seen = False, None
+            with scheduled.lock:
+                wait = self._step(query_id, scheduled)
+            is_here = self._known.get(query_id) is scheduled
+            if wait > 0 or self._num_queued or scheduled.is_awaited or not is_here:
+                return wait
 
     def _step(self, query_id: str, scheduled: ScheduledQuery) -> float:
         """Run one epoch, if there is one; returns the seconds after which the query is due again."""

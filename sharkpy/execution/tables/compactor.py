@@ -19,13 +19,21 @@ from sharkpy.execution.tables.compaction import MergedBlock, merge_run, small_ru
 from sharkpy.execution.tables.entry import Entry
 from sharkpy.execution.tables.file_folding import FileFolding, may_fold
 from sharkpy.execution.tables.versions import TableVersions
+from sharkpy.sources.folders.generations import is_folded
 
 _FOLDS_AT_ONCE = 4
+_STATE_FACTOR = 4
+"""Times as many blocks of a state are merged as of another table: folds put them together sooner, if few epochs are
+kept.
+"""
 
 
 class Compactor:
     """Compactor: publishes versions with merged runs of small blocks, one table at a time in the background. The files
     that a merged block was made from are folded, too.
+
+    Of the state of a continuous query that is otherwise: its folds merge blocks together with files. Blocks of epochs
+    that these leave for long, since they are kept, are merged in memory alone.
     """
 
     def __init__(self, versions: TableVersions, lineage: BlockLineage, folding: FileFolding) -> None:
@@ -48,11 +56,12 @@ class Compactor:
         if version is None:
             return None
         directory = versions.durable_dir(entry.table)
+        kept_in = None if entry.table.is_state else directory
         merged: list[MergedBlock] = []
         used: list[MergedBlock] = []
         try:
-            for run in self._small_runs(version):
-                merged.append(merge_run(run, version, store, versions.parts.conf, directory))
+            for run in self._small_runs(entry.table, version):
+                merged.append(merge_run(run, version, store, versions.parts.conf, kept_in))
                 self._note_merged(merged[-1])
             with entry.lock:
                 if entry.version is not None and directory == versions.durable_dir(entry.table):
@@ -86,7 +95,7 @@ class Compactor:
         is_busy = entry.compaction is not None and not entry.compaction.done()
         if entry.version is None or is_busy or not self._versions.parts.conf.value(COMPACTION):
             return
-        if self._small_runs(entry.version):
+        if self._small_runs(entry.table, entry.version):
             entry.compaction = self._submit(partial(self._try_to_compact, entry.table))
 
     def fold_later(self, table: Table, partitions: Sequence[str]) -> None:
@@ -144,11 +153,24 @@ class Compactor:
         with contextlib.suppress(SharkError, OSError):
             self.compact(table)
 
-    def _small_runs(self, version: TableVersion) -> list[range]:
+    def _small_runs(self, table: Table, version: TableVersion) -> list[range]:
         conf = self._versions.parts.conf
-        return small_runs(version, conf.value(BLOCK_ROWS), conf.value(COMPACTION_BLOCKS))
+        block_rows, least = conf.value(BLOCK_ROWS), conf.value(COMPACTION_BLOCKS)
+        if not table.is_state:
+            return small_runs(version, block_rows, least)
+        least *= _STATE_FACTOR
+        if len(version.blocks) < least:
+            return []
+        runs = (_behind_folds(run, version) for run in small_runs(version, block_rows, least))
+        return [run for run in runs if len(run) >= least]
 
     def _note_merged(self, merged: MergedBlock) -> None:
         pieces = [self._lineage.of(block.block_id) for block in merged.replaced]
         if all(pieces):
             self._lineage.note(merged.handle, tuple(itertools.chain.from_iterable(pieces)))
+
+
+def _behind_folds(run: range, version: TableVersion) -> range:
+    """The run without blocks that have rows of folds."""
+    folds = [place for place in run if any(is_folded(origin.path) for origin in version.origins[place])]
+    return range(folds[-1] + 1 if folds else run.start, run.stop)

@@ -15,6 +15,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sharkpy.base import uri
+
 _GENERATION = re.compile(r"(base|delta)_(?:(\d+)_)?(\d+)")
 """Kind, first generation of a fold, last or only generation."""
 
@@ -81,6 +83,12 @@ def hidden_of(names: Sequence[str], newest: int | None) -> frozenset[str]:
     return frozenset(
         name for name in names if not is_hidden_name(name) and name not in visible and not _is_beyond(name, newest)
     )
+
+
+def is_folded(path: str) -> bool:
+    """True for the location of a file right in the folder of a fold."""
+    one = Generation.of(uri.name_of(uri.parent(path)))
+    return one.first < one.last
 
 
 def is_hidden_name(name: str) -> bool:

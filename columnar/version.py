@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -115,13 +115,7 @@ class TableVersion:
         order = sorted(range(len(keys)), key=keys.__getitem__)
         if order == list(range(len(order))):
             return self
-        return TableVersion(
-            self.sequence,
-            self.schema,
-            tuple(self.blocks[place] for place in order),
-            self.statistics.take(np.array(order, np.int64)),
-            tuple(self.origins[place] for place in order),
-        )
+        return self._at(order)
 
     def without(self, block_ids: Iterable[str]) -> TableVersion:
         """The next version: these blocks but those."""
@@ -153,6 +147,36 @@ class TableVersion:
             (*self.origins[:first], origins, *self.origins[first + count :]),
         )
 
+    def with_others(
+        self,
+        gone: Collection[str],
+        blocks: Sequence[BlockHandle],
+        statistics: Sequence[BlockStatistics],
+        origins: Sequence[Origins],
+    ) -> TableVersion:
+        """The next version: other blocks in the place of the first of those with the ids `gone`."""
+        left = [place for place, block in enumerate(self.blocks) if block.block_id not in gone]
+        first = next((number for number, place in enumerate(left) if place > number), len(left))
+        before, behind = (self._at(places) for places in (left[:first], left[first:]))
+        parts = (before.statistics, StatisticsTable.of(self.schema, statistics), behind.statistics)
+        return TableVersion(
+            self.sequence + 1,
+            self.schema,
+            (*before.blocks, *blocks, *behind.blocks),
+            StatisticsTable.concat([part for part in parts if len(part)] or parts[:1]),
+            (*before.origins, *origins, *behind.origins),
+        )
+
+    def _at(self, places: Sequence[int]) -> TableVersion:
+        """The same version with the blocks at some places alone."""
+        return TableVersion(
+            self.sequence,
+            self.schema,
+            tuple(self.blocks[place] for place in places),
+            self.statistics.take(np.array(places, np.int64)),
+            tuple(self.origins[place] for place in places),
+        )
+
     def with_origins(self, place: int, origins: Origins) -> TableVersion:
         """The next version: the block at `place` has other origins, with the same rows."""
         known = (*self.origins[:place], origins, *self.origins[place + 1 :])
@@ -167,7 +191,7 @@ class VersionStore:
     """The manifests of a table's versions in one folder.
 
     1. A manifest is written aside, synced, and linked to its name: it is there whole or not at all, and of
-       two writers of one sequence number the second fails.
+       two writers of one sequence number the second fails. One that is synced later may be lost until then.
     2. Only blocks with a durable copy can be published.
     3. Manifests keep origins as `locations` does: those of a moved warehouse's blocks are its own files.
     """
@@ -176,16 +200,19 @@ class VersionStore:
         self.directory = directory
         self._locations = Locations() if locations is None else locations
 
-    def publish(self, version: TableVersion) -> None:
-        """Make `version` the one that `load` gives. ExecutionError where its sequence number is taken."""
+    def publish(self, version: TableVersion, *, is_synced: bool = True) -> None:
+        """Make `version` the one that `load` gives, on the disk at once if `is_synced`, else by `sync`. ExecutionError
+        where its sequence number is taken.
+        """
         text = _manifest_text(version, self.directory, self._locations)
         path = self._path(version.sequence)
         temporary = f"{path}.{os.getpid()}.tmp"
         try:
             Path(self.directory).mkdir(parents=True, exist_ok=True)
-            store_folder.write_file(temporary, memoryview(text.encode()), sync=True)
+            store_folder.write_file(temporary, memoryview(text.encode()), sync=is_synced)
             path.hardlink_to(temporary)
-            store_folder.sync_directory(self.directory)
+            if is_synced:
+                store_folder.sync_directory(self.directory)
         except FileExistsError:
             raise ExecutionError(f"version {version.sequence} is already published", sqlstate="40001") from None
         except OSError as error:
@@ -194,6 +221,15 @@ class VersionStore:
             store_folder.remove(temporary)
         for sequence in self._sequences()[:-_KEPT_MANIFESTS]:
             store_folder.remove(str(self._path(sequence)))
+
+    def sync(self) -> None:
+        """Let the newest manifest reach the disk. Until it does, a loss of power may leave the one before it, or one
+        that is not whole.
+        """
+        sequence = self.latest_sequence()
+        if sequence is not None:
+            store_folder.sync_file(str(self._path(sequence)))
+            store_folder.sync_directory(self.directory)
 
     def latest_sequence(self) -> int | None:
         """The number of the newest manifest, unread."""

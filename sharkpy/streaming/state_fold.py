@@ -27,10 +27,8 @@ def fold_state(query: ContinuousQuery, session: EngineSession) -> bool:
     state = session.catalog.current_table(query.table_id)
     if state is None or state.location is None or not session.conf.value(COMPACTION):
         return False
-    if not session.table_cache.folding.fold_with(partial(_write, query, state, session), state, "", _MOST_BYTES):
-        return False
-    session.table_cache.list_again(state)
-    return True
+    with session.as_statement():
+        return session.table_cache.folding.fold_with(partial(_write, query, state, session), state, "", _MOST_BYTES)
 
 
 def _write(query: ContinuousQuery, state: Table, session: EngineSession, run: FoldedRun, staging: str) -> bool:
@@ -40,8 +38,7 @@ def _write(query: ContinuousQuery, state: Table, session: EngineSession, run: Fo
         snapshot.give(part, run.files)
         plan = bind_state_fold(query.text, part, session.catalog, session.conf, query.database, is_first=run.is_first)
         sink = FileSink(state.schema, state.storage.name, state.storage.properties, staging)
-        with session.as_statement():
-            write_files(session, plan, sink, snapshot)
+        write_files(session, plan, sink, snapshot)
     finally:
         snapshot.release()
     return True

@@ -64,6 +64,37 @@ def test_readers_keep_their_version(store: BlockStore, versions: VersionStore) -
     assert third.blocks == second.blocks[1:]
 
 
+def test_blocks_in_the_place_of_others(store: BlockStore, versions: VersionStore) -> None:
+    version = TableVersion.empty(SCHEMA)
+    for first in range(0, 50, 10):
+        version = grow(version, store, versions.directory, first)
+    other = grow(TableVersion.empty(SCHEMA), store, versions.directory, 1000)
+    ids = [block.block_id for block in version.blocks]
+    statistics = encode_block(pa.table({"k": range(1000, 1010), "s": ["v1000"] * 10}), SCHEMA).statistics
+    one = (other.blocks, [statistics], other.origins)
+    for gone, left in (((1, 3), (0, -1, 2, 4)), ((0,), (-1, 1, 2, 3, 4)), ((4,), (0, 1, 2, 3, -1)), (range(5), (-1,))):
+        newer = version.with_others({ids[place] for place in gone}, *one)
+        assert newer.sequence == version.sequence + 1
+        assert newer.blocks == tuple((*version.blocks, other.blocks[0])[place] for place in left)
+        assert newer.origins == tuple((*version.origins, other.origins[0])[place] for place in left)
+        found = prune(newer.statistics, Compare("k", ">=", 1000)).tolist()
+        assert found == [place == -1 for place in left]
+    assert version.with_others(set(), *one).blocks == (*version.blocks, *other.blocks)
+    assert version.with_others(ids[1:3], (), (), ()).blocks == (version.blocks[0], *version.blocks[3:])
+    nothing = version.with_others(ids, (), (), ())
+    assert (nothing.blocks, nothing.num_rows, nothing.statistics.count()) == ((), 0, 0)
+
+
+def test_what_is_synced_later_is_there_at_once(store: BlockStore, versions: VersionStore) -> None:
+    versions.sync()
+    version = grow(TableVersion.empty(SCHEMA), store, versions.directory, 0)
+    versions.publish(version, is_synced=False)
+    loaded = versions.load()
+    assert loaded is not None
+    assert loaded.origins == version.origins
+    versions.sync()
+
+
 def test_a_sequence_number_is_taken_once(store: BlockStore, versions: VersionStore) -> None:
     version = grow(TableVersion.empty(SCHEMA), store, versions.directory, 0)
     versions.publish(version)

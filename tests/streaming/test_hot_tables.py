@@ -11,7 +11,7 @@ import pytest
 import sharkpy
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tables import counted_files
-from sharkpy.execution.tables.file_folding import small_run
+from sharkpy.execution.tables.fold_runs import small_run
 from sharkpy.sources import layout
 from sharkpy.sources.folders.generations import Generation
 from sharkpy.sources.layout import DataFile

@@ -32,12 +32,16 @@ def durable_dir(state_dir: str, table: Table) -> str | None:
     return str(Path(state_dir, table.table_id, form))
 
 
-def publish_durably(version: TableVersion, directory: str, locations: Locations) -> TableVersion:
-    """Publish a version under the next free number: another process may publish the same table."""
+def publish_durably(
+    version: TableVersion, directory: str, locations: Locations, is_synced: bool = True
+) -> TableVersion:
+    """Publish a version under the next free number: another process may publish the same table. One that is not
+    `is_synced` reaches the disk by `sync_durably`.
+    """
     store = VersionStore(directory, locations)
     while True:
         try:
-            store.publish(version)
+            store.publish(version, is_synced=is_synced)
         except ExecutionError as error:
             latest = store.latest_sequence()
             if error.sqlstate != _CONFLICT or latest is None or latest < version.sequence:
@@ -45,6 +49,12 @@ def publish_durably(version: TableVersion, directory: str, locations: Locations)
             version = dataclasses.replace(version, sequence=latest + 1)
         else:
             return version
+
+
+def sync_durably(directory: str) -> None:
+    """Let the version that was published last reach the disk; where that fails, a later session loads more."""
+    with contextlib.suppress(ExecutionError, OSError):
+        VersionStore(directory).sync()
 
 
 def find_durable(entry: Entry, directory: str, locations: Locations) -> TableVersion | None:

@@ -16,6 +16,8 @@ from sharkpy.execution.tables.analyzed import content_of, is_content_of
 from sharkpy.execution.tables.block_loading import loading_splits
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.execution.tables.entry import Entry
+from sharkpy.execution.tables.fold_runs import bounds_of_blocks, longest_run, small_run
+from sharkpy.execution.tables.folded_blocks import FoldedBlocks, with_fold
 from sharkpy.execution.tables.hidden_files import HiddenFiles
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.execution.tasks.origins import file_of, origin_of
@@ -54,6 +56,8 @@ class FileFolding:
     2. The merged block has the new file as its origin from then on, in the same version in memory and on disk.
     3. Tables that others write too, external ones and bucketed ones keep their files, as do formats that could lose
        something (see `fold_files`).
+    4. Files that are folded without their blocks, as those of states are, have blocks of what they are folded to when
+       it is in place. A run then takes blocks whole.
     """
 
     def __init__(self, versions: TableVersions, hidden: HiddenFiles) -> None:
@@ -91,44 +95,61 @@ class FileFolding:
 
     def fold_with(self, write: FoldWrite, table: Table, partition: str, most_bytes: int) -> bool:
         """Fold the newest small generations of a table or of a Hive partition, of at most so many bytes, by `write`;
-        true if it was done.
+        true if it was done. A version in memory has the blocks of the new files at once, and nobody waits for them.
         """
         catalog = self._versions.parts.catalog
         with catalog.readers.reading(table.location or ""):
             run = self._small_run(table, partition, most_bytes)
             if run is None:
                 return False
-            with self._staging(run.folder) as staging:
+            with self._staging(run.folder) as staging, FoldedBlocks(self._versions, table, staging) as blocks:
                 if not write(run, staging):
                     return False
                 table_folder(run.folder).sync_staged(staging)
+                blocks.make()
+                # The lock of the table's version is not held while the catalog and the disk are waited for: until the
+                # version has the blocks of the new files, it has those of the old ones, which say the same.
                 with catalog.transaction():
-                    is_placed = bool(self._place_files(table, run, staging))
-        if is_placed:
-            self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
-        return is_placed
+                    placed = self._place_files(table, run, staging)
+                if placed is None:
+                    return False
+                blocks.publish(run.files, placed)
+        self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
+        return True
 
     def _small_run(self, table: Table, partition: str, most_bytes: int) -> FoldedRun | None:
         conf, (folder, newest) = self._versions.parts.conf, self._place_of(table, partition)
         if folder is None:
             return None
-        unkept = self._unkept(table, partition, table_folder(folder).visible(newest))
-        found = small_run(unkept, conf.value(COMPACTION_BLOCKS), most_bytes)
-        is_first = not any(files for _, files in unkept[: len(unkept) - len(found)])
-        return FoldedRun(folder, partition, found, is_first) if found else None
+        visible, least = table_folder(folder).visible(newest), conf.value(COMPACTION_BLOCKS)
+        bounds = bounds_of_blocks(visible, self._merged_files(table))
+        num_unkept = len(self._unkept(table, partition, visible))
+        end = max(one for one in bounds if one <= num_unkept)
+        num_small = len(small_run(visible[:end], least, most_bytes))
+        start = min(one for one in bounds if one >= end - num_small)
+        if end - start < least:
+            return None
+        is_first = not any(files for _, files in visible[:start])
+        return FoldedRun(folder, partition, visible[start:end], is_first)
 
-    def _place_files(self, table: Table, run: FoldedRun, staging: str) -> list[DataFile]:
-        """Put the staged files in place, in a transaction; none if the table has changed too much."""
+    def _merged_files(self, table: Table) -> list[list[DataFile]]:
+        """Files of each block in memory that has rows of several."""
+        entry = self._versions.find(table)
+        version = None if entry is None else entry.version
+        return [] if version is None else [[*map(file_of, origins)] for origins in version.origins if len(origins) > 1]
+
+    def _place_files(self, table: Table, run: FoldedRun, staging: str) -> list[DataFile] | None:
+        """Put the staged files in place, in a transaction; None if the table has changed too much."""
         self._versions.parts.catalog.require(table)
         # Epochs that have come meanwhile do not matter: the generations have to be what they were.
         folder, newest = self._place_of(table, run.partition)
         if folder != run.folder:
-            return []
+            return None
         kept = self._statistics(table)
         home = table_folder(run.folder)
         fold = home.place_fold(staging, run.generations, newest)
         if fold is None:
-            return []
+            return None
         placed = [replace(file, partition=run.partition) for file in home.files_of(fold)]
         for one in placed:
             # A statement that has read the table does not take this for a write of somebody else.
@@ -186,14 +207,13 @@ class FileFolding:
                 return False
             with catalog.transaction():
                 placed = self._place_files(table, run, staging)
-            if not placed:
+            if placed is None:
                 return False
-            (folded,) = placed
-            splits = loading_splits([folded], table.schema, table.storage, self._versions.parts.conf)
+            splits = loading_splits(placed, table.schema, table.storage, self._versions.parts.conf)
             left = _with_fold_origins(version.origins[place], files, tuple(map(origin_of, splits)))
             self._versions.publish(entry, version.with_origins(place, left))
             # Not before: a version without blocks of the new file, as a full disk leaves it, has to load them.
-            entry.files = _with_fold(known, files, folded)
+            entry.files = with_fold(known, files, placed)
         return True
 
     def _statistics(self, table: Table) -> TableStatistics | None:
@@ -217,49 +237,6 @@ def may_fold(table: Table) -> bool:
     return is_own and not table.is_state and table.buckets is None and is_foldable(table.storage)
 
 
-def small_run(
-    generations: Sequence[tuple[Generation, Sequence[DataFile]]], least: int, most_bytes: int
-) -> list[tuple[Generation, Sequence[DataFile]]]:
-    """The newest deltas that are worth a fold: at least `least`, of at most `most_bytes`, the older ones only if they
-    have no more bytes than those behind them. So each byte is folded a few times, however many generations come.
-    """
-    found: list[tuple[Generation, Sequence[DataFile]]] = []
-    total = 0
-    for one, files in reversed(generations):
-        size = sum(file.size_bytes for file in files)
-        if not one.is_delta or total + size > most_bytes or (len(found) >= least and size > total):
-            break
-        found.append((one, files))
-        total += size
-    return found[::-1] if len(found) >= least else []
-
-
-def longest_run(
-    generations: Sequence[tuple[Generation, Sequence[DataFile]]], wanted: Sequence[DataFile]
-) -> list[tuple[Generation, Sequence[DataFile]]]:
-    """The longest run of deltas, side by side, whose files are side by side in `wanted` in the same order."""
-    places = {file.path: place for place, file in enumerate(wanted)}
-    best: list[tuple[Generation, Sequence[DataFile]]] = []
-    run: list[tuple[Generation, Sequence[DataFile]]] = []
-    after = -1
-    for one, files in generations:
-        found = [places.get(file.path, -1) for file in files]
-        is_whole = one.is_delta and bool(found) and found[0] >= 0
-        is_whole = is_whole and found == list(range(found[0], found[0] + len(found)))
-        is_whole = is_whole and all(_is_same(file, wanted[place]) for file, place in zip(files, found, strict=True))
-        if not is_whole:
-            run = []
-            continue
-        run = [*run, (one, files)] if run and found[0] == after else [(one, files)]
-        after = found[-1] + 1
-        best = run if len(run) > len(best) else best
-    return best
-
-
-def _is_same(listed: DataFile, known: DataFile) -> bool:
-    return (listed.size_bytes, listed.modified_ns) == (known.size_bytes, known.modified_ns)
-
-
 def _only_place(version: TableVersion, merged: BlockHandle, known: Origins, files: Sequence[DataFile]) -> int | None:
     """Place of the merged block, if no other block has rows of the files."""
     folded, place = set(files), None
@@ -269,13 +246,6 @@ def _only_place(version: TableVersion, merged: BlockHandle, known: Origins, file
         elif any(file_of(origin) in folded for origin in origins):
             return None
     return place
-
-
-def _with_fold(known: Sequence[DataFile], files: Sequence[DataFile], folded: DataFile) -> tuple[DataFile, ...]:
-    """Files of a table, as they are listed, with `folded` in the place of `files`."""
-    gone = set(files)
-    first = known.index(files[0])
-    return (*known[:first], folded, *(file for file in known[first:] if file not in gone))
 
 
 def _with_fold_origins(origins: Origins, files: Sequence[DataFile], folded: Origins) -> Origins:

@@ -231,13 +231,6 @@ class TableCache:
         """
         self._compactor.fold_later(table, partitions)
 
-    def list_again(self, table: Table) -> None:
-        """Let the next reader look at the files of a table of which the same number counts."""
-        entry = self.versions.find(table)
-        if entry is not None:
-            with entry.lock:
-                entry.newest = entry.partitions = None
-
     def settle(self) -> None:
         """Wait for background work."""
         self._compactor.settle()

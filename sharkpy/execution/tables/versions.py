@@ -16,10 +16,11 @@ from sharkpy.catalog.model import BucketSpec, Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion
 from sharkpy.execution.tables.block_loading import BlockLoader, DriverLoader, LoadedBlock, loading_splits
-from sharkpy.execution.tables.durable import durable_dir, find_durable, publish_durably
+from sharkpy.execution.tables.durable import durable_dir, find_durable, publish_durably, sync_durably
 from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins
 from sharkpy.execution.tables.file_contents import FileContents
 from sharkpy.execution.tasks.origins import file_of, origin_of, split_of
+from sharkpy.sources import layout
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
@@ -100,7 +101,7 @@ class TableVersions:
         loaded = self.load(entry, self._splits(table, new_files))
         is_another = entry.version is None or bool(loaded) or bool(gone)
         if is_another:
-            self._publish_read(entry, _extended(kept, loaded))
+            self.publish_read(entry, _extended(kept, loaded))
         entry.files = files
         return is_another
 
@@ -109,7 +110,7 @@ class TableVersions:
         version = entry.version or TableVersion.empty(entry.table.schema)
         loaded = self.load(entry, self._splits(entry.table, added), is_hot=_is_hot(added))
         if loaded:
-            self._publish_read(entry, _extended(version, loaded))
+            self.publish_read(entry, _extended(version, loaded))
         entry.files = (*(entry.files or ()), *added)
         return bool(loaded)
 
@@ -118,7 +119,7 @@ class TableVersions:
         splits = [split_of(origin, entry.table) for origins in bad for origin in origins]
         loaded = self.load(entry, splits)
         gone = [block.block_id for block, origins in blocks_with_origins(version) if origins in bad]
-        self._publish_read(entry, _extended(version.without(gone), loaded))
+        self.publish_read(entry, _extended(version.without(gone), loaded))
 
     def _splits(self, table: Table, files: Sequence[DataFile]) -> list[Split]:
         conf, num_threads = self.parts.conf, self.parts.engine.parallelism
@@ -128,37 +129,66 @@ class TableVersions:
         """Blocks of some splits; where they are hot, on one host, in memory alone until they are merged."""
         if not splits:
             return []
-        loader = self._loader or _loader(self.parts, splits, entry.table.buckets)
+        loaded, metrics = self._loaded(entry.table, splits, is_hot=is_hot)
+        entry.metrics.merge(metrics)
+        return loaded
+
+    def make(self, table: Table, files: Sequence[DataFile]) -> list[LoadedBlock]:
+        """Blocks of files that do not count yet, on the disk too where the table's are. Nobody waits for them: the
+        entry's lock is not held.
+        """
+        splits = self._splits(table, files)
+        return self._loaded(table, splits, is_hot=False)[0] if splits else []
+
+    def discard(self, table: Table, made: Sequence[LoadedBlock]) -> None:
+        """Free blocks that were made for a table and are in no version of it."""
+        if not made:
+            return
+        self.store.release([block.handle.block_id for block in made], durable=True)
+        if (directory := self.durable_dir(table)) is not None:
+            # Of a table that was dropped meanwhile nothing stays.
+            layout.remove_empty_one(directory)
+            layout.remove_empty_one(str(Path(directory).parent))
+
+    def _loaded(self, table: Table, splits: Sequence[Split], *, is_hot: bool) -> tuple[list[LoadedBlock], ReadMetrics]:
+        loader = self._loader or _loader(self.parts, splits, table.buckets)
         is_kept = not (is_hot and self.parts.engine.is_local)
-        directory = self.durable_dir(entry.table) if is_kept else None
+        directory = self.durable_dir(table) if is_kept else None
         try:
-            loaded, metrics = loader.load(splits, entry.table.schema, directory)
+            loaded, metrics = loader.load(splits, table.schema, directory)
         except ResourceError as error:
             if directory is None or error.sqlstate != _FULL:
                 raise
             # A table is read nevertheless: a later session loads it again.
-            _log.warning('blocks of table "%s" are in memory alone: %s', entry.table.name, error.message)
-            loaded, metrics = loader.load(splits, entry.table.schema, None)
-        entry.metrics.merge(metrics)
+            _log.warning('blocks of table "%s" are in memory alone: %s', table.name, error.message)
+            loaded, metrics = loader.load(splits, table.schema, None)
         self.adopt([block.handle for block in loaded])
-        return loaded
+        return loaded, metrics
 
     # Another version, or none
 
-    def publish(self, entry: Entry, version: TableVersion) -> None:
-        """Publish `version` as the table's, first on disk, as far as its blocks are there, then here."""
+    def publish(self, entry: Entry, version: TableVersion, *, is_synced: bool = True) -> None:
+        """Publish `version` as the table's, first on disk, as far as its blocks are there, then here. What is not
+        `is_synced` reaches the disk for certain by `sync`, which waits for it without the entry's lock.
+        """
         directory = self.durable_dir(entry.table)
         kept = _identity(version)
         if directory is not None and (len(kept) == len(version.blocks) or kept != entry.kept):
-            published = publish_durably(_lasting(version), directory, self._locations)
+            published = publish_durably(_lasting(version), directory, self._locations, is_synced)
             entry.kept = kept
             version = dataclasses.replace(version, sequence=published.sequence)
         self._publish_here(entry, version)
 
-    def _publish_read(self, entry: Entry, version: TableVersion) -> None:
+    def sync(self, table: Table) -> None:
+        """Let the version that was published last reach the disk."""
+        directory = self.durable_dir(table)
+        if directory is not None:
+            sync_durably(directory)
+
+    def publish_read(self, entry: Entry, version: TableVersion, *, is_synced: bool = True) -> None:
         """Publish what was loaded to be read, which a full disk does not prevent."""
         try:
-            self.publish(entry, version)
+            self.publish(entry, version, is_synced=is_synced)
         except ResourceError as error:
             if error.sqlstate != _FULL:
                 raise

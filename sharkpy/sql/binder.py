@@ -125,13 +125,20 @@ def bind_epoch(
 
 
 def bind_state_fold(
-    text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str, *, is_first: bool
+    text: str,
+    state: Table,
+    catalog: CatalogReader,
+    conf: Conf,
+    database: str,
+    clock: StatementClock | None = None,
+    *,
+    is_first: bool,
 ) -> LogicalPlan:
     """Bind the query of a continuous table as one that folds rows of its state, before which there are none if they are
-    the first; the errors are those of `bind`.
+    the first; the errors, and `clock`, are those of `bind`.
     """
     fold = partial(bind_continuous.state_fold, state=state, is_first=is_first)
-    return _bound_state(text, catalog, conf, database, fold)
+    return _bound_state(text, catalog, conf, database, fold, clock)
 
 
 def bind_state_watermark(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> LogicalPlan:
@@ -149,13 +156,18 @@ def bind_state_progress(text: str, state: Table, catalog: CatalogReader, conf: C
 
 
 def _bound_state(
-    text: str, catalog: CatalogReader, conf: Conf, database: str, bind_state: Callable[[CommandBinder], LogicalPlan]
+    text: str,
+    catalog: CatalogReader,
+    conf: Conf,
+    database: str,
+    bind_state: Callable[[CommandBinder], LogicalPlan],
+    clock: StatementClock | None = None,
 ) -> LogicalPlan:
     def bind_tokens(context: Context, reader: TokenReader) -> Statement:
         return bind_state(CommandBinder(context, reader))
 
     with taken_apart(text):
-        plan = _bound(text, catalog, conf, database, None, bind_tokens)
+        plan = _bound(text, catalog, conf, database, clock, bind_tokens)
     assert isinstance(plan, LogicalPlan)  # bind_state makes nothing else
     return plan
 

@@ -494,5 +494,6 @@ class StreamScheduler:
             if known is None or (only is not None and known is not only):
                 return
             del self._known[query_id]
+        self._folds.forget(query_id)
         known.session.stop()
         known.runner.close()

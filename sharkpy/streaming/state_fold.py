@@ -2,24 +2,68 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base.settings import COMPACTION
 from sharkpy.catalog.model import Table
+from sharkpy.execution.queries.plan_cache import CatalogLookups
 from sharkpy.execution.queries.write_plan import write_files
 from sharkpy.physical.sinks import FileSink
 from sharkpy.sql.binder import bind_state_fold
+from sharkpy.sql.context import StatementClock
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from sharkpy.catalog.continuous_query import ContinuousQuery
+    from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.file_folding import FoldedRun
+    from sharkpy.plan.logical import LogicalPlan
 
 _MOST_BYTES = 1 << 62
 
 
-def fold_state(query: ContinuousQuery, session: EngineSession) -> bool:
+@dataclass(frozen=True, slots=True)
+class _BoundFold:
+    """Fold of a state with its names and types resolved: it holds for whichever files `part` has."""
+
+    key: Hashable
+    """The query's text, with the current database and the settings that it was bound under."""
+    state: Table
+    part: Table
+    plan: LogicalPlan
+    lookups: CatalogLookups
+
+    def holds(self, key: Hashable, state: Table, catalog: Catalog) -> bool:
+        return self.key == key and self.state is state and self.lookups.is_current(catalog)
+
+
+class BoundFolds:
+    """Bound folds of the state of a query, each until something that it depends on has changed. Their optimised plans
+    are kept as long as they are.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bool, _BoundFold] = {}
+        """By whether no rows are before those that are folded."""
+
+    def of(self, query: ContinuousQuery, state: Table, session: EngineSession, *, is_first: bool) -> _BoundFold:
+        key, known = (query.text, query.database, session.conf.changes()), self._known.get(is_first)
+        if known is not None and known.holds(key, state, session.catalog):
+            return known
+        part, lookups, clock = state.from_files("#fold"), CatalogLookups(session.catalog), StatementClock()
+        plan = bind_state_fold(query.text, part, lookups, session.conf, query.database, clock, is_first=is_first)
+        bound = _BoundFold(key, state, part, plan, lookups)
+        self._known.pop(is_first, None)
+        if not clock.was_read:
+            self._known[is_first] = bound
+        return bound
+
+
+def fold_state(query: ContinuousQuery, session: EngineSession, bound: BoundFolds) -> bool:
     """Fold the newest small generations of a query's state into one, if they are worth it; true if it was done.
 
     One rename puts the new file in their place, so that each reader sees either. Epochs that are kept are not folded.
@@ -27,18 +71,20 @@ def fold_state(query: ContinuousQuery, session: EngineSession) -> bool:
     state = session.catalog.current_table(query.table_id)
     if state is None or state.location is None or not session.conf.value(COMPACTION):
         return False
+    write = partial(_write, query, state, session, bound)
     with session.as_statement():
-        return session.table_cache.folding.fold_with(partial(_write, query, state, session), state, "", _MOST_BYTES)
+        return session.table_cache.folding.fold_with(write, state, "", _MOST_BYTES)
 
 
-def _write(query: ContinuousQuery, state: Table, session: EngineSession, run: FoldedRun, staging: str) -> bool:
+def _write(
+    query: ContinuousQuery, state: Table, session: EngineSession, bound: BoundFolds, run: FoldedRun, staging: str
+) -> bool:
     """Write what some files of the state are folded to."""
-    part, snapshot = state.from_files("#fold"), session.snapshot()
+    fold, snapshot = bound.of(query, state, session, is_first=run.is_first), session.snapshot()
     try:
-        snapshot.give(part, run.files)
-        plan = bind_state_fold(query.text, part, session.catalog, session.conf, query.database, is_first=run.is_first)
+        snapshot.give(fold.part, run.files)
         sink = FileSink(state.schema, state.storage.name, state.storage.properties, staging)
-        write_files(session, plan, sink, snapshot)
+        write_files(session, fold.plan, sink, snapshot)
     finally:
         snapshot.release()
     return True

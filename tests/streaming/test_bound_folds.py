@@ -1,0 +1,171 @@
+"""Folds are bound once, and again when something that they depend on has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sharkpy
+from sharkpy.optimizer import optimized_plans
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.streaming import state_fold
+from tests.streaming.clauses import MEMORY
+from tests.streaming.folder_input import make_stream, put_numbers, rows
+from tests.waiting import until
+
+FEW = {"shark.stream.kept.epochs": 2, "shark.compaction.min.blocks": 3}
+NAMED = "SELECT name, count(*) AS c FROM numbers JOIN names ON n % 3 = names.k GROUP BY name"
+
+
+@pytest.fixture
+def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
+        make_stream(context, folder)
+        context.sql("CREATE TABLE names (k INT, name STRING)")
+        context.sql("INSERT INTO names VALUES (0, 'a'), (1, 'b'), (2, 'c')")
+        yield context
+
+
+@pytest.fixture
+def bound(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each time that a fold is bound, whether no rows are before those that are folded."""
+    found = list[bool]()
+    bind = state_fold.bind_state_fold
+
+    def noted(*arguments: Any, is_first: bool) -> LogicalPlan:
+        found.append(is_first)
+        return bind(*arguments, is_first=is_first)
+
+    monkeypatch.setattr(state_fold, "bind_state_fold", noted)
+    return found
+
+
+@pytest.fixture
+def folded(monkeypatch: pytest.MonkeyPatch) -> list[LogicalPlan]:
+    """Plans of folds that were written."""
+    found = list[LogicalPlan]()
+    write = state_fold.write_files
+
+    def noted(session: Any, plan: LogicalPlan, *arguments: Any) -> Any:
+        found.append(plan)
+        return write(session, plan, *arguments)
+
+    monkeypatch.setattr(state_fold, "write_files", noted)
+    return found
+
+
+def make(context: sharkpy.SharkContext, query: str, clauses: str = MEMORY) -> None:
+    context.sql(f"CREATE CONTINUOUS TABLE t {clauses} WITH UNBOUNDED STATE AS {query}")
+
+
+def epochs(context: sharkpy.SharkContext, folder: Path, query: str, wanted: range) -> None:
+    """Let the table read numbers, one an epoch; it has the rows of its query over the whole stream, before and after
+    its state is folded.
+    """
+
+    def is_same() -> bool:
+        return sorted(rows(context, "SELECT * FROM t"), key=repr) == sorted(rows(context, query), key=repr)
+
+    for number in wanted:
+        put_numbers(folder, f"{number:03}.json", [number])
+        until(is_same)
+        until(lambda: not context.streams._folds._begun)
+        assert is_same()
+
+
+def test_a_fold_is_bound_and_optimised_once(
+    context: sharkpy.SharkContext,
+    folder: Path,
+    bound: list[bool],
+    folded: list[LogicalPlan],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept = list[LogicalPlan]()
+    keep = optimized_plans.OptimizedPlans.keep
+
+    def noted(self: optimized_plans.OptimizedPlans, query: LogicalPlan, *arguments: Any) -> None:
+        kept.append(query)
+        keep(self, query, *arguments)
+
+    monkeypatch.setattr(optimized_plans.OptimizedPlans, "keep", noted)
+    query = "SELECT n % 4 AS k, count(*) AS c, max(s) AS last FROM numbers GROUP BY n % 4"
+    make(context, query)
+    epochs(context, folder, query, range(20))
+    assert len(folded) > 3
+    assert bound == [True]
+    assert len({id(plan) for plan in folded}) == 1
+    assert [plan is folded[0] for plan in kept].count(True) == 1
+
+
+def test_another_table_of_a_join(context: sharkpy.SharkContext, folder: Path, bound: list[bool]) -> None:
+    make(context, NAMED)
+    epochs(context, folder, NAMED, range(10))
+    assert bound == [True]
+    # Other rows bind nothing anew.
+    context.sql("INSERT INTO names VALUES (7, 'h')")
+    epochs(context, folder, NAMED, range(10, 16))
+    assert bound == [True]
+    context.sql("ALTER TABLE names ADD COLUMNS (more INT)")
+    epochs(context, folder, NAMED, range(16, 22))
+    assert bound == [True, True]
+    context.sql("DROP TABLE names")
+    context.sql("CREATE TABLE names (name STRING, k INT)")
+    context.sql("INSERT INTO names VALUES ('a', 0), ('b', 1), ('c', 2)")
+    epochs(context, folder, NAMED, range(22, 28))
+    assert bound == [True, True, True]
+
+
+def test_another_stream(context: sharkpy.SharkContext, folder: Path, bound: list[bool]) -> None:
+    query = "SELECT n % 2 AS k, count(s) AS c FROM numbers GROUP BY n % 2"
+    make(context, query, "")
+    epochs(context, folder, query, range(10))
+    context.sql("ALTER TABLE numbers ADD COLUMNS (more INT)")
+    epochs(context, folder, query, range(10, 16))
+    assert bound == [True, True]
+
+
+def test_rows_before_those_that_are_folded(context: sharkpy.SharkContext, folder: Path, bound: list[bool]) -> None:
+    """Behind a rollback there always are some."""
+    query = "SELECT n % 2 AS k, count(*) AS c FROM numbers GROUP BY n % 2"
+    make(context, query)
+    epochs(context, folder, query, range(10))
+    assert bound == [True]
+    context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 9")
+    epochs(context, folder, query, range(10, 30))
+    assert bound == [True, False]
+
+
+def test_another_query(context: sharkpy.SharkContext, folder: Path, bound: list[bool]) -> None:
+    query = "SELECT n % 2 AS k, count(*) AS c FROM numbers GROUP BY n % 2"
+    make(context, query)
+    epochs(context, folder, query, range(10))
+    other = "SELECT k + 0 AS k, c * 2 AS c FROM (SELECT n % 2 AS k, count(*) AS c FROM numbers GROUP BY n % 2) x"
+    context.sql(f"ALTER CONTINUOUS TABLE t AS {other}")
+    epochs(context, folder, other, range(10, 20))
+    assert bound == [True, True]
+
+
+def test_a_query_that_names_the_time(
+    context: sharkpy.SharkContext, folder: Path, bound: list[bool], folded: list[LogicalPlan]
+) -> None:
+    """A plan with the time is for one run."""
+    query = "SELECT n % 2 AS k, count(*) AS c FROM numbers WHERE current_date() > DATE '2020-01-01' GROUP BY n % 2"
+    make(context, query)
+    epochs(context, folder, query, range(12))
+    assert len(folded) > 1
+    assert len(bound) == len(folded)
+
+
+def test_a_session_that_begins(tmp_path: Path, folder: Path, bound: list[bool]) -> None:
+    query = "SELECT n % 2 AS k, count(*) AS c FROM numbers GROUP BY n % 2"
+    for session in range(3):
+        with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
+            if session == 0:
+                make_stream(context, folder)
+                make(context, query)
+            context.streams.start()
+            epochs(context, folder, query, range(10 * session, 10 * session + 10))
+        assert bound == [True] * (session + 1)

@@ -14,6 +14,7 @@ from typing import Any
 from sharkpy.base.errors import ConfigurationError, CorruptionError, ResourceError, SharkError
 from sharkpy.base.locations import Locations
 from sharkpy.catalog import catalog_format
+from sharkpy.catalog.checkpoints import MOST_PAGES, Checkpoints
 from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.read_only_database import ReadOnlyDatabase, is_unwritable
 from sharkpy.catalog.space_reserve import SpaceReserve
@@ -29,7 +30,8 @@ class CatalogFile:
     """Two connections in WAL mode, shared by this process's threads under a lock each: one for transactions, and one to
     read with, so that who reads does not wait for a transaction that waits for the disk.
 
-    Transactions take the write lock at once (BEGIN IMMEDIATE) and nest: the inner ones join the outer.
+    Transactions take the write lock at once (BEGIN IMMEDIATE) and nest: the inner ones join the outer. What they have
+    committed reaches the file itself behind them (`Checkpoints`).
     Where nothing can be written `is_read_only`, and a change is ConfigurationError 25006.
     """
 
@@ -47,6 +49,7 @@ class CatalogFile:
         """Thread that has a transaction."""
         self._read_only: ReadOnlyDatabase | None = None
         self.reserve = SpaceReserve(f"{path.removesuffix('.sqlite')}.reserve")
+        self._checkpoints = Checkpoints(path)
         with self._errors():
             self._writing = self._opened()
             self._reading = self._writing if self.is_read_only else _connect(self.path)
@@ -82,6 +85,7 @@ class CatalogFile:
                 connection = _connect(self.path)
             _enter_wal(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {MOST_PAGES}")
         except BaseException:
             connection.close()
             raise
@@ -106,6 +110,7 @@ class CatalogFile:
         self.run("INSERT OR IGNORE INTO garbage VALUES (?)", self.locations.stored(folder))
 
     def close(self) -> None:
+        self._checkpoints.close()
         with self._lock, self._read_lock:
             if self._read_only is not None:
                 self._read_only.close()
@@ -133,7 +138,10 @@ class CatalogFile:
     def run(self, sql: str, *parameters: object) -> int:
         """Run a statement; returns the number of changed rows."""
         with self._lock, self._errors():
-            return self._connection.execute(sql, parameters).rowcount
+            num_rows = self._connection.execute(sql, parameters).rowcount
+            if not self._depth:
+                self._checkpoints.note_commit()
+            return num_rows
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -173,6 +181,7 @@ class CatalogFile:
                 yield
                 with self._errors():
                     self._connection.execute("COMMIT")
+                self._checkpoints.note_commit()
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")

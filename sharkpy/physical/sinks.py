@@ -113,7 +113,7 @@ class FileSink:
     but name the folder of each, at most `max_partitions` a task. Tasks return (path, rows, bytes).
 
     `forms`: Hive partitions by the names of their folders in `directory` ("" for itself) whose files have a format
-    and columns of their own.
+    and columns of their own. `stem`: beginning of the names of files that belong to no bucket and no Hive partition.
     """
 
     schema: Schema
@@ -124,6 +124,7 @@ class FileSink:
     partition_columns: tuple[str, ...] = ()
     max_partitions: int | None = None
     forms: tuple[tuple[str, StorageFormat, Schema], ...] = ()
+    stem: str = "part"
 
 
 StageSink = ResultSink | HashSink | RangeSink | SingleSink | BroadcastSink | BlockSink | FileSink

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from types import ModuleType
+from typing import TypeVar
 
 from sharkpy.base.errors import did_you_mean
 from sharkpy.base.settings import Conf
@@ -78,6 +79,7 @@ _COMMANDS: dict[str, CommandHandler] = {
     "DELETE": lambda binder: _deleted(binder).bind_delete(binder),
     "RELOAD": bind_user_functions.bind_reload,
 }
+_Bound = TypeVar("_Bound")
 _COMMENTS = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*(?!\+).*?\*/)++", re.DOTALL)
 _SET = re.compile(r"set\b", re.IGNORECASE)
 
@@ -124,7 +126,7 @@ def bind_epoch(
         return _bound(text, catalog, conf, database, clock, insert)
 
 
-def bind_state_fold(
+def bind_state_folds(
     text: str,
     state: Table,
     catalog: CatalogReader,
@@ -133,12 +135,12 @@ def bind_state_fold(
     clock: StatementClock | None = None,
     *,
     is_first: bool,
-) -> LogicalPlan:
-    """Bind the query of a continuous table as one that folds rows of its state, before which there are none if they are
-    the first; the errors, and `clock`, are those of `bind`.
+) -> tuple[LogicalPlan, ...]:
+    """Bind the query of a continuous table as those that fold rows of its state, each for a file of its own; before
+    these rows there are none if they are the first. The errors, and `clock`, are those of `bind`.
     """
-    fold = partial(bind_continuous.state_fold, state=state, is_first=is_first)
-    return _bound_state(text, catalog, conf, database, fold, clock)
+    folds = partial(bind_continuous.state_folds, state=state, is_first=is_first)
+    return _bound_state(text, catalog, conf, database, folds, clock)
 
 
 def bind_state_watermark(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> LogicalPlan:
@@ -160,16 +162,14 @@ def _bound_state(
     catalog: CatalogReader,
     conf: Conf,
     database: str,
-    bind_state: Callable[[CommandBinder], LogicalPlan],
+    bind_state: Callable[[CommandBinder], _Bound],
     clock: StatementClock | None = None,
-) -> LogicalPlan:
-    def bind_tokens(context: Context, reader: TokenReader) -> Statement:
+) -> _Bound:
+    def bind_tokens(context: Context, reader: TokenReader) -> _Bound:
         return bind_state(CommandBinder(context, reader))
 
     with taken_apart(text):
-        plan = _bound(text, catalog, conf, database, clock, bind_tokens)
-    assert isinstance(plan, LogicalPlan)  # bind_state makes nothing else
-    return plan
+        return _bound(text, catalog, conf, database, clock, bind_tokens)
 
 
 def _bound(
@@ -178,11 +178,11 @@ def _bound(
     conf: Conf,
     current_database: str,
     clock: StatementClock | None,
-    bind_tokens: Callable[[Context, TokenReader], Statement],
-) -> Statement:
+    bind_tokens: Callable[[Context, TokenReader], _Bound],
+) -> _Bound:
     tokens = tokenize(text)
 
-    def run() -> Statement:
+    def run() -> _Bound:
         context = Context(
             catalog,
             conf,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from sharkpy.catalog.model import Table
 from sharkpy.execution.queries.plan_cache import CatalogLookups
 from sharkpy.execution.queries.write_plan import write_files
 from sharkpy.physical.sinks import FileSink
-from sharkpy.sql.binder import bind_state_fold
+from sharkpy.sql.binder import bind_state_folds
 from sharkpy.sql.context import StatementClock
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ class _BoundFold:
     """The query's text, with the current database and the settings that it was bound under."""
     state: Table
     part: Table
-    plan: LogicalPlan
+    plans: tuple[LogicalPlan, ...]
+    """One for each file."""
     lookups: CatalogLookups
 
     def holds(self, key: Hashable, state: Table, catalog: Catalog) -> bool:
@@ -55,8 +56,8 @@ class BoundFolds:
         if known is not None and known.holds(key, state, session.catalog):
             return known
         part, lookups, clock = state.from_files("#fold"), CatalogLookups(session.catalog), StatementClock()
-        plan = bind_state_fold(query.text, part, lookups, session.conf, query.database, clock, is_first=is_first)
-        bound = _BoundFold(key, state, part, plan, lookups)
+        plans = bind_state_folds(query.text, part, lookups, session.conf, query.database, clock, is_first=is_first)
+        bound = _BoundFold(key, state, part, plans, lookups)
         self._known.pop(is_first, None)
         if not clock.was_read:
             self._known[is_first] = bound
@@ -66,7 +67,8 @@ class BoundFolds:
 def fold_state(query: ContinuousQuery, session: EngineSession, bound: BoundFolds) -> bool:
     """Fold the newest small generations of a query's state into one, if they are worth it; true if it was done.
 
-    One rename puts the new file in their place, so that each reader sees either. Epochs that are kept are not folded.
+    One rename puts the new files, one for each part of the state, in their place, so that each reader sees either.
+    Epochs that are kept are not folded.
     """
     state = session.catalog.current_table(query.table_id)
     if state is None or state.location is None or not session.conf.value(COMPACTION):
@@ -84,7 +86,8 @@ def _write(
     try:
         snapshot.give(fold.part, run.files)
         sink = FileSink(state.schema, state.storage.name, state.storage.properties, staging)
-        write_files(session, fold.plan, sink, snapshot)
+        for number, plan in enumerate(fold.plans):
+            write_files(session, plan, replace(sink, stem=f"{sink.stem}-{number:02}"), snapshot)
     finally:
         snapshot.release()
     return True

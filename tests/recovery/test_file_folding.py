@@ -306,9 +306,16 @@ def test_contents_do_not_depend_on_folds() -> None:
     whole = contents.of(files)
     assert whole != contents.of(reversed(files))
     assert whole != contents.of(files[:4])
-    first, second = DataFile("g", 1, 1), DataFile("h", 1, 1)
-    contents.note_fold(first, files[1:3])
+    first, second, *others = (DataFile(name, 1, 1) for name in "ghijk")
+    contents.note_fold([first], files[1:3])
     assert contents.of([files[0], first, *files[3:]]) == whole
-    contents.note_fold(second, [first, files[3]])
+    contents.note_fold([second], [first, files[3]])
     assert contents.of([files[0], second, files[4]]) == whole
     assert contents.of([files[0], second]) != whole
+    contents.note_fold(others, [files[0], second])
+    assert contents.of([*others, files[4]]) == whole
+    contents.note_fold([first], [*others, files[4]])
+    assert contents.of([first]) == whole
+    assert contents._folds.keys() == {first}
+    contents.note_fold([], [first])
+    assert not contents._folds

@@ -33,13 +33,13 @@ def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
 def bound(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """For each time that a fold is bound, whether no rows are before those that are folded."""
     found = list[bool]()
-    bind = state_fold.bind_state_fold
+    bind = state_fold.bind_state_folds
 
-    def noted(*arguments: Any, is_first: bool) -> LogicalPlan:
+    def noted(*arguments: Any, is_first: bool) -> tuple[LogicalPlan, ...]:
         found.append(is_first)
         return bind(*arguments, is_first=is_first)
 
-    monkeypatch.setattr(state_fold, "bind_state_fold", noted)
+    monkeypatch.setattr(state_fold, "bind_state_folds", noted)
     return found
 
 

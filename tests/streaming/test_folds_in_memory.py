@@ -6,11 +6,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import ResourceError
 from sharkpy.catalog.model import Table
+from sharkpy.columnar.pruning import Compare, prune
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tables import counted_files
 from sharkpy.execution.tables.block_loading import LoadedBlock
@@ -20,7 +23,7 @@ from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.sources import layout
 from sharkpy.sources.layout import DataFile, Generation
 from tests.streaming.clauses import MEMORY, NOW
-from tests.streaming.folder_input import make_stream, put_numbers, rows
+from tests.streaming.folder_input import make_stream, put, put_numbers, rows
 from tests.waiting import until
 
 FEW = {"shark.stream.kept.epochs": 1, "shark.compaction.min.blocks": 3}
@@ -312,3 +315,46 @@ def test_a_run_takes_blocks_whole() -> None:
     assert bounds_of_blocks(generations, [files[:2], files[4:]]) == [0, 2, 3, 4, 6]
     assert bounds_of_blocks(generations, [[files[0], DataFile("gone", 1, 0), files[5]]]) == [0, 6]
     assert bounds_of_blocks([], [files]) == [0]
+
+
+def parts_of_folds(context: sharkpy.SharkContext) -> list[set[int]]:
+    """Parts of the state that have rows in each file of a fold."""
+    location = Path(state_of(context).location or "")
+    files = [path for name in sorted(folds(context)) for path in sorted((location / name).iterdir())]
+    return [set(pq.read_table(path)["part"].to_pylist()) for path in files]
+
+
+def test_each_part_of_a_state_is_folded_for_itself(tmp_path: Path, folder: Path) -> None:
+    with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
+        make(context, folder, "SELECT x.n AS n, y.s AS s FROM numbers x JOIN numbers y ON x.n = y.n + 1")
+        for number in range(10):
+            epoch(context, folder, number)
+            expected = [(n, f"s{n - 1}") for n in range(1, number + 1)]
+            assert rows(context, "SELECT n, s FROM t ORDER BY n") == expected
+        assert parts_of_folds(context) == [{0}, {1}, {2}] * len(folds(context))
+        version = version_of(context)
+        is_folded = np.array([layout.is_folded(origins[0].path) for origins in version.origins])
+        for part in range(3):
+            kept = prune(version.statistics, Compare("part", "=", part))
+            assert np.count_nonzero(kept & is_folded) == len(folds(context))
+            assert kept[~is_folded].all()
+
+
+def test_parts_of_one_row_share_a_file(tmp_path: Path, folder: Path) -> None:
+    with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
+        for stream in ("events", "others"):
+            columns = "k INT, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
+            context.sql(f"CREATE STREAM {stream} ({columns}) STORED AS JSON FROM FOLDER '{folder}'")
+        query = "SELECT e.n AS n, o.n AS m FROM events e JOIN others o ON e.k = o.k AND o.ts = e.ts"
+        context.sql(f"CREATE CONTINUOUS TABLE t {MEMORY} {NOW} AS {query}")
+        for number in range(10):
+            put(folder, f"{number:03}", [{"k": 0, "n": number, "ts": f"2024-05-01 10:00:{number:02}"}])
+            context.sql("RESUME CONTINUOUS TABLE t")
+            assert sorted(rows(context, "SELECT n, m FROM t")) == [(n, n) for n in range(number + 1)]
+        found = parts_of_folds(context)
+        assert found
+        num_files = len(found) // len(folds(context))
+        for one in (found[place : place + num_files] for place in range(0, len(found), num_files)):
+            assert sorted(map(len, one))[:-1] == [1] * (num_files - 1)
+            assert len(one[-1]) > 1
+            assert sum(map(len, one)) == len(set.union(*one))

@@ -43,13 +43,14 @@ class FileContents:
             found = found.followed_by(self._folds.get(file) or _hash(file))
         return found
 
-    def note_fold(self, folded: DataFile, files: Sequence[DataFile]) -> None:
-        """Note that `folded` has the rows of `files`, which are on their way out."""
+    def note_fold(self, folded: Sequence[DataFile], files: Sequence[DataFile]) -> None:
+        """Note that the files `folded`, all of them, have the rows of `files`, which are on their way out."""
         whole = self.of(files)
         with self._lock:
-            self._folds[folded] = whole
             for file in files:
                 self._folds.pop(file, None)
+            # One stands for all.
+            self._folds.update(zip(folded, (whole, *[SequenceHash()] * (len(folded) - 1)), strict=False))
 
     def forget(self, folder: str) -> None:
         """Forget what is known of files in a folder that was dropped."""

@@ -151,9 +151,8 @@ class FileFolding:
         if fold is None:
             return None
         placed = [replace(file, partition=run.partition) for file in home.files_of(fold)]
-        for one in placed:
-            # A statement that has read the table does not take this for a write of somebody else.
-            self._versions.contents.note_fold(one, run.files)
+        # A statement that has read the table does not take this for a write of somebody else.
+        self._versions.contents.note_fold(placed, run.files)
         self._keep_statistics(table, kept)
         return placed
 

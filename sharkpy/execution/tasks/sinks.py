@@ -123,7 +123,7 @@ def _named(table: pa.Table, schema: Schema) -> pa.Table:
 
 def write_files(batches: Iterable[pa.RecordBatch], sink: FileSink, partition: int) -> Iterator[FileResult]:
     """Write rows to one file; a task without rows writes none."""
-    yield from write_file(batches, sink, f"part-{partition:05d}")
+    yield from write_file(batches, sink, f"{sink.stem}-{partition:05d}")
 
 
 def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> Iterator[FileResult]:

@@ -31,6 +31,8 @@ LATE_ROWS = "late rows"
 _CLOSED_PARTS = (AggregateState, SessionState)
 """Parts whose rows something may close."""
 _WATERMARKS = (StreamWatermark, StreamArrivals, ActiveWatermark, NumRows)
+_ONE_ROW = (*_WATERMARKS, NumLateRows)
+"""Parts that are folded to a row."""
 _APPENDED_PARTS = (KeptRows, PassedRows)
 """Parts to which epochs add rows of the answer."""
 _PART = "part"
@@ -44,7 +46,7 @@ class DividedQuery:
     1. Epochs add the rows of `delta` to a table with the columns of `schema`, of which it may read what is there.
     2. `read` gives the query's rows, under the ids of its own columns; it is given a new scan of that table for each
        of the state's parts.
-    3. `fold` gives fewer rows that mean the same as all rows of the table, or of some epochs.
+    3. `folds` give fewer rows that mean the same as all rows of the table, or of some epochs.
     """
 
     query: LogicalPlan
@@ -69,7 +71,8 @@ class DividedQuery:
         made = [self._of_epoch(part.delta(kept), kept) for _, part in self.parts]
         # Sides of joins, and rows that are numbered, are in the plans of several parts.
         is_shared = bool(self.joins or self.numbers)
-        return self._together([apart(one, self.new_column) for one in made] if is_shared else made)
+        added = [apart(one, self.new_column) for one in made] if is_shared else made
+        return self._together(dict(enumerate(added)))
 
     def late_rows(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan | None:
         """Rows of an epoch that come when all their windows are closed; None where there are none, or UnsupportedError
@@ -200,11 +203,19 @@ class DividedQuery:
                 waiting += node.children
         return found
 
-    def fold(self, scan: Callable[[], LogicalPlan], *, is_first: bool) -> LogicalPlan:
-        """`is_first`: see `Kept`."""
+    def folds(self, scan: Callable[[], LogicalPlan], *, is_first: bool) -> tuple[LogicalPlan, ...]:
+        """Rows for files of their own: those of a part are read without the others. Parts of one row share a file.
+        `is_first`: see `Kept`.
+        """
         kept = replace(self._kept(scan), is_first=is_first)
         folded = [part.fold(self._rows_of(place, scan()), kept) for place, (_, part) in enumerate(self.parts)]
-        return folded[0] if len(folded) == 1 else self._together(folded)
+        if len(folded) == 1:
+            return tuple(folded)
+        short = {place: folded[place] for place, (_, part) in enumerate(self.parts) if isinstance(part, _ONE_ROW)}
+        if len(short) == 1:
+            short.clear()
+        others = tuple(self._whole(place, plan) for place, plan in enumerate(folded) if place not in short)
+        return (*others, self._together(short)) if short else others
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -226,7 +237,7 @@ class DividedQuery:
         if self.schema != other.schema:
             return False
         mine, others = (
-            [_numbered(plan) for plan in (one.delta(one.nothing), one.fold(one.nothing, is_first=True))]
+            [_numbered(plan) for plan in (one.delta(one.nothing), *one.folds(one.nothing, is_first=True))]
             for one in (self, other)
         )
         return mine == others
@@ -243,27 +254,30 @@ class DividedQuery:
         """Rows of one part, with its columns alone."""
         if len(self.parts) == 1:
             return rows
-        first = 1 + sum(len(part.schema) for _, part in self.parts[:place])
-        columns = rows.output
+        columns, first = rows.output, self._first_column(place)
         own = Filter(rows, Call("eq", (columns[0], Literal(place, INT)), BOOLEAN))
         return Project(own, columns[first : first + len(self.parts[place][1].schema)])
 
-    def _together(self, plans: Sequence[LogicalPlan]) -> LogicalPlan:
-        """Rows of all parts, each with NULL in the columns of the others."""
+    def _together(self, plans: Mapping[int, LogicalPlan]) -> LogicalPlan:
+        """Rows of some parts, by their places."""
         columns = tuple(self.new_column(field.name, field.dtype) for field in self.schema)
-        inputs, first = list[LogicalPlan](), 1
-        for place, plan in enumerate(plans):
-            given = (Literal(place, INT), *self._padded(plan.output, first))
-            names = [self.new_column(column.name, column.dtype) for column in columns]
-            items = [name.holding(expr) for expr, name in zip(given, names, strict=True)]
-            inputs.append(Project(plan, tuple(items)))
-            first += len(plan.output)
-        return Union(tuple(inputs), columns)
+        return Union(tuple(self._whole(place, plan) for place, plan in plans.items()), columns)
 
-    def _padded(self, own: Sequence[ColumnRef], first: int) -> Sequence[ColumnRef | Literal]:
-        fields = self.schema.fields
-        before = [Literal(None, field.dtype) for field in fields[1:first]]
-        return [*before, *own, *(Literal(None, field.dtype) for field in fields[first + len(own) :])]
+    def _whole(self, place: int, plan: LogicalPlan) -> LogicalPlan:
+        """Rows of a part with NULL in the columns of the others."""
+        fields, first, own = self.schema.fields, self._first_column(place), plan.output
+        before, behind = _nulls(fields[1:first]), _nulls(fields[first + len(own) :])
+        given: tuple[Expr, ...] = (Literal(place, INT), *before, *own, *behind)
+        names = [self.new_column(field.name, field.dtype) for field in fields]
+        return Project(plan, tuple(name.holding(expr) for expr, name in zip(given, names, strict=True)))
+
+    def _first_column(self, place: int) -> int:
+        """Place of the first column of a part among those of the state."""
+        return 1 + sum(len(part.schema) for _, part in self.parts[:place])
+
+
+def _nulls(fields: Iterable[Field]) -> list[Literal]:
+    return [Literal(None, field.dtype) for field in fields]
 
 
 def _leaves_out(closing: Closing | None) -> bool:

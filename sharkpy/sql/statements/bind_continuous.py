@@ -334,12 +334,12 @@ def _over_history(binder: CommandBinder, plan: LogicalPlan, history: Table) -> L
     return plan.transform_up(replaced)
 
 
-def state_fold(binder: CommandBinder, state: Table, *, is_first: bool) -> LogicalPlan:
-    """Bind the query of a continuous table, the whole text, as one that folds rows of its state; `is_first`: no rows
-    are before them.
+def state_folds(binder: CommandBinder, state: Table, *, is_first: bool) -> tuple[LogicalPlan, ...]:
+    """Bind the query of a continuous table, the whole text, as those that fold rows of its state, each for a file of
+    its own; `is_first`: no rows are before them.
     """
-    rows = _state(binder, state).fold(lambda: _rows_of(binder, state), is_first=is_first)
-    return insertable(binder, state, rows, None, None, state.schema)
+    plans = _state(binder, state).folds(lambda: _rows_of(binder, state), is_first=is_first)
+    return tuple(insertable(binder, state, rows, None, None, state.schema) for rows in plans)
 
 
 def state_watermark(binder: CommandBinder, state: Table) -> LogicalPlan:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import InternalError, UnsupportedError
+from sharkpy.catalog.model import CacheMode
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project, Scan, Union, Values
 from sharkpy.plan.references import renumbered
@@ -30,7 +31,9 @@ LATE_ROWS = "late rows"
 """Column of `progress` with the number of rows that came too late."""
 _CLOSED_PARTS = (AggregateState, SessionState)
 """Parts whose rows something may close."""
-_WATERMARKS = (StreamWatermark, StreamArrivals, ActiveWatermark, NumRows)
+_EXTREMES = (StreamWatermark, StreamArrivals, ActiveWatermark)
+"""Parts of whose rows the least and the latest values are asked for, which rows of other parts, with NULLs, leave."""
+_WATERMARKS = (*_EXTREMES, NumRows)
 _ONE_ROW = (*_WATERMARKS, NumLateRows)
 """Parts that are folded to a row."""
 _APPENDED_PARTS = (KeptRows, PassedRows)
@@ -251,12 +254,15 @@ class DividedQuery:
         return self.parts[0][1]
 
     def _rows_of(self, place: int, rows: LogicalPlan) -> LogicalPlan:
-        """Rows of one part, with its columns alone."""
+        """Rows of one part, with its columns alone; beside them may be others that change nothing, where statistics of
+        blocks answer instead of rows if all of these are meant.
+        """
         if len(self.parts) == 1:
             return rows
-        columns, first = rows.output, self._first_column(place)
-        own = Filter(rows, Call("eq", (columns[0], Literal(place, INT)), BOOLEAN))
-        return Project(own, columns[first : first + len(self.parts[place][1].schema)])
+        part, columns, first = self.parts[place][1], rows.output, self._first_column(place)
+        if not (isinstance(part, _EXTREMES) and _is_in_memory(rows)):
+            rows = Filter(rows, Call("eq", (columns[0], Literal(place, INT)), BOOLEAN))
+        return Project(rows, columns[first : first + len(part.schema)])
 
     def _together(self, plans: Mapping[int, LogicalPlan]) -> LogicalPlan:
         """Rows of some parts, by their places."""
@@ -274,6 +280,10 @@ class DividedQuery:
     def _first_column(self, place: int) -> int:
         """Place of the first column of a part among those of the state."""
         return 1 + sum(len(part.schema) for _, part in self.parts[:place])
+
+
+def _is_in_memory(rows: LogicalPlan) -> bool:
+    return isinstance(rows, Scan) and rows.table.cache_mode is not CacheMode.NONE
 
 
 def _nulls(fields: Iterable[Field]) -> list[Literal]:

@@ -55,9 +55,10 @@ class StreamWatermark:
 
 def read_next(place: int, part: StatePart, kept: Kept, new_column: NewColumn) -> LogicalPlan:
     """What is read of a part of a state with what an epoch adds to it."""
-    rows = kept.rows(place)
-    columns = tuple(new_column(column.name, column.dtype) for column in rows.output)
-    return part.read(Union((rows, apart(part.delta(kept), new_column)), columns), kept)
+    # Folded by itself, what is kept may be told by statistics.
+    before = part.fold(kept.rows(place), kept)
+    columns = tuple(new_column(column.name, column.dtype) for column in before.output)
+    return part.read(Union((before, apart(part.delta(kept), new_column)), columns), kept)
 
 
 @dataclass(frozen=True, slots=True)

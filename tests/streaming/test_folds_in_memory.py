@@ -21,6 +21,7 @@ from sharkpy.execution.tables.fold_runs import bounds_of_blocks
 from sharkpy.execution.tables.folded_blocks import FoldedBlocks
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.sources import layout
+from sharkpy.sources.folders.generations import is_folded
 from sharkpy.sources.layout import DataFile, Generation
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import make_stream, put, put_numbers, rows
@@ -333,11 +334,11 @@ def test_each_part_of_a_state_is_folded_for_itself(tmp_path: Path, folder: Path)
             assert rows(context, "SELECT n, s FROM t ORDER BY n") == expected
         assert parts_of_folds(context) == [{0}, {1}, {2}] * len(folds(context))
         version = version_of(context)
-        is_folded = np.array([layout.is_folded(origins[0].path) for origins in version.origins])
+        of_fold = np.array([is_folded(origins[0].path) for origins in version.origins])
         for part in range(3):
             kept = prune(version.statistics, Compare("part", "=", part))
-            assert np.count_nonzero(kept & is_folded) == len(folds(context))
-            assert kept[~is_folded].all()
+            assert np.count_nonzero(kept & of_fold) == len(folds(context))
+            assert kept[~of_fold].all()
 
 
 def test_parts_of_one_row_share_a_file(tmp_path: Path, folder: Path) -> None:

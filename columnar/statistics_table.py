@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ from sharkpy.values import types as t
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _DISJOINT = 0.9
+_MOST_BEHIND = 16
+"""Blocks that wait at the end of a table until their statistics are joined to its arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,36 @@ class ColumnTable:
     """Merged sketches, of left-out blocks too: those make estimates greater, and one a block would take memory."""
 
 
+class _Appended(Mapping[str, ColumnTable]):
+    """Columns of a table with a few blocks behind its own: each is joined when it is first asked for."""
+
+    def __init__(self, columns: Mapping[str, ColumnTable], behind: tuple[BlockStatistics, ...]) -> None:
+        self.columns = columns
+        self.behind = behind
+        self._joined: dict[str, ColumnTable] = {}
+
+    def __getitem__(self, name: str) -> ColumnTable:
+        found = self._joined.get(name)
+        if found is None:
+            known = self.columns[name]
+            behind = column_table(known.dtype, [block[name] for block in self.behind])
+            found = self._joined[name] = concat_columns([known, behind])
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
 class StatisticsTable:
     """Statistics over the blocks of a table version, in the version's order. Immutable."""
 
-    def __init__(self, rows: Array, columns: dict[str, ColumnTable]) -> None:
+    def __init__(self, rows: Array, columns: Mapping[str, ColumnTable]) -> None:
         self.rows = rows
         self.columns = columns
         self._num_distinct: dict[str, int] = {}
@@ -69,6 +97,17 @@ class StatisticsTable:
         first = tables[0]
         columns = {name: concat_columns([table.columns[name] for table in tables]) for name in first.columns}
         return cls(np.concatenate([table.rows for table in tables]), columns)
+
+    def append(self, blocks: Sequence[BlockStatistics]) -> StatisticsTable:
+        """The same blocks and more behind them. A column has these joined when it is asked for, all columns once they
+        are many: most are not asked for before still more blocks come.
+        """
+        columns, behind = self.columns, tuple(blocks)
+        if isinstance(columns, _Appended):
+            columns, behind = columns.columns, (*columns.behind, *behind)
+        appended = _Appended(columns, behind)
+        rows = np.concatenate([self.rows, np.array([block.num_rows for block in blocks], np.int64)])
+        return StatisticsTable(rows, appended if len(behind) <= _MOST_BEHIND else dict(appended))
 
     def take(self, positions: Array) -> StatisticsTable:
         """The blocks at `positions` (numbers or a mask)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 128 << 20
 """Bytes that are kept of the files of one folder; of larger ones the rows are read from the files."""
-_Identity = tuple[int, int, int, int]
+FileIdentity = tuple[int, int, int, int]
+"""What tells a file and its content apart from others, wherever it is moved."""
 _kept: dict[str, WrittenRows] = {}
 _lock = threading.Lock()
 
@@ -28,7 +28,7 @@ class WrittenRows:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self._tables: dict[_Identity, pa.Table] = {}
+        self._tables: dict[FileIdentity, pa.Table] = {}
         self._left = _MOST_BYTES
         with _lock:
             _kept[folder] = self
@@ -54,9 +54,9 @@ class WrittenRows:
     def note(self, path: Path, rows: list[pa.RecordBatch]) -> None:
         """The whole file at `path` holds these rows."""
         if rows:
-            self._tables[_identity(path.stat())] = pa.Table.from_batches(rows)
+            self._tables[file_identity(path)] = pa.Table.from_batches(rows)
 
-    def find(self, identity: _Identity) -> pa.Table | None:
+    def find(self, identity: FileIdentity) -> pa.Table | None:
         return self._tables.get(identity)
 
     def forget(self) -> None:
@@ -71,16 +71,25 @@ def kept_of(folder: str) -> WrittenRows | None:
     return _kept.get(folder)
 
 
-def rows_of(split: Split) -> pa.Table | None:
-    """Rows of a split that is a whole file, if they are kept."""
+def rows_of_file(path: str) -> pa.Table | None:
+    """Rows of the whole file at a path, if they are kept."""
     if not _kept:
         return None
     with _lock:
         kept = list(_kept.values())
-    identity = _identity(Path(split.path).stat())
-    tables = (one.find(identity) for one in kept)
-    return next((table for table in tables if table is not None and table.num_rows == split.num_rows), None)
+    try:
+        identity = file_identity(path)
+    except OSError:
+        return None
+    return next((table for one in kept if (table := one.find(identity)) is not None), None)
 
 
-def _identity(found: os.stat_result) -> _Identity:
+def rows_of(split: Split) -> pa.Table | None:
+    """Rows of a split that is a whole file, if they are kept."""
+    table = rows_of_file(split.path)
+    return table if table is not None and table.num_rows == split.num_rows else None
+
+
+def file_identity(path: str | Path) -> FileIdentity:
+    found = Path(path).stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

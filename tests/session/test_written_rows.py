@@ -12,6 +12,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import SharkError
 from sharkpy.sources import written_rows
+from sharkpy.sources.parquet import ROW_GROUP_ROWS
 
 _TYPES = (
     "b BOOLEAN, y TINYINT, s SMALLINT, i INT, l BIGINT, f FLOAT, d DOUBLE, t STRING, v VARCHAR(3), c CHAR(3), "
@@ -47,6 +48,27 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return found
 
 
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Paths of the Parquet files that are opened to be read."""
+    found: list[str] = []
+    make = pq.ParquetFile.__init__
+
+    def opening(file: pq.ParquetFile, path: str, *args: Any, **kwargs: Any) -> None:
+        found.append(path)
+        make(file, path, *args, **kwargs)
+
+    monkeypatch.setattr(pq.ParquetFile, "__init__", opening)
+    return found
+
+
+def _origins(context: sharkpy.SharkContext) -> tuple[object, ...]:
+    """Origins of the blocks of t, which is loaded if it is not."""
+    version = context.table_cache.version(context.catalog.table("default", "t"))
+    assert version is not None
+    return version.origins
+
+
 def _numbers(context: sharkpy.SharkContext) -> None:
     context.sql("CREATE TABLE t (id BIGINT) STORED AS PARQUET TBLPROPERTIES ('shark.cache' = 'MEMORY')").close()
     context.sql(f"INSERT INTO t {_NUMBERS.format(first=1, last=10)}").close()
@@ -62,6 +84,23 @@ def test_files_are_not_read_for_blocks_of_new_rows(context: sharkpy.SharkContext
     context.sql(f"INSERT OVERWRITE TABLE t {_NUMBERS.format(first=7, last=9)}").close()
     assert context.sql("SELECT * FROM t ORDER BY id").fetchall() == [(7,), (8,), (9,)]
     assert not read
+
+
+@pytest.mark.parametrize("rows", [1, 5000, ROW_GROUP_ROWS, ROW_GROUP_ROWS + 1, 2 * ROW_GROUP_ROWS + 300_000])
+def test_origins_are_those_that_a_later_session_finds(tmp_path: Path, rows: int, opened: list[str]) -> None:
+    """No footer is read for a file of one row group."""
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        _numbers(context)
+        opened.clear()
+        context.sql(f"INSERT INTO t {_NUMBERS.format(first=11, last=10 + rows)}").close()
+        assert bool(opened) == (rows > ROW_GROUP_ROWS)
+        made = _origins(context)
+        context.table_cache.forget(context.catalog.table("default", "t"))
+    opened.clear()
+    with sharkpy.connect("local[2]", tmp_path / "w") as later:
+        assert _origins(later) == made
+        assert opened
+        assert later.sql("SELECT count(*), max(id) FROM t").fetchall() == [(10 + rows, 10 + rows)]
 
 
 def test_blocks_hold_what_the_files_do(context: sharkpy.SharkContext, read: list[object]) -> None:

@@ -21,9 +21,11 @@ from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.sources.file_splits import by_form, read_properties
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.parquet import ROW_GROUP_ROWS, ParquetSource
 from sharkpy.sources.read_split import read_split_coded
 from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
+from sharkpy.sources.written_rows import rows_of_file
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
@@ -69,14 +71,35 @@ def _splits(
 ) -> list[Split]:
     block_rows, split_bytes = conf.value(settings.BLOCK_ROWS), conf.value(settings.SPLIT_BYTES)
     reader = source(storage.name)
-    if storage.name == "parquet":
-        groups = reader.splits(files, schema, storage.properties, 1)
+    if storage.name == ParquetSource.name:
+        groups = _row_groups(files, schema, storage)
         rows = sum(group.num_rows or 0 for group in groups)
         share = max(math.ceil(rows / max(num_threads, 1)), _LEAST_BLOCK_ROWS)
         return list(_merged(groups, min(block_rows, share)))
     if reader.splits_lines(storage.properties):
         split_bytes = _bytes_of_rows(files, block_rows, split_bytes)
     return reader.splits(files, schema, read_properties(storage, conf), split_bytes)
+
+
+def _row_groups(files: Sequence[DataFile], schema: Schema, storage: StorageFormat) -> list[Split]:
+    """A split for each row group. What this process has just written need not be opened for that."""
+    reader = source(storage.name)
+    written = {file: split for file in files if (split := _written_group(file, storage)) is not None}
+    if not written:
+        return reader.splits(files, schema, storage.properties, 1)
+    splits = list[Split]()
+    for file in files:
+        known = written.get(file)
+        splits += reader.splits([file], schema, storage.properties, 1) if known is None else [known]
+    return splits
+
+
+def _written_group(file: DataFile, storage: StorageFormat) -> Split | None:
+    """Split of a file of one row group whose rows are still there."""
+    rows = rows_of_file(file.path)
+    if rows is None or rows.num_rows > ROW_GROUP_ROWS:
+        return None
+    return Split.of(file, storage.name, storage.properties, 0, 1, rows.num_rows)
 
 
 def _merged(groups: Sequence[Split], block_rows: int) -> Iterator[Split]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks, will_load
+from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
@@ -45,7 +49,7 @@ def require_overwritable(table: Table, folders: Iterable[str], session: EngineSe
 
 
 @dataclass(slots=True)
-class TableFiles:
+class TableFiles(QuietWrite):
     """Write of files in `staging` that replace or extend the table's data."""
 
     table: Table
@@ -62,6 +66,8 @@ class TableFiles:
     """The rows that are replaced are the same."""
     rows: WrittenRows | None = None
     """The staged rows, where blocks will be made of them."""
+    syncing: Future[None] | None = None
+    """Staged files that are on their way to the disk."""
 
     @classmethod
     def begin(cls, table: Table, overwrite: bool, session: EngineSession) -> TableFiles:
@@ -71,9 +77,13 @@ class TableFiles:
             write.rows = WrittenRows(write.staging)
         return write
 
+    def start(self, syncs: FileSyncs) -> None:
+        self.syncing = syncs.begin(partial(table_folder(self.location).sync_staged, self.staging))
+
     def prepare(self) -> None:
         with while_known(self.table, self.session):
-            table_folder(self.location).sync_staged(self.staging)
+            if self.syncing is not None:
+                self.syncing.result()
 
     def place(self) -> None:
         self.session.catalog.require(self.table)
@@ -114,9 +124,6 @@ class TableFiles:
         if self.placed is not None:
             table_folder(self.location).take_back(self.placed)
 
-    def show(self) -> None:
-        pass
-
     def clean(self) -> None:
         if self.plain is not None:
             self.plain.clean()
@@ -127,6 +134,8 @@ class TableFiles:
         load_new_blocks(self.table, self.session)
 
     def discard(self) -> None:
+        if self.syncing is not None:
+            wait([self.syncing])
         if self.rows is not None:
             self.rows.forget()
         discard_staging(self.staging, self.session)

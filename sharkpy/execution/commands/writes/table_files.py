@@ -13,11 +13,12 @@ from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_folders import TableFolders
-from sharkpy.execution.commands.writes.new_blocks import load_new_blocks, will_load
+from sharkpy.execution.commands.writes.new_blocks import load_new_blocks, make_blocks, will_load
 from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.tables.staged_blocks import StagedBlocks
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.plain_files import PlainFiles
@@ -68,6 +69,8 @@ class TableFiles(QuietWrite):
     """The staged rows, where blocks will be made of them."""
     syncing: Future[None] | None = None
     """Staged files that are on their way to the disk."""
+    blocks: StagedBlocks | None = None
+    """Blocks of the staged rows."""
 
     @classmethod
     def begin(cls, table: Table, overwrite: bool, session: EngineSession) -> TableFiles:
@@ -82,6 +85,11 @@ class TableFiles(QuietWrite):
 
     def prepare(self) -> None:
         with while_known(self.table, self.session):
+            # Rows that replace others may be refused when they are placed, which blocks of all of them would delay.
+            if not self.overwrite and will_load(self.table, self.session):
+                self.blocks = self.session.table_cache.stage(self.table)
+                if make_blocks(self.blocks, self.staging) and self.rows is not None:
+                    self.rows.forget()
             if self.syncing is not None:
                 self.syncing.result()
 
@@ -136,6 +144,8 @@ class TableFiles(QuietWrite):
     def discard(self) -> None:
         if self.syncing is not None:
             wait([self.syncing])
+        if self.blocks is not None:
+            self.blocks.free()
         if self.rows is not None:
             self.rows.forget()
         discard_staging(self.staging, self.session)

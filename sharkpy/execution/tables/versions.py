@@ -180,6 +180,13 @@ class TableVersions:
             layout.remove_empty_one(directory)
             layout.remove_empty_one(str(Path(directory).parent))
 
+    def loader_here(self, table: Table) -> DriverLoader | None:
+        """Loader that makes blocks in this process; None where they are made elsewhere."""
+        engine = self.parts.engine
+        if self._loader is not None or not engine.is_local:
+            return None
+        return DriverLoader(engine.store, self.parts.conf, engine.parallelism, table.buckets)
+
     def durable_folder(self, table: Table, *, is_hot: bool) -> str | None:
         """Folder for copies of new blocks; None if they are in memory alone until they are merged."""
         return None if is_hot and self.parts.engine.is_local else self.durable_dir(table)

@@ -76,20 +76,31 @@ class TableFiles(QuietWrite):
     def begin(cls, table: Table, overwrite: bool, session: EngineSession) -> TableFiles:
         location = target_folder(table, session, overwrite=overwrite)
         write = cls(table, location, table_staging(table, location, session), overwrite, session)
-        if table.storage.name == "parquet" and will_load(table, session):
-            write.rows = WrittenRows(write.staging)
+        try:
+            write._keep_rows()
+        except BaseException:
+            write.discard()
+            raise
         return write
+
+    def _keep_rows(self) -> None:
+        """Let blocks be made of the rows that will be written, if the table will be in memory."""
+        if not will_load(self.table, self.session):
+            return
+        # Rows that replace others may be refused when they are placed, which blocks of all of them would delay.
+        self.blocks = None if self.overwrite else self.session.table_cache.stage(self.table)
+        if self.table.storage.name == "parquet":
+            self.rows = WrittenRows(self.staging, None if self.blocks is None else self.blocks.taker)
 
     def start(self, syncs: FileSyncs) -> None:
         self.syncing = syncs.begin(partial(table_folder(self.location).sync_staged, self.staging))
 
     def prepare(self) -> None:
         with while_known(self.table, self.session):
-            # Rows that replace others may be refused when they are placed, which blocks of all of them would delay.
-            if not self.overwrite and will_load(self.table, self.session):
+            if self.blocks is None and not self.overwrite and will_load(self.table, self.session):
                 self.blocks = self.session.table_cache.stage(self.table)
-                if make_blocks(self.blocks, self.staging) and self.rows is not None:
-                    self.rows.forget()
+            if self.blocks is not None and make_blocks(self.blocks, self.staging) and self.rows is not None:
+                self.rows.forget()
             if self.syncing is not None:
                 self.syncing.result()
 

@@ -89,7 +89,7 @@ def _branches(plan: UnionAll, key: Expr | None) -> Iterator[tuple[PhysicalPlan, 
 def with_blocks(plan: PhysicalPlan, blocks: Iterator[BlockSet]) -> PhysicalPlan:
     """`plan` with the blocks of its scans replaced, in the order of `sources`."""
     if isinstance(plan, BlockScan):
-        return dataclasses.replace(plan, blocks=next(blocks))
+        return plan.with_blocks(next(blocks))
     return plan.map_children(lambda child: with_blocks(child, blocks))
 
 

@@ -14,7 +14,7 @@ from sharkpy.plan.logical import Scan
 
 def plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> BlockScan | ValuesScan:
     """The scan of the blocks that statistics leave; a ValuesScan without rows where there are none."""
-    name, blocks = scan.table.qualified_name, scanned_blocks(scan, version, context)
+    name, blocks = scan.table.qualified_name, _scanned_blocks(scan, version, context)
     if not blocks.blocks:
         return ValuesScan(scan.columns, (), f"{name}: 0 of {blocks.num_blocks} blocks")
     return BlockScan(
@@ -23,7 +23,7 @@ def plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> Bloc
         scan.columns,
         scan.names,
         blocks,
-        measured_bounds(scan, version, blocks),
+        _measured_bounds(scan, version, blocks),
         scan.predicate,
         buckets=_buckets(scan, version),
         partitions=_partitions(scan, version, blocks),
@@ -31,7 +31,7 @@ def plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> Bloc
     )
 
 
-def scanned_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> BlockSet:
+def _scanned_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> BlockSet:
     """The blocks that may have rows for the scan's predicate."""
     total, table_id = len(version.blocks), scan.table.table_id
     kept = kept_blocks(scan, version) if context.conf.value(settings.PRUNING) else None
@@ -39,7 +39,7 @@ def scanned_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> B
     return BlockSet(table_id, version.sequence, total, len(blocks), blocks, version.statistics, kept)
 
 
-def measured_bounds(scan: Scan, version: TableVersion, blocks: BlockSet) -> ColumnBounds:
+def _measured_bounds(scan: Scan, version: TableVersion, blocks: BlockSet) -> ColumnBounds:
     """Bounds of the scan's columns over its blocks, as statistics have them."""
     kept = blocks.positions
     return ColumnBounds(column_ranges(scan, version, kept), distinct_strings(scan, version, kept), blocks.num_rows)

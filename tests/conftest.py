@@ -25,6 +25,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A rule of the optimizer that breaks a plan fails in each test whose plan it breaks.
 settings.CHECK_RULES = dataclasses.replace(settings.CHECK_RULES, default=True)
+# So does a kept stage that is not the one of a new plan.
+settings.CHECK_STAGES = dataclasses.replace(settings.CHECK_STAGES, default=True)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

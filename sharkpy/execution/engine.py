@@ -23,6 +23,7 @@ from sharkpy.execution.tasks.table_recipes import RecipeBook
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 from sharkpy.execution.workers.stage_task import TaskSettings
 from sharkpy.optimizer.optimized_plans import OptimizedPlans
+from sharkpy.physical.kept_stages import KeptStages
 
 if TYPE_CHECKING:
     from sharkpy.columnar.block_writer import BlockWriter
@@ -56,6 +57,7 @@ class Engine:
         """Sparks whose JVM has ended by itself, as far as that was noticed."""
         self.recipes = RecipeBook(lambda: self._recipes_folder)
         self.optimized_plans = OptimizedPlans()
+        self.kept_stages = KeptStages()
         atexit.register(self.stop)
 
     @property

@@ -89,6 +89,7 @@ def _branches(plan: UnionAll, key: Expr | None) -> Iterator[tuple[PhysicalPlan, 
 def with_blocks(plan: PhysicalPlan, blocks: Iterator[BlockSet]) -> PhysicalPlan:
     """`plan` with the blocks of its scans replaced, in the order of `sources`."""
     if isinstance(plan, BlockScan):
+        # No aggregate reads through a TopN or Limit: its bounds may be those of all blocks.
         return dataclasses.replace(plan, blocks=next(blocks))
     return plan.map_children(lambda child: with_blocks(child, blocks))
 

@@ -162,7 +162,7 @@ def _learned(target: Target, keys: KeyValues, read: ExchangeRead, decisions: lis
     if keys.is_empty:
         scan = _without_rows(scan)
     elif isinstance(scan, BlockScan):
-        scan = dataclasses.replace(scan, blocks=_pruned(scan, keys.predicate(target.key)))
+        scan = scan.with_blocks(_pruned(scan, keys.predicate(target.key)))
     after = _num_pieces(scan)
     if after and isinstance(scan, BlockScan):
         scan = _with_bits(scan, target.key, keys)
@@ -206,7 +206,7 @@ def _integer_column(scan: BlockScan, key: Expr) -> str | None:
 
 def _number_span(scan: BlockScan, name: str) -> int:
     """How many integers there are from the least to the greatest of a column; 0 where that is not known."""
-    known = dict(scan.blocks.ranges).get(name)
+    known = dict(scan.bounds.ranges).get(name)
     return 0 if known is None else known.high - known.low + 1
 
 
@@ -217,7 +217,7 @@ def _num_pieces(scan: BlockScan | FileScan) -> int:
 def _without_rows(scan: BlockScan | FileScan) -> BlockScan | FileScan:
     if isinstance(scan, FileScan):
         return dataclasses.replace(scan, splits=SplitSet(()))
-    return dataclasses.replace(scan, blocks=scan.blocks.at(np.arange(0)))
+    return scan.with_blocks(scan.blocks.at(np.arange(0)))
 
 
 def _pruned(scan: BlockScan, predicate: Expr) -> BlockSet:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sharkpy.base import settings
 from sharkpy.columnar.version import TableVersion
+from sharkpy.physical.column_bounds import ColumnBounds
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.distribution import HashPartitioning
 from sharkpy.physical.operators import BlockScan, BlockSet, ValuesScan
@@ -13,28 +14,35 @@ from sharkpy.plan.logical import Scan
 
 def plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> BlockScan | ValuesScan:
     """The scan of the blocks that statistics leave; a ValuesScan without rows where there are none."""
-    name, total = scan.table.qualified_name, len(version.blocks)
-    prunes = context.conf.value(settings.PRUNING)
-    kept = kept_blocks(scan, version) if prunes else None
-    blocks = tuple(version.blocks) if kept is None else tuple(version.blocks[int(index)] for index in kept)
-    if not blocks:
-        return ValuesScan(scan.columns, (), f"{name}: 0 of {total} blocks")
-    ranges = column_ranges(scan, version, kept)
-    strings = distinct_strings(scan, version, kept)
-    block_set = BlockSet(
-        scan.table.table_id, version.sequence, total, len(blocks), blocks, ranges, strings, version.statistics, kept
-    )
+    name, blocks = scan.table.qualified_name, _scanned_blocks(scan, version, context)
+    if not blocks.blocks:
+        return ValuesScan(scan.columns, (), f"{name}: 0 of {blocks.num_blocks} blocks")
     return BlockScan(
         name,
         version.schema,
         scan.columns,
         scan.names,
-        block_set,
+        blocks,
+        _measured_bounds(scan, version, blocks),
         scan.predicate,
         buckets=_buckets(scan, version),
-        partitions=_partitions(scan, version, block_set),
+        partitions=_partitions(scan, version, blocks),
         sample=scan.sample and scan.sample.of_bytes(sum(block.size_bytes for block in version.blocks)),
     )
+
+
+def _scanned_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> BlockSet:
+    """The blocks that may have rows for the scan's predicate."""
+    total, table_id = len(version.blocks), scan.table.table_id
+    kept = kept_blocks(scan, version) if context.conf.value(settings.PRUNING) else None
+    blocks = tuple(version.blocks) if kept is None else tuple(version.blocks[int(index)] for index in kept)
+    return BlockSet(table_id, version.sequence, total, len(blocks), blocks, version.statistics, kept)
+
+
+def _measured_bounds(scan: Scan, version: TableVersion, blocks: BlockSet) -> ColumnBounds:
+    """Bounds of the scan's columns over its blocks, as statistics have them."""
+    kept = blocks.positions
+    return ColumnBounds(column_ranges(scan, version, kept), distinct_strings(scan, version, kept), blocks.num_rows)
 
 
 def _buckets(scan: Scan, version: TableVersion) -> HashPartitioning | None:

@@ -52,7 +52,15 @@ def _files(scan: Scan, found: PartitionRead, counts: tuple[int, int]) -> FileSca
     name = table.qualified_name
     sample = scan.sample and scan.sample.of_bytes(splits.size_bytes)
     return FileScan(
-        name, scan.schema, scan.columns, scan.names, splits, scan.predicate, partitions=counts, sample=sample
+        name,
+        scan.schema,
+        scan.columns,
+        scan.names,
+        splits,
+        scan.predicate,
+        partitions=counts,
+        sample=sample,
+        is_plain=splits.has_plain,
     )
 
 

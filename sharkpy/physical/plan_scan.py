@@ -33,6 +33,7 @@ def plan_scan(scan: Scan, context: PlanContext, ids: FreshIds) -> PlannedScan:
         splits,
         scan.predicate,
         sample=scan.sample and scan.sample.of_bytes(splits.size_bytes),
+        is_plain=splits.has_plain,
     )
 
 

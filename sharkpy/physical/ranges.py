@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _WIDTHS = (("TINYINT", 7), ("SMALLINT", 15), ("INTEGER", 31), ("BIGINT", 63))
+_LEAST_BITS = _WIDTHS[0][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,14 @@ class ColumnRange:
     def joined(self, other: ColumnRange) -> ColumnRange:
         return ColumnRange(min(self.low, other.low), max(self.high, other.high))
 
+    def holds(self, other: ColumnRange) -> bool:
+        return self.low <= other.low and other.high <= self.high
+
+    def widened(self) -> ColumnRange:
+        """The range and zero, outwards to the next powers of two, and to what a TINYINT holds at least."""
+        low = -_power_above(~self.low) if self.low < 0 else 0
+        return ColumnRange(low, _power_above(self.high) - 1 if self.high > 0 else 0)
+
     @property
     def magnitude(self) -> int:
         return max(abs(self.low), abs(self.high))
@@ -48,3 +57,7 @@ class ColumnRange:
             if -(1 << bits) <= self.low and self.high < (1 << bits):
                 return name
         return None
+
+
+def _power_above(number: int) -> int:
+    return 1 << max(number.bit_length(), _LEAST_BITS)

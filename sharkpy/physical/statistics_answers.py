@@ -24,31 +24,46 @@ def answer_from_statistics(plan: LogicalPlan, context: PlanContext) -> LogicalPl
         return plan
 
     def answer(node: LogicalPlan) -> LogicalPlan:
-        if isinstance(node, Aggregate) and not node.groups and node.aggregates:
-            return _answered(node, context) or node
-        return node
+        return (_answered(node, context) or node) if isinstance(node, Aggregate) else node
 
     return plan.transform_up(answer)
 
 
+def may_be_answered(plan: LogicalPlan) -> bool:
+    """True if statistics may answer an aggregate of the plan: those of other rows, if not those of these."""
+    return any(isinstance(node, Aggregate) and _asked(node) is not None for node in plan.walk())
+
+
 def _answered(node: Aggregate, context: PlanContext) -> LogicalPlan | None:
-    found = scan_below(node.child)
-    calls = [item.expr for item in node.aggregates if isinstance(item.expr, AggregateCall)]
-    if found is None or len(calls) < len(node.aggregates) or not all(map(_may_answer, calls)):
-        return None
-    scan, names = found
-    if scan.sample is not None:
-        return None
-    known = _known(scan, names, context)
-    if known is None:
+    asked = _asked(node)
+    known = None if asked is None else _known(asked.scan, asked.names, context)
+    if asked is None or known is None:
         return None
     row: list[Expr] = []
-    for call in calls:
+    for call in asked.calls:
         answer = _ANSWERS[call.function](call, known)
         if answer is None:
             return None
         row.append(Literal(cast("PythonValue", answer.value), call.dtype))
     return Values(tuple(item.ref for item in node.aggregates), (tuple(row),))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Aggregates of all rows of a scan, and the stored column behind each column id."""
+
+    scan: Scan
+    names: dict[int, str]
+    calls: tuple[AggregateCall, ...]
+
+
+def _asked(node: Aggregate) -> _Asked | None:
+    """What an aggregate asks that statistics may tell; None where they never do."""
+    found = None if node.groups or not node.aggregates else scan_below(node.child)
+    calls = tuple(item.expr for item in node.aggregates if isinstance(item.expr, AggregateCall))
+    if found is None or len(calls) < len(node.aggregates) or not all(map(_may_answer, calls)):
+        return None
+    return None if found[0].sample is not None else _Asked(*found, calls)
 
 
 def _known(scan: Scan, names: dict[int, str], context: PlanContext) -> _Known | None:

@@ -11,6 +11,7 @@ from sharkpy.columnar.domain import Domain, domain_of
 from sharkpy.columnar.predicate import Not, Predicate
 from sharkpy.columnar.pruning import prune
 from sharkpy.columnar.statistics import ColumnTable, StatisticsTable
+from sharkpy.physical.column_bounds import MOST_STRINGS
 from sharkpy.physical.pruning_predicate import pruning_predicate
 from sharkpy.physical.ranges import ColumnRange
 from sharkpy.plan.logical import Scan
@@ -20,7 +21,6 @@ from sharkpy.values.types import is_string
 if TYPE_CHECKING:
     from sharkpy.columnar.version import TableVersion
 
-_MOST_STRINGS = 100
 Indexes = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -77,7 +77,7 @@ def _strings(column: ColumnTable, kept: Indexes | None) -> tuple[str, ...] | Non
         return None
     offsets, codes = column.sets.offsets, column.sets.codes
     used = np.unique(np.concatenate([codes[offsets[set_id] : offsets[set_id + 1]] for set_id in set_ids]))
-    if len(used) > _MOST_STRINGS:
+    if len(used) > MOST_STRINGS:
         return None
     values = sorted(column.sets.values[int(code)] for code in used)
     return tuple(value.decode("utf-8", "surrogatepass") for value in values if isinstance(value, bytes))

@@ -20,7 +20,7 @@ from sharkpy.base.errors import (
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
 from sharkpy.execution.queries.plan_cache import CatalogLookups, PlanCache, PlannedQuery
-from sharkpy.execution.queries.plan_query import plan_query
+from sharkpy.execution.queries.plan_query import plan_stage
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.physical.lowering.lower_stage import only_stage
@@ -192,8 +192,8 @@ class PreparedStatement:
         )
 
     def _planned(self, plan: LogicalPlan, lookups: CatalogLookups, snapshot: QuerySnapshot) -> PlannedQuery:
-        physical = plan_query(self._session, plan, snapshot)
-        stage = only_stage(physical, self._session.engine.parallelism)
+        physical, stage = plan_stage(self._session, plan, snapshot)
+        stage = stage or only_stage(physical, self._session.engine.parallelism)
         return PlannedQuery(_schema(plan), plan.label, physical, stage, lookups, snapshot.states(), read_tables(plan))
 
     def _planned_again(self) -> PlannedQuery:

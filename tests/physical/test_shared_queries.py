@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pytest
 
 import sharkpy
 from sharkpy.execution.queries.bind_text import bind_text
 from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.physical.lowering.lower_stage import lower_stage
+from sharkpy.physical.operators import BlockScan
+from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.sinks import ResultSink
 
 TOTALS = "WITH totals AS (SELECT k, sum(v) AS total FROM t WHERE v > {low} GROUP BY k)"
@@ -62,3 +65,24 @@ def test_scans_and_rows(
     assert len(program.inputs) == num_scans
     assert (" AS MATERIALIZED" in program.sql) == (num_scans == 1)
     assert sorted(session.sql(text).fetchall(), key=str) == sorted(rows, key=str)
+
+
+def test_blocks_that_were_left_out_tell_aggregations_apart(session: sharkpy.SharkContext) -> None:
+    """What two joins have learned may leave other blocks of one table to each of them."""
+    session.sql("CREATE TABLE parts (k INT, v INT) TBLPROPERTIES ('shark.cache'='MEMORY')")
+    for number in range(3):
+        session.sql(f"INSERT INTO parts VALUES ({number}, 10), ({number}, 20)")
+    totals = TOTALS.format(low=1).replace("FROM t", "FROM parts")
+    text = f"{totals} SELECT count(*) FROM totals a JOIN totals b ON a.total <= b.total"
+    plan = plan_query(session, bind_text(session, text)).root
+
+    def num_scans(*places: Sequence[int]) -> int:
+        kept = iter(places)
+
+        def cut(node: PhysicalPlan) -> PhysicalPlan:
+            return node.with_blocks(node.blocks.at(np.array(next(kept)))) if isinstance(node, BlockScan) else node
+
+        return len(lower_stage(plan.transform_up(cut), ResultSink()).program.inputs)
+
+    assert num_scans([0, 1, 2], [0, 1, 2]) == num_scans([0, 1], [0, 1]) == 1
+    assert num_scans([0], [1]) == num_scans([0, 1, 2], [1]) == 2

@@ -137,9 +137,9 @@ def recorded_runs(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     runs: list[object] = []
     to_sink = PlanRunner.to_sink
 
-    def run(self: PlanRunner, sink: Any, only_tasks: frozenset[int] | None = None) -> Any:
+    def run(self: PlanRunner, sink: Any, only_tasks: frozenset[int] | None = None, only_stage: Any = None) -> Any:
         runs.append(only_tasks)
-        return to_sink(self, sink, only_tasks)
+        return to_sink(self, sink, only_tasks, only_stage)
 
     monkeypatch.setattr(PlanRunner, "to_sink", run)
     return runs

@@ -241,6 +241,7 @@ def test_everywhere_but_the_engines_own_folder(
         "shark.pool.weight",
         "shark.test.encoding",
         "shark.test.rules",
+        "shark.test.stages",
         "shark.debug.record",
         "shark.temp.dir",
         "spark.executor.memory",

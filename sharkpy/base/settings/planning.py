@@ -10,6 +10,12 @@ EXCLUDED_RULES = Setting(
 CHECK_RULES = Setting(
     "shark.test.rules", False, "Check the plan after each rule of the optimizer (tests).", is_guarded=True
 )
+CHECK_STAGES = Setting(
+    "shark.test.stages",
+    False,
+    "Check each stage that is kept for other rows against a new plan (tests).",
+    is_guarded=True,
+)
 PRUNING = Setting("shark.pruning", True, "Skip blocks by their statistics.")
 LEARNED_FILTERS = Setting(
     "shark.pruning.learned", True, "Prune the scans a join probes by the keys its other side turned out to have."

@@ -10,6 +10,7 @@ from sharkpy.optimizer.trace import Trace
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.placement import PlacedPlan
 from sharkpy.physical.planner import plan_physical
+from sharkpy.physical.stage import Stage
 from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.plan.query_table import QueryTable
 from sharkpy.plan.read_tables import read_tables
@@ -27,29 +28,58 @@ def plan_steps(
     session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot | None = None, placement: Place | None = None
 ) -> tuple[LogicalPlan, PlacedPlan]:
     """Optimised logical plan of a query, and its physical plan."""
-    seen = session.snapshot() if snapshot is None else snapshot
-    _load_tables(session, logical)
-    seen.see(read_tables(logical))
-    context = PlanContext(
-        session.conf,
-        seen.scan_source,
-        seen,
-        default_parallelism=session.engine.parallelism,
-        placement=placement,
-        is_local=session.engine.is_local,
-        file_source=seen.file_source,
-    )
-
-    known, settings = session.engine.optimized_plans, session.conf.changes()
+    context = _look_at(session, logical, session.snapshot() if snapshot is None else snapshot, placement)
 
     def plan() -> tuple[LogicalPlan, PlacedPlan]:
-        optimized = known.find(logical, settings, seen)
-        if optimized is None:
-            optimized = optimize(logical, seen, session.conf)
-            known.keep(logical, settings, optimized, seen)
+        optimized, _ = _optimized(session, logical, context)
         return optimized, plan_physical(optimized, context)
 
     return within_stack(plan)
+
+
+def plan_stage(
+    session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot
+) -> tuple[PlacedPlan, Stage | None]:
+    """Physical plan of a query over the tables in `snapshot`, and its stage where that is kept: that of a bound query
+    which is planned again, because its tables have other rows.
+    """
+    context = _look_at(session, logical, snapshot)
+
+    def plan() -> tuple[PlacedPlan, Stage | None]:
+        optimized, was_known = _optimized(session, logical, context)
+        if not was_known:
+            return plan_physical(optimized, context), None
+        return session.engine.kept_stages.plan(logical, session.conf.changes(), optimized, context)
+
+    return within_stack(plan)
+
+
+def _look_at(
+    session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot, placement: Place | None = None
+) -> PlanContext:
+    """What the planner is to know, with the tables of a query as they are in `snapshot`."""
+    _load_tables(session, logical)
+    snapshot.see(read_tables(logical))
+    return PlanContext(
+        session.conf,
+        snapshot.scan_source,
+        snapshot,
+        default_parallelism=session.engine.parallelism,
+        placement=placement,
+        is_local=session.engine.is_local,
+        file_source=snapshot.file_source,
+    )
+
+
+def _optimized(session: EngineSession, logical: LogicalPlan, context: PlanContext) -> tuple[LogicalPlan, bool]:
+    """Optimised plan of a query, and whether it was known."""
+    known, changes, statistics = session.engine.optimized_plans, session.conf.changes(), context.statistics
+    found = known.find(logical, changes, statistics)
+    if found is not None:
+        return found, True
+    optimized = optimize(logical, statistics, session.conf)
+    known.keep(logical, changes, optimized, statistics)
+    return optimized, False
 
 
 def trace_rules(session: EngineSession, logical: LogicalPlan) -> Trace:

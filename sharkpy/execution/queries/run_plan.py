@@ -64,13 +64,15 @@ def query_rows(
         yield from run_batches(session, new_runner(session, plan_query(session, plan, seen), plan.label))
 
 
-def run_to_sink(session: EngineSession, runner: PlanRunner, sink: FileSink | BlockSink) -> Sequence[object]:
+def run_to_sink(
+    session: EngineSession, runner: PlanRunner, sink: FileSink | BlockSink, only_stage: Stage | None = None
+) -> Sequence[object]:
     """Blocks or files that the plan's tasks stored, when the query's turn has come."""
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tasks.report import num_rows
 
     with _turn(session, runner):
-        results = runner.to_sink(sink)
+        results = runner.to_sink(sink, only_stage=only_stage)
     if isinstance(runner.run.statement, Statement):
         runner.run.statement.rows_written = num_rows(results)
         runner.run.statement.malformed_rows += sum(stage.malformed_rows for stage in runner.run.profile.stages)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.settings import BLOCK_ROWS, COMPRESS_OUTPUT, OUTPUT_CODEC, OUTPUT_COMPRESSION_TYPE, TEXT_TORN, Conf
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.queries.plan_query import plan_query
+from sharkpy.execution.queries.plan_query import plan_query, plan_stage
 from sharkpy.execution.queries.run_plan import new_runner, run_to_sink
 from sharkpy.execution.tables.block_lineage import Recipe, in_source_order, is_repeatable, is_row_wise
 from sharkpy.execution.tables.snapshot import QuerySnapshot
@@ -30,7 +30,8 @@ def write_files(
     failed.
     """
     sink = replace(sink, properties=_with_output_settings(sink.properties, session.conf))
-    results = run_to_sink(session, new_runner(session, plan_query(session, plan, snapshot), plan.label), sink)
+    physical, stage = plan_stage(session, plan, snapshot)
+    results = run_to_sink(session, new_runner(session, physical, plan.label), sink, stage)
     return [(one.path, one.num_rows, one.encoded_bytes) for one in results if isinstance(one, FileResult)]
 
 

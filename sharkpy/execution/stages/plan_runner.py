@@ -78,14 +78,21 @@ class PlanRunner:
             self.stages.close()
             self.run.profile.seconds = time.perf_counter() - start
 
-    def to_sink(self, sink: StageSink, only_tasks: frozenset[int] | None = None) -> list[BlockResult | FileResult]:
+    def to_sink(
+        self, sink: StageSink, only_tasks: frozenset[int] | None = None, only_stage: Stage | None = None
+    ) -> list[BlockResult | FileResult]:
         """Run the plan into a block or file sink: what its tasks stored, in the order of tasks.
 
-        `only_tasks`: of the last stage no others run.
+        `only_tasks`: of the last stage no others run. `only_stage`: as for `batches`, with any sink.
         """
         start = time.perf_counter()
         try:
-            return self.stages.results(self._stage(self._run_exchanges(), sink), only_tasks)
+            plan = self._run_exchanges()
+            if only_stage is not None and plan is self.plan.root:
+                stage = replace(only_stage, program=replace(only_stage.program, sink=sink))
+            else:
+                stage = self._stage(plan, sink)
+            return self.stages.results(stage, only_tasks)
         finally:
             self.stages.close()
             self.run.profile.seconds = time.perf_counter() - start

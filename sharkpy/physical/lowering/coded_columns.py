@@ -40,7 +40,7 @@ def coded_columns(plan: PhysicalPlan, wanted: frozenset[int] = _NONE) -> frozens
             left = coded_columns(plan.left, rest if plan.kind in _LEFT_NOT_NULL else _NONE)
             return left | coded_columns(plan.right, rest if plan.kind in _RIGHT_NOT_NULL else _NONE)
         case BlockScan():
-            few = {name for name, _ in plan.blocks.distinct}
+            few = {name for name, _ in plan.bounds.distinct}
             known = {c.column_id for c, name in zip(plan.columns, plan.names, strict=True) if name in few}
             used = _used((plan.predicate,)) if plan.predicate is not None else _NONE
             return (wanted & known) - used

@@ -67,7 +67,7 @@ def most_rows(plan: PhysicalPlan) -> int | None:
     """The most rows that `plan` can have; None where that is not known."""
     match plan:
         case BlockScan():
-            return plan.blocks.num_rows
+            return plan.bounds.most_rows
         case Filter() | Project() | SortOperator():
             return most_rows(plan.child)
         case HashJoin(kind=kind) if kind in LEFT_ONLY_JOINS:

@@ -59,7 +59,7 @@ def lower_fragment(fragment: PhysicalPlan, relations: Iterator[int] | None = Non
 
 def _is_read_by_query(fragment: PhysicalPlan) -> bool:
     """True for files that a query reads with more threads than the engine's own reader does."""
-    return isinstance(fragment, operators.FileScan) and any(split.plain is not None for split in fragment.splits.splits)
+    return isinstance(fragment, operators.FileScan) and fragment.is_plain
 
 
 def _check_size(fragment: PhysicalPlan, sql: str) -> None:

@@ -44,8 +44,8 @@ def _blocks(plan: BlockScan, builder: Builder) -> Select:
     relation = builder.relation()
     aliases = tuple(column_name(column.column_id) for column in plan.columns)
     schema = plan.table_schema.select(plan.names)
-    ranges = dict(plan.blocks.ranges)
-    strings = {name: (*values, None) for name, values in plan.blocks.distinct}
+    ranges = dict(plan.bounds.ranges)
+    strings = {name: (*values, None) for name, values in plan.bounds.distinct}
     scope = {
         column.column_id: _coded(f'"{alias}"', column.dtype, strings[name])
         if column.column_id in builder.coded

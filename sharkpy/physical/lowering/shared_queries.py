@@ -58,8 +58,9 @@ def _part(value: object, numbers: dict[int, int]) -> object:
             return "alias", _part(expr, numbers), numbers.setdefault(column_id, len(numbers))
         case Literal(value=constant, dtype=dtype):
             return "literal", repr(constant), dtype
-        case BlockSet(table_id=table_id, blocks=blocks):
-            return "blocks", table_id, tuple(block.block_id for block in blocks)
+        case BlockSet(table_id, sequence):
+            # Of one version the predicate tells which blocks are read, unless other ones were left out, too.
+            return "blocks", table_id, sequence, tuple(block.block_id for block in value.blocks) if value.is_cut else ()
         case Call(function=function) if (row := registry.scalar(function)) is None or not row.is_deterministic:
             raise _NotShareableError(function)
         case ExchangeRead():

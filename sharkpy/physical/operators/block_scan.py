@@ -9,6 +9,7 @@ import numpy as np
 
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.key_bits import KeyBits
+from sharkpy.physical.column_bounds import ColumnBounds
 from sharkpy.physical.distribution import (
     Broadcast,
     Distribution,
@@ -20,7 +21,6 @@ from sharkpy.physical.distribution import (
 from sharkpy.physical.operators.exchange import Exchange, ExchangeRead
 from sharkpy.physical.operators.file_scan import partition_note
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.ranges import ColumnRange
 from sharkpy.plan.expr import ColumnRef, Expr
 from sharkpy.plan.node import listed
 from sharkpy.plan.row_sample import RowSample
@@ -39,13 +39,11 @@ class BlockSet:
     num_blocks: int
     num_kept: int
     blocks: tuple[BlockHandle, ...] = field(compare=False, repr=False)
-    ranges: tuple[tuple[str, ColumnRange], ...] = field(compare=False, repr=False, default=())
-    """Ranges of the kept blocks' stored columns by statistics, by name."""
-    distinct: tuple[tuple[str, tuple[str, ...]], ...] = field(compare=False, repr=False, default=())
-    """All values of string columns that have few in the kept blocks, sorted, by name."""
     statistics: StatisticsTable | None = field(compare=False, repr=False, default=None)
     """Of all blocks of the version; `positions` are the kept blocks' numbers, None for all of them."""
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = field(compare=False, repr=False, default=None)
+    is_cut: bool = field(compare=False, repr=False, default=False)
+    """True if these are others than the version's that the scan's predicate leaves."""
 
     @property
     def num_rows(self) -> int:
@@ -60,7 +58,7 @@ class BlockSet:
         if len(places) == len(self.blocks) and (places == np.arange(len(places))).all():
             return self
         blocks = tuple(self.blocks[int(place)] for place in places)
-        return replace(self, num_kept=len(blocks), blocks=blocks, positions=self.numbers()[places])
+        return replace(self, num_kept=len(blocks), blocks=blocks, positions=self.numbers()[places], is_cut=True)
 
     def column_bytes(self, names: tuple[str, ...]) -> int:
         """Encoded bytes of the columns `names` in the kept blocks."""
@@ -80,6 +78,7 @@ class BlockScan(PhysicalPlan):
     columns: tuple[ColumnRef, ...]
     names: tuple[str, ...]
     blocks: BlockSet
+    bounds: ColumnBounds = field(compare=False, repr=False)
     predicate: Expr | None = None
     is_single: bool = False
     is_replicated: bool = False
@@ -90,6 +89,10 @@ class BlockScan(PhysicalPlan):
     keys: tuple[tuple[str, KeyBits], ...] = ()
     """By stored column, the keys that a join above has: rows with others may be left out."""
     sample: RowSample | None = None
+
+    def with_blocks(self, blocks: BlockSet) -> BlockScan:
+        """The scan of some of its blocks."""
+        return replace(self, blocks=blocks, bounds=self.bounds.with_rows(blocks.num_rows))
 
     @property
     def names_by_id(self) -> dict[int, str]:

@@ -24,6 +24,11 @@ class SplitSet:
     def size_bytes(self) -> int:
         return sum(_split_bytes(split) for split in self.splits)
 
+    @property
+    def has_plain(self) -> bool:
+        """True if DuckDB can read a file of these by itself."""
+        return any(split.plain is not None for split in self.splits)
+
 
 def _split_bytes(split: Split) -> int:
     """Bytes that a split stands for; one counted in row groups or stripes as the file's share at most."""
@@ -48,6 +53,8 @@ class FileScan(PhysicalPlan):
     partitions: tuple[int, int] | None = None
     """Hive partitions that are read, and all there are."""
     sample: RowSample | None = None
+    is_plain: bool = False
+    """True if DuckDB can read one of the files by itself: all that lowering knows of them."""
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:

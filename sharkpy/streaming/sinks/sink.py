@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from sharkpy.base.errors import BlocksReplacedError
 from sharkpy.execution.commands.insert import BadRows, stage_bad_rows
 from sharkpy.execution.commands.writes.publish import QuietWrite, StagedWrite, discarding, publish
-from sharkpy.execution.queries.plan_query import plan_query
+from sharkpy.execution.queries.plan_query import plan_stage
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.tasks.sinks import conform
 from sharkpy.values.types import arrow_schema
@@ -111,9 +111,9 @@ def count_epoch(epoch: SinkEpoch) -> None:
 def rows_of(epoch: SinkEpoch, statement: Statement) -> Iterator[pa.RecordBatch]:
     """Rows of an epoch as they are computed, under the names of the sink's columns; `statement` counts them."""
     query, session = epoch.command.query, epoch.session
-    runner = new_runner(session, plan_query(session, query, epoch.snapshot), query.label)
-    target = arrow_schema(epoch.table.schema)
-    for batch in run_batches(session, runner):
+    physical, stage = plan_stage(session, query, epoch.snapshot)
+    runner, target = new_runner(session, physical, query.label), arrow_schema(epoch.table.schema)
+    for batch in run_batches(session, runner, stage):
         statement.rows_written += batch.num_rows
         yield conform(batch, target)
     statement.malformed_rows += sum(stage.malformed_rows for stage in runner.run.profile.stages)

@@ -1,0 +1,79 @@
+"""Stages of bound queries that are planned again and again, because their tables have other rows each time."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from sharkpy.base import settings
+from sharkpy.physical.check_stage import check_stage
+from sharkpy.physical.context import PlanContext
+from sharkpy.physical.placement import PlacedPlan
+from sharkpy.physical.planner import plan_physical
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_template import FilledStage, StageTemplate, template_of
+from sharkpy.plan.logical import LogicalPlan
+
+
+@dataclass(slots=True)
+class _Kept:
+    query: weakref.ref[LogicalPlan]
+    optimized: weakref.ref[LogicalPlan]
+    template: StageTemplate | None = None
+    misses: int = 0
+    """Times in a row that the template could not be filled, or that there was none."""
+
+    @property
+    def is_due(self) -> bool:
+        """True if another template may be worth while: less and less often where none can be filled."""
+        return self.misses & (self.misses - 1) == 0
+
+
+class KeptStages:
+    """Templates of stages, each kept as long as its bound query is. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, Hashable], _Kept] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def plan(
+        self, query: LogicalPlan, changes: Hashable, optimized: LogicalPlan, context: PlanContext
+    ) -> tuple[PlacedPlan, Stage | None]:
+        """Physical plan of a bound query that was optimised to that very plan before, under the same `changes` of
+        settings, and its stage where it is kept: one that was made for other rows, or that holds for others too.
+        """
+        kept = self._of(query, changes, optimized)
+        known = kept.template
+        filled = None if known is None else known.filled(optimized, context)
+        if filled is not None:
+            kept.misses = 0
+            return _checked(filled, optimized, context)
+        plan = plan_physical(optimized, context)
+        kept.misses += 1
+        if not kept.is_due:
+            return plan, None
+        made = template_of(optimized, plan, context, known)
+        if made is not None and any(scan is query for scan in made.sources):
+            # The query would never end.
+            made = None
+        kept.template = made
+        filled = None if made is None else made.filled(optimized, context)
+        return (plan, None) if filled is None else _checked(filled, optimized, context)
+
+    def _of(self, query: LogicalPlan, changes: Hashable, optimized: LogicalPlan) -> _Kept:
+        key = (id(query), changes)
+        known = self._known.get(key)
+        if known is None or known.query() is not query or known.optimized() is not optimized:
+            forget = self._known.pop
+            known = _Kept(weakref.ref(query, lambda _: forget(key, None)), weakref.ref(optimized))
+            self._known[key] = known
+        return known
+
+
+def _checked(filled: FilledStage, optimized: LogicalPlan, context: PlanContext) -> FilledStage:
+    if context.conf.value(settings.CHECK_STAGES):
+        check_stage(*filled, optimized, context)
+    return filled

@@ -1,0 +1,202 @@
+"""Stages of queries without the rows that they read: these are put in each time that a query runs over other ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sharkpy.base import settings
+from sharkpy.physical.column_bounds import ColumnBounds
+from sharkpy.physical.context import PlanContext
+from sharkpy.physical.first_rows import cut_blocks
+from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.physical.lowering.lower_fragment import lower_fragment
+from sharkpy.physical.operators import (
+    BlockScan,
+    BlockSet,
+    Exchange,
+    Expand,
+    FileScan,
+    LimitOperator,
+    SplitSet,
+    StepOperator,
+    TopN,
+    ValuesScan,
+)
+from sharkpy.physical.placement import PlacedPlan, place_query
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan_scan import PlannedScan, plan_scan, scanned_bytes
+from sharkpy.physical.sinks import ResultSink
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import StageProgram
+from sharkpy.physical.statistics_answers import answer_from_statistics, may_be_answered
+from sharkpy.physical.task_inputs import deal
+from sharkpy.plan.logical import LogicalPlan, Scan
+from sharkpy.plan.query_table import QueryTable
+
+FilledStage = tuple[PlacedPlan, Stage]
+"""A plan, and the stage that it is."""
+TableScan = BlockScan | FileScan
+
+
+@dataclass(frozen=True, slots=True)
+class StageTemplate:
+    """The stage of an optimised plan in the driver, without rows.
+
+    1. In the driver the operators above the scans do not depend on rows. `program` was made of `root`, whose scans have
+       bounds and no rows: it is the program of all rows within these.
+    2. It holds no split, no block and no table version.
+    """
+
+    root: PhysicalPlan
+    program: StageProgram
+    leaves: tuple[tuple[str, PhysicalPlan], ...]
+    """The scans of `root` behind the program's relations, by name."""
+    sources: tuple[Scan, ...]
+    """What each scan of `root` carries out, in the order of `scans_of`."""
+    may_be_answered: bool
+    """True if statistics may answer a part of the plan."""
+
+    def filled(self, optimized: LogicalPlan, context: PlanContext) -> FilledStage | None:
+        """The stage with the rows that there are now; None where `optimized` has to be planned anew for them."""
+        if self.may_be_answered and answer_from_statistics(optimized, context) is not optimized:
+            return None
+        planned = {id(scan): plan_scan(scan, context, FreshIds(scan)) for scan in _each_once(self.sources)}
+        placement = place_query(optimized, sum(map(scanned_bytes, planned.values())), context)
+        if not placement.is_driver:
+            return None
+        empty, filled = scans_of(self.root), dict[int, TableScan]()
+        for mine, source in zip(empty, self.sources, strict=True):
+            scan = _filled(mine, planned[id(source)])
+            if scan is None:
+                return None
+            filled[id(mine)] = scan
+        root = _with_scans(self.root, filled, is_cut=context.conf.value(settings.PRUNING))
+        scans = dict(zip(map(id, empty), scans_of(root), strict=True))
+        leaves = tuple((relation, scans[id(leaf)]) for relation, leaf in self.leaves)
+        tasks = deal(dict(leaves), 1, context.default_parallelism)
+        stage = Stage(self.program, tasks, root.label, placement=placement, fragment=root, leaves=leaves)
+        return PlacedPlan(root, placement), stage
+
+
+def template_of(
+    optimized: LogicalPlan, plan: PlacedPlan, context: PlanContext, known: StageTemplate | None
+) -> StageTemplate | None:
+    """Template of the stage that a plan, made of `optimized`, is; None where other rows may want another plan.
+
+    Its bounds are wider than those of the plan's rows, and hold what the `known` one of the same plan does.
+    """
+    sources = _sources(optimized, plan)
+    is_asked = may_be_answered(optimized)
+    if not sources or (is_asked and answer_from_statistics(optimized, context) is not optimized):
+        return None
+    scans = scans_of(plan.root)
+    before = [_bounds(scan) for scan in scans_of(known.root)] if known is not None else [None] * len(scans)
+    empty = {id(scan): _emptied(scan, held) for scan, held in zip(scans, before, strict=True)}
+    root = _with_scans(plan.root, empty)
+    lowered = lower_fragment(root)
+    program = StageProgram(lowered.sql, lowered.inputs, root.schema, ResultSink(), lowered.functions)
+    return StageTemplate(root, program, lowered.leaves, sources, is_asked)
+
+
+def scans_of(plan: PhysicalPlan) -> list[TableScan]:
+    """The scans of a plan, in the order of its operators."""
+    return [node for node in plan.walk() if isinstance(node, (BlockScan, FileScan))]
+
+
+def _each_once(scans: Sequence[Scan]) -> Iterator[Scan]:
+    return iter({id(scan): scan for scan in scans}.values())
+
+
+def _with_scans(plan: PhysicalPlan, scans: dict[int, TableScan], is_cut: bool = False) -> PhysicalPlan:
+    """The plan with scans in place of others, by their id(); `is_cut`: without the blocks that no Limit needs."""
+
+    def visit(node: PhysicalPlan) -> PhysicalPlan:
+        match node:
+            case BlockScan() | FileScan():
+                return scans[id(node)]
+            case TopN(child, keys, count, offset) if is_cut:
+                return node.with_children(cut_blocks(child, keys, count + offset))
+            case LimitOperator(child, count, offset) if is_cut and count is not None:
+                return node.with_children(cut_blocks(child, (), count + offset))
+        return node
+
+    return plan.transform_up(visit)
+
+
+# Which plans have one
+
+
+def _sources(optimized: LogicalPlan, plan: PlacedPlan) -> tuple[Scan, ...]:
+    """The logical scan that each scan of a plan in the driver carries out; none where rows decide more than what these
+    read.
+    """
+    waiting = [node for node in optimized.walk() if isinstance(node, Scan)]
+    if not plan.placement.is_driver or not _have_names(waiting) or not _is_kept(plan.root):
+        return ()
+    found: list[Scan] = []
+    for scan in scans_of(plan.root):
+        place = next((place for place, one in enumerate(waiting) if _carries_out(scan, one)), None)
+        if place is None:
+            return ()
+        found.append(waiting.pop(place))
+    return () if waiting else tuple(found)
+
+
+def _have_names(scans: Sequence[Scan]) -> bool:
+    """True if scans of tables of one name read the same rows: scans without rows cannot be told apart by these."""
+    tables = {scan.table.qualified_name: scan for scan in scans}
+    named = ((scan, tables[scan.table.qualified_name]) for scan in scans)
+    return all(one.table is other.table and one.is_of_files == other.is_of_files for one, other in named)
+
+
+def _is_kept(root: PhysicalPlan) -> bool:
+    """False where there are operators that rows may replace, or that no kept stage has."""
+    for node in root.walk():
+        match node:
+            case ValuesScan(reason=reason) if reason:
+                # A table without rows.
+                return False
+            case Expand() | StepOperator() | Exchange():
+                # How often rows are repeated is a question of figures; the other two are no part of one program.
+                return False
+            case _ if not node.children and not isinstance(node, (BlockScan, FileScan, ValuesScan)):
+                return False
+    return True
+
+
+def _carries_out(leaf: TableScan, scan: Scan) -> bool:
+    """True if the leaf reads all rows of a scan, not some in blocks and the others in files."""
+    table = scan.table
+    is_whole = leaf.is_single and scan.sample is None and table.buckets is None and not isinstance(table, QueryTable)
+    is_same = leaf.table_name == table.qualified_name and leaf.predicate is scan.predicate
+    return is_whole and is_same and (leaf.columns, leaf.names) == (scan.columns, scan.names)
+
+
+# Rows taken out, and put in
+
+
+def _bounds(scan: TableScan) -> ColumnBounds | None:
+    return scan.bounds if isinstance(scan, BlockScan) else None
+
+
+def _emptied(scan: TableScan, held: ColumnBounds | None) -> TableScan:
+    """The scan without rows, of wider bounds that hold those `held` before."""
+    if isinstance(scan, FileScan):
+        return replace(scan, splits=SplitSet(()), partitions=None)
+    bounds = scan.bounds.widened()
+    none = BlockSet(scan.blocks.table_id, 0, 0, 0, ())
+    return replace(scan, blocks=none, bounds=bounds if held is None else bounds.joined(held), partitions=None)
+
+
+def _filled(empty: TableScan, planned: PlannedScan) -> TableScan | None:
+    """The scan with the rows that are `planned` to be read; None where its program may not be theirs."""
+    match planned:
+        case ValuesScan():
+            return empty
+        case FileScan() if isinstance(empty, FileScan) and planned.is_plain == empty.is_plain:
+            return replace(empty, splits=planned.splits, partitions=planned.partitions)
+        case BlockScan() if isinstance(empty, BlockScan) and planned.table_schema == empty.table_schema:
+            is_held = empty.bounds.holds(planned.bounds)
+            return replace(empty, blocks=planned.blocks, partitions=planned.partitions) if is_held else None
+    return None

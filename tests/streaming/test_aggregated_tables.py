@@ -200,6 +200,17 @@ def test_another_query_over_the_same_state(context: sharkpy.SharkContext, folder
         context.sql(f"ALTER CONTINUOUS TABLE t {NOW} AS SELECT k, max(v) AS s FROM events GROUP BY k")
 
 
+def test_with_subqueries_the_state_is_the_same(context: sharkpy.SharkContext, folder: Path) -> None:
+    query = "SELECT k, sum(v) AS s FROM events WHERE k IN (SELECT k FROM names) GROUP BY k"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {STATE} AS {query}")
+    context.sql(f"ALTER CONTINUOUS TABLE t {NOW} AS {query} HAVING sum(v) > 0")
+    put(folder, 1)
+    context.sql("RESUME CONTINUOUS TABLE t")
+    same(context, f"{query} HAVING sum(v) > 0")
+    with pytest.raises(SharkError, match=r"the state of default\.t is that of another query"):
+        context.sql(f"ALTER CONTINUOUS TABLE t AS {query.replace('SELECT k FROM names', 'SELECT name FROM names')}")
+
+
 def test_it_is_one_table_for_people(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {STATE} AS SELECT k, count(*) AS n FROM events GROUP BY k")
     assert [row[0] for row in rows(context, "SHOW TABLES LIKE 't*'")] == ["t"]

@@ -8,7 +8,7 @@ from typing import TypeGuard
 from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.optimizer.function_traits import is_deterministic_function
-from sharkpy.plan.expr import Call, Expr, Literal
+from sharkpy.plan.expr import Expr, Literal
 from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
     Aggregate,
@@ -70,6 +70,7 @@ from sharkpy.sql.incremental.running_totals import totals_state
 from sharkpy.sql.incremental.session_state import session_state, sessions_below
 from sharkpy.sql.incremental.state import StatePart
 from sharkpy.sql.incremental.stream_join import OF_JOINS, StreamJoin, stream_joins
+from sharkpy.sql.incremental.stream_window import StreamWindow
 from sharkpy.sql.incremental.table_rows import BesideTables, apart_from_tables
 from sharkpy.sql.incremental.time_bounds import time_bounds
 from sharkpy.sql.incremental.watermark_parts import WatermarkParts, stream_scans
@@ -79,10 +80,9 @@ from sharkpy.sql.incremental.window_state import (
     NumLateRows,
     PassedRows,
     RunningTotals,
-    StreamWindow,
     WaitingRows,
 )
-from sharkpy.values.types import TIMESTAMP
+from sharkpy.values.types import INT, TIMESTAMP
 
 _OF_READERS = "all rows of the streams are kept, and looked at by whoever reads the table"
 _KEEPING = (Project, Filter, Generate, Union, Distribute)
@@ -253,7 +253,8 @@ class _Division:
 
     def _add_window(self, node: LogicalPlan, window: Window) -> None:
         """Add the parts of a Window; `node` is that, or what makes its rows the answer."""
-        back, rows = look_back(window), window.child
+        first, rows = self._new_column("first", INT), window.child
+        back = look_back(window, first)
         if has_subqueries(window):
             raise refused("a subquery in, or below, a window function over a stream")
         for part in expressions_of(window):
@@ -261,13 +262,14 @@ class _Division:
                 raise refused(f"{part.function} below a window function over a stream")
         marks = self._marks.of_rows(rows, "EMIT APPEND of window functions")
         waiting = len(self._parts) + 1
-        last = waiting + 1 if back.rows else None
-        totals = waiting + 1 + bool(back.rows) if back.running else None
-        found = StreamWindow(window, back, marks, waiting, last, totals, self._new_column)
+        last = waiting + 1 if back.by_rows else None
+        totals = waiting + 1 + bool(back.by_rows) if back.running else None
+        found = StreamWindow(window, back, marks, waiting, last, totals, first, self._new_column)
         self._parts += [(node, PassedRows(node, found)), (rows, WaitingRows(found))]
         self._parts += [(rows, LastRows(found))] if last is not None else []
         if totals is not None:
-            states = totals_state(rows, back.running, back.partition_by, self._new_column)
+            counted = Project(rows, (*rows.output, first.holding(Literal(None, INT))))
+            states = totals_state(counted, back.running, back.partition_by, self._new_column)
             self._parts.append((rows, RunningTotals(found, states)))
         self._parts.append((rows, NumLateRows(found)))
 

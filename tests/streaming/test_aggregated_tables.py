@@ -65,6 +65,8 @@ QUERIES = [
     "SELECT DISTINCT k, b FROM events",
     "SELECT k, count(DISTINCT v) AS n, sum(DISTINCT v) AS s, count(*) AS m FROM events GROUP BY k",
     "SELECT count(DISTINCT v, b) AS n, count(DISTINCT k) FILTER (WHERE v > 0) AS m FROM events",
+    "SELECT count(DISTINCT 1) AS n, sum(DISTINCT 3) AS s FROM events",
+    "SELECT count(DISTINCT 1) AS n, count(*) AS m, max(v) AS high FROM events WHERE v > 4",
     "SELECT k, sum(v) FILTER (WHERE b) AS s, count(*) FILTER (WHERE NOT b) AS n FROM events GROUP BY k",
     "SELECT k, bool_and(b) AS every, bool_or(b) AS one, bit_or(v) AS bits FROM events GROUP BY k",
     "SELECT k, round(var_pop(v), 6) AS spread, round(stddev_samp(x), 3) AS dev, round(corr(v, x), 6) AS together "

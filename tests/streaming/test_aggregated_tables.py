@@ -243,6 +243,21 @@ def test_it_is_one_table_for_people(context: sharkpy.SharkContext, tmp_path: Pat
         (STATE, "SELECT k FROM events", "needs no state"),
         (STATE, "SELECT k, row_number() OVER (PARTITION BY k ORDER BY v) AS r FROM events", "a window function"),
         (STATE, "SELECT k FROM events ORDER BY k", "ORDER BY over a stream"),
+        (
+            STATE,
+            "SELECT x.u, y.v FROM (SELECT k, uuid() AS u FROM events) x LEFT JOIN events y ON x.k = y.k",
+            "uuid below a join of two streams",
+        ),
+        (
+            STATE,
+            "SELECT x.v, y.r FROM events x JOIN (SELECT k, rand() AS r FROM events) y ON x.k = y.k",
+            "rand below a join of two streams",
+        ),
+        (
+            STATE,
+            "SELECT x.v FROM events x LEFT ANTI JOIN events y ON x.k = y.k AND rand() < 0.5",
+            "rand in the condition of an outer join of two streams",
+        ),
         (STATE, "SELECT k, first_value(v) AS f FROM events GROUP BY k", "without a state that merges"),
         ("STORED AS TEXTFILE", "SELECT count(*) AS n FROM events", "a format, of a continuous table with state"),
     ],

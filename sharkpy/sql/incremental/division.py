@@ -7,7 +7,6 @@ from typing import TypeGuard
 
 from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
-from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.plan.expr import Expr, Literal
 from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
@@ -65,6 +64,7 @@ from sharkpy.sql.incremental.row_wise import (
     reading_fault,
     refused,
     row_wise_fault,
+    varying_function,
 )
 from sharkpy.sql.incremental.running_totals import totals_state
 from sharkpy.sql.incremental.session_state import session_state, sessions_below
@@ -228,6 +228,9 @@ class _Division:
             sides = zip(node.children, numbers, strict=True)
             left, right = (arrived(side, marks, number, self._new_column) for side, number in sides)
         inner = Join(left, right, JoinKind.INNER, node.condition, node.hint)
+        # Both sides keep whether they have a match, each by itself.
+        if node.condition is not None and (name := varying_function(node.condition.walk())) is not None:
+            raise refused(f"{name} in the condition of an outer join of two streams")
         found = stream_joins(inner, self._streams)
         of_left, of_right = (
             MatchedRows(side, inner, given.output, end, node.kind is JoinKind.SEMI, self._new_column)
@@ -257,9 +260,8 @@ class _Division:
         back = look_back(window, first)
         if has_subqueries(window):
             raise refused("a subquery in, or below, a window function over a stream")
-        for part in expressions_of(window):
-            if isinstance(part, Call) and not is_deterministic_function(part.function):
-                raise refused(f"{part.function} below a window function over a stream")
+        if (name := varying_function(expressions_of(window))) is not None:
+            raise refused(f"{name} below a window function over a stream")
         marks = self._marks.of_rows(rows, "EMIT APPEND of window functions")
         waiting = len(self._parts) + 1
         last = waiting + 1 if back.by_rows else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeGuard
 
 from sharkpy.base.errors import SharkError, UnsupportedError
@@ -112,8 +112,7 @@ def is_counted(node: LogicalPlan) -> TypeGuard[Window]:
     """True for numbers of rows that go on over epochs: what is below is the same wherever it is computed."""
     if not is_numbering(node) or has_subqueries(node):
         return False
-    calls = (part for part in expressions_of(node) if isinstance(part, Call))
-    return all(is_deterministic_function(one.function) for one in calls)
+    return varying_function(expressions_of(node)) is None
 
 
 def has_subqueries(plan: LogicalPlan) -> bool:
@@ -123,6 +122,12 @@ def has_subqueries(plan: LogicalPlan) -> bool:
 def expressions_of(plan: LogicalPlan) -> Iterator[Expr]:
     """Expressions of all nodes of a plan, and what these are made of."""
     return (part for one in plan.walk() for expr in one.expressions for part in expr.walk())
+
+
+def varying_function(expressions: Iterable[Expr]) -> str | None:
+    """Function among some expressions that gives something else wherever it is computed, as rand; None for none."""
+    calls = (part.function for part in expressions if isinstance(part, Call))
+    return next((one for one in calls if not is_deterministic_function(one)), None)
 
 
 def node_fault(node: LogicalPlan, streams: Streams) -> SharkError | None:

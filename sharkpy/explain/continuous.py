@@ -81,8 +81,10 @@ def continuous_lines(command: Continuous, session: EngineSession) -> Iterator[st
         yield f"state: {', '.join(state.schema.names)}; folded as it grows, and merged by who reads the table"
         yield from (f"kept: {label}" for label in state.labels)
         yield f"bounds: {state.growth or 'what may still change does not grow with the streams'}"
+    _, read_by_epochs = _inputs(queries if state is None else (state.added,))
     for table in tables:
-        yield f"table {table.qualified_name}: read by each epoch as it is then"
+        who = "each epoch" if table in read_by_epochs else "who reads the table,"
+        yield f"table {table.qualified_name}: read by {who} as it is then"
     yield from (f"target: {one}" for one in _targets(command, session))
     yield f"bad rows: {_bad_rows_text(command)}"
 

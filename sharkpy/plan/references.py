@@ -71,9 +71,12 @@ def substitute_plan(plan: LogicalPlan, replacements: dict[int, Expr]) -> Logical
 
 
 def renumbered(plan: LogicalPlan, new_id: Callable[[int], int]) -> LogicalPlan:
-    """`plan`, free of subqueries, with the ids of its columns replaced by what `new_id` gives for each."""
+    """`plan` with the ids of its columns, also in subqueries, replaced by what `new_id` gives for each."""
 
     def renamed(expr: Expr) -> Expr:
+        if isinstance(expr, SUBQUERIES):
+            inner = renumbered(expr.plan, new_id)
+            return expr if inner is expr.plan else dataclasses.replace(expr, plan=inner)
         if not isinstance(expr, (ColumnRef, Alias)) or (column_id := new_id(expr.column_id)) == expr.column_id:
             return expr
         return dataclasses.replace(expr, column_id=column_id)

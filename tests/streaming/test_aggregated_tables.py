@@ -65,6 +65,8 @@ QUERIES = [
     "SELECT DISTINCT k, b FROM events",
     "SELECT k, count(DISTINCT v) AS n, sum(DISTINCT v) AS s, count(*) AS m FROM events GROUP BY k",
     "SELECT count(DISTINCT v, b) AS n, count(DISTINCT k) FILTER (WHERE v > 0) AS m FROM events",
+    "SELECT count(DISTINCT 1) AS n, sum(DISTINCT 3) AS s FROM events",
+    "SELECT count(DISTINCT 1) AS n, count(*) AS m, max(v) AS high FROM events WHERE v > 4",
     "SELECT k, sum(v) FILTER (WHERE b) AS s, count(*) FILTER (WHERE NOT b) AS n FROM events GROUP BY k",
     "SELECT k, bool_and(b) AS every, bool_or(b) AS one, bit_or(v) AS bits FROM events GROUP BY k",
     "SELECT k, round(var_pop(v), 6) AS spread, round(stddev_samp(x), 3) AS dev, round(corr(v, x), 6) AS together "
@@ -200,6 +202,17 @@ def test_another_query_over_the_same_state(context: sharkpy.SharkContext, folder
         context.sql(f"ALTER CONTINUOUS TABLE t {NOW} AS SELECT k, max(v) AS s FROM events GROUP BY k")
 
 
+def test_with_subqueries_the_state_is_the_same(context: sharkpy.SharkContext, folder: Path) -> None:
+    query = "SELECT k, sum(v) AS s FROM events WHERE k IN (SELECT k FROM names) GROUP BY k"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {STATE} AS {query}")
+    context.sql(f"ALTER CONTINUOUS TABLE t {NOW} AS {query} HAVING sum(v) > 0")
+    put(folder, 1)
+    context.sql("RESUME CONTINUOUS TABLE t")
+    same(context, f"{query} HAVING sum(v) > 0")
+    with pytest.raises(SharkError, match=r"the state of default\.t is that of another query"):
+        context.sql(f"ALTER CONTINUOUS TABLE t AS {query.replace('SELECT k FROM names', 'SELECT name FROM names')}")
+
+
 def test_it_is_one_table_for_people(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {STATE} AS SELECT k, count(*) AS n FROM events GROUP BY k")
     assert [row[0] for row in rows(context, "SHOW TABLES LIKE 't*'")] == ["t"]
@@ -230,6 +243,21 @@ def test_it_is_one_table_for_people(context: sharkpy.SharkContext, tmp_path: Pat
         (STATE, "SELECT k FROM events", "needs no state"),
         (STATE, "SELECT k, row_number() OVER (PARTITION BY k ORDER BY v) AS r FROM events", "a window function"),
         (STATE, "SELECT k FROM events ORDER BY k", "ORDER BY over a stream"),
+        (
+            STATE,
+            "SELECT x.u, y.v FROM (SELECT k, uuid() AS u FROM events) x LEFT JOIN events y ON x.k = y.k",
+            "uuid below a join of two streams",
+        ),
+        (
+            STATE,
+            "SELECT x.v, y.r FROM events x JOIN (SELECT k, rand() AS r FROM events) y ON x.k = y.k",
+            "rand below a join of two streams",
+        ),
+        (
+            STATE,
+            "SELECT x.v FROM events x LEFT ANTI JOIN events y ON x.k = y.k AND rand() < 0.5",
+            "rand in the condition of an outer join of two streams",
+        ),
         (STATE, "SELECT k, first_value(v) AS f FROM events GROUP BY k", "without a state that merges"),
         ("STORED AS TEXTFILE", "SELECT count(*) AS n FROM events", "a format, of a continuous table with state"),
     ],

@@ -50,9 +50,20 @@ _RUNNING = (
     ("avg(v) OVER ({})", 1),
     ("first_value(ts) OVER ({})", 1),
     ("max(d) OVER ({} RANGE UNBOUNDED PRECEDING)", 1),
+    ("dense_rank() OVER ({})", 1),
+    ("CAST(round(CAST(avg(d) OVER ({}) AS DOUBLE), 2) AS DECIMAL(20,2))", 1),
     ("count(id) OVER ({} ROWS UNBOUNDED PRECEDING)", 1),
 )
 """They keep something of each partition, too."""
+
+
+_ROWS_AHEAD = (
+    ("lead(ts) OVER ({})", 1),
+    ("lead(ts, 2) OVER ({})", 2),
+    ("max(ts) OVER ({} ROWS BETWEEN 1 PRECEDING AND 3 FOLLOWING)", 3),
+    ("min(ts) OVER ({} ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING)", 2),
+)
+"""With the rows that have to come behind those of a row's time."""
 
 
 @pytest.fixture
@@ -69,8 +80,12 @@ def definition(chance: random.Random) -> tuple[str, str, bool]:
     """A query, in HiveQL and for DuckDB, and whether its state grows."""
     over = chance.choice(("PARTITION BY k ORDER BY ts", "PARTITION BY k, b ORDER BY ts", "ORDER BY ts"))
     by_rows = [*chance.sample(_BY_ROWS, chance.randrange(3)), *chance.sample(_RUNNING, chance.choice((0, 0, 1, 3)))]
-    ahead = chance.sample(_AHEAD, chance.choice((0, 0, 1, 2)))
-    found = [*by_rows, *chance.sample(_BY_RANGE, chance.randrange(0 if by_rows else 1, 3)), *ahead]
+    rows_ahead = chance.sample(_ROWS_AHEAD, chance.choice((0, 0, 1, 2)))
+    by_rows += rows_ahead
+    ahead = [] if rows_ahead else chance.sample(_AHEAD, chance.choice((0, 0, 1, 2)))
+    by_range = _BY_RANGE[-1:] if rows_ahead else _BY_RANGE
+    number = min(chance.randrange(0 if by_rows else 1, 3), len(by_range))
+    found = [*by_rows, *chance.sample(by_range, number), *ahead]
     own = "k, ts" if by_rows and "b" not in over else "k, b, ts" if by_rows else "id, k, v, ts"
     if by_rows and "PARTITION" not in over:
         own = "ts"
@@ -80,7 +95,16 @@ def definition(chance: random.Random) -> tuple[str, str, bool]:
     hive = f"SELECT {own}, {items} FROM (SELECT * FROM events{f' WHERE {where}' if where else ''}) e"
     both = f" WHERE {in_time}" + (f" AND ({where})" if where else "")
     passed = f"ts + INTERVAL {max((seconds for _, seconds in ahead), default=0)} SECOND < (SELECT w FROM mark)"
-    duck = f"SELECT * FROM (SELECT {own}, {items} FROM events{both}) x WHERE {passed}"
+    duck = f"SELECT {own}, {items} FROM events{both}"
+    if rows_ahead:
+        # Rows of one time wait for those behind the last of them.
+        inner = f"{items}, lead(ts, {max(number for _, number in rows_ahead)}) OVER ({over}) AS following"
+        of_time = f"OVER ({over} RANGE BETWEEN CURRENT ROW AND CURRENT ROW)"
+        is_there = f"bool_and(coalesce(following < (SELECT w FROM mark), false)) {of_time} AS is_there"
+        duck = f"SELECT *, {is_there} FROM (SELECT {own}, {inner} FROM events{both}) z"
+        passed = f"is_there AND {passed}"
+    names = ", ".join(f"f{place}" for place in range(len(found)))
+    duck = f"SELECT {own}, {names} FROM ({duck}) x WHERE {passed}"
     if chance.random() < 0.3:
         hive, duck = (
             f"SELECT f0, ts FROM ({hive}) y WHERE f0 IS NOT NULL",
@@ -248,12 +272,22 @@ def test_it_goes_on_after_a_rollback_and_another_query(context: sharkpy.SharkCon
 @pytest.mark.parametrize(
     ("function", "error"),
     [
-        ("lead(n) OVER (ORDER BY ts)", "lead, a window function that looks at all rows before its own, or at others"),
+        (
+            "lead(n) IGNORE NULLS OVER (ORDER BY ts)",
+            "lead, a window function that looks at all rows before its own, or",
+        ),
         ("ntile(3) OVER (ORDER BY ts)", "ntile, a window function that looks at all rows"),
-        ("dense_rank() OVER (ORDER BY ts)", "dense_rank, a window function that looks at all rows"),
-        ("avg(CAST(n AS DECIMAL(5,2))) OVER (ORDER BY ts)", "avg, a window function that looks at all rows"),
+        ("percent_rank() OVER (ORDER BY ts)", "percent_rank, a window function that looks at all rows"),
+        ("avg(CAST(n AS DECIMAL(28,2))) OVER (ORDER BY ts)", "avg, a window function that looks at all rows"),
         ("lag(n) IGNORE NULLS OVER (ORDER BY ts)", "lag, a window function that looks at all rows"),
-        ("sum(n) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)", "sum, a window function over ROWS"),
+        (
+            "sum(n) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING)",
+            "sum, a window function over ROWS",
+        ),
+        (
+            "sum(n) OVER (ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING)",
+            "sum, a window function over ROWS",
+        ),
         ("stddev_pop(n) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING)", "stddev_pop, a window function over ROWS"),
         ("rank() OVER (ORDER BY n)", "rank, a window function that is not in the ascending order of a time"),
         ("lag(n, 1, (SELECT 1)) OVER (ORDER BY ts)", "a subquery in, or below, a window function"),
@@ -265,12 +299,55 @@ def test_it_goes_on_after_a_rollback_and_another_query(context: sharkpy.SharkCon
             "lag(n) OVER (PARTITION BY k ORDER BY ts), lag(n) OVER (PARTITION BY n ORDER BY ts)",
             "with another PARTITION BY",
         ),
+        (
+            "lead(n) OVER (ORDER BY ts), min(n) OVER (ORDER BY ts RANGE INTERVAL '1' DAY PRECEDING)",
+            "min, a window function by time beside one that looks ahead by rows",
+        ),
+        (
+            "lead(n) OVER (PARTITION BY k ORDER BY ts), sum(n) OVER (PARTITION BY n ORDER BY ts)",
+            "with another PARTITION BY",
+        ),
     ],
 )
 def test_functions_that_are_refused(context: sharkpy.SharkContext, function: str, error: str) -> None:
     with pytest.raises(UnsupportedError, match=error) as caught:
         context.sql(f"CREATE CONTINUOUS TABLE t EMIT APPEND AS SELECT {function} FROM events")
     assert "below" in error or "EMIT COMPLETE WITH RECOMPUTE" in str(caught.value.hint)
+
+
+def test_averages_of_decimals_are_those_of_a_batch(context: sharkpy.SharkContext, folder: Path) -> None:
+    average = "avg(CAST(n AS DECIMAL(9,2)) / 7) OVER (PARTITION BY k ORDER BY ts)"
+    query = f"SELECT ts, {average} AS mean, dense_rank() OVER (PARTITION BY k ORDER BY ts) AS r FROM events"
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND WITH UNBOUNDED STATE AS {query}")
+    for number, seconds in enumerate(((1, 2, 2), (2, 3, 9), (12, 13), (13, 14, 40), (90,))):
+        epoch(context, folder, number, *seconds)
+    found = rows(context, "SELECT ts, mean, r, typeof(mean) FROM t ORDER BY ts, r")
+    assert len(found) == 11
+    assert found == rows(
+        context, f"SELECT *, typeof(mean) FROM ({query}) q WHERE second(ts) < 41 ORDER BY ts, r LIMIT 11"
+    )
+
+
+def test_rows_wait_for_those_behind_them(context: sharkpy.SharkContext, folder: Path) -> None:
+    """Rows of one time come together, with what functions over all rows before them find."""
+    text = (
+        "SELECT k, second(ts) AS s, second(lead(ts) OVER (PARTITION BY k ORDER BY ts)) AS behind, "
+        "count(*) OVER (PARTITION BY k ORDER BY ts) AS n FROM events"
+    )
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND WITH UNBOUNDED STATE AS {text}")
+    answers = []
+    for number, (key, seconds) in enumerate((("a", (1, 4)), ("b", (2, 8, 20)), ("a", (16, 30)), ("b", (50,)))):
+        epoch(context, folder, number, *seconds, key=key)
+        answers.append(rows(context, "SELECT * FROM t ORDER BY k, s"))
+    first = [("a", 1, 4, 1), ("b", 2, 8, 1)]
+    # The watermark is 5 seconds behind the latest row.
+    assert answers[:2] == [[], first]
+    assert answers[2] == [("a", 1, 4, 1), ("a", 4, 16, 2), ("b", 2, 8, 1), ("b", 8, 20, 2)]
+    assert answers[3] == sorted([*answers[2], ("a", 16, 30, 3)])
+    plan = "\n".join(
+        row[0] for row in rows(context, f"EXPLAIN CREATE CONTINUOUS TABLE u EMIT APPEND WITH UNBOUNDED STATE AS {text}")
+    )
+    assert "the last 1 rows of each k behind the watermark" in plan
 
 
 def test_without_append_the_hint_tells(context: sharkpy.SharkContext) -> None:

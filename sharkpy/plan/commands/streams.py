@@ -84,12 +84,14 @@ class LateRows:
 
 @dataclass(frozen=True, slots=True)
 class KeptState:
-    """State that a continuous query keeps: rows with the columns of `schema`, to which an epoch adds those of `delta`.
+    """State that a continuous query keeps: rows with the columns of `schema`, to which an epoch adds those of `added`;
+    `delta` are those of its first part.
     `labels`: what is kept, in words. `growth`: what lets it grow with the streams; None where something bounds it.
     `emit`: what readers get of it, where that was said. `expires`: rows of joins go when no others may match them.
     """
 
     schema: Schema
+    added: LogicalPlan
     delta: LogicalPlan
     labels: tuple[str, ...]
     growth: str | None

@@ -210,7 +210,11 @@ def aggregate_state(
             found.append((item, row))
         elif call.distinct or row.ignores_distinct:
             name = shown_name(call.function)
-            places = [None if isinstance(arg, Literal) else key_of(arg, f"{name}_of") for arg in call.args]
+            # Of no rows there is a row of the state, too: its keys are NULL, and so do not count.
+            is_of_rows = not node.groups and all(isinstance(arg, Literal) for arg in call.args)
+            places = [
+                None if isinstance(arg, Literal) and not is_of_rows else key_of(arg, f"{name}_of") for arg in call.args
+            ]
             where = None if call.filter is None else key_of(call.filter, f"{name}_where")
             found.append((item, DistinctValues(item, tuple(places), where)))
         else:

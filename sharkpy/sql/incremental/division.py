@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeGuard
 
-from sharkpy.base.errors import InternalError, SharkError, UnsupportedError
+from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
-from sharkpy.optimizer.function_traits import is_deterministic_function
-from sharkpy.plan.expr import Call, Expr, Literal
+from sharkpy.plan.expr import Expr, Literal
 from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
     Aggregate,
@@ -30,8 +30,9 @@ from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.counted_rows import CountedRows
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.incremental.expiring_rows import ExpiringRows
-from sharkpy.sql.incremental.kept_rows import all_rows, kept_rows
-from sharkpy.sql.incremental.look_back import APPENDED, look_back
+from sharkpy.sql.incremental.faults import appending_fault, appending_tables, changing, fault_of
+from sharkpy.sql.incremental.kept_rows import KeptRows, all_rows, kept_rows, with_rows
+from sharkpy.sql.incremental.look_back import look_back
 from sharkpy.sql.incremental.outer_join import (
     OUTER_JOINS,
     End,
@@ -44,6 +45,7 @@ from sharkpy.sql.incremental.outer_join import (
 from sharkpy.sql.incremental.panes import Panes, panes_of
 from sharkpy.sql.incremental.resumed_state import (
     Clock,
+    ResumedState,
     Timeout,
     in_clock_time,
     resumed,
@@ -53,23 +55,23 @@ from sharkpy.sql.incremental.resumed_state import (
 )
 from sharkpy.sql.incremental.row_numbers import NumRows, RowNumbers, is_numbering
 from sharkpy.sql.incremental.row_wise import (
-    RECOMPUTE,
     Streams,
     expressions_of,
     has_subqueries,
     is_counted,
     is_table_function,
-    node_fault,
     queries_in,
     reading_fault,
     refused,
     row_wise_fault,
-    words_for,
+    varying_function,
 )
 from sharkpy.sql.incremental.running_totals import totals_state
 from sharkpy.sql.incremental.session_state import session_state, sessions_below
 from sharkpy.sql.incremental.state import StatePart
 from sharkpy.sql.incremental.stream_join import OF_JOINS, StreamJoin, stream_joins
+from sharkpy.sql.incremental.stream_window import StreamWindow
+from sharkpy.sql.incremental.table_rows import BesideTables, apart_from_tables
 from sharkpy.sql.incremental.time_bounds import time_bounds
 from sharkpy.sql.incremental.watermark_parts import WatermarkParts, stream_scans
 from sharkpy.sql.incremental.watermarks import has_watermark
@@ -78,10 +80,9 @@ from sharkpy.sql.incremental.window_state import (
     NumLateRows,
     PassedRows,
     RunningTotals,
-    StreamWindow,
     WaitingRows,
 )
-from sharkpy.values.types import TIMESTAMP
+from sharkpy.values.types import INT, TIMESTAMP
 
 _OF_READERS = "all rows of the streams are kept, and looked at by whoever reads the table"
 _KEEPING = (Project, Filter, Generate, Union, Distribute)
@@ -124,7 +125,7 @@ class _Division:
                 raise fault
             if not self._divide(node, above):
                 if self._appends and not _keeps_rows(node, self._streams):
-                    raise _changing()
+                    raise appending_fault(node, self._streams)
                 waiting += [(child, node) for child in reversed(node.children)]
         if not self._parts:
             raise InternalError("a query that needs state has no part with state")
@@ -133,24 +134,43 @@ class _Division:
     def _divide(self, node: LogicalPlan, above: LogicalPlan | None) -> bool:
         """Add the part of the state that comes in the place of a node; False where there is none."""
         if _is_aggregate(node) and (rows := _rows_of(node, self._streams)) is not None:
-            self._add(*self._of_aggregate(node, rows), rows)
+            self._add_aggregate(node, rows)
         elif self._appends and (window := _window_below(node, self._streams)) is not None:
             self._add_window(node, window)
         elif (kept := kept_rows(node, self._streams, self._new_column)) is not None:
             if self._appends:
-                raise _changing()
-            self._add(node, kept, kept.rows)
-        elif row_wise_fault(node, self._streams, with_joins=True) is None:
+                raise changing()
+            self._add_rows(node, kept)
+        elif row_wise_fault(node, self._streams, with_joins=True, beside_tables=True) is None:
             # Without an operator above, the rows are the answer.
             if above is not None and not (self._recomputes or self._appends):
-                raise _fault_of(above, self._streams)
+                raise fault_of(above, node, self._streams)
             growth = None if above is None or self._appends else _OF_READERS
-            self._add(node, all_rows(node, "all rows", growth, self._new_column), node)
+            self._add_rows(node, all_rows(node, "all rows", growth, self._new_column))
         elif is_outer_stream_join(node, self._streams):
             self._add_outer_join(node)
         else:
             return False
         return True
+
+    def _add_rows(self, node: LogicalPlan, kept: KeptRows) -> None:
+        """Add a part that keeps rows, in the place of a node."""
+        of_streams, part = self._beside_tables(kept.rows, kept.over)
+        self._add(node, part, of_streams)
+
+    def _beside_tables(
+        self, rows: LogicalPlan, part_of: Callable[[LogicalPlan], StatePart]
+    ) -> tuple[LogicalPlan, StatePart]:
+        """Those of some rows that come from streams, and the part of the state of all; `part_of` gives that of some."""
+        of_streams, of_tables = apart_from_tables(rows, self._streams)
+        part = part_of(of_streams)
+        if of_tables is None:
+            return of_streams, part
+        if self._appends:
+            raise appending_tables()
+        if isinstance(part, ResumedState):
+            raise resuming_fault(part.states, "beside rows of tables")
+        return of_streams, BesideTables(part, part_of(of_tables), self._new_column)
 
     def _add(self, node: LogicalPlan, part: StatePart, rows: LogicalPlan) -> None:
         self._parts.append((node, part))
@@ -198,7 +218,7 @@ class _Division:
     def _add_outer_join(self, node: Join) -> None:
         bounds = self._bounds_of(node)
         if self._appends and bounds is None:
-            raise _changing()
+            raise changing()
         left, right = node.children
         if bounds is not None:
             marks = tuple(dict.fromkeys(bound.watermark for bound in bounds))
@@ -208,6 +228,9 @@ class _Division:
             sides = zip(node.children, numbers, strict=True)
             left, right = (arrived(side, marks, number, self._new_column) for side, number in sides)
         inner = Join(left, right, JoinKind.INNER, node.condition, node.hint)
+        # Both sides keep whether they have a match, each by itself.
+        if node.condition is not None and (name := varying_function(node.condition.walk())) is not None:
+            raise refused(f"{name} in the condition of an outer join of two streams")
         found = stream_joins(inner, self._streams)
         of_left, of_right = (
             MatchedRows(side, inner, given.output, end, node.kind is JoinKind.SEMI, self._new_column)
@@ -233,21 +256,22 @@ class _Division:
 
     def _add_window(self, node: LogicalPlan, window: Window) -> None:
         """Add the parts of a Window; `node` is that, or what makes its rows the answer."""
-        back, rows = look_back(window), window.child
+        first, rows = self._new_column("first", INT), window.child
+        back = look_back(window, first)
         if has_subqueries(window):
             raise refused("a subquery in, or below, a window function over a stream")
-        for part in expressions_of(window):
-            if isinstance(part, Call) and not is_deterministic_function(part.function):
-                raise refused(f"{part.function} below a window function over a stream")
+        if (name := varying_function(expressions_of(window))) is not None:
+            raise refused(f"{name} below a window function over a stream")
         marks = self._marks.of_rows(rows, "EMIT APPEND of window functions")
         waiting = len(self._parts) + 1
-        last = waiting + 1 if back.rows else None
-        totals = waiting + 1 + bool(back.rows) if back.running else None
-        found = StreamWindow(window, back, marks, waiting, last, totals, self._new_column)
+        last = waiting + 1 if back.by_rows else None
+        totals = waiting + 1 + bool(back.by_rows) if back.running else None
+        found = StreamWindow(window, back, marks, waiting, last, totals, first, self._new_column)
         self._parts += [(node, PassedRows(node, found)), (rows, WaitingRows(found))]
         self._parts += [(rows, LastRows(found))] if last is not None else []
         if totals is not None:
-            states = totals_state(rows, back.running, back.partition_by, self._new_column)
+            counted = Project(rows, (*rows.output, first.holding(Literal(None, INT))))
+            states = totals_state(counted, back.running, back.partition_by, self._new_column)
             self._parts.append((rows, RunningTotals(found, states)))
         self._parts.append((rows, NumLateRows(found)))
 
@@ -268,25 +292,32 @@ class _Division:
         after_right, after_left = self._marks.of_other(of_right, of_left), self._marks.of_other(of_left, of_right)
         return End(left, most, after_right), End(right, -least, after_left)
 
-    def _of_aggregate(self, node: Aggregate, rows: LogicalPlan) -> tuple[LogicalPlan, StatePart]:
-        """State of an Aggregate, or of all rows that it is of."""
+    def _add_aggregate(self, node: Aggregate, rows: LogicalPlan) -> None:
+        """Add the state of an Aggregate, or of all rows that it is of."""
+        try:
+            of_streams, part = self._beside_tables(rows, lambda some: self._of_aggregate(node, rows, some))
+        except UnsupportedError:
+            if not self._recomputes:
+                raise
+            self._add_rows(rows, all_rows(rows, "all rows", _OF_READERS, self._new_column))
+        else:
+            self._add(node, part, of_streams)
+
+    def _of_aggregate(self, node: Aggregate, every: LogicalPlan, rows: LogicalPlan) -> StatePart:
+        """State of an Aggregate over some of its rows, which are `every`."""
+        node = node.map_children(lambda child: with_rows(child, every, rows))
         sessions, panes = sessions_below(node), panes_of(node)
         time = sessions.first if sessions is not None else panes.time if panes is not None else None
         counts_rows = panes is not None and panes.counts_rows
         is_bounded = counts_rows or (time is not None and has_watermark(time, rows))
-        try:
-            if self._appends and not is_bounded:
-                raise _changing()
-            closing = self._closing(rows, *_ends(sessions, panes), counts_rows) if self._appends else None
-            if sessions is not None:
-                return node, session_state(node, sessions, self._new_column, is_bounded=is_bounded, closing=closing)
-            timed = node if self._clock is None else in_clock_time(node, self._clock)
-            state = aggregate_state(timed, self._new_column, is_bounded=is_bounded, closing=closing)
-            return node, self._resumed(state, rows) if resumed(state) else state
-        except UnsupportedError:
-            if not self._recomputes:
-                raise
-            return rows, all_rows(rows, "all rows", _OF_READERS, self._new_column)
+        if self._appends and not is_bounded:
+            raise changing()
+        closing = self._closing(rows, *_ends(sessions, panes), counts_rows) if self._appends else None
+        if sessions is not None:
+            return session_state(node, sessions, self._new_column, is_bounded=is_bounded, closing=closing)
+        timed = node if self._clock is None else in_clock_time(node, self._clock)
+        state = aggregate_state(timed, self._new_column, is_bounded=is_bounded, closing=closing)
+        return self._resumed(state, rows) if resumed(state) else state
 
     def _resumed(self, state: AggregateState, rows: LogicalPlan) -> StatePart:
         """State of aggregates that go on from the latest one, with the watermark, or clock, that a timeout is by."""
@@ -325,18 +356,11 @@ def _is_aggregate(node: LogicalPlan) -> TypeGuard[Aggregate]:
     return isinstance(node, Aggregate) and not gives_closed_windows(node)
 
 
-def _fault_of(node: LogicalPlan, streams: Streams) -> SharkError:
-    """What keeps an operator from being computed of rows of one epoch."""
-    fault = node_fault(node, streams) or refused(words_for(node))
-    fault.hint = fault.hint or (f"{APPENDED}; {RECOMPUTE}" if isinstance(node, Window) else RECOMPUTE)
-    return fault
-
-
 def _rows_of(node: Aggregate, streams: Streams) -> LogicalPlan | None:
     """Rows that an Aggregate is of, in no sessions yet; None where they need other epochs."""
     sessions = sessions_below(node)
     rows = rows_of(node) if sessions is None else sessions.rows
-    return rows if row_wise_fault(rows, streams, with_joins=True) is None else None
+    return rows if row_wise_fault(rows, streams, with_joins=True, beside_tables=True) is None else None
 
 
 def _ends(sessions: Sessions | None, panes: Panes | None) -> tuple[Expr, Expr]:
@@ -349,14 +373,6 @@ def _ends(sessions: Sessions | None, panes: Panes | None) -> tuple[Expr, Expr]:
     if panes is None:
         raise InternalError("windows that a watermark closes have ends")
     return panes.end, panes.last_end
-
-
-def _changing() -> SharkError:
-    hint = (
-        "GROUP BY windows or sessions of a time with a WATERMARK, which are given when it closes them; outer joins of "
-        "streams that bound such times on both sides; or EMIT UPDATE"
-    )
-    return UnsupportedError("EMIT APPEND of a query whose rows change with each epoch", hint=hint)
 
 
 def _keeps_rows(node: LogicalPlan, streams: Streams) -> bool:

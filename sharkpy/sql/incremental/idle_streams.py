@@ -14,7 +14,8 @@ from sharkpy.sql.incremental.state import Kept, NewColumn
 from sharkpy.sql.incremental.watermarks import StreamWatermark, read_next
 from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP, Field, Schema
 
-_NEVER = Literal(datetime.datetime(9999, 12, 31), TIMESTAMP)
+NEVER = Literal(datetime.datetime(9999, 12, 31), TIMESTAMP)
+"""A time behind all others."""
 _NOTHING = Literal(None, TIMESTAMP)
 
 
@@ -92,10 +93,10 @@ class ActiveWatermark:
                 last = read_next(place, arrivals, kept, self.new_column)
                 rows = Join(rows, last, JoinKind.CROSS)
                 ends = behind(Call("coalesce", (last.output[0], began), TIMESTAMP), one.idle)
-                found = Call("case_when", (Call("lt", (ends, self.now), BOOLEAN), _NEVER, found), TIMESTAMP)
+                found = Call("case_when", (Call("lt", (ends, self.now), BOOLEAN), NEVER, found), TIMESTAMP)
             marks.append(found)
         least = Call("least", tuple(marks), TIMESTAMP)
-        is_none = Call("eq", (least, _NEVER), BOOLEAN)
+        is_none = Call("eq", (least, NEVER), BOOLEAN)
         active = Call("case_when", (is_none, _NOTHING, least), TIMESTAMP)
         names = [self.new_column(field.name, field.dtype) for field in self.schema]
         return Project(rows, tuple(name.holding(expr) for name, expr in zip(names, (active, self.now), strict=True)))

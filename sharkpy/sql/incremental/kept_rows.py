@@ -31,6 +31,10 @@ class KeptRows:
     growth: str | None
     new_column: NewColumn
 
+    def over(self, rows: LogicalPlan) -> KeptRows:
+        """The same of other rows with these columns."""
+        return replace(self, rows=rows, added=as_state(self.first(rows), rows.output, self.schema, self.new_column))
+
     def delta(self, _kept: Kept) -> LogicalPlan:
         return self.added
 
@@ -97,7 +101,7 @@ def _made(
 
 
 def _is_row_wise(rows: LogicalPlan, streams: Streams) -> bool:
-    return row_wise_fault(rows, streams, with_joins=True) is None
+    return row_wise_fault(rows, streams, with_joins=True, beside_tables=True) is None
 
 
 def _window_below(plan: LogicalPlan) -> Window | None:

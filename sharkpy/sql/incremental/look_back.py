@@ -14,9 +14,9 @@ from sharkpy.udf import registry
 from sharkpy.udf.user.function import shown_name
 from sharkpy.values.types import INTERVAL_DAY_TIME
 
-APPENDED = "EMIT APPEND gives those that look back in the order of a time with a WATERMARK"
+APPENDED = "EMIT APPEND gives those that look so far back, and ahead, in the order of a time with a WATERMARK"
 _BOUNDED = (
-    "lag, frames as ROWS BETWEEN … PRECEDING AND CURRENT ROW, or RANGE between two intervals, and row_number, rank, "
+    "lag, lead, frames as ROWS between two numbers, or RANGE between two intervals, and row_number, rank, dense_rank, "
     f"count, sum, avg, min, max and first_value over all rows before can go on; {RECOMPUTE}"
 )
 
@@ -33,28 +33,40 @@ class LookBack:
     """Time before a row."""
     ahead: int
     """Time behind a row, in microseconds: when it has come, the row is given."""
+    rows_ahead: int
+    """Rows behind a row, in its partition: when they have come, the row is given."""
     running: tuple[Running, ...]
     """Functions that look at all rows before."""
     partition_by: tuple[Expr, ...]
-    """Of the functions that look back by rows, or at all."""
+    """Of the functions that look back by rows, or at all; of all, where one looks ahead by rows."""
+
+    @property
+    def by_rows(self) -> int:
+        """Rows that a row looks back, and ahead: so many are needed when the watermark has passed them."""
+        return self.rows + self.rows_ahead
 
 
-def look_back(window: Window) -> LookBack:
+def look_back(window: Window, first: ColumnRef) -> LookBack:
     """How far the functions look. UnsupportedError, naming the function, for one in another order, and for one that
-    looks at so many rows behind its own, or at all rows before it and cannot be gone on from.
+    looks at all rows behind its own, or at all rows before it and cannot be gone on from. `first`: see `running_of`.
     """
     calls = [item.expr for item in window.windows if isinstance(item.expr, WindowCall)]
     times = [_time(call, window) for call in calls]
     if len(set(times)) > 1:
         raise _refused(calls[-1], "in the order of another time")
-    running = tuple(found for item in window.windows if (found := running_of(item)) is not None)
+    running = tuple(found for item in window.windows if (found := running_of(item, first)) is not None)
     at_all = [one.item.expr for one in running]
-    reaches = {call: (0, 0, 0) if call in at_all else _reach(call) for call in calls}
-    partitions = dict.fromkeys(call.partition_by for call in calls if call in at_all or reaches[call][0])
+    reaches = {call: (0, 0, 0, 0) if call in at_all else _reach(call) for call in calls}
+    most_rows, longest, ahead, rows_ahead = (max(some) for some in zip(*reaches.values(), strict=True))
+    if rows_ahead and (longest or ahead):
+        # Rows that wait for others would need those around their time for as long.
+        by_time = next(call for call, (_, before, behind, _) in reaches.items() if before or behind)
+        raise _refused(by_time, "by time beside one that looks ahead by rows,")
+    keeping = [call for call in calls if call in at_all or reaches[call][0] or rows_ahead]
+    partitions = dict.fromkeys(call.partition_by for call in keeping)
     if len(partitions) > 1:
         raise _refused(calls[-1], "with another PARTITION BY")
-    most_rows, longest, ahead = (max(some) for some in zip(*reaches.values(), strict=True))
-    return LookBack(times[0], most_rows, longest, ahead, running, next(iter(partitions), ()))
+    return LookBack(times[0], most_rows, longest, ahead, rows_ahead, running, next(iter(partitions), ()))
 
 
 def _time(call: WindowCall, window: Window) -> int:
@@ -66,25 +78,33 @@ def _time(call: WindowCall, window: Window) -> int:
     raise _refused(call, "that is not in the ascending order of a time with a WATERMARK")
 
 
-def _reach(call: WindowCall) -> tuple[int, int, int]:
-    """How many rows, and microseconds, a function looks back, and how many microseconds ahead."""
-    if call.function == "lag" and not call.ignore_nulls:
-        match call.args[1:2]:
-            case ():
-                return 1, 0, 0
-            case (Literal(int() as offset),) if offset >= 0:
-                return offset, 0, 0
+def _reach(call: WindowCall) -> tuple[int, int, int, int]:
+    """How many rows, and microseconds, a function looks back, and how many microseconds, and rows, ahead."""
+    if (offset := _offset(call)) is not None:
+        return (offset, 0, 0, 0) if call.function == "lag" else (0, 0, 0, offset)
     row = registry.window(call.function)
     if call.frame is None or (row is not None and not row.takes_frame):
         raise _refused(call, "that looks at all rows before its own, or at others,")
     match call.frame:
-        case WindowFrame("ROWS", int() as start, int() as end) if start <= end <= 0:
-            return -start, 0, 0
+        case WindowFrame("ROWS", int() as start, int() as end) if start <= end:
+            return max(0, -start), 0, 0, max(0, end)
         case WindowFrame("RANGE", start, end):
             first, last = _microseconds(start), _microseconds(end)
             if first is not None and last is not None:
-                return 0, max(0, -first), max(0, last)
+                return 0, max(0, -first), max(0, last), 0
     raise _refused(call, f"over {call.frame}")
+
+
+def _offset(call: WindowCall) -> int | None:
+    """By how many rows `lag` or `lead` looks away; None for others."""
+    if call.function not in ("lag", "lead") or call.ignore_nulls:
+        return None
+    match call.args[1:2]:
+        case ():
+            return 1
+        case (Literal(int() as offset),) if offset >= 0:
+            return offset
+    return None
 
 
 def _microseconds(bound: FrameBound) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeGuard
 
 from sharkpy.base.errors import SharkError, UnsupportedError
@@ -34,6 +34,7 @@ from sharkpy.sql.incremental.closed_spans import gives_closed_windows
 from sharkpy.sql.incremental.row_numbers import is_numbering
 
 RECOMPUTE = "EMIT COMPLETE WITH RECOMPUTE keeps all rows, and computes the answer when the table is read"
+WITH_TABLES = "UNION ALL of a stream and rows that are there already"
 _ROW_WISE = (Project, Filter, Generate, Union, Distribute, Scan, Expand)
 _LEFT_JOINS = (JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT, JoinKind.SINGLE, *LEFT_ONLY_JOINS, *LATERAL_JOINS)
 _RIGHT_JOINS = (JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT)
@@ -44,6 +45,7 @@ _WORDS: tuple[tuple[type[LogicalPlan], str], ...] = (
     (Sort, "ORDER BY over a stream"),
     (Limit, "LIMIT over a stream"),
     (Step, "a script over a stream"),
+    (Union, "UNION ALL of rows, and of groups, of a stream"),
 )
 
 
@@ -70,23 +72,28 @@ class Streams:
         return self.in_expressions(node) or any(self.below(child) for child in node.children)
 
 
-def row_wise_fault(query: LogicalPlan, streams: Streams, *, with_joins: bool = False) -> SharkError | None:
+def row_wise_fault(
+    query: LogicalPlan, streams: Streams, *, with_joins: bool = False, beside_tables: bool = False
+) -> SharkError | None:
     """UnsupportedError that names the first operator that needs rows of other epochs than the one that it computes;
     None if none does. `with_joins`: joins of streams, and numbers of rows, may: what they make of a new epoch is all
-    that it adds.
+    that it adds. `beside_tables`: rows of tables may be among the rows, but not among those that joins of streams, or
+    numbers, are of.
     """
-    waiting = [query]
+    waiting = [(query, beside_tables)]
     while waiting:
-        node = waiting.pop()
+        node, may_have_tables = waiting.pop()
         if not streams.below(node) or gives_closed_windows(node):
             continue
         if with_joins and (is_stream_join(node, streams) or is_counted(node)):
+            fault, may_have_tables = reading_fault(node, streams), False
+        elif may_have_tables and is_beside_tables(node, streams):
             fault = reading_fault(node, streams)
         else:
             fault = node_fault(node, streams)
         if fault is not None:
             return fault
-        waiting += node.children
+        waiting += [(child, may_have_tables) for child in node.children]
     return None
 
 
@@ -96,12 +103,16 @@ def is_stream_join(node: LogicalPlan, streams: Streams) -> TypeGuard[Join]:
     return is_inner and all(map(streams.below, node.children))
 
 
+def is_beside_tables(node: LogicalPlan, streams: Streams) -> TypeGuard[Union]:
+    """True for a UNION ALL of rows of a stream and others, which are there already."""
+    return isinstance(node, Union) and streams.below(node) and not all(map(streams.below, node.inputs))
+
+
 def is_counted(node: LogicalPlan) -> TypeGuard[Window]:
     """True for numbers of rows that go on over epochs: what is below is the same wherever it is computed."""
     if not is_numbering(node) or has_subqueries(node):
         return False
-    calls = (part for part in expressions_of(node) if isinstance(part, Call))
-    return all(is_deterministic_function(one.function) for one in calls)
+    return varying_function(expressions_of(node)) is None
 
 
 def has_subqueries(plan: LogicalPlan) -> bool:
@@ -113,14 +124,20 @@ def expressions_of(plan: LogicalPlan) -> Iterator[Expr]:
     return (part for one in plan.walk() for expr in one.expressions for part in expr.walk())
 
 
+def varying_function(expressions: Iterable[Expr]) -> str | None:
+    """Function among some expressions that gives something else wherever it is computed, as rand; None for none."""
+    calls = (part.function for part in expressions if isinstance(part, Call))
+    return next((one for one in calls if not is_deterministic_function(one)), None)
+
+
 def node_fault(node: LogicalPlan, streams: Streams) -> SharkError | None:
     """As `row_wise_fault`, for one node with a stream at or below it."""
     if (fault := reading_fault(node, streams)) is not None:
         return fault
-    if isinstance(node, Union) and not all(streams.below(one) for one in node.inputs):
+    if is_beside_tables(node, streams):
         # Each epoch would have them again.
         hint = "START FROM TABLE … THEN STREAM …"
-        return refused("UNION ALL of a stream and rows that are there already", hint)
+        return refused(WITH_TABLES, hint)
     if isinstance(node, Join):
         return _join_fault(node, streams)
     if is_table_function(node):

@@ -24,7 +24,7 @@ from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Union,
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state
 from sharkpy.sql.incremental.state import NewColumn
 from sharkpy.sql.incremental.stream_join import apart
-from sharkpy.values.types import BIGINT, BOOLEAN, DecimalType
+from sharkpy.values.types import BIGINT, BOOLEAN, INT, DecimalType
 
 _EARLIER = WindowFrame("ROWS", None, 0)
 _ONE = Literal(1, BIGINT)
@@ -45,6 +45,11 @@ class Running:
     function: str
     frame: WindowFrame | None
 
+    @property
+    def counts_times(self) -> bool:
+        """True if rows of one time count once."""
+        return isinstance(self.item.expr, WindowCall) and self.item.expr.function == "dense_rank"
+
     def call(self, value: ColumnRef, partition_by: tuple[Expr, ...], order: tuple[ColumnRef, ColumnRef]) -> WindowCall:
         """`order`: the time, and the place of a row, which may not tell rows of one time from each other elsewhere."""
         is_by_rows = self.frame is not None and self.frame.unit == "ROWS"
@@ -52,22 +57,28 @@ class Running:
         return WindowCall(self.function, (value,), partition_by, keys, self.frame, self.total.dtype)
 
 
-def running_of(item: Alias) -> Running | None:
-    """A window function over all rows before its own that can be gone on from; None for another one."""
+def running_of(item: Alias, first: ColumnRef) -> Running | None:
+    """A window function over all rows before its own that can be gone on from; None for another one. `first`: the
+    number of a row among those of its time, for functions that count times.
+    """
     call = item.expr
     if not isinstance(call, WindowCall) or call.distinct or call.ignore_nulls or len(call.order_by) != 1:
         return None
-    is_number = call.function == "row_number"
+    is_number = call.function in ("row_number", "dense_rank")
     if not is_number and not (call.frame is None or (call.frame.start is None and call.frame.end == 0)):
         return None
-    made = _made(call)
+    made = _made(call, first)
     return None if made is None else Running(item, *made)
 
 
-def _made(call: WindowCall) -> _Made | None:
+def _made(call: WindowCall, first: ColumnRef) -> _Made | None:
     match call.function, call.args:
         case "row_number", ():
             return _ONE, AggregateCall("count", (), BIGINT), "sum", _EARLIER
+        case "dense_rank", ():
+            is_first = Call("eq", (first, Literal(1, INT)), BOOLEAN)
+            number = Call("case_when", (is_first, _ONE, Literal(0, BIGINT)), BIGINT)
+            return number, AggregateCall("sum", (number,), BIGINT), "sum", None
         case "count", args:
             return _counted(args), AggregateCall("count", args, BIGINT), "sum", call.frame
         case "sum", (arg,) if not (isinstance(call.dtype, DecimalType) and call.dtype.precision == _MOST_DIGITS):

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from sharkpy.plan.logical import Join, LogicalPlan, Union
 from sharkpy.plan.references import free_column_ids, renumbered
 from sharkpy.plan.subquery import SUBQUERIES
-from sharkpy.sql.incremental.row_wise import Streams, expressions_of, has_subqueries, is_stream_join, refused
+from sharkpy.sql.incremental.row_wise import (
+    Streams,
+    expressions_of,
+    has_subqueries,
+    is_stream_join,
+    refused,
+    varying_function,
+)
 from sharkpy.sql.incremental.state import NewColumn
 from sharkpy.values.types import BOOLEAN
 
@@ -34,6 +41,10 @@ class StreamJoin:
 def stream_joins(rows: LogicalPlan, streams: Streams) -> list[Join]:
     """Joins of streams in a row-wise plan. UnsupportedError where their sides cannot be read in two places."""
     found = [node for node in rows.walk() if is_stream_join(node, streams)]
+    for side in (side for join in found for side in join.children):
+        # Rows are joined in one epoch, and kept for the next ones: they would not be the same.
+        if (name := varying_function(expressions_of(side))) is not None:
+            raise refused(f"{name} below a join of two streams", "compute it above the join")
     if any(map(has_subqueries, found)):
         raise refused("a subquery in a side of a join of two streams")
     # The plan of a correlated one would have to be told the ids that the columns get.

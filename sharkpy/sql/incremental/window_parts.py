@@ -6,8 +6,10 @@ from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, SortK
 from sharkpy.plan.logical import LogicalPlan, Project, Window
 from sharkpy.sql.incremental.state import NewColumn
 from sharkpy.sql.incremental.watermarks import has_watermark
-from sharkpy.values.types import BIGINT, DOUBLE, INT
+from sharkpy.values.types import BIGINT, DOUBLE, INT, MAX_PRECISION, DataType, DecimalType
 
+_TOTAL_DIGITS, _NUMBER_DIGITS = 10, 19
+"""How many digits more the total of DECIMALs has than these, and how many a number of rows has."""
 _UP_TO, _PEERS = WindowFrame("RANGE", None, 0), WindowFrame("RANGE", 0, 0)
 
 
@@ -50,12 +52,24 @@ def _parts(call: WindowCall, window: Window, new_column: NewColumn) -> tuple[lis
             up_to, peers = (_counted(call, (), frame, new_column) for frame in (_UP_TO, _PEERS))
             before = Call("subtract", (up_to.ref, peers.ref), BIGINT)
             return [up_to, peers], Cast(Call("add", (before, Literal(1, BIGINT)), BIGINT), INT)
-        case "avg", (arg,) if call.dtype == DOUBLE and is_running and not (call.distinct or call.ignore_nulls):
-            value = arg if arg.dtype == DOUBLE else Cast(arg, DOUBLE)
-            total = WindowCall("sum", (value,), call.partition_by, call.order_by, call.frame, DOUBLE)
-            both = new_column("total", DOUBLE).holding(total), _counted(call, (arg,), call.frame, new_column)
-            return list(both), Call("divide", (both[0].ref, Cast(both[1].ref, DOUBLE)), DOUBLE)
+        case "avg", (arg,) if is_running and not (call.distinct or call.ignore_nulls):
+            return _average(call, arg, new_column)
     return None
+
+
+def _average(call: WindowCall, arg: Expr, new_column: NewColumn) -> tuple[list[Alias], Expr] | None:
+    """A total divided by a number of values; None where the total of DECIMALs may be too long to go on from it."""
+    of_total: DataType = DOUBLE
+    of_number: DataType = DOUBLE
+    match arg.dtype:
+        case DecimalType(precision, scale) if precision + _TOTAL_DIGITS < MAX_PRECISION:
+            of_total, of_number = DecimalType(precision + _TOTAL_DIGITS, scale), DecimalType(_NUMBER_DIGITS, 0)
+        case _ if call.dtype != DOUBLE:
+            return None
+    value = Cast(arg, DOUBLE) if of_total == DOUBLE != arg.dtype else arg
+    total = WindowCall("sum", (value,), call.partition_by, call.order_by, call.frame, of_total)
+    both = new_column("total", of_total).holding(total), _counted(call, (arg,), call.frame, new_column)
+    return list(both), Call("divide", (both[0].ref, Cast(both[1].ref, of_number)), call.dtype)
 
 
 def _counted(call: WindowCall, args: tuple[Expr, ...], frame: WindowFrame | None, new_column: NewColumn) -> Alias:

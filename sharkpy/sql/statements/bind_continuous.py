@@ -141,6 +141,7 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
         if state is None
         else KeptState(
             state.schema,
+            state.delta(state.nothing),
             state.shown_delta,
             state.labels,
             state.growth,

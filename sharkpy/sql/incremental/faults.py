@@ -1,0 +1,58 @@
+"""What keeps a query from being divided, or its rows from being appended, by the names of its operators."""
+
+from __future__ import annotations
+
+from sharkpy.base.errors import SharkError, UnsupportedError
+from sharkpy.plan.logical import Join, LogicalPlan, Union, Window
+from sharkpy.sql.incremental.look_back import APPENDED
+from sharkpy.sql.incremental.row_numbers import is_numbering
+from sharkpy.sql.incremental.row_wise import (
+    RECOMPUTE,
+    WITH_TABLES,
+    Streams,
+    is_beside_tables,
+    node_fault,
+    refused,
+    row_wise_fault,
+    words_for,
+)
+
+
+def fault_of(node: LogicalPlan, rows: LogicalPlan, streams: Streams) -> SharkError:
+    """What keeps an operator from being computed of `rows`, its own, of one epoch."""
+    if isinstance(node, Join) and _has_tables(rows, streams):
+        return refused(f"{WITH_TABLES}, in a side of a join of streams,", RECOMPUTE)
+    if is_numbering(node) and _has_tables(rows, streams):
+        return refused(f"{WITH_TABLES}, below row_number() OVER (),", RECOMPUTE)
+    if isinstance(node, Union):
+        return refused(words_for(node), RECOMPUTE)
+    fault = node_fault(node, streams) or refused(words_for(node))
+    fault.hint = fault.hint or (f"{APPENDED}; {RECOMPUTE}" if isinstance(node, Window) else RECOMPUTE)
+    return fault
+
+
+def _has_tables(rows: LogicalPlan, streams: Streams) -> bool:
+    """True for rows of streams, and of tables beside them."""
+    if row_wise_fault(rows, streams, with_joins=True) is None:
+        return False
+    return row_wise_fault(rows, streams, with_joins=True, beside_tables=True) is None
+
+
+def changing() -> SharkError:
+    hint = (
+        "GROUP BY windows or sessions of a time with a WATERMARK, which are given when it closes them; outer joins of "
+        "streams that bound such times on both sides; or EMIT UPDATE"
+    )
+    return UnsupportedError("EMIT APPEND of a query whose rows change with each epoch", hint=hint)
+
+
+def appending_fault(node: LogicalPlan, streams: Streams) -> SharkError:
+    """What keeps the rows of a node from being appended."""
+    below = (child for child in node.children if streams.below(child))
+    is_of_tables = is_beside_tables(node, streams) or any(_has_tables(child, streams) for child in below)
+    return appending_tables() if is_of_tables else changing()
+
+
+def appending_tables() -> SharkError:
+    hint = "START FROM TABLE … THEN STREAM … has the rows of a table once, before those of the stream; or EMIT UPDATE"
+    return UnsupportedError(f"EMIT APPEND of {WITH_TABLES}, which may change", hint=hint)

@@ -1,0 +1,193 @@
+"""Window functions over streams, in the order of a time with a WATERMARK: an epoch gives the rows that the watermark
+passes, with what the functions find of these and of the rows that they look back to, and ahead to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall, WindowFrame, disjunction
+from sharkpy.plan.logical import Filter, LogicalPlan, Project, Union, Window
+from sharkpy.plan.sessions import behind
+from sharkpy.sql.incremental.idle_streams import NEVER
+from sharkpy.sql.incremental.kept_rows import shown
+from sharkpy.sql.incremental.look_back import LookBack
+from sharkpy.sql.incremental.running_totals import with_running
+from sharkpy.sql.incremental.state import Kept, NewColumn, as_state
+from sharkpy.sql.incremental.stream_join import apart
+from sharkpy.sql.incremental.watermarks import Watermarks
+from sharkpy.values.types import BOOLEAN, INT, TIMESTAMP, Schema
+
+_PEERS = WindowFrame("RANGE", 0, 0)
+_NEW, _WAITING, _LAST = range(3)
+"""Where rows come from that an epoch looks at: from the streams, or from the parts of the state."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamWindow:
+    """A Window over rows of epochs, and the parts of the state that its rows wait in.
+
+    Rows wait until the watermark has passed their time, by as much as functions look ahead, and as many rows behind
+    them as functions look ahead to: then all rows before them, and up to there, are there, for those that come behind
+    the watermark are late, and left out, as are rows without a time. Rows of one time are given together.
+    """
+
+    node: Window
+    back: LookBack
+    marks: Watermarks
+    waiting: int
+    """Part with rows that wait, or that are within the time that functions look back."""
+    last: int | None
+    """Part with the last rows of each partition; None where no function looks back, or ahead, by rows."""
+    totals: int | None
+    """Part with what functions over all rows before have come to; None where there are none."""
+    first: ColumnRef
+    """Number of a row among those of its time, where functions count times."""
+    new_column: NewColumn
+
+    @property
+    def partition(self) -> str:
+        """What functions that look back by rows, or at all, are by, for people."""
+        return ", ".join(map(shown, self.back.partition_by))
+
+    @property
+    def columns(self) -> tuple[ColumnRef, ...]:
+        return self.node.child.output
+
+    def new_rows(self) -> LogicalPlan:
+        """Rows of an epoch, under ids of their own."""
+        return apart(self.node.child, self.new_column)
+
+    def beside_mark(self, rows: LogicalPlan, kept: Kept) -> tuple[LogicalPlan, ColumnRef]:
+        """Rows with the watermark that is kept as their last column, which is given too."""
+        mark = self._new_mark()
+        return self.marks.beside(rows, kept, mark), mark
+
+    def time_of(self, columns: Sequence[ColumnRef]) -> ColumnRef:
+        return columns[self.back.time]
+
+    def reached(self, time: Expr) -> Expr:
+        """Until when no watermark may be, so that a row of a time is looked back to by rows that wait."""
+        return behind(time, self.back.microseconds + self.back.ahead)
+
+    def passed(self, kept: Kept) -> LogicalPlan:
+        """The rows of the Window that an epoch's watermark passes."""
+        rows, before, after = self._looked_at(kept, with_last=True)
+        if self.totals is None:
+            return self._passing(Window(rows, self.node.windows), before, after, self.node.output)
+        running, partition_by = self.back.running, self.back.partition_by
+        at_all = {one.item.column_id for one in running}
+        bounded = [item for item in self.node.windows if item.column_id not in at_all]
+        time, place = self.time_of(rows.output), self.new_column("place", INT)
+        # Rows of one time are in one order for all functions.
+        numbers = WindowCall("row_number", (), partition_by, (SortKey(time),), None, INT)
+        columns = (*self.columns, *(item.ref for item in bounded), place)
+        passed = self._passing(Window(rows, (*bounded, place.holding(numbers))), before, after, columns)
+        passed = self._numbered(passed)
+        totals = kept(self.totals)
+        passed, values = with_running(passed, (time, place), totals, running, partition_by, self.new_column)
+        items = (
+            Alias(values[item.column_id], item.column_id, item.name) if item.column_id in values else item.ref
+            for item in self.node.windows
+        )
+        return Project(passed, (*self.columns, *items))
+
+    def passing(self, kept: Kept) -> LogicalPlan:
+        """As `passed`, without the functions, but with what they count."""
+        rows, before, after = self._looked_at(kept, with_last=self.back.rows_ahead > 0)
+        return self._numbered(self._passing(rows, before, after, self.columns))
+
+    def left_behind(self, kept: Kept) -> LogicalPlan:
+        """Rows whose time an epoch's watermark passes, whatever rows come behind them."""
+        rows, before, after = self._looked_at(kept, with_last=False)
+        return _between(rows, self._until(rows), before, after, self.columns)
+
+    def as_state(self, rows: LogicalPlan, schema: Schema) -> LogicalPlan:
+        """Rows as those of a part of the state, under ids of their own."""
+        return apart(as_state(rows, rows.output, schema, self.new_column), self.new_column)
+
+    def _passing(
+        self, rows: LogicalPlan, before: ColumnRef, after: ColumnRef, columns: Sequence[ColumnRef]
+    ) -> LogicalPlan:
+        """Those of some rows that a watermark passes, with some of their columns."""
+        if not self.back.rows_ahead:
+            return _between(rows, self._until(rows), before, after, columns)
+        time, partition_by = self.time_of(rows.output), self.back.partition_by
+        following, last = (self.new_column("following", TIMESTAMP) for _ in range(2))
+        ahead = (time, Literal(self.back.rows_ahead, INT))
+        rows = Window(rows, (following.holding(_over("lead", ahead, partition_by, time)),))
+        # Of the rows of one time the last one waits for the latest row.
+        is_last = Call("coalesce", (following, NEVER), TIMESTAMP)
+        rows = Window(rows, (last.holding(_over("max", (is_last,), partition_by, time, _PEERS)),))
+        return _between(rows, last, before, after, columns)
+
+    def _until(self, rows: LogicalPlan) -> Expr:
+        """What a watermark has to pass, so that all rows within the time that functions look ahead have come."""
+        time = self.time_of(rows.output)
+        return behind(time, self.back.ahead) if self.back.ahead else time
+
+    def _numbered(self, rows: LogicalPlan) -> LogicalPlan:
+        """Rows with the column `first`, where functions count times. Those of one time are among them, or none is."""
+        if not any(one.counts_times for one in self.back.running):
+            return rows
+        time = self.time_of(rows.output)
+        call = WindowCall("row_number", (), (*self.back.partition_by, time), (SortKey(time),), None, INT)
+        return Window(rows, (self.first.holding(call),))
+
+    def _looked_at(self, kept: Kept, *, with_last: bool) -> tuple[LogicalPlan, ColumnRef, ColumnRef]:
+        """Rows that wait, are new, or are looked back to, under the ids of the Window's child; and the columns behind
+        them with the watermark before the epoch and the one that it comes to.
+        """
+        given = {_NEW: self.new_rows(), _WAITING: kept.rows(self.waiting)}
+        if with_last and self.last is not None:
+            given[_LAST] = kept(self.last)
+        source = self.new_column("source", INT)
+        inputs = [
+            Project(rows, (*rows.output, self.new_column("source", INT).holding(Literal(place, INT))))
+            for place, rows in given.items()
+        ]
+        rows: LogicalPlan = Union(tuple(inputs), (*self.columns, source))
+        before, after = self._new_mark(), self._new_mark()
+        rows = self.marks.beside_next(self.marks.beside(rows, kept, before), kept, after)
+        time = self.time_of(rows.output)
+        reached = self.reached(time)
+        wanted = {
+            _NEW: is_from(time, before),
+            _WAITING: is_from(reached, before),
+            # The others are among those that wait.
+            _LAST: Call("lt", (reached, before), BOOLEAN),
+        }
+        terms = [
+            Call("and", (Call("eq", (source, Literal(place, INT)), BOOLEAN), wanted[place]), BOOLEAN) for place in given
+        ]
+        is_wanted = disjunction(terms)
+        assert is_wanted is not None  # there are new rows
+        return Project(Filter(rows, is_wanted), (*self.columns, before, after)), before, after
+
+    def _new_mark(self) -> ColumnRef:
+        return self.new_column("watermark", TIMESTAMP)
+
+
+def _over(
+    function: str,
+    args: tuple[Expr, ...],
+    partition_by: tuple[Expr, ...],
+    time: ColumnRef,
+    frame: WindowFrame | None = None,
+) -> WindowCall:
+    return WindowCall(function, args, partition_by, (SortKey(time),), frame, TIMESTAMP)
+
+
+def _between(
+    rows: LogicalPlan, time: Expr, before: ColumnRef, after: ColumnRef, columns: Sequence[ColumnRef]
+) -> LogicalPlan:
+    """Rows with a time from one watermark, if there is one yet, to before another."""
+    is_passed = Call("and", (is_from(time, before), Call("lt", (time, after), BOOLEAN)), BOOLEAN)
+    return Project(Filter(rows, is_passed), tuple(columns))
+
+
+def is_from(time: Expr, mark: ColumnRef) -> Expr:
+    """Whether a time is not before a watermark, if there is one yet."""
+    is_first = Call("and", (Call("is_null", (mark,), BOOLEAN), Call("is_not_null", (time,), BOOLEAN)), BOOLEAN)
+    return Call("or", (Call("ge", (time, mark), BOOLEAN), is_first), BOOLEAN)

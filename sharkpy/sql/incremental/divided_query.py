@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import InternalError, UnsupportedError
+from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project, Scan, Union, Values
+from sharkpy.plan.logical import Join, JoinKind, LogicalPlan, Project, Scan, Values
 from sharkpy.plan.references import renumbered
 from sharkpy.sql.incremental.aggregate_state import AggregateState
 from sharkpy.sql.incremental.arrival import with_marks
@@ -18,11 +19,12 @@ from sharkpy.sql.incremental.idle_streams import ActiveWatermark, StreamArrivals
 from sharkpy.sql.incremental.kept_rows import KeptRows
 from sharkpy.sql.incremental.row_numbers import NumRows, RowNumbers
 from sharkpy.sql.incremental.session_state import SessionState
-from sharkpy.sql.incremental.state import Kept, Names, NewColumn, StatePart
+from sharkpy.sql.incremental.state import Kept, NewColumn, StatePart
+from sharkpy.sql.incremental.state_columns import StateColumns
 from sharkpy.sql.incremental.stream_join import StreamJoin, apart
 from sharkpy.sql.incremental.watermarks import StreamWatermark
 from sharkpy.sql.incremental.window_state import NumLateRows, PassedRows
-from sharkpy.values.types import BIGINT, BOOLEAN, INT, TIMESTAMP, Field, Schema
+from sharkpy.values.types import BIGINT, TIMESTAMP, Field, Schema
 
 NOT_IDLE = "streams that are not idle"
 """Column of `progress` with the watermark of these."""
@@ -33,8 +35,6 @@ _CLOSED_PARTS = (AggregateState, SessionState)
 _WATERMARKS = (StreamWatermark, StreamArrivals, ActiveWatermark, NumRows)
 _APPENDED_PARTS = (KeptRows, PassedRows)
 """Parts to which epochs add rows of the answer."""
-_PART = "part"
-"""Column of a state of several parts: whose row it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +53,47 @@ class DividedQuery:
     joins: Sequence[StreamJoin]
     numbers: Sequence[RowNumbers]
     new_column: NewColumn
+    unkept: frozenset[int] = frozenset()
+    """Places of parts whose rows an epoch gives to others, and that are in no state."""
 
     @property
     def schema(self) -> Schema:
-        if len(self.parts) == 1:
-            return self._only.schema
-        names = Names({_PART})
-        fields = [Field(names.take(field.name), field.dtype) for _, part in self.parts for field in part.schema]
-        return Schema((Field(_PART, INT), *fields))
+        return self.columns.schema(self._kept_places)
+
+    @property
+    def added_schema(self) -> Schema:
+        """Columns of `delta`: those of the state, and of parts whose rows are given and not kept."""
+        return self.columns.schema(range(len(self.parts)))
+
+    @property
+    def columns(self) -> StateColumns:
+        return StateColumns([part for _, part in self.parts], self.new_column)
+
+    @property
+    def _kept_places(self) -> Sequence[int]:
+        return [place for place in range(len(self.parts)) if place not in self.unkept]
 
     def delta(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        kept = self._kept(scan)
+        return self._delta(scan, range(len(self.parts)))
+
+    def _delta(self, scan: Callable[[], LogicalPlan], places: Sequence[int]) -> LogicalPlan:
+        kept = self.kept(scan)
         if len(self.parts) == 1:
-            return self._only.delta(kept)
-        made = [self._of_epoch(part.delta(kept), kept) for _, part in self.parts]
+            return self.parts[0][1].delta(kept)
+        made = [self._of_epoch(self.parts[place][1].delta(kept), kept) for place in places]
         # Sides of joins, and rows that are numbered, are in the plans of several parts.
         is_shared = bool(self.joins or self.numbers)
-        return self._together([apart(one, self.new_column) for one in made] if is_shared else made)
+        return self.columns.together([apart(one, self.new_column) for one in made] if is_shared else made, places)
+
+    def kept_of(self, added: LogicalPlan) -> LogicalPlan:
+        """Rows of the state among those that `delta` has given."""
+        return self.columns.without(self.unkept, added) if self.unkept else added
 
     def late_rows(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan | None:
         """Rows of an epoch that come when all their windows are closed; None where there are none, or UnsupportedError
         for those of several aggregates.
         """
-        kept = self._kept(scan)
+        kept = self.kept(scan)
         states = (part for _, part in self.parts if isinstance(part, (*_CLOSED_PARTS, NumLateRows)))
         found = [rows for part in states if (rows := part.late_rows(kept)) is not None]
         if len(found) > 1:
@@ -120,9 +138,11 @@ class DividedQuery:
         made = tuple(self.new_column(column.name, column.dtype) for column in columns)
         return Values(made, (tuple(Literal(None, column.dtype) for column in made),))
 
-    def _kept(self, scan: Callable[[], LogicalPlan]) -> Kept:
+    def kept(self, scan: Callable[[], LogicalPlan]) -> Kept:
+        """The state of which `scan` gives a new scan each time."""
+
         def rows(place: int) -> LogicalPlan:
-            return self._rows_of(place, scan())
+            return self.columns.rows_of(place, scan())
 
         def read(place: int) -> LogicalPlan:
             return self.parts[place][1].read(rows(place), Kept(read, rows))
@@ -130,8 +150,12 @@ class DividedQuery:
         return Kept(read, rows)
 
     def read(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        places = {id(node): place for place, (node, _) in enumerate(self.parts)}
-        return _replaced(self.query, places, self._kept(scan).read)
+        return replaced(self.query, self.places, self.kept(scan).read)
+
+    @property
+    def places(self) -> Mapping[int, int]:
+        """Places of the parts by the ids of the operators in whose place they are."""
+        return {id(node): place for place, (node, _) in enumerate(self.parts)}
 
     @property
     def closing(self) -> Closing | None:
@@ -151,13 +175,13 @@ class DividedQuery:
         if self.closing is None:
             raise InternalError("nothing closes the windows of the query")
         mark = self.new_column("watermark", TIMESTAMP)
-        return self.closing.beside(Values((), ((),)), self._kept(scan), mark)
+        return self.closing.beside(Values((), ((),)), self.kept(scan), mark)
 
     def progress(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
         """A row with the watermark of each stream whose own one is kept, under its name, and behind them, where rows
         may come too late for all of their windows, the number of those that did.
         """
-        kept = self._kept(scan)
+        kept = self.kept(scan)
         rows: LogicalPlan = Values((), ((),))
         items, late = list[Alias](), list[Expr]()
         for place, (_, part) in enumerate(self.parts):
@@ -184,14 +208,14 @@ class DividedQuery:
         def read(place: int) -> LogicalPlan:
             part = self.parts[place][1]
             assert isinstance(part, _CLOSED_PARTS)  # others have no closing
-            return part.closed_within(self._rows_of(place, scan()), spans(), self._kept(scan))
+            return part.closed_within(self.columns.rows_of(place, scan()), spans(), self.kept(scan))
 
-        return _replaced(self.query, {id(node): place for place, (node, _) in enumerate(self.parts)}, read)
+        return replaced(self.query, self.places, read)
 
     def _read_places(self) -> list[int]:
         """Places of the parts that stand for operators of the query; others are read by these alone."""
-        places = {id(node): place for place, (node, _) in enumerate(self.parts)}
-        found, waiting = list[int](), [self.query]
+        places, waiting = self.places, [self.query]
+        found = list[int]()
         while waiting:
             node = waiting.pop()
             if id(node) in places:
@@ -202,19 +226,20 @@ class DividedQuery:
 
     def fold(self, scan: Callable[[], LogicalPlan], *, is_first: bool) -> LogicalPlan:
         """`is_first`: see `Kept`."""
-        kept = replace(self._kept(scan), is_first=is_first)
-        folded = [part.fold(self._rows_of(place, scan()), kept) for place, (_, part) in enumerate(self.parts)]
-        return folded[0] if len(folded) == 1 else self._together(folded)
+        kept = replace(self.kept(scan), is_first=is_first)
+        places = self._kept_places
+        folded = [self.parts[place][1].fold(self.columns.rows_of(place, scan()), kept) for place in places]
+        return self.columns.together(folded, places)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """What is kept, in words, for each part."""
-        return tuple(part.label for _, part in self.parts)
+        return tuple(self.parts[place][1].label for place in self._kept_places)
 
     @property
     def expires(self) -> bool:
-        """True if rows are kept only as long as a watermark says that others may match them."""
-        return any(isinstance(part, ExpiringRows) for _, part in self.parts)
+        """True if something is kept only as long as a watermark says that rows may match it, or be added to it."""
+        return any(isinstance(part, ExpiringRows) or _is_forgotten(part) for _, part in self.parts)
 
     @property
     def growth(self) -> str | None:
@@ -226,44 +251,25 @@ class DividedQuery:
         if self.schema != other.schema:
             return False
         mine, others = (
-            [_numbered(plan) for plan in (one.delta(one.nothing), one.fold(one.nothing, is_first=True))]
+            [_numbered(plan) for plan in (one._kept_delta, one.fold(one.nothing, is_first=True))]
             for one in (self, other)
         )
         return mine == others
+
+    @property
+    def _kept_delta(self) -> LogicalPlan:
+        """Rows that an epoch adds to the parts that are kept, which has found nothing there."""
+        return self._delta(self.nothing, self._kept_places)
 
     def nothing(self) -> LogicalPlan:
         """A state without rows."""
         return Values(tuple(self.new_column(field.name, field.dtype) for field in self.schema), ())
 
-    @property
-    def _only(self) -> StatePart:
-        return self.parts[0][1]
 
-    def _rows_of(self, place: int, rows: LogicalPlan) -> LogicalPlan:
-        """Rows of one part, with its columns alone."""
-        if len(self.parts) == 1:
-            return rows
-        first = 1 + sum(len(part.schema) for _, part in self.parts[:place])
-        columns = rows.output
-        own = Filter(rows, Call("eq", (columns[0], Literal(place, INT)), BOOLEAN))
-        return Project(own, columns[first : first + len(self.parts[place][1].schema)])
-
-    def _together(self, plans: Sequence[LogicalPlan]) -> LogicalPlan:
-        """Rows of all parts, each with NULL in the columns of the others."""
-        columns = tuple(self.new_column(field.name, field.dtype) for field in self.schema)
-        inputs, first = list[LogicalPlan](), 1
-        for place, plan in enumerate(plans):
-            given = (Literal(place, INT), *self._padded(plan.output, first))
-            names = [self.new_column(column.name, column.dtype) for column in columns]
-            items = [name.holding(expr) for expr, name in zip(given, names, strict=True)]
-            inputs.append(Project(plan, tuple(items)))
-            first += len(plan.output)
-        return Union(tuple(inputs), columns)
-
-    def _padded(self, own: Sequence[ColumnRef], first: int) -> Sequence[ColumnRef | Literal]:
-        fields = self.schema.fields
-        before = [Literal(None, field.dtype) for field in fields[1:first]]
-        return [*before, *own, *(Literal(None, field.dtype) for field in fields[first + len(own) :])]
+def _is_forgotten(part: StatePart) -> bool:
+    """True for windows that are forgotten when they are closed, though their rows are given before that."""
+    closing = part.closing if isinstance(part, _CLOSED_PARTS) else None
+    return closing is not None and closing.gives is EmitMode.UPDATE
 
 
 def _leaves_out(closing: Closing | None) -> bool:
@@ -287,6 +293,7 @@ def _numbered(plan: LogicalPlan) -> LogicalPlan:
     return renumbered(plan, lambda column_id: known.setdefault(column_id, len(known)))
 
 
-def _replaced(plan: LogicalPlan, places: dict[int, int], read: Callable[[int], LogicalPlan]) -> LogicalPlan:
+def replaced(plan: LogicalPlan, places: Mapping[int, int], read: Callable[[int], LogicalPlan]) -> LogicalPlan:
+    """The plan with what is read of parts of a state, by their places, in the place of nodes, by their ids."""
     place = places.get(id(plan))
-    return plan.map_children(lambda child: _replaced(child, places, read)) if place is None else read(place)
+    return plan.map_children(lambda child: replaced(child, places, read)) if place is None else read(place)

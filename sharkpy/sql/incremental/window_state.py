@@ -15,7 +15,7 @@ from sharkpy.sql.incremental.aggregate_state import AggregateState
 from sharkpy.sql.incremental.kept_rows import shown, with_rows
 from sharkpy.sql.incremental.look_back import LookBack
 from sharkpy.sql.incremental.running_totals import with_running
-from sharkpy.sql.incremental.state import Kept, NewColumn, as_state, schema_of, under
+from sharkpy.sql.incremental.state import EpochState, Kept, NewColumn, as_state, schema_of, under
 from sharkpy.sql.incremental.stream_join import apart
 from sharkpy.sql.incremental.watermarks import Watermarks
 from sharkpy.values.types import BIGINT, BOOLEAN, INT, TIMESTAMP, Field, Schema
@@ -161,6 +161,10 @@ class PassedRows:
 
     def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         return under(self.node.output, rows)
+
+    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+        """The rows that an epoch's watermark passes."""
+        return self.read(epoch.added(place), epoch.before)
 
     def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         return rows

@@ -18,11 +18,12 @@ from sharkpy.execution.commands.insert import insert_with
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
 from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
 from sharkpy.execution.queries.plan_cache import CatalogLookups
-from sharkpy.plan.commands import Insert, MultiInsert, queries_of
+from sharkpy.plan.commands import Insert, MultiInsert, StateInserts, queries_of
 from sharkpy.plan.logical import Scan
 from sharkpy.sources.bad_rows.judged import COUNTED, SKIPPED
 from sharkpy.sql.binder import bind_epoch
 from sharkpy.sql.context import StatementClock
+from sharkpy.sql.statements.bind_epoch import EpochTables
 from sharkpy.streaming import steps
 from sharkpy.streaming.bad_rows import skipped_rows
 from sharkpy.streaming.closed_windows import tell_closed
@@ -31,8 +32,8 @@ from sharkpy.streaming.epoch_figures import EpochFigures
 from sharkpy.streaming.epoch_log import EpochLog, Ranges, mark_of
 from sharkpy.streaming.epoch_restart import EpochRestart
 from sharkpy.streaming.epoch_rollback import EpochRollback
+from sharkpy.streaming.epoch_tables import tables_of
 from sharkpy.streaming.history import bind_history_epoch, snapshot_of_history
-from sharkpy.streaming.late_rows import known_late_rows
 from sharkpy.streaming.new_columns import settle_new_columns
 from sharkpy.streaming.sinks import sink_type
 from sharkpy.streaming.sinks.sink import SinkEpoch, count_epoch, write_epoch
@@ -57,13 +58,14 @@ class _BoundEpoch:
 
     text: tuple[str, str]
     """With the current database."""
-    table: Table
-    late_rows: Table | None
-    command: Insert | MultiInsert
+    tables: EpochTables
+    command: Insert | MultiInsert | StateInserts
     lookups: CatalogLookups
 
-    def holds(self, text: tuple[str, str], table: Table, late_rows: Table | None, catalog: Catalog) -> bool:
-        is_same = self.text == text and self.table is table and self.late_rows is late_rows
+    def holds(self, text: tuple[str, str], tables: EpochTables, catalog: Catalog) -> bool:
+        known = self.tables
+        is_same = known.written is tables.written and known.owner is tables.owner
+        is_same = is_same and known.late_rows is tables.late_rows and self.text == text
         return is_same and self.lookups.is_current(catalog)
 
 
@@ -248,7 +250,7 @@ class EpochRunner:
     def _outside(self, query: ContinuousQuery) -> Sink | None:
         """Outside end of the query, if it is that of a sink: others may see something of an epoch before its end."""
         if self._sink is None and not self._is_table:
-            table = self.session.catalog.current_table(query.table_id)
+            table = self.session.catalog.named(query)
             if table is not None and table.is_continuous_sink:
                 self._sink = sink_type(table).connect(table, self.session, self._programs)
             self._is_table = self._sink is None
@@ -276,28 +278,29 @@ class EpochRunner:
     ) -> None:
         """Write the rows of an epoch, or of one that `is_written` outside already only what belongs to it here."""
         session = self.session
-        table = session.catalog.current_table(query.table_id)
-        if table is None:
-            raise TableNotFoundError(f"the table of the continuous query {query.query_id} was dropped")
+        tables = tables_of(query, session.catalog)
         skips = bool(query.bad_rows) and not query.is_before_history
-        # Items whose rows are outside already may be gone.
-        for stream, start, end in ranges if skips or not is_written else ():
+        # Items whose rows are outside already may be gone, if no state wants them.
+        for stream, start, end in ranges if skips or tables.written.gives or not is_written else ():
             found = self._stream(stream)
             self._reader(found).give(snapshot, start, end)
             snapshot.judge(found, SKIPPED if query.bad_rows else COUNTED)
             settle_new_columns(found, snapshot.given_files(found), session.catalog)
-        command = self._command(query, table)
-        if table.is_continuous_insert:
+        command = self._command(query, tables)
+        if tables.owner.is_continuous_insert:
             check_targets(command, query.targets)
         offsets = tuple((stream, end) for stream, _, end in ranges)
         bad_rows = skipped_rows(query, session) if skips else None
         kept = session.conf.value(STREAM_KEPT_EPOCHS)
         sink = self._outside(query)
         last = EpochEnd(query, offsets, session.catalog, kept, log=self.log if sink is None else None)
-        if sink is None or not isinstance(command, Insert):
+        state = command if isinstance(command, StateInserts) else None
+        rows = command if state is None else state.given[0]
+        if sink is None or not isinstance(rows, Insert):
             insert_with(command, session, snapshot, last, bad_rows)
             return
-        epoch = SinkEpoch(table, query, mark_of(ranges), command, session, snapshot, last, bad_rows)
+        mark = mark_of(ranges)
+        epoch = SinkEpoch(tables.owner, query, mark, rows, session, snapshot, last, bad_rows, state)
         if is_written:
             count_epoch(epoch)
         else:
@@ -317,20 +320,17 @@ class EpochRunner:
             ranges.append((stream, at, at))
         return snapshot, tuple(ranges)
 
-    def _command(self, query: ContinuousQuery, table: Table) -> Insert | MultiInsert:
+    def _command(self, query: ContinuousQuery, tables: EpochTables) -> Insert | MultiInsert | StateInserts:
         """The query as an INSERT into its targets. It is bound anew when something that it names is another one."""
         session, text = self.session, (query.text, query.database)
         if query.is_before_history:
             stream = self._stream(query.continued)
-            command = bind_history_epoch(query, table, stream, session.catalog, session.conf)
-            assert isinstance(command, (Insert, MultiInsert))  # bind_epoch binds nothing else
-            return command
-        known, late_rows = self._bound, known_late_rows(query, session.catalog)
-        if known is None or not known.holds(text, table, late_rows, session.catalog):
+            return bind_history_epoch(query, tables, stream, session.catalog, session.conf)
+        known = self._bound
+        if known is None or not known.holds(text, tables, session.catalog):
             lookups, clock = CatalogLookups(session.catalog), StatementClock()
-            command = bind_epoch(query.text, table, lookups, session.conf, query.database, clock, late_rows=late_rows)
-            assert isinstance(command, (Insert, MultiInsert))  # bind_epoch binds nothing else
-            known = _BoundEpoch(text, table, late_rows, command, lookups)
+            command = bind_epoch(query.text, tables, lookups, session.conf, query.database, clock)
+            known = _BoundEpoch(text, tables, command, lookups)
             self._bound = None if clock.was_read else known
         _check_streams(known.command, query)
         return known.command
@@ -370,7 +370,7 @@ def _continues(ranges: Ranges, query: ContinuousQuery) -> bool:
     return is_behind and [stream for stream, _, _ in ranges] == list(query.streams)
 
 
-def _check_streams(command: Insert | MultiInsert, query: ContinuousQuery) -> None:
+def _check_streams(command: Insert | MultiInsert | StateInserts, query: ContinuousQuery) -> None:
     """BindError if the query reads other streams than when it was made: a view of it was changed."""
     nodes = (node for one in queries_of(command) for node in one.walk())
     read = {node.table.table_id for node in nodes if isinstance(node, Scan) and node.table.is_stream}

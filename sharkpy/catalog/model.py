@@ -13,6 +13,8 @@ PURGE_PROPERTY = "external.table.purge"
 CACHE_PROPERTY = "shark.cache"
 EMIT_PROPERTIES = {EmitMode.APPEND: "shark.stream.appends", EmitMode.RECOMPUTE: "shark.stream.recomputes"}
 """Properties of continuous tables with state, and of their states, by what they say is emitted."""
+GIVES_PROPERTY = "shark.stream.gives"
+"""Property of a continuous insert or sink with state, and of its state: APPEND or UPDATE, the rows that it gives."""
 EXPIRES_PROPERTY = "shark.stream.expires"
 """Property of a continuous table, and of its state, whose joins of streams keep rows as long as others may match."""
 VIEW_DATABASE = "view.catalogAndNamespace.part.1"
@@ -177,8 +179,8 @@ class Table:
     as_of: EpochPoint | None = field(compare=False, default=None)
     """Epoch at which a query reads a continuous table; the catalog holds no such table."""
     state_of: str = field(compare=False, default="")
-    """Of the rows that a continuous query keeps from epoch to epoch, as its state: the id of its table, which has the
-    name and the columns that are read, and no rows.
+    """Of the rows that a continuous query keeps from epoch to epoch, as its state: the id of its table, insert or sink,
+    which has the name, and no rows.
     """
     continuous: str = field(compare=False, default="")
     """Id of the continuous query that makes the table's rows, and nobody else does; or of that which has the name. The
@@ -236,20 +238,31 @@ class Table:
 
     @property
     def has_state(self) -> bool:
-        """True for a continuous table whose rows are computed from its state when they are read."""
-        return self.is_view and bool(self.continuous)
+        """True for a continuous table whose rows are computed from its state when they are read, and for a continuous
+        insert or sink whose epochs compute from it what they give.
+        """
+        return bool(self.continuous) and (self.is_view or (self.has_no_rows and self.gives))
+
+    @property
+    def gives(self) -> bool:
+        """True for a continuous insert or sink with state, and for the table of its state: epochs give others what has
+        come or changed, and it may be forgotten then.
+        """
+        return GIVES_PROPERTY in dict(self.properties)
 
     @property
     def emit(self) -> EmitMode | None:
-        """Rows that a continuous table has, or the table of a state; None where the definition has not said it, or
-        need not.
+        """Rows that a continuous query has or gives, or that of the table of a state; None where the definition has not
+        said it, or need not.
         """
         properties = dict(self.properties)
+        if (given := properties.get(GIVES_PROPERTY)) is not None:
+            return EmitMode(given)
         return next((mode for mode, key in EMIT_PROPERTIES.items() if key in properties), None)
 
     @property
     def expires(self) -> bool:
-        """True for a continuous table, or the table of a state, that keeps rows as long as others may match them."""
+        """True for a continuous query, or the table of a state, that keeps rows as long as others may match them."""
         return EXPIRES_PROPERTY in dict(self.properties)
 
     @property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.catalog import kafka_options as kafka
 from sharkpy.catalog.stream_options import StreamOption, check_options
+from sharkpy.catalog.virtual_columns import KEY
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
@@ -22,6 +23,8 @@ class SinkKind:
     3. `takes_format`: its rows go out in a format that the statement may name.
     4. `taker`: a function of a process takes its rows, and it runs where that is: whose it is; empty for others.
     5. `why_kept`: why epochs that were written cannot be written anew.
+    6. `takes_changes`: EMIT UPDATE may give it groups that have changed; in `key`, if there is one, the query has to
+       have a column that tells them apart.
     """
 
     name: str
@@ -31,6 +34,8 @@ class SinkKind:
     takes_format: bool = True
     taker: str = ""
     why_kept: str = ""
+    takes_changes: bool = True
+    key: str = ""
 
     def check(self, options: Iterable[tuple[str, str]]) -> None:
         """BindError for an unknown option, a value that cannot be obeyed, or a missing option."""
@@ -38,7 +43,7 @@ class SinkKind:
 
 
 # A minute: its files are not folded, and so must not be tiny.
-FOLDER = SinkKind("FOLDER", "a path", seconds=60.0, why_kept="others may have read its files")
+FOLDER = SinkKind("FOLDER", "a path", seconds=60.0, why_kept="others may have read its files", takes_changes=False)
 KAFKA = SinkKind(
     "KAFKA",
     options=(
@@ -48,6 +53,7 @@ KAFKA = SinkKind(
         *(StreamOption(kafka.CLIENT_PREFIX + one.name, "", lambda _: True, one.doc) for one in kafka.PRODUCER_OPTIONS),
     ),
     why_kept="others may have read its records",
+    key=KEY,
 )
 PROGRAM = SinkKind("PROGRAM", takes_format=False, taker="its program", why_kept="its program has had their rows")
 CONSOLE = SinkKind("CONSOLE", takes_format=False, taker="a shell", why_kept="a shell has shown their rows")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeGuard, cast
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.continuous_query import Trigger, TriggerKind
+from sharkpy.catalog.continuous_query import EmitMode, Trigger, TriggerKind
 from sharkpy.catalog.kafka_options import START, START_TIME, TOPIC
 from sharkpy.catalog.model import CACHE_PROPERTY, Table
 from sharkpy.catalog.stream_kinds import FOLDER, KAFKA, KINDS, MAX_FILES, MAX_ROWS, PROGRAM, RATE, SOCKET, TABLE
@@ -71,22 +71,31 @@ def continuous_lines(command: Continuous, session: EngineSession) -> Iterator[st
     if command.start.history is not None:
         history = command.start.history.table.qualified_name
         yield f"table {history}: read once, by the first epoch, before the stream"
-    state = command.state if isinstance(command, CreateContinuousTable) else None
+    state, is_read = command.state, isinstance(command, CreateContinuousTable)
     of_epochs = queries if state is None else (state.delta,)
     operators = dict.fromkeys(name for query in of_epochs for name in _incremental(query))
     yield f"incremental: {', '.join(operators)}: the rows of an epoch come from what is new alone"
     if state is None:
         yield "state: none is kept between epochs"
     else:
-        yield f"state: {', '.join(state.schema.names)}; folded as it grows, and merged by who reads the table"
+        then = "merged by who reads the table" if is_read else "what is given is computed of it by each epoch"
+        yield f"state: {', '.join(state.schema.names)}; folded as it grows, and {then}"
+        if not is_read and state.emit is not None:
+            yield f"emit: {_emit_text(state.emit)}"
         yield from (f"kept: {label}" for label in state.labels)
         yield f"bounds: {state.growth or 'what may still change does not grow with the streams'}"
-    _, read_by_epochs = _inputs(queries if state is None else (state.added,))
+    _, read_by_epochs = _inputs((state.added,) if state is not None and is_read else queries)
     for table in tables:
         who = "each epoch" if table in read_by_epochs else "who reads the table,"
         yield f"table {table.qualified_name}: read by {who} as it is then"
     yield from (f"target: {one}" for one in _targets(command, session))
     yield f"bad rows: {_bad_rows_text(command)}"
+
+
+def _emit_text(emit: EmitMode) -> str:
+    if emit is EmitMode.UPDATE:
+        return "UPDATE: an epoch gives the groups that it changes, as they are then"
+    return "APPEND: an epoch gives rows that do not change any more, each once"
 
 
 def epoch_lines(command: Continuous, session: EngineSession) -> Iterator[str]:

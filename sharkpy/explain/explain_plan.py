@@ -32,7 +32,6 @@ from sharkpy.plan.commands import (
     ChangeRows,
     Command,
     CreateContinuousInsert,
-    CreateContinuousTable,
     Explain,
     GenerateTable,
     MultiInsert,
@@ -59,7 +58,8 @@ def explain(command: Explain, session: EngineSession) -> CommandResult:
         if command.analyze:
             check_analyzed(statement)
         lines += continuous_lines(statement, session)
-    if isinstance(statement, CreateContinuousInsert):
+    kept = statement.state if is_continuous(statement) else None
+    if isinstance(statement, CreateContinuousInsert) and kept is None:
         statement = statement.inserts
     if isinstance(statement, GenerateTable):
         lines += _generate_lines(command, statement, session)
@@ -68,8 +68,8 @@ def explain(command: Explain, session: EngineSession) -> CommandResult:
         lines += _branch_lines(command, statement, session)
         return text_rows(("plan",), [(line,) for line in lines])
     plan = statement if isinstance(statement, LogicalPlan) else getattr(statement, "query", None)
-    if isinstance(statement, CreateContinuousTable) and statement.state is not None:
-        plan = statement.state.delta
+    if kept is not None:
+        plan = kept.delta
     if plan is not None:
         lines += _query_lines(command, plan, session)
     elif isinstance(statement, Command):

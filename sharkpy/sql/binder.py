@@ -12,12 +12,13 @@ from typing import TypeVar
 from sharkpy.base.errors import did_you_mean
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
-from sharkpy.plan.commands import Statement
+from sharkpy.plan.commands import Insert, MultiInsert, StateInserts, Statement
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.context import CatalogReader, Context, StatementClock
 from sharkpy.sql.grammar.made_nodes import taken_apart
 from sharkpy.sql.grammar.parser import parse_query, tokenize
 from sharkpy.sql.grammar.token_reader import TokenReader
+from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.nesting import within_stack
 from sharkpy.sql.queries.bind_query import bind_query
 from sharkpy.sql.session_time import with_session_time
@@ -38,9 +39,16 @@ from sharkpy.sql.statements import (
     bind_show,
     bind_user_functions,
 )
-from sharkpy.sql.statements.bind_continuous_insert import epoch_inserts
+from sharkpy.sql.statements.bind_epoch import EpochTables, epoch_insert
 from sharkpy.sql.statements.bind_explain import bind_explain
 from sharkpy.sql.statements.bind_inserts import bind_inserts
+from sharkpy.sql.statements.bind_state import (
+    given_queries,
+    queries_of_text,
+    state_folds,
+    state_progress,
+    state_watermark,
+)
 from sharkpy.sql.statements.bind_summarize import bind_summarize
 from sharkpy.sql.statements.command_binder import (
     QUERY_WORDS,
@@ -101,29 +109,23 @@ def bind(
 
 def bind_epoch(
     text: str,
-    table: Table,
+    tables: EpochTables,
     catalog: CatalogReader,
     conf: Conf,
     database: str,
     clock: StatementClock | None = None,
-    history: Table | None = None,
-    late_rows: Table | None = None,
-) -> Statement:
-    """Bind the query of a continuous table as an INSERT of its rows, or the INSERTs of a continuous insert; the errors
-    are those of `bind`.
+) -> Insert | MultiInsert | StateInserts:
+    """Bind a continuous query as the INSERTs of an epoch; the errors, and `clock`, are those of `bind`."""
+    return _bound_query(text, catalog, conf, database, partial(epoch_insert, tables=tables), clock)
 
-    `history`: for a table with state, a view that has the id of a stream, and the rows that come before those of it:
-    they are read in its place. `late_rows`: the table to which rows go that come too late.
-    """
 
-    def insert(context: Context, reader: TokenReader) -> Statement:
-        binder = CommandBinder(context, reader)
-        if table.is_continuous_insert:
-            return epoch_inserts(binder)
-        return bind_continuous.epoch_insert(binder, table, history, late_rows)
+def bind_state(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> DividedQuery:
+    """Bind a continuous insert or sink, and divide it as one with some `state`; the errors are those of `bind`."""
 
-    with taken_apart(text):
-        return _bound(text, catalog, conf, database, clock, insert)
+    def bound(binder: CommandBinder) -> DividedQuery:
+        return given_queries(binder, state, queries_of_text(binder)[1]).state
+
+    return _bound_query(text, catalog, conf, database, bound)
 
 
 def bind_state_folds(
@@ -136,37 +138,36 @@ def bind_state_folds(
     *,
     is_first: bool,
 ) -> tuple[LogicalPlan, ...]:
-    """Bind the query of a continuous table as those that fold rows of its state, each for a file of its own; before
-    these rows there are none if they are the first. The errors, and `clock`, are those of `bind`.
+    """Bind a continuous query as those that fold rows of its state, each for a file of its own; before these rows there
+    are none if they are the first. The errors, and `clock`, are those of `bind`.
     """
-    folds = partial(bind_continuous.state_folds, state=state, is_first=is_first)
-    return _bound_state(text, catalog, conf, database, folds, clock)
+    return _bound_query(text, catalog, conf, database, partial(state_folds, state=state, is_first=is_first), clock)
 
 
 def bind_state_watermark(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> LogicalPlan:
-    """Bind the query of a continuous table as one that gives the watermark of its state; the errors are those of
-    `bind`.
-    """
-    return _bound_state(text, catalog, conf, database, lambda binder: bind_continuous.state_watermark(binder, state))
+    """Bind a continuous query as one that gives the watermark of its state; the errors are those of `bind`."""
+    return _bound_query(text, catalog, conf, database, partial(state_watermark, state=state))
 
 
 def bind_state_progress(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> LogicalPlan:
-    """Bind the query of a continuous table as one that tells how far the times of its streams are: see
-    `DividedQuery.progress`; the errors are those of `bind`.
+    """Bind a continuous query as one that tells how far the times of its streams are: see `DividedQuery.progress`; the
+    errors are those of `bind`.
     """
-    return _bound_state(text, catalog, conf, database, lambda binder: bind_continuous.state_progress(binder, state))
+    return _bound_query(text, catalog, conf, database, partial(state_progress, state=state))
 
 
-def _bound_state(
+def _bound_query(
     text: str,
     catalog: CatalogReader,
     conf: Conf,
     database: str,
-    bind_state: Callable[[CommandBinder], _Bound],
+    bind_whole: Callable[[CommandBinder], _Bound],
     clock: StatementClock | None = None,
 ) -> _Bound:
+    """Bind the text of a continuous query by what is given its binder."""
+
     def bind_tokens(context: Context, reader: TokenReader) -> _Bound:
-        return bind_state(CommandBinder(context, reader))
+        return bind_whole(CommandBinder(context, reader))
 
     with taken_apart(text):
         return _bound(text, catalog, conf, database, clock, bind_tokens)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.base.errors import BindError, SharkError, TableNotFoundError
+from sharkpy.base.errors import BindError, SharkError
 from sharkpy.base.settings import COMPACTION_BLOCKS, STREAM_KEPT_EPOCHS
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.position import Position, furthest, is_within, least
@@ -18,11 +18,12 @@ from sharkpy.execution.commands.insert import insert_with
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
 from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
 from sharkpy.execution.queries.plan_cache import CatalogLookups
-from sharkpy.plan.commands import Insert, MultiInsert, queries_of
+from sharkpy.plan.commands import Insert, MultiInsert, StateInserts, queries_of
 from sharkpy.plan.logical import Scan
 from sharkpy.sources.bad_rows.judged import COUNTED, SKIPPED
 from sharkpy.sql.binder import bind_epoch
 from sharkpy.sql.context import StatementClock
+from sharkpy.sql.statements.bind_epoch import EpochTables
 from sharkpy.streaming import steps
 from sharkpy.streaming.bad_rows import skipped_rows
 from sharkpy.streaming.closed_windows import tell_closed
@@ -31,9 +32,9 @@ from sharkpy.streaming.epoch_figures import EpochFigures
 from sharkpy.streaming.epoch_log import EpochLog, Ranges, mark_of
 from sharkpy.streaming.epoch_restart import EpochRestart
 from sharkpy.streaming.epoch_rollback import EpochRollback
+from sharkpy.streaming.epoch_tables import tables_of
 from sharkpy.streaming.epoch_view import EpochView, stream_of, take_view
 from sharkpy.streaming.history import bind_history_epoch, snapshot_of_history
-from sharkpy.streaming.late_rows import known_late_rows
 from sharkpy.streaming.new_columns import settle_new_columns
 from sharkpy.streaming.sinks import sink_type
 from sharkpy.streaming.sinks.sink import SinkEpoch, count_epoch, write_epoch
@@ -59,13 +60,14 @@ class _BoundEpoch:
 
     text: tuple[str, str]
     """With the current database."""
-    table: Table
-    late_rows: Table | None
-    command: Insert | MultiInsert
+    tables: EpochTables
+    command: Insert | MultiInsert | StateInserts
     lookups: CatalogLookups
 
-    def holds(self, text: tuple[str, str], late_rows: Table | None, view: EpochView, catalog: Catalog) -> bool:
-        is_same = self.text == text and self.table is view.table and self.late_rows is late_rows
+    def holds(self, text: tuple[str, str], tables: EpochTables, view: EpochView, catalog: Catalog) -> bool:
+        known = self.tables
+        is_same = known.written is tables.written and known.owner is tables.owner
+        is_same = is_same and known.late_rows is tables.late_rows and self.text == text
         return is_same and self.lookups.is_current(catalog, view.by_name)
 
 
@@ -247,7 +249,7 @@ class EpochRunner:
     def _outside(self, view: EpochView) -> Sink | None:
         """Outside end of the query, if it is that of a sink: others may see something of an epoch before its end."""
         if self._sink is None and not self._is_table:
-            table = view.table
+            table = view.owner
             if table is not None and table.is_continuous_sink:
                 self._sink = sink_type(table).connect(table, self.session, self._programs)
             self._is_table = self._sink is None
@@ -272,30 +274,31 @@ class EpochRunner:
 
     def _write(self, view: EpochView, ranges: Ranges, snapshot: QuerySnapshot, *, is_written: bool = False) -> None:
         """Write the rows of an epoch, or of one that `is_written` outside already only what belongs to it here."""
-        session, query, table = self.session, view.query, view.table
-        if table is None:
-            raise TableNotFoundError(f"the table of the continuous query {query.query_id} was dropped")
+        session, query, tables = self.session, view.query, tables_of(view)
         skips = bool(query.bad_rows) and not query.is_before_history
-        # Items whose rows are outside already may be gone.
-        for stream, start, end in ranges if skips or not is_written else ():
+        # Items whose rows are outside already may be gone, if no state wants them.
+        for stream, start, end in ranges if skips or tables.written.gives or not is_written else ():
             # One that is outside already was read before the query was altered, perhaps of other streams.
             found = view.tables.get(stream) or self._stream(stream)
             (view.readers.get(stream) or self._reader(found)).give(snapshot, start, end)
             snapshot.judge(found, SKIPPED if query.bad_rows else COUNTED)
             settled = settle_new_columns(found, snapshot.given_files(found), session.catalog)
             view = replace(view, tables={**view.tables, stream: settled})
-        command = self._command(view, table)
-        if table.is_continuous_insert:
+        command = self._command(view, tables)
+        if tables.owner.is_continuous_insert:
             check_targets(command, query.targets)
         offsets = tuple((stream, end) for stream, _, end in ranges)
         bad_rows = skipped_rows(query, view.tables) if skips else None
         kept = session.conf.value(STREAM_KEPT_EPOCHS)
-        sink = self._outside(view)
-        last = EpochEnd(query, table, offsets, session.catalog, kept, log=self.log if sink is None else None)
-        if sink is None or not isinstance(command, Insert):
+        sink, written = self._outside(view), tables.written
+        last = EpochEnd(query, written, offsets, session.catalog, kept, log=self.log if sink is None else None)
+        state = command if isinstance(command, StateInserts) else None
+        rows = command if state is None else state.given[0]
+        if sink is None or not isinstance(rows, Insert):
             insert_with(command, session, snapshot, last, bad_rows)
             return
-        epoch = SinkEpoch(table, query, mark_of(ranges), command, session, snapshot, last, bad_rows)
+        mark = mark_of(ranges)
+        epoch = SinkEpoch(tables.owner, query, mark, rows, session, snapshot, last, bad_rows, state)
         if is_written:
             count_epoch(epoch)
         else:
@@ -311,21 +314,18 @@ class EpochRunner:
             ranges.append((stream, at, at))
         return snapshot, tuple(ranges)
 
-    def _command(self, view: EpochView, table: Table) -> Insert | MultiInsert:
+    def _command(self, view: EpochView, tables: EpochTables) -> Insert | MultiInsert | StateInserts:
         """The query as an INSERT into its targets. It is bound anew when something that it names is another one."""
         session, query = self.session, view.query
         text = query.text, query.database
         if query.is_before_history:
             stream = stream_of(view.tables, query.continued)
-            command = bind_history_epoch(query, table, stream, session.catalog, session.conf)
-            assert isinstance(command, (Insert, MultiInsert))  # bind_epoch binds nothing else
-            return command
-        known, late_rows = self._bound, known_late_rows(query, view.tables)
-        if known is None or not known.holds(text, late_rows, view, session.catalog):
+            return bind_history_epoch(query, tables, stream, session.catalog, session.conf)
+        known = self._bound
+        if known is None or not known.holds(text, tables, view, session.catalog):
             lookups, clock = CatalogLookups(session.catalog), StatementClock()
-            command = bind_epoch(query.text, table, lookups, session.conf, query.database, clock, late_rows=late_rows)
-            assert isinstance(command, (Insert, MultiInsert))  # bind_epoch binds nothing else
-            known = _BoundEpoch(text, table, late_rows, command, lookups)
+            command = bind_epoch(query.text, tables, lookups, session.conf, query.database, clock)
+            known = _BoundEpoch(text, tables, command, lookups)
             self._bound = None if clock.was_read else known
         _check_streams(known.command, query)
         return known.command
@@ -359,7 +359,7 @@ def _continues(ranges: Ranges, query: ContinuousQuery) -> bool:
     return is_behind and [stream for stream, _, _ in ranges] == list(query.streams)
 
 
-def _check_streams(command: Insert | MultiInsert, query: ContinuousQuery) -> None:
+def _check_streams(command: Insert | MultiInsert | StateInserts, query: ContinuousQuery) -> None:
     """BindError if the query reads other streams than when it was made: a view of it was changed."""
     nodes = (node for one in queries_of(command) for node in one.walk())
     read = {node.table.table_id for node in nodes if isinstance(node, Scan) and node.table.is_stream}

@@ -27,7 +27,7 @@ class EpochView:
 
     query: ContinuousQuery
     tables: Mapping[str, Table]
-    """Those that the definition names, by id, as far as they are there."""
+    """Those that the definition names, and the insert or sink with a state, by id, as far as they are there."""
     readers: Mapping[str, SourceReader]
     """By the ids of streams; they stay the same, whoever alters a stream meanwhile."""
     ends: dict[str, Position]
@@ -37,6 +37,12 @@ class EpochView:
     def table(self) -> Table | None:
         """The query's; None where it was dropped."""
         return self.tables.get(self.query.table_id)
+
+    @property
+    def owner(self) -> Table | None:
+        """The insert or sink of which the query's table is the state; else that table; None where it was dropped."""
+        table = self.table
+        return self.tables.get(table.state_of) if table is not None and table.gives else table
 
     @property
     def by_name(self) -> Mapping[tuple[str, str], Table]:
@@ -58,15 +64,21 @@ def take_view(
     """Look at the streams of a query, but those whose `ends` are given; looks of others count that are not older than
     `age` seconds. TableNotFoundError where a stream was dropped.
     """
-    given, tables = ends or {}, catalog.current_tables(query.named_tables)
+    given, tables = ends or {}, _tables_of(query, catalog)
     while True:
         readers = {stream: reader(stream_of(tables, stream)) for stream in query.streams}
         looks = {stream: one.look(age) for stream, one in readers.items() if stream not in given}
-        now = catalog.current_tables(query.named_tables) if looks else tables
+        now = _tables_of(query, catalog) if looks else tables
         if all(now.get(stream) is tables[stream] for stream in looks):
             return EpochView(query, now, readers, {**given, **looks})
         # Another reader has to look at a stream that was altered.
         tables = now
+
+
+def _tables_of(query: ContinuousQuery, catalog: Catalog) -> Mapping[str, Table]:
+    tables = catalog.current_tables(query.named_tables)
+    state = tables.get(query.table_id)
+    return tables if state is None or not state.gives else tables | catalog.current_tables([state.state_of])
 
 
 def stream_of(tables: Mapping[str, Table], stream: str) -> Table:

@@ -6,6 +6,7 @@ stream from there.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import BindError, TableChangedError, TableNotFoundError
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.snapshot import QuerySnapshot
-    from sharkpy.plan.commands import Statement
+    from sharkpy.plan.commands import Insert, MultiInsert, StateInserts
+    from sharkpy.sql.statements.bind_epoch import EpochTables
     from sharkpy.streaming.sources.source_reader import SourceReader
 
 _TRIES = 10
@@ -46,12 +48,15 @@ class _HistoryLookups(CatalogLookups):
         return self._view if found == self._stream else found
 
 
-def bind_history_epoch(query: ContinuousQuery, table: Table, stream: Table, catalog: Catalog, conf: Conf) -> Statement:
+def bind_history_epoch(
+    query: ContinuousQuery, tables: EpochTables, stream: Table, catalog: Catalog, conf: Conf
+) -> Insert | MultiInsert | StateInserts:
     """Bind the query of the epoch that reads the table before a stream."""
     history = history_of(query, catalog)
-    if table.is_state:
-        return bind_epoch(query.text, table, catalog, conf, query.database, history=_view(stream, history))
-    return bind_epoch(query.text, table, _HistoryLookups(catalog, stream, history), conf, query.database)
+    if tables.written.is_state:
+        with_history = replace(tables, history=_view(stream, history))
+        return bind_epoch(query.text, with_history, catalog, conf, query.database)
+    return bind_epoch(query.text, tables, _HistoryLookups(catalog, stream, history), conf, query.database)
 
 
 def _view(stream: Table, history: Table) -> Table:

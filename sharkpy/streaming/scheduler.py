@@ -280,7 +280,7 @@ class StreamScheduler:
 
     def _runs_here(self, query: ContinuousQuery) -> bool:
         """True if this process runs a query: a sink with a program runs where that is, the others by the lease."""
-        table = self._catalog.current_table(query.table_id)
+        table = self._catalog.named(query)
         if table is not None and table.is_continuous_sink and sink_kind(table).taker:
             return self.programs.takes(table)
         return self._lease.is_held

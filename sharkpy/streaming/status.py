@@ -74,7 +74,7 @@ def status_of(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog
 
 def _state(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog) -> str:
     """State of a query, for people; a sink may run nowhere though nobody has paused it."""
-    table = catalog.current_table(query.table_id)
+    table = catalog.named(query)
     is_sink = table is not None and table.is_continuous_sink
     if query.state is QueryState.RUNNING and table is not None and is_sink and streams.programs.is_missing(table):
         return f"WAITING FOR {sink_kind(table).taker.upper()}"

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from sharkpy.base.errors import BindError, UnsupportedError
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.store import Catalog
-from sharkpy.plan.commands import Insert, MultiInsert
+from sharkpy.plan.commands import Insert, MultiInsert, StateInserts
 from sharkpy.sources.folders.table_folder import table_folder
 
+Inserts: TypeAlias = Insert | MultiInsert | StateInserts
 
-def targets_of(inserts: Insert | MultiInsert) -> tuple[Table, ...]:
-    """Tables that INSERTs write, each once."""
-    branches = inserts.inserts if isinstance(inserts, MultiInsert) else (inserts,)
+
+def targets_of(inserts: Inserts) -> tuple[Table, ...]:
+    """Tables that INSERTs write, each once; that of a state is none of them."""
+    match inserts:
+        case MultiInsert():
+            branches = inserts.inserts
+        case StateInserts():
+            branches = inserts.given
+        case _:
+            branches = (inserts,)
     return tuple(dict.fromkeys(one.table for one in branches if isinstance(one, Insert)))
 
 
-def target_ids(inserts: Insert | MultiInsert) -> tuple[str, ...]:
+def target_ids(inserts: Inserts) -> tuple[str, ...]:
     return tuple(sorted(table.table_id for table in targets_of(inserts)))
 
 
@@ -30,7 +39,7 @@ def check_target(table: Table, role: str = "target of a continuous insert") -> N
         raise UnsupportedError(f"{table.qualified_name}, which is not managed, as {role}", hint=hint)
 
 
-def check_targets(inserts: Insert | MultiInsert, known: tuple[str, ...]) -> None:
+def check_targets(inserts: Inserts, known: tuple[str, ...]) -> None:
     """BindError if INSERTs write other tables than those with the ids `known`: one was dropped and made again."""
     if target_ids(inserts) != known:
         message = "the continuous insert writes other tables than when it was made"

@@ -158,7 +158,7 @@ def test_the_folder_is_not_changed_for_a_link(context: sharkpy.SharkContext, fol
         ("TO FOLDER '{root}/in/out' AS SELECT n FROM numbers", "is read by its stream default.numbers"),
         ("TO FOLDER '{root}/w/t/x' AS SELECT n FROM numbers", 'is that of the table "default.t"'),
         ("TO FOLDER '{root}/w' AS SELECT n FROM numbers", "is that of the"),
-        ("TO FOLDER '{root}/out' AS SELECT count(*) AS c FROM numbers", "an aggregate over a stream"),
+        ("TO FOLDER '{root}/out' AS SELECT count(*) AS c FROM numbers", "whose rows change with each epoch"),
         ("TO FOLDER '{root}/out' AS SELECT n FROM t", "reads no stream"),
         ("TO FOLDER '{root}/out' PARTITIONED BY (n) AS SELECT n FROM numbers", "the partitions of a continuous sink"),
         ("TO NOWHERE AS SELECT n FROM numbers", "FOLDER or .* expected"),

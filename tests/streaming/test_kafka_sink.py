@@ -334,6 +334,26 @@ def test_a_topic_that_is_not_there(context: sharkpy.SharkContext, folder: Path, 
 PLACE = "TO KAFKA ('bootstrap.servers' = 'localhost:1', 'topic' = 'x')"
 
 
+def test_groups_that_change(context: sharkpy.SharkContext, folder: Path, topic: Callable[..., KafkaTopic]) -> None:
+    """A compacted topic would have the last record of each key: what the query gives of all."""
+    make_stream(context, folder)
+    made = topic()
+    query = "SELECT CAST(n % 3 AS STRING) AS __key, count(*) AS c, max(n) AS high FROM numbers GROUP BY n % 3"
+    context.sql(f"CREATE CONTINUOUS SINK k {made.sink()} {NOW} EMIT UPDATE WITH UNBOUNDED STATE AS {query}")
+    for number, found in enumerate([range(6), [7], [8, 10]]):
+        put_numbers(folder, str(number), found)
+        context.sql("RESUME CONTINUOUS SINK k")
+    keyed = [((one.key() or b"").decode(), json.loads(one.value() or b"")) for one in made.committed()]
+    last = {key: (value["c"], value["high"]) for key, value in keyed}
+    assert last == {"0": (2, 3), "1": (4, 10), "2": (3, 8)}
+    assert len(keyed) == 6
+    with pytest.raises(SharkError, match="that reads the clock"):
+        context.sql(
+            f"CREATE CONTINUOUS SINK c {made.sink()} EMIT UPDATE WITH UNBOUNDED STATE AS "
+            f"{query.replace('FROM', ', current_timestamp() AS t FROM')}"
+        )
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -349,7 +369,7 @@ PLACE = "TO KAFKA ('bootstrap.servers' = 'localhost:1', 'topic' = 'x')"
         (f"{PLACE} AS SELECT s AS __key FROM numbers", "need a column for their value"),
         (f"{PLACE} STORED AS JSONFILE AS SELECT s AS __value FROM numbers", 'a format beside "__value"'),
         (f"{PLACE} STORED AS PARQUET AS SELECT n FROM numbers", 'in the format "parquet"'),
-        (f"{PLACE} AS SELECT count(*) AS c FROM numbers", "an aggregate over a stream"),
+        (f"{PLACE} AS SELECT count(*) AS c FROM numbers", "whose rows change with each epoch"),
         ("TO NOWHERE AS SELECT n FROM numbers", "FOLDER or KAFKA"),
     ],
 )

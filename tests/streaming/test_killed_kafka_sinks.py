@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ import pytest
 import sharkpy
 from sharkpy.streaming import steps
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
-from tests.streaming.folder_input import make_stream, rows, state_of
+from tests.faults.test_killed_windows import BEGIN, SECONDS
+from tests.streaming.folder_input import make_stream, put, rows, state_of
 from tests.streaming.kafka_broker import KafkaBroker
 from tests.streaming.kafka_topic import KafkaTopic
 from tests.waiting import until
@@ -91,6 +93,39 @@ def test_killed_between_two_steps(tmp_path: Path, kafka: KafkaBroker, step: str)
         until(lambda: state_of(context, "s") == ("RUNNING", None))
         logged = rows(context, "SHOW EPOCHS s")
         assert [row[0] for row in reversed(logged)] == list(range(1, len(logged) + 1))
+
+
+@pytest.mark.parametrize("step", [*steps.OUTSIDE_STEPS, steps.STAGED, steps.COMMITTED])
+def test_killed_with_state(tmp_path: Path, kafka: KafkaBroker, step: str) -> None:
+    """What an epoch adds to the state counts though the topic has had its rows already: no window lacks a row."""
+    topic = KafkaTopic(kafka, f"killed.{uuid.uuid4().hex[:8]}", 2)
+    (tmp_path / "in").mkdir()
+    columns = "n BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts"
+    # Two files make a window; one that lacks rows of one of them gives numbers that are not there.
+    query = f"SELECT n + 1000000 * (count(*) - 2) AS n FROM events GROUP BY n, window(ts, '{2 * SECONDS} seconds')"
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        options = "('max.files.per.epoch' = '1')"
+        context.sql(f"CREATE STREAM events ({columns}) STORED AS JSON FROM FOLDER '{tmp_path}/in' {options}")
+        context.sql(f"CREATE CONTINUOUS SINK s {topic.sink()} TRIGGER EVERY 1 MILLISECONDS AS {query}")
+
+    def put_half(number: int) -> None:
+        time = str(BEGIN + timedelta(seconds=number * SECONDS))
+        first = number // 2 * PER_FILE
+        put(tmp_path / "in", f"{number:05}", [{"n": first + one, "ts": time} for one in range(PER_FILE)])
+
+    for number in range(7):
+        put_half(number)
+    # Epochs without rows are none for the broker: the third is the first that closes a window.
+    times = 1 if step in steps.OUTSIDE_STEPS else 3
+    with runner(tmp_path, step, times) as process:
+        assert process.wait(120) == -signal.SIGKILL
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        context.streams.start()
+        until_files(topic, 3)
+        for number in range(7, 11):
+            put_half(number)
+        until_files(topic, 5)
+        until(lambda: state_of(context, "s") == ("RUNNING", None))
 
 
 @pytest.mark.parametrize(

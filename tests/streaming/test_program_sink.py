@@ -223,7 +223,7 @@ def test_it_runs_where_its_program_is(tmp_path: Path, folder: Path) -> None:
         ("TO PROGRAM STORED AS PARQUET AS SELECT n FROM numbers", "a format of a continuous sink TO PROGRAM"),
         ("TO PROGRAM ('x' = 'y') AS SELECT n FROM numbers", 'TO PROGRAM has no option "x"'),
         ("TO PROGRAM 'x' AS SELECT n FROM numbers", "syntax error"),
-        ("TO PROGRAM AS SELECT count(*) AS c FROM numbers", "an aggregate over a stream"),
+        ("TO PROGRAM AS SELECT count(*) AS c FROM numbers", "whose rows change with each epoch"),
     ],
 )
 def test_refused(context: sharkpy.SharkContext, folder: Path, text: str, error: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,7 +24,7 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_blocks, write_files
 from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.physical.sinks import BlockSink, FileSink
-from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert
+from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert, StateInserts
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.read_tables import read_tables
 from sharkpy.values.types import Field, Schema
@@ -54,7 +55,7 @@ def multi_insert(command: MultiInsert, session: EngineSession, snapshot: QuerySn
 
 
 def insert_with(
-    command: Insert | MultiInsert,
+    command: Insert | MultiInsert | StateInserts,
     session: EngineSession,
     snapshot: QuerySnapshot,
     also: StagedWrite,
@@ -63,12 +64,33 @@ def insert_with(
     """Insert the rows of a query, or of several; `also` is placed with them, in the same transaction of the catalog,
     and so are the malformed rows that were skipped.
     """
+
+    def insert_all() -> None:
+        if isinstance(command, StateInserts):
+            with added_rows(command, session, snapshot):
+                _insert_all(command.given, session, snapshot, [also], bad_rows, command.kept)
+        else:
+            _insert_shared(command, session, snapshot, [also], bad_rows)
+
     try:
-        _insert_shared(command, session, snapshot, [also], bad_rows)
+        insert_all()
     except BlocksReplacedError:
         # The tables that it reads have other blocks now, and nothing that it made is seen yet.
         snapshot.renew()
-        _insert_shared(command, session, snapshot, [also], bad_rows)
+        insert_all()
+
+
+@contextmanager
+def added_rows(command: StateInserts, session: EngineSession, snapshot: QuerySnapshot) -> Iterator[None]:
+    """Compute what an epoch adds to a state into blocks, which live as long as the body."""
+    rows, read = command.rows, (command.added, *(one.query for one in (*command.kept, *command.given)))
+    snapshot.see(table for table in read_tables(*read) if table != rows)
+    try:
+        sink = BlockSink(rows.schema, session.conf.value(BLOCK_ROWS), None)
+        session.table_cache.put(rows, write_blocks(session, command.added, sink, snapshot))
+        yield
+    finally:
+        session.table_cache.forget(rows)
 
 
 def _insert_shared(
@@ -96,7 +118,9 @@ def _insert_all(
     snapshot: QuerySnapshot,
     also: Sequence[StagedWrite] = (),
     bad_rows: BadRows | None = None,
+    kept: Sequence[Insert] = (),
 ) -> None:
+    """Insert into several targets; the rows of `kept`, which go into a state, are not counted."""
     writes: list[StagedWrite] = []
     with discarding(writes):
         with session.as_statement() as statement:
@@ -110,11 +134,28 @@ def _insert_all(
                 num_rows += statement.rows_written
                 # Targets that read the same records have the same malformed ones.
                 most = max(most, statement.malformed_rows)
-            statement.rows_written, statement.malformed_rows = num_rows, of_source + most
+            # What is added to a state is of the same records, too.
+            malformed = max(of_source, most) if kept else of_source + most
+            statement.rows_written, statement.malformed_rows = num_rows, malformed
+            stage_uncounted(kept, statement, session, snapshot, writes)
             if bad_rows is not None:
                 stage_bad_rows(bad_rows, statement, session, snapshot, writes)
         snapshot.release()
         publish([*writes, *also], session.catalog)
+
+
+def stage_uncounted(
+    commands: Sequence[Insert],
+    statement: Statement,
+    session: EngineSession,
+    snapshot: QuerySnapshot,
+    writes: list[StagedWrite],
+) -> None:
+    """Stage rows that a statement does not count among those that it has written."""
+    counted = statement.rows_written, statement.malformed_rows
+    for command in commands:
+        stage(command, session, snapshot, writes)
+    statement.rows_written, statement.malformed_rows = counted
 
 
 def stage_bad_rows(

@@ -20,6 +20,7 @@ from sharkpy.catalog.kafka_options import RAW, shown_options
 from sharkpy.catalog.model import (
     EMIT_PROPERTIES,
     EXPIRES_PROPERTY,
+    GIVES_PROPERTY,
     VIEW_DATABASE,
     BucketSpec,
     Constraint,
@@ -47,7 +48,7 @@ _CLAUSES = (
     ("line.delim", "LINES TERMINATED BY"),
     ("serialization.null.format", "NULL DEFINED AS"),
 )
-_OWN = (VIEW_DATABASE, EXPIRES_PROPERTY, *EMIT_PROPERTIES.values())
+_OWN = (VIEW_DATABASE, EXPIRES_PROPERTY, GIVES_PROPERTY, *EMIT_PROPERTIES.values())
 """Properties that clauses tell."""
 _SKIPPED = ("skip.header.line.count", "skip.footer.line.count")
 

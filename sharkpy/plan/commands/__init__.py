@@ -80,6 +80,7 @@ from sharkpy.plan.commands.writes import (
     InsertDirectory,
     LoadData,
     MultiInsert,
+    StateInserts,
 )
 
 __all__ = [
@@ -160,6 +161,7 @@ __all__ = [
     "ShowTableProperties",
     "ShowTables",
     "StartFrom",
+    "StateInserts",
     "Statement",
     "TouchTable",
     "TruncateTable",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sharkpy.plan.commands.command import Command
 from sharkpy.plan.commands.generate import GenerateTable
 from sharkpy.plan.commands.streams import CreateContinuousInsert
-from sharkpy.plan.commands.writes import ChangeRows, MultiInsert
+from sharkpy.plan.commands.writes import ChangeRows, MultiInsert, StateInserts
 from sharkpy.plan.logical import LogicalPlan, with_source
 
 Statement = LogicalPlan | Command
@@ -17,6 +17,8 @@ def queries_of(command: Command) -> tuple[LogicalPlan, ...]:
     match command:
         case MultiInsert(_, inserts):
             found = tuple(one.query for one in inserts)
+        case StateInserts(added, _, kept, given):
+            found = (added, *(one.query for one in (*kept, *given)))
         case ChangeRows():
             found = (command.changed, command.rows, command.added)
         case CreateContinuousInsert():

@@ -87,7 +87,7 @@ class KeptState:
     """State that a continuous query keeps: rows with the columns of `schema`, to which an epoch adds those of `added`;
     `delta` are those of its first part.
     `labels`: what is kept, in words. `growth`: what lets it grow with the streams; None where something bounds it.
-    `emit`: what readers get of it, where that was said. `expires`: rows of joins go when no others may match them.
+    `emit`: what readers, or others, get of it, where that was said. `expires`: rows go when no others may match them.
     """
 
     schema: Schema
@@ -127,6 +127,9 @@ class CreateContinuousInsert(Command):
     trigger: Trigger
     on_bad_row: OnBadRow = OnBadRow()
     start: StartFrom = StartFrom()
+    state: KeptState | None = None
+    """State that the INSERTs have together; None where none of them needs any."""
+    is_unbounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,8 @@ class CreateContinuousSink(Command):
     trigger: Trigger
     on_bad_row: OnBadRow = OnBadRow()
     start: StartFrom = StartFrom()
+    state: KeptState | None = None
+    is_unbounded: bool = False
 
 
 class ContinuousAction(Enum):

@@ -44,6 +44,20 @@ class MultiInsert(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class StateInserts(Command):
+    """Epoch of a continuous insert or sink with state.
+
+    1. `added` is computed first, once: its rows are those of the table `rows`, which is in memory, in all queries.
+    2. `kept` go into the state, and into the table of late rows; `given` to the targets, or outside.
+    """
+
+    added: LogicalPlan
+    rows: Table
+    kept: tuple[Insert, ...]
+    given: tuple[Insert, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeRows(Command):
     """UPDATE, DELETE or MERGE.
 

@@ -2,67 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sharkpy.base.errors import InternalError
-from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Aggregate, Expand, Filter, Generate, LogicalPlan, Project, Scan, Union, Values
+from sharkpy.catalog.continuous_query import EmitMode
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Aggregate, Expand, Filter, JoinKind, LogicalPlan, Project, Union, Values
 from sharkpy.sql.incremental.closed_spans import closed_within
-from sharkpy.sql.incremental.closing import Closing
+from sharkpy.sql.incremental.closing import Closing, is_null
+from sharkpy.sql.incremental.kept_aggregates import DistinctValues, States, aggregate_row, call_of, formed
 from sharkpy.sql.incremental.panes import Panes, panes_of
 from sharkpy.sql.incremental.row_wise import RECOMPUTE, refused
-from sharkpy.sql.incremental.state import Kept, Names, NewColumn, under
-from sharkpy.udf import registry
-from sharkpy.udf.aggregate_forms import AggregateForm, FormKind, state_types
+from sharkpy.sql.incremental.state import EpochState, Kept, Names, NewColumn, under
+from sharkpy.sql.incremental.state_groups import StateGroups, Wanted
+from sharkpy.udf.aggregate_forms import FormKind
 from sharkpy.udf.function import AggregateFunction
 from sharkpy.udf.user.function import shown_name
-from sharkpy.values.types import BIGINT, TIMESTAMP, ArrayType, DataType, Field, MapType, Schema
-
-_Closed = Callable[[LogicalPlan, Expr, ColumnRef], LogicalPlan]
-
-
-@dataclass(frozen=True, slots=True)
-class States:
-    """An aggregate whose states are kept: columns `first` and following of the state's."""
-
-    item: Alias
-    row: AggregateFunction
-    first: int
-
-    @property
-    def call(self) -> AggregateCall:
-        return call_of(self.item)
-
-    def form(self, kind: FormKind, part: int = 0) -> AggregateForm:
-        types = tuple(arg.dtype for arg in self.call.args)
-        return AggregateForm(kind, self.call.function, types, self.call.dtype, part)
-
-    @property
-    def num_parts(self) -> int:
-        return len(self.row.merges)
-
-    def begun(self) -> list[AggregateCall]:
-        """What gives each column of its state for the rows of an epoch alone."""
-        types = state_types(self.row, self.form(FormKind.STATE).types, self.call.dtype)
-        # Where states do not merge, there is none to go on from.
-        before = tuple(Literal(None, dtype) for dtype in types) if self.row.resumes else ()
-        kind = FormKind.RESUME if before else FormKind.STATE
-        forms = [(self.form(kind, part), dtype) for part, dtype in enumerate(types)]
-        args = (*before, *self.call.args)
-        return [
-            replace(self.call, function=form.name, args=args, dtype=dtype, distinct=False, form=form)
-            for form, dtype in forms
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class DistinctValues:
-    """An aggregate whose distinct arguments are kept as keys of the state: by their places, None for constants."""
-
-    item: Alias
-    places: tuple[int | None, ...]
-    filter_place: int | None
+from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP, ArrayType, Field, MapType, Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,51 +62,93 @@ class AggregateState:
         return Aggregate(rows, (), (self.new_column("late", BIGINT).holding(counted),))
 
     def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        closing = self.closing
-        if closing is None:
+        closing, panes = self.closing, self.panes
+        if closing is None or panes is None:
             return self._read(rows)
-        return self._read(rows, lambda found, window, seen: closing.closed(found, window, seen, kept, self.new_column))
 
-    def closed_within(self, rows: LogicalPlan, spans: Scan, _kept: Kept) -> LogicalPlan:
+        def closed(found: LogicalPlan, values: Sequence[Expr], columns: Sequence[ColumnRef]) -> LogicalPlan:
+            return closing.closed(found, values[panes.place], columns[len(values)], kept, self.new_column)
+
+        return self._read(rows, closed)
+
+    def closed_within(self, rows: LogicalPlan, spans: LogicalPlan, _kept: Kept) -> LogicalPlan:
         """The operator's rows of windows that were closed within one of the spans."""
-        return self._read(rows, lambda found, window, seen: closed_within(found, window, seen, spans))
+        panes = self.panes
+        assert panes is not None  # they are closed
 
-    def _read(self, rows: LogicalPlan, closed: _Closed | None = None) -> LogicalPlan:
-        """The operator's rows; `closed` filters rows of windows, which it is given with the watermark that each of them
-        has come behind.
+        def closed(found: LogicalPlan, values: Sequence[Expr], columns: Sequence[ColumnRef]) -> LogicalPlan:
+            return closed_within(found, values[panes.place], columns[len(values)], spans)
+
+        return self._read(rows, closed)
+
+    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+        """The operator's rows that an epoch gives: those of windows that it closes, or of groups that it adds to; where
+        there are no aggregates, of groups that come with it.
         """
+        if self.closing is not None and epoch.emit is EmitMode.APPEND:
+            return self.closed_within(epoch.after.rows(place), self.closing.moved(epoch, self.new_column), epoch.after)
+        if not self.node.aggregates:
+            return self._new_groups(epoch.added(place), epoch.before.rows(place))
+        return self.changed(epoch.after.rows(place), epoch.added(place))
+
+    def changed(self, rows: LogicalPlan, added: LogicalPlan) -> LogicalPlan:
+        """The operator's rows of the groups that are among `added` rows of the state."""
+        return self._read(rows, self._groups.among(added, JoinKind.SEMI) if self.node.groups else None)
+
+    def _new_groups(self, added: LogicalPlan, before: LogicalPlan) -> LogicalPlan:
+        """The operator's rows of `added` groups that were not there before."""
+        return replace(self, summary=None)._read(added, self._groups.among(before, JoinKind.ANTI))
+
+    @property
+    def _groups(self) -> StateGroups:
+        return StateGroups(self.node.groups, self.panes, self.closing is not None, self.new_column)
+
+    def _read(self, rows: LogicalPlan, wanted: Wanted | None = None) -> LogicalPlan:
+        """The operator's rows, of the `wanted` rows of the state."""
         if self.summary is not None:
             both = tuple(self.new_column(column.name, column.dtype) for column in rows.output)
             rows = Union((rows, self.summary), both)
         columns = rows.output
-        values: list[Expr] = list(columns[: len(self.node.groups)])
-        if self.panes is not None:
-            windows = self.panes.windows_at(columns[self.panes.place])
-            values[self.panes.place] = windows
-            if self.panes.column is not None:
-                rows = Generate(rows, windows, (self.panes.column,), False)
-                values[self.panes.place] = self.panes.column
-            if closed is not None:
-                rows = closed(rows, values[self.panes.place], columns[len(values)])
+        found, values = self._groups.in_windows(rows, None if self.panes is None else self.panes.column)
+        if wanted is not None:
+            found = wanted(found, values, columns)
         groups = tuple(map(as_group, values, self.node.groups))
         kept_of_node = self.kept[: len(self.node.aggregates)]
-        return Aggregate(rows, groups, tuple(self._answer(one, columns) for one in kept_of_node))
+        return Aggregate(found, groups, tuple(self._answer(one, columns) for one in kept_of_node))
 
-    def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
+    def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        closing, panes = self.closing, self.panes
+        if closing is None or closing.gives is None or panes is None or not kept.is_first:
+            return self._folded(rows)
+        begin, seen = (rows.output[place] for place in (panes.place, len(self.node.groups)))
+        end = panes.last_end_at(begin)
+
+        def is_open(mark: ColumnRef) -> Expr:
+            is_behind = Call("gt", (end, mark), BOOLEAN)
+            if closing.gives is EmitMode.APPEND:
+                return is_behind
+            # Rows without a time are a group of their own, which nothing closes.
+            is_timeless = Call("and", (is_null(begin), is_null(seen)), BOOLEAN)
+            return Call("or", (is_behind, is_timeless), BOOLEAN)
+
+        live = self._folded(closing.unclosed(rows, kept, self.new_column, is_open))
+        return closing.with_late(live, rows, len(self.node.groups), self.new_column)
+
+    def _folded(self, rows: LogicalPlan) -> LogicalPlan:
         columns, num_keys = rows.output, len(self.added.groups)
         items = []
         for one in self.kept:
             if isinstance(one, States):
                 states = columns[one.first : one.first + one.num_parts]
                 for part, state in enumerate(states):
-                    call = _formed(one.form(FormKind.FOLD, part), states, state.dtype)
+                    call = formed(one.form(FormKind.FOLD, part), states, state.dtype)
                     items.append(self.new_column(state.name, state.dtype).holding(call))
         return Aggregate(rows, columns[:num_keys], tuple(items))
 
     @property
     def label(self) -> str:
         panes = "" if self.panes is None else f", in panes of {self.panes.label}"
-        closed = "" if self.closing is None else f", {self.closing.marks.label}"
+        closed = "" if self.closing is None else f", {self.closing.label}"
         return f"{label_of(self.node, self.node.groups)}{panes}{closed}"
 
     @property
@@ -169,7 +167,7 @@ class AggregateState:
     def _answer(one: States | DistinctValues, columns: Sequence[ColumnRef]) -> Alias:
         if isinstance(one, States):
             states = columns[one.first : one.first + one.num_parts]
-            call = _formed(one.form(FormKind.MERGE), states, one.call.dtype)
+            call = formed(one.form(FormKind.MERGE), states, one.call.dtype)
         else:
             known = call_of(one.item)
             args = [arg if place is None else columns[place] for arg, place in zip(known.args, one.places, strict=True)]
@@ -205,7 +203,7 @@ def aggregate_state(
         items.append(new_column("late", BIGINT).holding(closing.num_late))
     found: list[tuple[Alias, AggregateFunction | DistinctValues]] = []
     for item in items:
-        call, row = call_of(item), _row(call_of(item))
+        call, row = call_of(item), aggregate_row(call_of(item))
         if (row.partials or row.resumes) and not (call.distinct and not row.ignores_distinct):
             found.append((item, row))
         elif call.distinct or row.ignores_distinct:
@@ -276,23 +274,6 @@ def as_group(value: Expr, group: Alias | ColumnRef) -> Alias | ColumnRef:
     if isinstance(value, ColumnRef) and value.column_id == group.column_id:
         return value
     return Alias(value, group.column_id, group.name)
-
-
-def _formed(form: AggregateForm, args: Sequence[ColumnRef], dtype: DataType) -> AggregateCall:
-    return AggregateCall(form.name, tuple(args), dtype, form=form)
-
-
-def call_of(item: Alias) -> AggregateCall:
-    if not isinstance(item.expr, AggregateCall):
-        raise InternalError(f"{item} is not an aggregate")
-    return item.expr
-
-
-def _row(call: AggregateCall) -> AggregateFunction:
-    row = registry.aggregate_of(call.function, [arg.dtype for arg in call.args])
-    if row is None:
-        raise refused(f"{shown_name(call.function)} over a stream")
-    return row
 
 
 def _grows(field: Field) -> bool:

@@ -10,9 +10,9 @@ from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan,
 from sharkpy.values.types import BOOLEAN, TIMESTAMP
 
 
-def closed_within(rows: LogicalPlan, window: Expr, seen: ColumnRef, spans: Scan) -> LogicalPlan:
+def closed_within(rows: LogicalPlan, window: Expr, seen: ColumnRef, spans: LogicalPlan) -> LogicalPlan:
     """Rows of windows that end within one of the spans; `seen`: see `came_in_time`."""
-    after, until = spans.columns
+    after, until = spans.output
     end = end_of(window)
     is_within = Call("and", (Call("gt", (end, after), BOOLEAN), Call("le", (end, until), BOOLEAN)), BOOLEAN)
     return Filter(Join(rows, spans, JoinKind.CROSS), Call("and", (is_within, came_in_time(window, seen)), BOOLEAN))

@@ -4,15 +4,22 @@ more.
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Filter, LogicalPlan
+from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Union, Values
 from sharkpy.sql.incremental.closed_spans import came_in_time, end_of
 from sharkpy.sql.incremental.counted_rows import CountedRows
-from sharkpy.sql.incremental.state import Kept, NewColumn
+from sharkpy.sql.incremental.state import EpochState, Kept, NewColumn
+from sharkpy.sql.incremental.stream_join import apart
 from sharkpy.sql.incremental.watermarks import Watermarks
 from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP
+
+_BEGIN = Literal(datetime.datetime(1, 1, 1), TIMESTAMP)
+"""No window ends before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,13 @@ class Closing:
     """End of the first window that a row is in."""
     last_end: Expr
     """End of the last one: a watermark that has come so far has closed all of them."""
+    gives: EmitMode | None = None
+    """What others are given of the windows, which are forgotten when they are closed; None: readers have them."""
+
+    @property
+    def label(self) -> str:
+        """What becomes of windows that are closed, for people."""
+        return f"{'kept until' if self.gives is EmitMode.UPDATE else 'given when'} {self.marks.label}"
 
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
         """Rows with the watermark, as it is kept, as their last column `mark`."""
@@ -60,6 +74,39 @@ class Closing:
         mark = new_column("watermark", TIMESTAMP)
         is_given = Call("and", (_is_at_most(end_of(window), mark), came_in_time(window, seen)), BOOLEAN)
         return Filter(self.beside(rows, kept, mark), is_given)
+
+    def moved(self, epoch: EpochState, new_column: NewColumn) -> LogicalPlan:
+        """The span of an epoch: a row with the watermark before it, and the one behind it."""
+        after, before, until = (new_column(name, TIMESTAMP) for name in ("after", "before", "until"))
+        rows = self.beside(Values((), ((),)), epoch.before, before)
+        rows = self.beside(rows, epoch.after, until)
+        return Project(rows, (after.holding(Call("coalesce", (before, _BEGIN), TIMESTAMP)), until))
+
+    def unclosed(
+        self, rows: LogicalPlan, kept: Kept, new_column: NewColumn, is_open: Callable[[ColumnRef], Expr]
+    ) -> LogicalPlan:
+        """Rows of the state that a watermark, of which `is_open` tells, has not closed; all where there is none yet."""
+        mark = new_column("watermark", TIMESTAMP)
+        is_kept = Call("or", (is_null(mark), is_open(mark)), BOOLEAN)
+        return Project(Filter(self.beside(rows, kept, mark), is_kept), rows.output)
+
+    def with_late(self, kept: LogicalPlan, rows: LogicalPlan, seen: int, new_column: NewColumn) -> LogicalPlan:
+        """What is `kept` of rows of the state, and one row more with the number of late ones, their last column. It is
+        in no window, and in the column `seen`, by its place, it has a watermark, as rows without a time have not.
+        """
+        counted, total = apart(rows, new_column), new_column("late", BIGINT)
+        call = AggregateCall("sum", (counted.output[-1],), BIGINT)
+        has_some = Call("gt", (total, Literal(0, BIGINT)), BOOLEAN)
+        late = Filter(Aggregate(counted, (), (total.holding(call),)), has_some)
+        values: list[Expr] = [Literal(None, column.dtype) for column in kept.output]
+        values[seen], values[-1] = _BEGIN, total
+        own, both = ([new_column(one.name, one.dtype) for one in kept.output] for _ in range(2))
+        one = Project(late, tuple(name.holding(value) for name, value in zip(own, values, strict=True)))
+        return Union((kept, one), tuple(both))
+
+
+def is_null(value: Expr) -> Expr:
+    return Call("is_null", (value,), BOOLEAN)
 
 
 def _is_at_most(time: Expr, mark: Expr) -> Expr:

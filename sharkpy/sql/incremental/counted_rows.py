@@ -26,7 +26,8 @@ class CountedRows:
 
     @property
     def label(self) -> str:
-        return "given when all their rows have come"
+        """When windows are closed, for people."""
+        return "all their rows have come"
 
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
         """Rows with the watermark, as it is kept, as their last column `mark`."""

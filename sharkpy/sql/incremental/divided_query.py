@@ -7,23 +7,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sharkpy.base.errors import InternalError, UnsupportedError
-from sharkpy.catalog.model import CacheMode
+from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project, Scan, Union, Values
+from sharkpy.plan.logical import Join, JoinKind, LogicalPlan, Project, Scan, Values
 from sharkpy.plan.references import renumbered
 from sharkpy.sql.incremental.aggregate_state import AggregateState
 from sharkpy.sql.incremental.arrival import with_marks
 from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.expiring_rows import ExpiringRows
-from sharkpy.sql.incremental.idle_streams import ActiveWatermark, StreamArrivals
+from sharkpy.sql.incremental.idle_streams import ActiveWatermark
 from sharkpy.sql.incremental.kept_rows import KeptRows
 from sharkpy.sql.incremental.row_numbers import NumRows, RowNumbers
 from sharkpy.sql.incremental.session_state import SessionState
-from sharkpy.sql.incremental.state import Kept, Names, NewColumn, StatePart
+from sharkpy.sql.incremental.state import Kept, NewColumn, StatePart
+from sharkpy.sql.incremental.state_columns import EXTREMES, StateColumns
 from sharkpy.sql.incremental.stream_join import StreamJoin, apart
 from sharkpy.sql.incremental.watermarks import StreamWatermark
 from sharkpy.sql.incremental.window_state import NumLateRows, PassedRows
-from sharkpy.values.types import BIGINT, BOOLEAN, INT, TIMESTAMP, Field, Schema
+from sharkpy.values.types import BIGINT, TIMESTAMP, Field, Schema
 
 NOT_IDLE = "streams that are not idle"
 """Column of `progress` with the watermark of these."""
@@ -31,15 +32,11 @@ LATE_ROWS = "late rows"
 """Column of `progress` with the number of rows that came too late."""
 _CLOSED_PARTS = (AggregateState, SessionState)
 """Parts whose rows something may close."""
-_EXTREMES = (StreamWatermark, StreamArrivals, ActiveWatermark)
-"""Parts of whose rows the least and the latest values are asked for, which rows of other parts, with NULLs, leave."""
-_WATERMARKS = (*_EXTREMES, NumRows)
+_WATERMARKS = (*EXTREMES, NumRows)
 _ONE_ROW = (*_WATERMARKS, NumLateRows)
 """Parts that are folded to a row."""
 _APPENDED_PARTS = (KeptRows, PassedRows)
 """Parts to which epochs add rows of the answer."""
-_PART = "part"
-"""Column of a state of several parts: whose row it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +55,48 @@ class DividedQuery:
     joins: Sequence[StreamJoin]
     numbers: Sequence[RowNumbers]
     new_column: NewColumn
+    unkept: frozenset[int] = frozenset()
+    """Places of parts whose rows an epoch gives to others, and that are in no state."""
 
     @property
     def schema(self) -> Schema:
-        if len(self.parts) == 1:
-            return self._only.schema
-        names = Names({_PART})
-        fields = [Field(names.take(field.name), field.dtype) for _, part in self.parts for field in part.schema]
-        return Schema((Field(_PART, INT), *fields))
+        return self.columns.schema(self._kept_places)
+
+    @property
+    def added_schema(self) -> Schema:
+        """Columns of `delta`: those of the state, and of parts whose rows are given and not kept."""
+        return self.columns.schema(range(len(self.parts)))
+
+    @property
+    def columns(self) -> StateColumns:
+        return StateColumns([part for _, part in self.parts], self.new_column)
+
+    @property
+    def _kept_places(self) -> Sequence[int]:
+        return [place for place in range(len(self.parts)) if place not in self.unkept]
 
     def delta(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        kept = self._kept(scan)
+        return self._delta(scan, range(len(self.parts)))
+
+    def _delta(self, scan: Callable[[], LogicalPlan], places: Sequence[int]) -> LogicalPlan:
+        kept = self.kept(scan)
         if len(self.parts) == 1:
-            return self._only.delta(kept)
-        made = [self._of_epoch(part.delta(kept), kept) for _, part in self.parts]
+            return self.parts[0][1].delta(kept)
+        made = [self._of_epoch(self.parts[place][1].delta(kept), kept) for place in places]
         # Sides of joins, and rows that are numbered, are in the plans of several parts.
         is_shared = bool(self.joins or self.numbers)
         added = [apart(one, self.new_column) for one in made] if is_shared else made
-        return self._together(dict(enumerate(added)))
+        return self.columns.together(dict(zip(places, added, strict=True)), places)
+
+    def kept_of(self, added: LogicalPlan) -> LogicalPlan:
+        """Rows of the state among those that `delta` has given."""
+        return self.columns.without(self.unkept, added) if self.unkept else added
 
     def late_rows(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan | None:
         """Rows of an epoch that come when all their windows are closed; None where there are none, or UnsupportedError
         for those of several aggregates.
         """
-        kept = self._kept(scan)
+        kept = self.kept(scan)
         states = (part for _, part in self.parts if isinstance(part, (*_CLOSED_PARTS, NumLateRows)))
         found = [rows for part in states if (rows := part.late_rows(kept)) is not None]
         if len(found) > 1:
@@ -126,9 +141,11 @@ class DividedQuery:
         made = tuple(self.new_column(column.name, column.dtype) for column in columns)
         return Values(made, (tuple(Literal(None, column.dtype) for column in made),))
 
-    def _kept(self, scan: Callable[[], LogicalPlan]) -> Kept:
+    def kept(self, scan: Callable[[], LogicalPlan]) -> Kept:
+        """The state of which `scan` gives a new scan each time."""
+
         def rows(place: int) -> LogicalPlan:
-            return self._rows_of(place, scan())
+            return self.columns.rows_of(place, scan())
 
         def read(place: int) -> LogicalPlan:
             return self.parts[place][1].read(rows(place), Kept(read, rows))
@@ -136,8 +153,12 @@ class DividedQuery:
         return Kept(read, rows)
 
     def read(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        places = {id(node): place for place, (node, _) in enumerate(self.parts)}
-        return _replaced(self.query, places, self._kept(scan).read)
+        return replaced(self.query, self.places, self.kept(scan).read)
+
+    @property
+    def places(self) -> Mapping[int, int]:
+        """Places of the parts by the ids of the operators in whose place they are."""
+        return {id(node): place for place, (node, _) in enumerate(self.parts)}
 
     @property
     def closing(self) -> Closing | None:
@@ -157,13 +178,13 @@ class DividedQuery:
         if self.closing is None:
             raise InternalError("nothing closes the windows of the query")
         mark = self.new_column("watermark", TIMESTAMP)
-        return self.closing.beside(Values((), ((),)), self._kept(scan), mark)
+        return self.closing.beside(Values((), ((),)), self.kept(scan), mark)
 
     def progress(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
         """A row with the watermark of each stream whose own one is kept, under its name, and behind them, where rows
         may come too late for all of their windows, the number of those that did.
         """
-        kept = self._kept(scan)
+        kept = self.kept(scan)
         rows: LogicalPlan = Values((), ((),))
         items, late = list[Alias](), list[Expr]()
         for place, (_, part) in enumerate(self.parts):
@@ -190,14 +211,14 @@ class DividedQuery:
         def read(place: int) -> LogicalPlan:
             part = self.parts[place][1]
             assert isinstance(part, _CLOSED_PARTS)  # others have no closing
-            return part.closed_within(self._rows_of(place, scan()), spans(), self._kept(scan))
+            return part.closed_within(self.columns.rows_of(place, scan()), spans(), self.kept(scan))
 
-        return _replaced(self.query, {id(node): place for place, (node, _) in enumerate(self.parts)}, read)
+        return replaced(self.query, self.places, read)
 
     def _read_places(self) -> list[int]:
         """Places of the parts that stand for operators of the query; others are read by these alone."""
-        places = {id(node): place for place, (node, _) in enumerate(self.parts)}
-        found, waiting = list[int](), [self.query]
+        places, waiting = self.places, [self.query]
+        found = list[int]()
         while waiting:
             node = waiting.pop()
             if id(node) in places:
@@ -210,25 +231,23 @@ class DividedQuery:
         """Rows for files of their own: those of a part are read without the others. Parts of one row share a file.
         `is_first`: see `Kept`.
         """
-        kept = replace(self._kept(scan), is_first=is_first)
-        folded = [part.fold(self._rows_of(place, scan()), kept) for place, (_, part) in enumerate(self.parts)]
-        if len(folded) == 1:
-            return tuple(folded)
-        short = {place: folded[place] for place, (_, part) in enumerate(self.parts) if isinstance(part, _ONE_ROW)}
+        kept, places = replace(self.kept(scan), is_first=is_first), self._kept_places
+        folded = {place: self.parts[place][1].fold(self.columns.rows_of(place, scan()), kept) for place in places}
+        short = {place: plan for place, plan in folded.items() if isinstance(self.parts[place][1], _ONE_ROW)}
         if len(short) == 1:
             short.clear()
-        others = tuple(self._whole(place, plan) for place, plan in enumerate(folded) if place not in short)
-        return (*others, self._together(short)) if short else others
+        files = [{place: plan} for place, plan in folded.items() if place not in short]
+        return tuple(self.columns.together(plans, places) for plans in (*files, short) if plans)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """What is kept, in words, for each part."""
-        return tuple(part.label for _, part in self.parts)
+        return tuple(self.parts[place][1].label for place in self._kept_places)
 
     @property
     def expires(self) -> bool:
-        """True if rows are kept only as long as a watermark says that others may match them."""
-        return any(isinstance(part, ExpiringRows) for _, part in self.parts)
+        """True if something is kept only as long as a watermark says that rows may match it, or be added to it."""
+        return any(isinstance(part, ExpiringRows) or _is_forgotten(part) for _, part in self.parts)
 
     @property
     def growth(self) -> str | None:
@@ -240,54 +259,25 @@ class DividedQuery:
         if self.schema != other.schema:
             return False
         mine, others = (
-            [_numbered(plan) for plan in (one.delta(one.nothing), *one.folds(one.nothing, is_first=True))]
+            [_numbered(plan) for plan in (one._kept_delta, *one.folds(one.nothing, is_first=True))]
             for one in (self, other)
         )
         return mine == others
+
+    @property
+    def _kept_delta(self) -> LogicalPlan:
+        """Rows that an epoch adds to the parts that are kept, which has found nothing there."""
+        return self._delta(self.nothing, self._kept_places)
 
     def nothing(self) -> LogicalPlan:
         """A state without rows."""
         return Values(tuple(self.new_column(field.name, field.dtype) for field in self.schema), ())
 
-    @property
-    def _only(self) -> StatePart:
-        return self.parts[0][1]
 
-    def _rows_of(self, place: int, rows: LogicalPlan) -> LogicalPlan:
-        """Rows of one part, with its columns alone; beside them may be others that change nothing, where statistics of
-        blocks answer instead of rows if all of these are meant.
-        """
-        if len(self.parts) == 1:
-            return rows
-        part, columns, first = self.parts[place][1], rows.output, self._first_column(place)
-        if not (isinstance(part, _EXTREMES) and _is_in_memory(rows)):
-            rows = Filter(rows, Call("eq", (columns[0], Literal(place, INT)), BOOLEAN))
-        return Project(rows, columns[first : first + len(part.schema)])
-
-    def _together(self, plans: Mapping[int, LogicalPlan]) -> LogicalPlan:
-        """Rows of some parts, by their places."""
-        columns = tuple(self.new_column(field.name, field.dtype) for field in self.schema)
-        return Union(tuple(self._whole(place, plan) for place, plan in plans.items()), columns)
-
-    def _whole(self, place: int, plan: LogicalPlan) -> LogicalPlan:
-        """Rows of a part with NULL in the columns of the others."""
-        fields, first, own = self.schema.fields, self._first_column(place), plan.output
-        before, behind = _nulls(fields[1:first]), _nulls(fields[first + len(own) :])
-        given: tuple[Expr, ...] = (Literal(place, INT), *before, *own, *behind)
-        names = [self.new_column(field.name, field.dtype) for field in fields]
-        return Project(plan, tuple(name.holding(expr) for expr, name in zip(given, names, strict=True)))
-
-    def _first_column(self, place: int) -> int:
-        """Place of the first column of a part among those of the state."""
-        return 1 + sum(len(part.schema) for _, part in self.parts[:place])
-
-
-def _is_in_memory(rows: LogicalPlan) -> bool:
-    return isinstance(rows, Scan) and rows.table.cache_mode is not CacheMode.NONE
-
-
-def _nulls(fields: Iterable[Field]) -> list[Literal]:
-    return [Literal(None, field.dtype) for field in fields]
+def _is_forgotten(part: StatePart) -> bool:
+    """True for windows that are forgotten when they are closed, though their rows are given before that."""
+    closing = part.closing if isinstance(part, _CLOSED_PARTS) else None
+    return closing is not None and closing.gives is EmitMode.UPDATE
 
 
 def _leaves_out(closing: Closing | None) -> bool:
@@ -311,6 +301,7 @@ def _numbered(plan: LogicalPlan) -> LogicalPlan:
     return renumbered(plan, lambda column_id: known.setdefault(column_id, len(known)))
 
 
-def _replaced(plan: LogicalPlan, places: dict[int, int], read: Callable[[int], LogicalPlan]) -> LogicalPlan:
+def replaced(plan: LogicalPlan, places: Mapping[int, int], read: Callable[[int], LogicalPlan]) -> LogicalPlan:
+    """The plan with what is read of parts of a state, by their places, in the place of nodes, by their ids."""
     place = places.get(id(plan))
-    return plan.map_children(lambda child: _replaced(child, places, read)) if place is None else read(place)
+    return plan.map_children(lambda child: replaced(child, places, read)) if place is None else read(place)

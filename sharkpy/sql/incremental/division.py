@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeGuard
 
 from sharkpy.base.errors import InternalError, UnsupportedError
@@ -25,12 +25,13 @@ from sharkpy.plan.sessions import Sessions, behind
 from sharkpy.sql.context import Context
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, rows_of
 from sharkpy.sql.incremental.arrival import arrived
+from sharkpy.sql.incremental.changing import changing, changing_tables
 from sharkpy.sql.incremental.closed_spans import gives_closed_windows
 from sharkpy.sql.incremental.closing import Closing
 from sharkpy.sql.incremental.counted_rows import CountedRows
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.incremental.expiring_rows import ExpiringRows
-from sharkpy.sql.incremental.faults import appending_fault, appending_tables, changing, fault_of
+from sharkpy.sql.incremental.faults import changing_fault, fault_of
 from sharkpy.sql.incremental.kept_rows import KeptRows, all_rows, kept_rows, with_rows
 from sharkpy.sql.incremental.look_back import look_back
 from sharkpy.sql.incremental.outer_join import (
@@ -50,6 +51,7 @@ from sharkpy.sql.incremental.resumed_state import (
     in_clock_time,
     resumed,
     resumed_state,
+    resumes,
     resuming_fault,
     timeout_of,
 )
@@ -89,33 +91,55 @@ _KEEPING = (Project, Filter, Generate, Union, Distribute)
 
 
 def divided(
-    query: LogicalPlan, streams: Streams, context: Context, emit: EmitMode | None, *, expires: bool
+    queries: Sequence[LogicalPlan],
+    streams: Streams,
+    context: Context,
+    emit: EmitMode | None,
+    *,
+    expires: bool,
+    gives: bool = False,
 ) -> DividedQuery:
-    """Divide a query that reads streams and is not row-wise. UnsupportedError, naming the operator, where what it needs
-    of earlier epochs cannot be kept, or `emit` of it be given; to RECOMPUTE all rows are kept for such an operator.
-    `expires`: see `division`.
+    """Divide a query that reads streams and is not row-wise, or several whose state is one. UnsupportedError, naming
+    the operator, where what they need of earlier epochs cannot be kept, or `emit` of it be given; to RECOMPUTE all rows
+    are kept for such an operator. `expires`: see `division`; `gives`: see `division_to_give`.
     """
-    return _Division(streams, context, emit, expires=expires).of(query)
+    return _Division(streams, context, emit, expires=expires, gives=gives).of(queries)
 
 
 class _Division:
     """Parts of the state of a query, as they are found."""
 
-    def __init__(self, streams: Streams, context: Context, emit: EmitMode | None, *, expires: bool) -> None:
+    def __init__(
+        self, streams: Streams, context: Context, emit: EmitMode | None, *, expires: bool, gives: bool
+    ) -> None:
         self._streams = streams
         self._new_column = context.column
         self._recomputes = emit is EmitMode.RECOMPUTE
         self._appends = emit is EmitMode.APPEND
+        self._gives = emit if gives else None
+        self._is_bounding = self._appends or gives
+        """True where rows are given that no reader takes back, and so may not go."""
         times = context.times_read
         self._clock = None if times is None else Clock(*(Literal(time, TIMESTAMP) for time in times))
         self._expires = expires
         self._parts = list[tuple[LogicalPlan, StatePart]]()
+        self._unkept = set[int]()
         self._joins = list[StreamJoin]()
         self._numbers = dict[int, RowNumbers]()
         """By the id of the Window that they are the numbers of."""
         self._marks = WatermarkParts(self._parts, context)
 
-    def of(self, query: LogicalPlan) -> DividedQuery:
+    def of(self, queries: Sequence[LogicalPlan]) -> DividedQuery:
+        for query in queries:
+            # Rows of a row-wise one are given as they are.
+            if not self._gives or row_wise_fault(query, self._streams) is not None:
+                self._of_query(query)
+        if not self._parts:
+            raise InternalError("a query that needs state has no part with state")
+        numbers, unkept = list(self._numbers.values()), frozenset(self._unkept)
+        return DividedQuery(queries[0], self._parts, self._joins, numbers, self._new_column, unkept)
+
+    def _of_query(self, query: LogicalPlan) -> None:
         waiting: list[tuple[LogicalPlan, LogicalPlan | None]] = [(query, None)]
         while waiting:
             node, above = waiting.pop()
@@ -124,34 +148,37 @@ class _Division:
             if (fault := reading_fault(node, self._streams)) is not None:
                 raise fault
             if not self._divide(node, above):
-                if self._appends and not _keeps_rows(node, self._streams):
-                    raise appending_fault(node, self._streams)
+                if self._is_bounding and not _keeps_rows(node, self._streams):
+                    raise changing_fault(node, self._streams, self._gives)
                 waiting += [(child, node) for child in reversed(node.children)]
-        if not self._parts:
-            raise InternalError("a query that needs state has no part with state")
-        return DividedQuery(query, self._parts, self._joins, list(self._numbers.values()), self._new_column)
 
     def _divide(self, node: LogicalPlan, above: LogicalPlan | None) -> bool:
         """Add the part of the state that comes in the place of a node; False where there is none."""
         if _is_aggregate(node) and (rows := _rows_of(node, self._streams)) is not None:
             self._add_aggregate(node, rows)
-        elif self._appends and (window := _window_below(node, self._streams)) is not None:
+        elif self._is_bounding and (window := _window_below(node, self._streams)) is not None:
             self._add_window(node, window)
         elif (kept := kept_rows(node, self._streams, self._new_column)) is not None:
-            if self._appends:
-                raise changing()
+            if self._is_bounding:
+                raise changing(self._gives)
             self._add_rows(node, kept)
         elif row_wise_fault(node, self._streams, with_joins=True, beside_tables=True) is None:
             # Without an operator above, the rows are the answer.
-            if above is not None and not (self._recomputes or self._appends):
+            if above is not None and not (self._recomputes or self._is_bounding):
                 raise fault_of(above, node, self._streams)
-            growth = None if above is None or self._appends else _OF_READERS
+            growth = None if above is None or self._is_bounding else _OF_READERS
+            self._give_only()
             self._add_rows(node, all_rows(node, "all rows", growth, self._new_column))
         elif is_outer_stream_join(node, self._streams):
             self._add_outer_join(node)
         else:
             return False
         return True
+
+    def _give_only(self) -> None:
+        """Let the rows of the next part be given and not kept, where there is somebody to give them to."""
+        if self._gives is not None:
+            self._unkept.add(len(self._parts))
 
     def _add_rows(self, node: LogicalPlan, kept: KeptRows) -> None:
         """Add a part that keeps rows, in the place of a node."""
@@ -166,8 +193,8 @@ class _Division:
         part = part_of(of_streams)
         if of_tables is None:
             return of_streams, part
-        if self._appends:
-            raise appending_tables()
+        if self._is_bounding:
+            raise changing_tables(self._gives)
         if isinstance(part, ResumedState):
             raise resuming_fault(part.states, "beside rows of tables")
         return of_streams, BesideTables(part, part_of(of_tables), self._new_column)
@@ -217,8 +244,8 @@ class _Division:
 
     def _add_outer_join(self, node: Join) -> None:
         bounds = self._bounds_of(node)
-        if self._appends and bounds is None:
-            raise changing()
+        if self._is_bounding and bounds is None:
+            raise changing(self._gives)
         left, right = node.children
         if bounds is not None:
             marks = tuple(dict.fromkeys(bound.watermark for bound in bounds))
@@ -232,11 +259,12 @@ class _Division:
         if node.condition is not None and (name := varying_function(node.condition.walk())) is not None:
             raise refused(f"{name} in the condition of an outer join of two streams")
         found = stream_joins(inner, self._streams)
+        has_match, is_given = node.kind is JoinKind.SEMI, self._gives is not None
         of_left, of_right = (
-            MatchedRows(side, inner, given.output, end, node.kind is JoinKind.SEMI, self._new_column)
+            MatchedRows(side, inner, given.output, end, has_match, self._new_column, is_given)
             for side, given, end in zip((left, right), node.children, bounds or (None, None), strict=True)
         )
-        ends = bounds if bounds is not None and self._appends else (None, None)
+        ends = bounds if bounds is not None and self._is_bounding else (None, None)
         if node.kind in LEFT_ONLY_JOINS:
             self._parts.append((node, SemiJoinState(node, of_left, ends[0])))
         else:
@@ -245,9 +273,10 @@ class _Division:
             places = (place, place + has_left)
             joined = all_rows(Project(inner, node.output), "rows of a join", None, self._new_column)
             left_alone, right_alone = (
-                WithoutMatch(at, end) if has else None
-                for has, at, end in zip((has_left, has_right), places, ends, strict=True)
+                WithoutMatch(at, rows, end) if has else None
+                for has, at, rows, end in zip((has_left, has_right), places, (of_left, of_right), ends, strict=True)
             )
+            self._give_only()
             self._parts.append((node, OuterJoinState(node, joined, left_alone, right_alone, self._new_column)))
             self._parts += [(node.left, of_left)] if has_left else []
             self._parts += [(node.right, of_right)] if has_right else []
@@ -267,6 +296,7 @@ class _Division:
         last = waiting + 1 if back.by_rows else None
         totals = waiting + 1 + bool(back.by_rows) if back.running else None
         found = StreamWindow(window, back, marks, waiting, last, totals, first, self._new_column)
+        self._give_only()
         self._parts += [(node, PassedRows(node, found)), (rows, WaitingRows(found))]
         self._parts += [(rows, LastRows(found))] if last is not None else []
         if totals is not None:
@@ -310,14 +340,30 @@ class _Division:
         time = sessions.first if sessions is not None else panes.time if panes is not None else None
         counts_rows = panes is not None and panes.counts_rows
         is_bounded = counts_rows or (time is not None and has_watermark(time, rows))
-        if self._appends and not is_bounded:
-            raise changing()
-        closing = self._closing(rows, *_ends(sessions, panes), counts_rows) if self._appends else None
+        closing = None
+        if self._closes(node, is_bounded=is_bounded):
+            closing = self._closing(rows, *_ends(sessions, panes), counts_rows)
         if sessions is not None:
+            if self._gives is EmitMode.UPDATE:
+                raise changing(self._gives)
             return session_state(node, sessions, self._new_column, is_bounded=is_bounded, closing=closing)
         timed = node if self._clock is None else in_clock_time(node, self._clock)
+        # Who reads a table wants groups that nothing is added to any more; when others have been given them, it is
+        # closing that lets them go.
+        is_bounded = is_bounded if self._gives is None else closing is not None
         state = aggregate_state(timed, self._new_column, is_bounded=is_bounded, closing=closing)
         return self._resumed(state, rows) if resumed(state) else state
+
+    def _closes(self, node: Aggregate, *, is_bounded: bool) -> bool:
+        """True if windows, or sessions, are closed. UnsupportedError where rows have to be given that do not change,
+        and nothing tells which.
+        """
+        if not self._appends:
+            return self._gives is not None and self._expires and is_bounded and not resumes(node)
+        # Groups of which nothing but themselves is told do not change.
+        if not is_bounded and (self._gives is None or node.aggregates or sessions_below(node) is not None):
+            raise changing(self._gives)
+        return is_bounded
 
     def _resumed(self, state: AggregateState, rows: LogicalPlan) -> StatePart:
         """State of aggregates that go on from the latest one, with the watermark, or clock, that a timeout is by."""
@@ -337,9 +383,11 @@ class _Division:
         """What closes windows of some rows: the watermarks of all streams that they come from, or their number."""
         mark = self._new_column("watermark", TIMESTAMP)
         if not counts_rows:
-            return Closing(self._marks.of_rows(rows, "EMIT APPEND of windows"), mark, first_end, last_end)
+            what = "EMIT APPEND of windows" if self._appends else "windows without WITH UNBOUNDED STATE"
+            return Closing(self._marks.of_rows(rows, what), mark, first_end, last_end, self._gives)
         window = next(node for node in rows.walk() if is_counted(node) and self._streams.below(node))
-        return Closing(CountedRows(self._place_of_number(window), self._new_column), mark, first_end, last_end)
+        marks = CountedRows(self._place_of_number(window), self._new_column)
+        return Closing(marks, mark, first_end, last_end, self._gives)
 
 
 def _window_below(node: LogicalPlan, streams: Streams) -> Window | None:

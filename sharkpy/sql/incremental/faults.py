@@ -1,9 +1,11 @@
-"""What keeps a query from being divided, or its rows from being appended, by the names of its operators."""
+"""What keeps a query from being divided, or its rows from being given, by the names of its operators."""
 
 from __future__ import annotations
 
-from sharkpy.base.errors import SharkError, UnsupportedError
+from sharkpy.base.errors import SharkError
+from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.logical import Join, LogicalPlan, Union, Window
+from sharkpy.sql.incremental.changing import changing, changing_tables
 from sharkpy.sql.incremental.look_back import APPENDED
 from sharkpy.sql.incremental.row_numbers import is_numbering
 from sharkpy.sql.incremental.row_wise import (
@@ -38,21 +40,8 @@ def _has_tables(rows: LogicalPlan, streams: Streams) -> bool:
     return row_wise_fault(rows, streams, with_joins=True, beside_tables=True) is None
 
 
-def changing() -> SharkError:
-    hint = (
-        "GROUP BY windows or sessions of a time with a WATERMARK, which are given when it closes them; outer joins of "
-        "streams that bound such times on both sides; or EMIT UPDATE"
-    )
-    return UnsupportedError("EMIT APPEND of a query whose rows change with each epoch", hint=hint)
-
-
-def appending_fault(node: LogicalPlan, streams: Streams) -> SharkError:
-    """What keeps the rows of a node from being appended."""
+def changing_fault(node: LogicalPlan, streams: Streams, gives: EmitMode | None) -> SharkError:
+    """What lets the rows of a node change, where they must not; `gives`: see `changing`."""
     below = (child for child in node.children if streams.below(child))
     is_of_tables = is_beside_tables(node, streams) or any(_has_tables(child, streams) for child in below)
-    return appending_tables() if is_of_tables else changing()
-
-
-def appending_tables() -> SharkError:
-    hint = "START FROM TABLE … THEN STREAM … has the rows of a table once, before those of the stream; or EMIT UPDATE"
-    return UnsupportedError(f"EMIT APPEND of {WITH_TABLES}, which may change", hint=hint)
+    return changing_tables(gives) if is_of_tables else changing(gives)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, WindowCall, conjuncts
 from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, Sort, Window
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
-from sharkpy.sql.incremental.state import Kept, NewColumn, as_state, schema_of, under
+from sharkpy.sql.incremental.state import EpochState, Kept, NewColumn, as_state, schema_of, under
 from sharkpy.values.types import BIGINT, BOOLEAN, Schema
 
 _RANKS = ("row_number", "rank")
@@ -40,6 +40,10 @@ class KeptRows:
 
     def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         return self.answer(under(self.rows.output, rows))
+
+    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+        """The rows that an epoch adds, where all rows are kept."""
+        return self.read(epoch.added(place), epoch.before)
 
     def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         return as_state(self.first(under(self.rows.output, rows)), self.rows.output, self.schema, self.new_column)

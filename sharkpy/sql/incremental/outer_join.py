@@ -4,7 +4,7 @@ rows with whether they have one, and who reads the table looks at that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -13,7 +13,7 @@ from sharkpy.plan.logical import Aggregate, Filter, Generate, Join, JoinKind, Lo
 from sharkpy.plan.sessions import behind
 from sharkpy.sql.incremental.kept_rows import KeptRows
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
-from sharkpy.sql.incremental.state import Kept, Names, NewColumn, under
+from sharkpy.sql.incremental.state import EpochState, Kept, Names, NewColumn, under
 from sharkpy.sql.incremental.stream_join import OF_JOINS, apart
 from sharkpy.values.types import BIGINT, BOOLEAN, INT, ArrayType, Field, Schema
 
@@ -73,6 +73,8 @@ class MatchedRows:
     wants_match: bool
     """True if rows with a match are wanted, False if those without one are."""
     new_column: NewColumn
+    is_given: bool = False
+    """True if epochs give the wanted rows to others: then they are forgotten, too."""
 
     @property
     def schema(self) -> Schema:
@@ -90,10 +92,28 @@ class MatchedRows:
         """The rows of the side, each with whether it has a match."""
         folded = self._folded(rows)
         *found, number, is_matched = folded.output
-        columns = found[: len(self.columns)]
-        times = Call("array_repeat", (Literal(True, BOOLEAN), Cast(number, INT)), ArrayType(BOOLEAN))
-        each = Generate(folded, Call("explode", (times,), BOOLEAN), (self.new_column("one", BOOLEAN),), False)
-        return Project(each, (*columns, is_matched))
+        return Project(self._each(folded, number), (*found[: len(self.columns)], is_matched))
+
+    def given(self, place: int, epoch: EpochState, end: End | None) -> LogicalPlan:
+        """The rows of the side that an epoch gives: those that have a match with it, or come with one; or those of
+        which `end` tells with it that they will have none.
+        """
+        folded = self._with_earlier(epoch.before.rows(place), epoch.added(place))
+        *found, number, is_matched, earlier, was_matched = folded.output
+        rows: LogicalPlan = folded
+        is_wanted: Expr = is_matched
+        was_given: Expr = was_matched
+        if not self.wants_match:
+            assert end is not None  # else they might go
+            rows, is_over = end.over(rows, epoch.after)
+            rows, was_over = end.over(rows, epoch.before)
+            is_wanted = Call("and", (_not(is_matched), is_over), BOOLEAN)
+            was_given = Call("and", (_not(was_matched), was_over), BOOLEAN)
+        columns, nothing = tuple(found[: len(self.columns)]), Literal(0, BIGINT)
+        left, known = self.new_column("num_rows", BIGINT), Call("case_when", (was_given, earlier, nothing), BIGINT)
+        new = left.holding(Call("subtract", (number, known), BIGINT))
+        some = Filter(Project(Filter(rows, is_wanted), (*columns, new)), Call("gt", (left, nothing), BOOLEAN))
+        return Project(self._each(some, left), columns)
 
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         folded = self._folded(rows)
@@ -102,8 +122,36 @@ class MatchedRows:
             return folded
         is_matched = folded.output[-1]
         beside, is_over = self.end.over(folded, kept)
-        is_wanted = is_matched if self.wants_match else _not(is_matched)
-        return Project(Filter(beside, Call("or", (is_wanted, _not(is_over)), BOOLEAN)), folded.output)
+        is_kept: Expr = _not(is_over)
+        if not (self.is_given and kept.is_first):
+            is_kept = Call("or", (is_matched if self.wants_match else _not(is_matched), is_kept), BOOLEAN)
+        return Project(Filter(beside, is_kept), folded.output)
+
+    def _each(self, rows: LogicalPlan, number: ColumnRef) -> LogicalPlan:
+        """Rows as often as a column says."""
+        times = Call("array_repeat", (Literal(True, BOOLEAN), Cast(number, INT)), ArrayType(BOOLEAN))
+        return Generate(rows, Call("explode", (times,), BOOLEAN), (self.new_column("one", BOOLEAN),), False)
+
+    def _with_earlier(self, before: LogicalPlan, added: LogicalPlan) -> LogicalPlan:
+        """Rows of the state and those that an epoch adds, folded; the last columns are what they are without these."""
+        names = [*(field.name for field in self.schema), "earlier", "was_matched"]
+        types = [*(field.dtype for field in self.schema), BIGINT, BOOLEAN]
+        pairs: list[tuple[LogicalPlan, Sequence[Expr]]] = [
+            (before, before.output[-2:]),
+            (added, (Literal(0, BIGINT), Literal(False, BOOLEAN))),
+        ]
+        inputs = (
+            Project(rows, (*rows.output, *(self.new_column("", one.dtype).holding(one) for one in known)))
+            for rows, known in pairs
+        )
+        both = Union(tuple(inputs), tuple(map(self.new_column, names, types)))
+        *columns, number, is_matched, earlier, was_matched = both.output
+        calls = [("sum", number), ("bool_or", is_matched), ("sum", earlier), ("bool_or", was_matched)]
+        items = (
+            self.new_column(column.name, column.dtype).holding(AggregateCall(function, (column,), column.dtype))
+            for function, column in calls
+        )
+        return Aggregate(both, tuple(columns), tuple(items))
 
     def _folded(self, rows: LogicalPlan) -> LogicalPlan:
         *columns, number, is_matched = rows.output
@@ -152,6 +200,9 @@ class SemiJoinState:
             wanted = _without_match(found, self.end, kept)
         return under(self.node.output, wanted)
 
+    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+        return under(self.node.output, self.left.given(place, epoch, self.end))
+
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         return self.left.fold(rows, kept)
 
@@ -171,6 +222,7 @@ class WithoutMatch:
     """
 
     side: int
+    rows: MatchedRows
     end: End | None
 
 
@@ -192,13 +244,23 @@ class OuterJoinState:
         return self.joined.delta(kept)
 
     def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        inputs = [self._under(self.joined.read(rows, kept))]
+        joined = self.joined.read(rows, kept)
+        return self._together(joined, lambda alone: _without_match(kept(alone.side), alone.end, kept))
+
+    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+        """The rows that match with an epoch, and those of which it tells that they will not."""
+        joined = self.joined.given(place, epoch)
+        return self._together(joined, lambda alone: alone.rows.given(alone.side, epoch, alone.end))
+
+    def _together(self, joined: LogicalPlan, rows_of: Callable[[WithoutMatch], LogicalPlan]) -> LogicalPlan:
+        """Rows that match, and those of the sides without a match."""
+        inputs = [self._under(joined)]
         nothing = [[Literal(None, column.dtype) for column in side.output] for side in self.node.children]
         if self.left is not None:
-            side = _without_match(kept(self.left.side), self.left.end, kept)
+            side = rows_of(self.left)
             inputs.append(self._with(side, (*side.output, *nothing[1])))
         if self.right is not None:
-            side = _without_match(kept(self.right.side), self.right.end, kept)
+            side = rows_of(self.right)
             inputs.append(self._with(side, (*nothing[0], *side.output)))
         return Union(tuple(inputs), self.node.output)
 

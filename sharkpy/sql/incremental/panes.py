@@ -45,8 +45,12 @@ class Panes:
     @property
     def last_end(self) -> Expr:
         """End of the last of a row's windows."""
+        return self.last_end_at(self.time)
+
+    def last_end_at(self, time: Expr) -> Expr:
+        """End of the last window of a time; of a pane, by its beginning, it is that of any time in it."""
         size, slide = _number(self.windows.args[1]), _number(self.windows.args[-2])
-        return behind(self._bound("start", slide), size)
+        return behind(_bound("start", time, slide, self.windows.args[-1]), size)
 
     @property
     def label(self) -> str:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from sharkpy.base.errors import SharkError
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, conjunction
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Values
-from sharkpy.sql.incremental.aggregate_state import AggregateState, DistinctValues, States, as_group, call_of
+from sharkpy.sql.incremental.aggregate_state import AggregateState, as_group
 from sharkpy.sql.incremental.expiring_rows import reaching
+from sharkpy.sql.incremental.kept_aggregates import DistinctValues, States, call_of
 from sharkpy.sql.incremental.row_wise import RECOMPUTE, refused
-from sharkpy.sql.incremental.state import Kept, NewColumn
+from sharkpy.sql.incremental.state import EpochState, Kept, NewColumn
 from sharkpy.udf import registry
 from sharkpy.udf.user.function import shown_name
 from sharkpy.values.types import BOOLEAN, TIMESTAMP, Schema
@@ -78,6 +79,10 @@ class ResumedState:
     def read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         return self.states.read(self._live(rows, kept), kept)
 
+    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+        """The operator's rows of groups that an epoch adds to."""
+        return self.states.changed(self._live(epoch.after.rows(place), epoch.after), epoch.added(place))
+
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         return self.states.fold(self._live(rows, kept), kept)
 
@@ -107,6 +112,13 @@ class ResumedState:
     @property
     def growth(self) -> str | None:
         return self.states.growth if self.timeout is None else None
+
+
+def resumes(node: Aggregate) -> bool:
+    """True if some of an Aggregate's functions go on from their latest state."""
+    calls = map(call_of, node.aggregates)
+    rows = (registry.aggregate_of(call.function, [arg.dtype for arg in call.args]) for call in calls)
+    return any(row is not None and row.resumes for row in rows)
 
 
 def resumed(state: AggregateState) -> list[States]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sharkpy.plan.expr import AggregateCall, Call, ColumnRef, Expr
-from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Scan
+from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project
 from sharkpy.plan.references import column_ids
 from sharkpy.plan.sessions import Sessions, behind, in_sessions, sessions_of
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, label_of
-from sharkpy.sql.incremental.closing import Closing
+from sharkpy.sql.incremental.closing import Closing, is_null
 from sharkpy.sql.incremental.panes import pane_begin
 from sharkpy.sql.incremental.resumed_state import resumed, resuming_fault
-from sharkpy.sql.incremental.state import Kept, NewColumn
+from sharkpy.sql.incremental.state import EpochState, Kept, NewColumn
 from sharkpy.values.types import BOOLEAN, TIMESTAMP, Schema
 
 
@@ -50,12 +50,18 @@ class SessionState:
             found = Filter(self.closing.beside(found, kept, mark), is_closed)
         return Project(found, self.node.output)
 
-    def closed_within(self, rows: LogicalPlan, spans: Scan, kept: Kept) -> LogicalPlan:
+    def closed_within(self, rows: LogicalPlan, spans: LogicalPlan, kept: Kept) -> LogicalPlan:
         """The operator's rows of sessions that were closed within one of the spans."""
         found = self._read(rows, kept)
-        (after, until), end = spans.columns, self._end(found)
+        (after, until), end = spans.output, self._end(found)
         is_within = Call("and", (Call("ge", (end, after), BOOLEAN), _is_before(end, until)), BOOLEAN)
         return Project(Filter(Join(found, spans, JoinKind.CROSS), is_within), self.node.output)
+
+    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+        """The operator's rows of sessions that an epoch closes."""
+        assert self.closing is not None  # others change when rows come
+        spans = self.closing.moved(epoch, self.new_column)
+        return self.closed_within(epoch.after.rows(place), spans, epoch.after)
 
     def late_rows(self, kept: Kept) -> LogicalPlan | None:
         """Rows of an epoch that come behind the watermark; None where no row comes too late."""
@@ -68,7 +74,14 @@ class SessionState:
         return self.paned.num_late(rows)
 
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        return _without(self.place, self.numbered.fold(self._with_numbers(rows), kept))
+        closing = self.closing
+        if closing is None or closing.gives is None or not kept.is_first:
+            return self._folded(rows, kept)
+        in_time = self._folded(self._in_time(rows), kept)
+        end = behind(in_time.output[-2], self.sessions.gap)
+        # All rows that may be in a session that is open are among these: the others come behind the watermark.
+        live = closing.unclosed(in_time, kept, self.new_column, lambda mark: Call("ge", (end, mark), BOOLEAN))
+        return closing.with_late(live, rows, self._num_groups, self.new_column)
 
     @property
     def closing(self) -> Closing | None:
@@ -85,9 +98,14 @@ class SessionState:
 
     def _read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         """The sessions of rows in time, with the first and the last time of each as the last columns."""
-        if self.closing is not None:
-            rows = Filter(rows, Call("is_null", (rows.output[self._num_groups],), BOOLEAN))
-        return self.numbered.read(self._with_numbers(rows), kept)
+        return self.numbered.read(self._with_numbers(self._in_time(rows)), kept)
+
+    def _folded(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
+        return _without(self.place, self.numbered.fold(self._with_numbers(rows), kept))
+
+    def _in_time(self, rows: LogicalPlan) -> LogicalPlan:
+        """Rows of the state but those that have come behind the watermark."""
+        return rows if self.closing is None else Filter(rows, is_null(rows.output[self._num_groups]))
 
     def _end(self, found: LogicalPlan) -> Expr:
         return behind(found.output[-1], self.sessions.gap)

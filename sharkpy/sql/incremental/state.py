@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.values.types import DataType, Field, Schema
@@ -26,6 +27,19 @@ class Kept:
 
     def __call__(self, place: int) -> LogicalPlan:
         return self.read(place)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochState:
+    """State as an epoch finds it, and as it leaves it: what the epoch gives to others is told by both. `emit` is
+    APPEND, for rows that do not change any more, or UPDATE, for those of groups that have come or changed.
+    """
+
+    emit: EmitMode
+    before: Kept
+    after: Kept
+    added: Callable[[int], LogicalPlan]
+    """Rows that the epoch adds to a part, or to none: those of a part that is given and not kept."""
 
 
 class StatePart(Protocol):
@@ -54,6 +68,13 @@ class StatePart(Protocol):
     @property
     def growth(self) -> str | None:
         """What lets the state grow with the streams, in words; None where something bounds it."""
+
+
+class GivingPart(Protocol):
+    """Part in whose place a sink or an insert is given rows."""
+
+    def given(self, place: int, epoch: EpochState, /) -> LogicalPlan:
+        """The operator's rows that an epoch gives, under its own column ids; the part is at a `place` of the state."""
 
 
 @dataclass(slots=True)

@@ -75,8 +75,8 @@ class Watermarks:
 
     @property
     def label(self) -> str:
-        """When windows that they close are given, for people."""
-        return "given when the watermark closes their windows"
+        """When windows are closed, for people."""
+        return "the watermark closes their windows"
 
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
         """Rows with the watermark, as it is kept, as their last column `mark`."""

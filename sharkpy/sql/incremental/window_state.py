@@ -11,7 +11,7 @@ from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Window
 from sharkpy.plan.references import substitute
 from sharkpy.sql.incremental.aggregate_state import AggregateState
 from sharkpy.sql.incremental.kept_rows import with_rows
-from sharkpy.sql.incremental.state import Kept, schema_of, under
+from sharkpy.sql.incremental.state import EpochState, Kept, schema_of, under
 from sharkpy.sql.incremental.stream_join import apart
 from sharkpy.sql.incremental.stream_window import StreamWindow, is_from
 from sharkpy.values.types import BIGINT, BOOLEAN, INT, Field, Schema
@@ -37,6 +37,10 @@ class PassedRows:
 
     def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         return under(self.node.output, rows)
+
+    def given(self, place: int, epoch: EpochState) -> LogicalPlan:
+        """The rows that an epoch's watermark passes."""
+        return self.read(epoch.added(place), epoch.before)
 
     def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
         return rows

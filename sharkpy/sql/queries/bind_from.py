@@ -160,8 +160,10 @@ def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None)
     return _aliased(context, sampled(context, plan, node, None), node, parent, name)
 
 
-def find_table(context: Context, database: str, name: str, node: exp.Expr | None) -> Table:
-    """Find a table or view; its error carries the place of `node`. CTE names count for the hint."""
+def find_table(context: Context, database: str, name: str, node: exp.Expr | None, *, has_rows: bool = True) -> Table:
+    """Find a table or view; its error carries the place of `node`. CTE names count for the hint. `has_rows`: nothing
+    that has none is meant.
+    """
     try:
         found = context.catalog.table(database, name)
     except SharkError as error:
@@ -170,7 +172,7 @@ def find_table(context: Context, database: str, name: str, node: exp.Expr | None
         if isinstance(error, TableNotFoundError) and isinstance(node, exp.Table):
             message = f"Table not found {'.'.join(part.name for part in node.parts)}"
         raise context.error(message, node, type(error), hint) from None
-    if found.has_no_rows:
+    if has_rows and found.has_no_rows:
         message = f"{found.qualified_name} is a {found.streaming_kind}, which has no rows"
         raise context.error(message, node, hint=_place_of_rows(found), sqlstate="42809")
     return found
@@ -252,9 +254,10 @@ def _rows_of_state(context: Context, stream: Table, node: exp.Expr) -> LogicalPl
 
 def _state_table(context: Context, database: str, name: str, node: exp.Expr) -> Table:
     """Table behind STATE OF name."""
-    table = find_table(context, database, name, node)
+    table = find_table(context, database, name, node, has_rows=False)
     if not table.has_state:
-        raise context.error(f"{table.qualified_name} is no continuous table with state", node, sqlstate="42809")
+        message = f"{table.qualified_name} is no continuous table with state, nor an insert or sink with one"
+        raise context.error(message, node, sqlstate="42809")
     return _state_of(context, at_version(context, table, node.args.get("version")))
 
 

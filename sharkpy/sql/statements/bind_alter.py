@@ -78,7 +78,7 @@ def bind_alter(binder: CommandBinder) -> Command:
     is_view = reader.expect_any("TABLE", "VIEW") == "VIEW"
     token = reader.current
     table = binder.table()
-    if table.is_view != is_view and not table.has_state:
+    if table.is_view != is_view and not (table.is_view and table.has_state):
         kind = "view" if table.is_view else "table"
         hint = f"use ALTER {kind.upper()}"
         raise binder.error(f"{table.qualified_name} is a {kind}", token, hint=hint, sqlstate="42809")

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sharkpy.base.errors import SharkError, UnsupportedError
-from sharkpy.plan.commands import (
-    CreateContinuousInsert,
-    Insert,
-    InsertDirectory,
-    MultiInsert,
-    queries_of,
-)
+from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert, queries_of
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.grammar.parser import tokenize
 from sharkpy.sql.grammar.token_reader import TokenReader
-from sharkpy.sql.incremental.check import check_row_wise
 from sharkpy.sql.queries.star_texts import with_columns
 from sharkpy.sql.statements.bind_inserts import bind_inserts
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.sql.statements.stream_clauses import StreamClauses
+
+Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +27,10 @@ class KeptInserts:
     text: str
 
 
-def create_continuous_insert(
-    binder: CommandBinder,
-    place: tuple[str, str],
-    if_not_exists: bool,
-    clauses: StreamClauses,
-) -> CreateContinuousInsert:
-    """Bind the INSERTs of a new continuous insert, the rest of its statement."""
-    kept = kept_inserts(binder)
-    return CreateContinuousInsert(
-        *place, if_not_exists, kept.command, kept.text, clauses.trigger, clauses.on_bad_row, clauses.start
-    )
-
-
-def kept_inserts(binder: CommandBinder) -> KeptInserts:
-    """Bind the rest of the statement as INSERTs that go on for ever, epoch by epoch."""
+def kept_inserts(binder: CommandBinder, divide: Callable[[Sequence[LogicalPlan]], Kept]) -> tuple[KeptInserts, Kept]:
+    """Bind the rest of the statement as INSERTs that go on for ever, epoch by epoch, and `divide` their queries; what
+    that raises is an error at their place.
+    """
     reader = binder.reader
     start = reader.current
     texts: dict[tuple[int, int], str] = {}
@@ -53,10 +39,10 @@ def kept_inserts(binder: CommandBinder) -> KeptInserts:
     written = _trimmed(reader.text[start.start :])
     reader.position = len(reader.tokens)
     with binder.place_of(start):
-        for query in queries_of(command):
-            check_row_wise(query)
+        divided = divide(queries_of(command))
     text = _trimmed(with_columns(reader.text, start.start, texts))
-    return KeptInserts(command, text if not texts or _is_bindable(binder, text) else written)
+    is_bindable = not texts or _is_bindable(binder, text)
+    return KeptInserts(command, text if is_bindable else written), divided
 
 
 def epoch_inserts(binder: CommandBinder) -> Insert | MultiInsert:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from sharkpy.catalog.model import StreamSource
 from sharkpy.catalog.sink_kinds import SINK_KINDS, SinkKind
 from sharkpy.plan.commands import CreateContinuousSink
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
+from sharkpy.sql.statements.bind_state import kept_of
 from sharkpy.sql.statements.bind_table_clauses import ENDS, table_clauses
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.sql.statements.stream_clauses import CLAUSES, checked_options, row_wise_query, stream_clauses
+from sharkpy.sql.statements.query_text import kept_query
+from sharkpy.sql.statements.stream_clauses import CLAUSES, checked_options, queries_to_give, stream_clauses
 from sharkpy.sql.statements.table_parts import storage_of_clauses
 from sharkpy.values.types import Schema
 
@@ -34,7 +37,10 @@ def continuous_sink(binder: CommandBinder) -> CreateContinuousSink:
         raise reader.unsupported(f"a format of a continuous sink TO {kind.name}")
     clauses_of_stream = stream_clauses(binder, kind.seconds)
     reader.match("AS")
-    kept = row_wise_query(binder, clauses_of_stream)
+    token = reader.current
+    kept = kept_query(binder)
+    with binder.place_of(token):
+        given = queries_to_give(binder, [kept.plan], clauses_of_stream, _only_final(kind, kept.plan))
     query = without_void(binder, kept.plan)
     columns = Schema(tuple(output_fields(binder, query)))
     return CreateContinuousSink(
@@ -49,7 +55,18 @@ def continuous_sink(binder: CommandBinder) -> CreateContinuousSink:
         clauses_of_stream.trigger,
         clauses_of_stream.on_bad_row,
         clauses_of_stream.start,
+        None if given is None else kept_of(binder, given.state, given.emit, clauses_of_stream.late_rows),
+        clauses_of_stream.is_unbounded,
     )
+
+
+def _only_final(kind: SinkKind, query: LogicalPlan) -> str:
+    """Why a sink can be given only rows that do not change any more; empty where it can be given others."""
+    what = f"of a continuous sink TO {kind.name}"
+    if not kind.takes_changes:
+        return f"{what}, where rows that have changed could not be told from others"
+    has_key = not kind.key or kind.key in (column.name for column in query.output)
+    return "" if has_key else f"{what} without a column {kind.key}, which tells what has changed"
 
 
 def _kind(binder: CommandBinder) -> SinkKind:

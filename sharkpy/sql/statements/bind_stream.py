@@ -102,7 +102,7 @@ def _of_table(
     token = reader.current
     table = binder.table()
     storage = table.storage
-    if table.has_state:
+    if table.has_state and not table.gives:
         storage = _storage_of_state(binder, table, token)
     elif table.is_view or table.streaming_kind not in ("", "continuous table"):
         kind = table.streaming_kind or "view"

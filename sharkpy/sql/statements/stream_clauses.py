@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from sharkpy.base.errors import ColumnNotFoundError, SharkError, UnsupportedError
+from sharkpy.base.errors import BindError, ColumnNotFoundError, SharkError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode, Trigger, TriggerKind
 from sharkpy.catalog.model import Table
 from sharkpy.plan.commands import History, OnBadRow, StartFrom
-from sharkpy.sql.incremental.check import check_row_wise, division
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.sql.incremental.check import check_row_wise, division, division_to_give, needs_state
 from sharkpy.sql.incremental.divided_query import DividedQuery
+from sharkpy.sql.incremental.given_queries import GivenQueries
 from sharkpy.sql.moment import MOMENT_HINT, milliseconds, moment_text
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.query_text import KeptQuery, kept_query
@@ -43,14 +45,27 @@ class StreamClauses:
     """Table to which rows go that come too late, with its database."""
 
 
-def row_wise_query(binder: CommandBinder, clauses: StreamClauses) -> KeptQuery:
-    """Bind the rest of the statement as a query that can be kept up to date without state."""
-    token = binder.reader.current
-    kept = kept_query(binder)
-    with binder.place_of(token):
-        check_row_wise(kept.plan)
-        check_row_wise_clauses(clauses)
-    return kept
+def check_altered(binder: CommandBinder, table: Table, queries: Sequence[LogicalPlan]) -> None:
+    """UnsupportedError for other queries of a continuous insert or sink, or of a table without state, that cannot be
+    kept up to date with the state that it has. Whether they have that state is known when its own ones are bound.
+    """
+    if not table.has_state:
+        for query in queries:
+            check_row_wise(query)
+        return
+    if not needs_state(queries):
+        raise other_state(table)
+    queries_to_give(binder, queries, StreamClauses(is_unbounded=not table.expires, emit=table.emit))
+
+
+def other_state(table: Table) -> SharkError:
+    """Error for another query of `table`: its state is not that which is kept."""
+    hint = "what is grouped by, aggregated and read has to stay; else it is a new one"
+    return BindError(
+        f"the state of {table.qualified_name} is that of another query",
+        hint=f"{hint}: CREATE {table.streaming_kind.upper()}",
+        sqlstate="42809",
+    )
 
 
 def divided_query(binder: CommandBinder, clauses: StreamClauses) -> tuple[KeptQuery, DividedQuery | None]:
@@ -65,6 +80,27 @@ def divided_query(binder: CommandBinder, clauses: StreamClauses) -> tuple[KeptQu
         else:
             _check_clauses(clauses, found)
     return kept, found
+
+
+def queries_to_give(
+    binder: CommandBinder, queries: Sequence[LogicalPlan], clauses: StreamClauses, only_final: str = ""
+) -> GivenQueries | None:
+    """Divide the queries of a continuous insert or sink; None where none of them needs state. `only_final`: why it can
+    be given only rows that do not change any more; empty where it can be given others.
+    """
+    if not needs_state(queries):
+        check_row_wise_clauses(clauses)
+        return None
+    emit = clauses.emit or EmitMode.APPEND
+    if emit not in (EmitMode.APPEND, EmitMode.UPDATE):
+        hint = "who reads a continuous table has all rows; EMIT APPEND gives those that do not change any more"
+        raise UnsupportedError(f"EMIT {emit.value} to others than readers", hint=hint)
+    if emit is EmitMode.UPDATE and only_final:
+        hint = "EMIT APPEND gives rows that do not change any more; CREATE CONTINUOUS TABLE has those of now"
+        raise UnsupportedError(f"EMIT UPDATE {only_final}", hint=hint)
+    found = division_to_give(queries, binder.context, emit, expires=not clauses.is_unbounded)
+    _check_clauses(clauses, found.state)
+    return found
 
 
 def check_row_wise_clauses(clauses: StreamClauses) -> None:

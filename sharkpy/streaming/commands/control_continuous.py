@@ -22,6 +22,8 @@ from sharkpy.plan.commands import (
     queries_of,
 )
 from sharkpy.plan.logical import LogicalPlan
+from sharkpy.sql.binder import bind_state
+from sharkpy.sql.statements.stream_clauses import other_state
 from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
 from sharkpy.streaming.scheduler import StreamSession
@@ -67,8 +69,10 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
             if isinstance(command.query, (Insert, MultiInsert)):
                 become_targets(targets_of(command.query), catalog)
                 query = dataclasses.replace(query, targets=target_ids(command.query))
-            check_epochs(query, table_of_rows(table, session), session)
-            if table.has_state:
+            if table.gives:
+                _check_same_state(known, query, table, session)
+            check_epochs(query, table_of_rows(table, session), table, session)
+            if table.has_state and not table.gives:
                 catalog.alter_table(_read_by(table, command.text, session))
         catalog.streams.redefine(query)
         state = _state_under(query.trigger, query.state)
@@ -79,6 +83,14 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
         session.streams.start()
         session.streams.wake()
     return NOTHING
+
+
+def _check_same_state(known: ContinuousQuery, query: ContinuousQuery, table: Table, session: StreamSession) -> None:
+    """What epochs of an insert or sink add to its state stays what it is; what is given of it may change."""
+    state, conf, catalog = table_of_rows(table, session), session.conf, session.catalog
+    old, new = (bind_state(one.text, state, catalog, conf, one.database) for one in (known, query))
+    if not new.has_state_of(old):
+        raise other_state(table)
 
 
 def _read_by(table: Table, text: str, session: StreamSession) -> Table:
@@ -128,7 +140,7 @@ def query_of(table: Table, session: StreamSession) -> ContinuousQuery:
 
 
 def table_of_rows(table: Table, session: StreamSession) -> Table:
-    """Table that the epochs of a continuous table write: itself, or its state."""
+    """Table that the epochs of a continuous query write: its own, or its state."""
     return session.catalog.state_table(table) or table
 
 

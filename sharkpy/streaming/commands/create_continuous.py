@@ -9,18 +9,14 @@ from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.model import (
     CACHE_PROPERTY,
-    EMIT_PROPERTIES,
-    EXPIRES_PROPERTY,
-    STATE_PREFIX,
     VIEW_DATABASE,
     CacheMode,
-    StorageFormat,
     Table,
     TableKind,
 )
 from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
-from sharkpy.execution.commands.create_table import make_folder, new_table
+from sharkpy.execution.commands.create_table import new_table
 from sharkpy.execution.commands.storage import storage_format, stored_schema
 from sharkpy.plan.commands import CreateContinuousTable
 from sharkpy.streaming.bad_rows import bad_row_table
@@ -32,6 +28,7 @@ from sharkpy.streaming.commands.definition import (
     settings_of,
     streams_of,
 )
+from sharkpy.streaming.commands.new_state import add_rows_of, new_state, state_properties
 from sharkpy.streaming.commands.start_from import beginning
 from sharkpy.streaming.late_rows import late_row_table
 from sharkpy.streaming.scheduler import StreamSession
@@ -74,12 +71,10 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
     query = beginning(query, command.start, session)
 
     def publish() -> None:
-        make_folder(rows, create)
-        if rows.is_state:
-            catalog.create_table(rows)
+        add_rows_of(rows, session)
         become_targets([one for one in (bad_rows, late_rows) if one is not None], catalog)
         catalog.streams.add(query)
-        check_epochs(query, rows, session)
+        check_epochs(query, rows, table, session)
 
     table = _over_state(rows, command, session) if rows.is_state else rows
     make_and_run(table, query, publish, session, if_not_exists=create.if_not_exists)
@@ -88,19 +83,13 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
 
 def _table_of_rows(command: CreateContinuousTable, query_id: str, session: StreamSession) -> Table:
     """Table that epochs write: the one that is made, or its state."""
-    create = command.table
-    if command.state is not None:
-        create = dataclasses.replace(
-            create, name=f"{STATE_PREFIX}{query_id}", schema=command.state.schema, comment=None
-        )
-        emit = command.state.emit
-        said = [EMIT_PROPERTIES[emit]] if emit is not None and emit in EMIT_PROPERTIES else []
-        said += [EXPIRES_PROPERTY] if command.state.expires else []
-        create = dataclasses.replace(create, properties=(*create.properties, *((key, "true") for key in said)))
+    create, state = command.table, command.state
     storage = storage_format(create.storage, create.properties, session, is_from_query=True)
-    create = dataclasses.replace(create, storage=StorageFormat("parquet") if command.state is not None else storage)
-    made = new_table(create, session, session.snapshot(), None)
-    return dataclasses.replace(made, continuous=query_id, state_of="" if command.state is None else new_table_id())
+    if state is not None:
+        properties = (*create.properties, *state_properties(state, gives=False))
+        return new_state(state, new_table_id(), create.database, query_id, properties, session)
+    made = new_table(dataclasses.replace(create, storage=storage), session, session.snapshot(), None)
+    return dataclasses.replace(made, continuous=query_id)
 
 
 def _over_state(state: Table, command: CreateContinuousTable, session: StreamSession) -> Table:

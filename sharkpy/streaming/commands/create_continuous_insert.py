@@ -20,6 +20,7 @@ from sharkpy.streaming.commands.definition import (
     settings_of,
     streams_of,
 )
+from sharkpy.streaming.commands.new_state import GivingState, add_rows_of
 from sharkpy.streaming.commands.start_from import beginning
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.targets import become_targets, target_ids, targets_of
@@ -50,6 +51,7 @@ def create_continuous_insert(command: CreateContinuousInsert, session: StreamSes
         owner=user_name(session.conf),
         continuous=query_id,
     )
+    made = GivingState.of(table, command.state, session)
     query = ContinuousQuery(
         query_id,
         table.table_id,
@@ -61,14 +63,16 @@ def create_continuous_insert(command: CreateContinuousInsert, session: StreamSes
         definer(session),
         targets=target_ids(command.inserts),
         bad_rows="" if bad_rows is None else bad_rows.table_id,
+        is_unbounded=command.is_unbounded,
     )
-    query = beginning(query, command.start, session)
+    query = beginning(made.kept_by(query), command.start, session)
 
     def publish() -> None:
+        add_rows_of(made.rows, session)
         become_targets(targets_of(command.inserts), catalog)
-        become_targets([bad_rows] if bad_rows is not None else [], catalog)
+        become_targets([one for one in (bad_rows, made.late_rows) if one is not None], catalog)
         catalog.streams.add(query)
-        check_epochs(query, table, session)
+        check_epochs(query, made.rows, made.owner, session)
 
-    make_and_run(table, query, publish, session, if_not_exists=command.if_not_exists)
+    make_and_run(made.owner, query, publish, session, if_not_exists=command.if_not_exists)
     return NOTHING

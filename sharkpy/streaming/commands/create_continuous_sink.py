@@ -23,6 +23,7 @@ from sharkpy.streaming.commands.definition import (
     settings_of,
     streams_of,
 )
+from sharkpy.streaming.commands.new_state import GivingState, add_rows_of
 from sharkpy.streaming.commands.start_from import beginning
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.sinks import SINKS
@@ -56,6 +57,7 @@ def create_continuous_sink(command: CreateContinuousSink, session: StreamSession
         sink=command.sink,
     )
     table = SINKS[command.sink.kind].define(table, command, streams, session)
+    made = GivingState.of(table, command.state, session)
     query = ContinuousQuery(
         query_id,
         table.table_id,
@@ -66,16 +68,18 @@ def create_continuous_sink(command: CreateContinuousSink, session: StreamSession
         settings_of(session),
         definer(session),
         bad_rows="" if bad_rows is None else bad_rows.table_id,
+        is_unbounded=command.is_unbounded,
     )
     if command.trigger.ends and lacks_program(table, session):
         # Who gives it a program runs it.
         query = replace(query, state=QueryState.FINISHED)
-    query = beginning(query, command.start, session)
+    query = beginning(made.kept_by(query), command.start, session)
 
     def publish() -> None:
-        become_targets([bad_rows] if bad_rows is not None else [], catalog)
+        add_rows_of(made.rows, session)
+        become_targets([one for one in (bad_rows, made.late_rows) if one is not None], catalog)
         catalog.streams.add(query)
-        check_epochs(query, table, session)
+        check_epochs(query, made.rows, made.owner, session)
 
-    make_and_run(table, query, publish, session, if_not_exists=command.if_not_exists)
+    make_and_run(made.owner, query, publish, session, if_not_exists=command.if_not_exists)
     return NOTHING

@@ -9,12 +9,15 @@ from sharkpy.base.settings import USER, is_guarded
 from sharkpy.base.users import user_name
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.sink_kinds import KAFKA, sink_kind
 from sharkpy.catalog.store import TEMPORARY_KINDS
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.plan.logical import LogicalPlan, Scan, Step
 from sharkpy.plan.steps.script import Script
 from sharkpy.sql.binder import bind_epoch
+from sharkpy.sql.context import StatementClock
+from sharkpy.sql.statements.bind_epoch import EpochTables
 from sharkpy.streaming.history import bind_history_epoch
 from sharkpy.streaming.late_rows import known_late_rows
 from sharkpy.streaming.scheduler import StreamSession
@@ -78,12 +81,17 @@ def definer(session: EngineSession) -> str:
     return session.conf.value(USER) or user_name(session.conf)
 
 
-def check_epochs(query: ContinuousQuery, table: Table, session: EngineSession) -> None:
-    """Bind the query of a table as its epochs will: names that only this session knows are an error now, and not of
-    every epoch.
+def check_epochs(query: ContinuousQuery, rows: Table, owner: Table, session: EngineSession) -> None:
+    """Bind the query of a table as its epochs will, which write `rows`: names that only this session knows are an error
+    now, and not of every epoch. UnsupportedError where an epoch could not be computed again as it was.
     """
-    catalog = session.catalog.for_session()
+    catalog, clock = session.catalog.for_session(), StatementClock()
     late_rows = known_late_rows(query, catalog.current_tables(query.named_tables))
-    bind_epoch(query.text, table, catalog, session.conf, query.database, late_rows=late_rows)
+    tables = EpochTables(rows, owner, late_rows=late_rows)
+    bind_epoch(query.text, tables, catalog, session.conf, query.database, clock)
+    if rows.gives and clock.was_read and owner.is_continuous_sink and sink_kind(owner) is KAFKA:
+        # Where a broker has an epoch that the catalog does not know, its state is computed again.
+        hint = "leave IDLE AFTER, CURRENT_TIMESTAMP and their like out"
+        raise UnsupportedError("a continuous sink TO KAFKA with state that reads the clock", hint=hint)
     if query.is_before_history and (stream := catalog.current_table(query.continued)) is not None:
-        bind_history_epoch(query, table, stream, catalog, session.conf)
+        bind_history_epoch(query, tables, stream, catalog, session.conf)

@@ -1,7 +1,9 @@
-"""ROLLBACK CONTINUOUS TABLE."""
+"""ROLLBACK CONTINUOUS TABLE, or INSERT with state."""
 
 from __future__ import annotations
 
+from sharkpy.base.errors import BindError
+from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.epoch_store import KeptEpoch
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
@@ -15,14 +17,18 @@ from sharkpy.streaming.scheduler import StreamSession
 
 
 def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> CommandResult:
-    """Give a table the rows that it had at one of its last epochs; the epochs behind it are computed again, by the
-    query of now. A table that is paused or stopped stays so.
+    """Give a table the rows that it had at one of its last epochs, or an insert the state; the epochs behind it are
+    computed again, by the query of now. What is paused or stopped stays so.
 
-    BindError 22023 for an epoch that is not kept.
+    BindError 22023 for an epoch that is not kept, 55000 for an insert that runs: what its targets have got stays there.
     """
     table, streams = command.table, session.streams
     query = query_of(table, session)
     check_own_rows(query, "ROLLBACK")
+    if table.gives and query.state is QueryState.RUNNING:
+        hint = f"PAUSE it, and take the rows of the epochs behind {command.to} out of its targets: they come again"
+        message = f"{table.qualified_name} runs: ROLLBACK of a continuous insert leaves its targets as they are"
+        raise BindError(message, hint=hint, sqlstate="55000")
     to = session.catalog.streams.epochs.wanted(query.query_id, table.qualified_name, command.to)
     streams.roll_back(query.query_id, to, lambda: _rows_of(table_of_rows(table, session), to, session))
     streams.wake()

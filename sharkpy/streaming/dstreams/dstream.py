@@ -273,15 +273,27 @@ class DStream:
 
     start = to_table
 
-    def foreach_batch(self, function: BatchFunction, *, name: str, as_reader: bool = False) -> ContinuousTable:
+    def foreach_batch(
+        self,
+        function: BatchFunction,
+        *,
+        name: str,
+        as_reader: bool = False,
+        emit: str | None = None,
+        unbounded: bool = False,
+    ) -> ContinuousTable:
         """Let a function of the program take the rows, by a continuous sink TO PROGRAM that has the `name` and is made
         if it is not there. See `ContinuousTable.foreach_batch`.
-        """
-        return self.sink(name).foreach_batch(function, as_reader=as_reader)
 
-    def sink(self, name: str) -> ContinuousTable:
+        Of rows that change, as totals do, `emit` "UPDATE" gives those that an epoch has changed; without it rows come
+        that do not change any more. `unbounded`: the state may grow with the streams.
+        """
+        return self.sink(name, emit=emit, unbounded=unbounded).foreach_batch(function, as_reader=as_reader)
+
+    def sink(self, name: str, *, emit: str | None = None, unbounded: bool = False) -> ContinuousTable:
         """Continuous sink TO PROGRAM of the rows, which waits for a function; the known one of that name."""
-        return self._kept("SINK", name, "TO PROGRAM")
+        clauses = ["TO PROGRAM", f"EMIT {emit}" if emit else "", "WITH UNBOUNDED STATE" if unbounded else ""]
+        return self._kept("SINK", name, " ".join(filter(None, clauses)))
 
     def train(self, model: Estimator, name: str, **options: Any) -> ContinuousTable:
         """Let a model learn from the rows while this program runs, each epoch once: by `model.partial_fit(rows,
@@ -397,11 +409,12 @@ def _alter(known: Table, kind: str, text: str, session: StreamSession) -> None:
     known_state = session.catalog.state_table(known) if known.has_state else None
     is_unbounded = known_state is not None and not known.expires and known.emit is not EmitMode.RECOMPUTE
     emit = "" if known.emit is None else f"EMIT {known.emit.value} "
-    clauses = "TO PROGRAM " if kind == "SINK" else f"{emit}{'WITH UNBOUNDED STATE ' if is_unbounded else ''}"
+    target = "TO PROGRAM " if kind == "SINK" else ""
+    clauses = f"{target}{emit}{'WITH UNBOUNDED STATE ' if is_unbounded else ''}"
     command = bind_text(session, f"CREATE CONTINUOUS {kind} IF NOT EXISTS {place} {clauses}AS {text}")
     assert isinstance(command, (CreateContinuousTable, CreateContinuousSink))  # the text is one
     columns = command.columns if isinstance(command, CreateContinuousSink) else command.table.schema
-    state = command.state if isinstance(command, CreateContinuousTable) else None
+    state = command.state
     are_same = _types(columns) == _types(known.schema) and (state is None) == (known_state is None)
     if state is not None and known_state is not None:
         are_same = are_same and _types(state.schema) == _types(known_state.schema)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base.errors import BlocksReplacedError
-from sharkpy.execution.commands.insert import BadRows, stage_bad_rows
+from sharkpy.execution.commands.insert import BadRows, added_rows, stage_bad_rows, stage_uncounted
 from sharkpy.execution.commands.writes.publish import QuietWrite, StagedWrite, discarding, publish
 from sharkpy.execution.queries.plan_query import plan_stage
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
@@ -24,14 +25,15 @@ if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tables.snapshot import QuerySnapshot
-    from sharkpy.plan.commands import CreateContinuousSink, Insert
+    from sharkpy.plan.commands import CreateContinuousSink, Insert, StateInserts
     from sharkpy.streaming.scheduler import StreamSession
     from sharkpy.streaming.sinks.programs import Programs
 
 
 @dataclass(frozen=True, slots=True)
 class SinkEpoch:
-    """Epoch of a sink, whose rows are those of `command` in `snapshot`; `end` and skipped `bad_rows` count with them.
+    """Epoch of a sink, whose rows are those of `command` in `snapshot`; `end` and skipped `bad_rows` count with them,
+    and so does what is added to its `state`, if it has one, of which its rows are computed.
 
     `mark` tells the ranges that it reads apart from those of other tries.
     """
@@ -44,6 +46,7 @@ class SinkEpoch:
     snapshot: QuerySnapshot
     end: StagedWrite
     bad_rows: BadRows | None
+    state: StateInserts | None = None
 
     @property
     def number(self) -> int:
@@ -104,7 +107,9 @@ def write_epoch(sink: Sink, epoch: SinkEpoch) -> None:
 
 
 def count_epoch(epoch: SinkEpoch) -> None:
-    """Let an epoch count that is outside already. Bad records are in no table yet: they are found again."""
+    """Let an epoch count that is outside already. What it adds to a state is computed again; bad records are in no
+    table yet: they are found again.
+    """
     _write(epoch, _Unwritten if epoch.bad_rows is not None else None)
 
 
@@ -123,10 +128,13 @@ def _write(epoch: SinkEpoch, begin: Callable[[SinkEpoch], SinkWrite] | None) -> 
     writes: list[StagedWrite] = []
     with discarding(writes), epoch.session.as_statement() as statement:
         statement.rows_written = statement.malformed_rows = 0
-        if begin is not None:
-            write = begin(epoch)
-            writes.append(write)
-            write.fill(statement)
+        with nullcontext() if epoch.state is None else added_rows(epoch.state, epoch.session, epoch.snapshot):
+            if begin is not None:
+                write = begin(epoch)
+                writes.append(write)
+                write.fill(statement)
+            if epoch.state is not None:
+                stage_uncounted(epoch.state.kept, statement, epoch.session, epoch.snapshot, writes)
         if epoch.bad_rows is not None:
             stage_bad_rows(epoch.bad_rows, statement, epoch.session, epoch.snapshot, writes)
         epoch.snapshot.release()

@@ -1,0 +1,121 @@
+"""Epochs of continuous queries as INSERTs: of their rows, of what is added to their state, and of what is given."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from sharkpy.base.errors import ColumnNotFoundError
+from sharkpy.catalog.model import CACHE_PROPERTY, CacheMode, Table, TableKind
+from sharkpy.plan.commands import Insert, MultiInsert, StateInserts
+from sharkpy.plan.logical import LogicalPlan, Project, Scan, Values
+from sharkpy.sql.queries.bind_from import bind_view
+from sharkpy.sql.statements.bind_continuous_insert import epoch_inserts
+from sharkpy.sql.statements.bind_insert import insertable
+from sharkpy.sql.statements.bind_state import divided_state, given_queries, queries_of_text, rows_of
+from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.values.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class EpochTables:
+    """Tables of an epoch.
+
+    1. `written`: the table of the rows, or of the state, or the continuous insert or sink itself.
+    2. `owner`: the insert or sink with a state; else the same.
+    3. `history`: of a query with state, a view that has the id of a stream, and the rows that come before those of it:
+       they are read in its place.
+    4. `late_rows`: the table to which rows go that come too late.
+    """
+
+    written: Table
+    owner: Table
+    history: Table | None = None
+    late_rows: Table | None = None
+
+
+def epoch_insert(binder: CommandBinder, tables: EpochTables) -> Insert | MultiInsert | StateInserts:
+    """Bind a continuous query, the whole text, as the INSERTs of an epoch; columns go by their names, except where its
+    text is INSERTs. Inputs may have changed since it was defined.
+    """
+    table = tables.written
+    if table.gives:
+        return _given_inserts(binder, tables)
+    if table.is_continuous_insert:
+        return epoch_inserts(binder)
+    if not table.is_state:
+        return _insert_by_name(binder, table, binder.query())
+    state = divided_state(binder, table)
+    added, late = state.delta(lambda: rows_of(binder, table)), None
+    if tables.late_rows is not None:
+        late = state.late_rows(lambda: rows_of(binder, table))
+    if tables.history is not None:
+        added = _over_history(binder, added, tables.history)
+        # Nothing is closed before the first rows have come.
+        late = None
+    insert = _insert_by_name(binder, table, added)
+    if tables.late_rows is None or late is None:
+        return insert
+    return MultiInsert(Values((), ()), (insert, _insert_by_name(binder, tables.late_rows, late)))
+
+
+def _given_inserts(binder: CommandBinder, tables: EpochTables) -> StateInserts:
+    """Bind a continuous insert or sink with state as the INSERTs of an epoch."""
+    state, history = tables.written, tables.history
+    inserts, queries = queries_of_text(binder)
+    found = given_queries(binder, state, queries)
+    if found.state.schema.names != state.schema.names:
+        raise binder.error("the query has another state than when it was defined", None, sqlstate="55000")
+
+    def before() -> LogicalPlan:
+        return rows_of(binder, state)
+
+    rows = _added_table(state, found.state.added_schema)
+    added = _insert_by_name(binder, rows, found.state.delta(before)).query
+    given = found.given(before, lambda: rows_of(binder, rows))
+    late = None if tables.late_rows is None or history is not None else found.state.late_rows(before)
+    if history is not None:
+        added = _over_history(binder, added, history)
+        given = [_over_history(binder, one, history) for one in given]
+    kept = [_insert_by_name(binder, state, found.state.kept_of(rows_of(binder, rows)))]
+    if tables.late_rows is not None and late is not None:
+        kept.append(_insert_by_name(binder, tables.late_rows, late))
+    if inserts:
+        to_others = [dataclasses.replace(one, query=query) for one, query in zip(inserts, given, strict=True)]
+    else:
+        to_others = [_insert_by_name(binder, tables.owner, query) for query in given]
+    return StateInserts(added, rows, tuple(kept), tuple(to_others))
+
+
+def _added_table(state: Table, schema: Schema) -> Table:
+    """Table, in no catalog, of what an epoch computes of a query with state."""
+    properties = ((CACHE_PROPERTY, CacheMode.MEMORY_ONLY.value),)
+    name = "what an epoch adds"
+    return Table(f"{state.table_id}#added", "", name, TableKind.TEMPORARY, schema, properties=properties)
+
+
+def _insert_by_name(binder: CommandBinder, table: Table, query: LogicalPlan) -> Insert:
+    columns = {column.name: column for column in query.output}
+    if missing := next((name for name in table.schema.names if name not in columns), None):
+        message = f'the query of {table.qualified_name} has no column "{missing}" any more'
+        raise binder.error(message, None, ColumnNotFoundError)
+    ordered = Project(query, tuple(columns[name] for name in table.schema.names))
+    rows = insertable(binder, table, ordered, None, None, table.schema)
+    return Insert(table, rows, False, tuple((name, None) for name in table.partition_columns))
+
+
+def _over_history(binder: CommandBinder, plan: LogicalPlan, history: Table) -> LogicalPlan:
+    """The plan with the rows of the view `history` in the place of those of the stream that has its id."""
+
+    def replaced(node: LogicalPlan) -> LogicalPlan:
+        if not isinstance(node, Scan) or node.table.table_id != history.table_id:
+            return node
+        rows = bind_view(binder.context, history, None)
+        known = {column.name: column for column in rows.output}
+        if missing := next((name for name in node.names if name not in known), None):
+            message = f'the rows before the stream {history.qualified_name} have no column "{missing}"'
+            raise binder.error(message, None, ColumnNotFoundError)
+        pairs = zip(node.columns, node.names, strict=True)
+        return Project(rows, tuple(column.holding(known[name]) for column, name in pairs))
+
+    return plan.transform_up(replaced)

@@ -11,10 +11,11 @@ from sharkpy.base.settings import BLOCK_ROWS, COMPRESS_OUTPUT, OUTPUT_CODEC, OUT
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.plan_query import plan_query, plan_stage
 from sharkpy.execution.queries.run_plan import new_runner, run_to_sink
-from sharkpy.execution.tables.block_lineage import Recipe, in_source_order, is_repeatable, is_row_wise
+from sharkpy.execution.tables.block_lineage import Contents, Recipe, in_source_order, is_repeatable, is_row_wise
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.physical.sinks import BlockSink, FileSink
+from sharkpy.plan.logical import Scan
 from sharkpy.plan.query_table import QueryTable
 
 if TYPE_CHECKING:
@@ -39,16 +40,25 @@ def write_blocks(
     session: EngineSession, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot
 ) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
     """Write the blocks of a query; its plan is kept, so that lost blocks can be made again."""
-    contents, physical = session.table_cache.contents(plan), plan_query(session, plan, snapshot)
+    contents = _contents(session, plan, snapshot)
+    physical, stage = plan_stage(session, plan, snapshot)
     sink = replace(sink, is_checked=is_repeatable(plan))
     if sink.layout is not None:
         sink = replace(sink, layout=replace(sink.layout, is_by_source=sink.is_checked and is_row_wise(physical.root)))
-    results = run_to_sink(session, new_runner(session, physical, plan.label), sink)
+    results = run_to_sink(session, new_runner(session, physical, plan.label), sink, stage)
     made = in_source_order([one for one in results if isinstance(one, BlockResult)], physical.root)
     if sink.is_checked:
         recipe = Recipe.of(plan, contents, physical, sink, session.conf, partial(plan_query, session))
         session.table_cache.lineage.note_made(recipe, made)
     return [(one.handle, one.statistics) for one in made]
+
+
+def _contents(session: EngineSession, plan: LogicalPlan, snapshot: QuerySnapshot) -> Contents:
+    """Contents of the tables that a query reads; of rows that were given to it alone, as those of an epoch, some that
+    are equal to no others.
+    """
+    is_given = any(isinstance(node, Scan) and snapshot.has_own_rows(node.table) for node in plan.walk())
+    return (object(),) if is_given else session.table_cache.contents(plan)
 
 
 def write_query_table(

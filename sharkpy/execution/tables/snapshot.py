@@ -105,6 +105,10 @@ class QuerySnapshot:
         """Let the rows of a stream that has no files be those of some splits."""
         self._given_splits[stream.table_id] = list(splits)
 
+    def has_own_rows(self, table: Table) -> bool:
+        """True if the rows of a table were given here, and are others elsewhere."""
+        return table.table_id in self._given or table.table_id in self._given_splits
+
     def judge(self, stream: Table, how: str) -> None:
         """Let the malformed rows of a stream be COUNTED or SKIPPED where its splits are read."""
         self._judged[stream.table_id] = how
@@ -297,8 +301,7 @@ class QuerySnapshot:
         """True if the reader of a stream has to be asked for the rows that it has now."""
         from sharkpy.catalog.stream_kinds import is_listed
 
-        is_given = stream.table_id in self._given or stream.table_id in self._given_splits
-        return not is_given and not is_listed(stream)
+        return not self.has_own_rows(stream) and not is_listed(stream)
 
 
 @contextlib.contextmanager

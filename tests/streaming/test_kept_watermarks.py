@@ -15,6 +15,7 @@ from sharkpy.physical.operators import BlockScan, FileScan
 from sharkpy.plan.commands import Insert
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind, bind_epoch, bind_state_progress, bind_state_watermark
+from sharkpy.sql.statements.bind_epoch import EpochTables
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import put, rows
 
@@ -54,7 +55,8 @@ def scans(context: sharkpy.SharkContext, plan: LogicalPlan) -> list[str]:
 
 def epoch_of(context: sharkpy.SharkContext) -> LogicalPlan:
     query, state = parts_of(context)
-    command = bind_epoch(query.text, state, context.catalog, context.conf, query.database)
+    tables = EpochTables(state, context.catalog.table("default", "t"))
+    command = bind_epoch(query.text, tables, context.catalog, context.conf, query.database)
     assert isinstance(command, Insert)
     return command.query
 

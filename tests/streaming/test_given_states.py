@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from sharkpy.ml.rdd.rows import Row
 from sharkpy.streaming import steps
 from sharkpy.streaming.epoch_log import mark_of
 from sharkpy.streaming.sinks.program_sink import ProgramSink
-from tests.streaming.clauses import NOW
+from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import put, rows, state_of
 
 STATE = "WITH UNBOUNDED STATE"
@@ -49,8 +50,14 @@ APPENDED = {
     "around": "SELECT id, sum(v) OVER (PARTITION BY k ORDER BY ts "
     "RANGE BETWEEN INTERVAL 9 SECONDS PRECEDING AND CURRENT ROW) AS s FROM events",
     "running": "SELECT id, sum(v) OVER (PARTITION BY k ORDER BY ts) AS s FROM events",
+    "places": "SELECT id, dense_rank() OVER (PARTITION BY k ORDER BY ts) AS r FROM events",
+    "next": "SELECT ts, lead(ts) OVER (PARTITION BY k ORDER BY ts) AS following FROM events",
+    "next ones": "SELECT ts, max(ts) OVER (PARTITION BY k ORDER BY ts "
+    "ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING) AS last FROM events",
 }
 """Queries of which EMIT APPEND of a continuous table gives the same, by their kinds."""
+UNBOUNDED = ("windows of joined", "running", "places", "next", "next ones")
+"""Those whose state nothing bounds."""
 UPDATED = {
     "totals": ("k", "SELECT k, count(*) AS n, sum(v) AS s, count(DISTINCT v) AS m FROM events GROUP BY k"),
     "all": ("1", "SELECT 1 AS one, count(*) AS n, max(v) AS high FROM events"),
@@ -67,14 +74,20 @@ UPDATED = {
 }
 
 
-@pytest.fixture
-def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
+@contextmanager
+def with_streams(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
+    """A session with the streams `events` and `others`, in which states are folded often."""
     few = {"shark.stream.kept.epochs": 2, "shark.compaction.min.blocks": 3}
-    for name in ("in", "others"):
-        (tmp_path / name).mkdir()
     with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:
-        for name, place in (("events", folder), ("others", tmp_path / "others")):
+        for name, place in (("events", tmp_path / "in"), ("others", tmp_path / "others")):
+            place.mkdir()
             context.sql(f"CREATE STREAM {name} ({_COLUMNS}) STORED AS JSON FROM FOLDER '{place}'")
+        yield context
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
+    with with_streams(tmp_path) as context:
         yield context
 
 
@@ -93,10 +106,10 @@ def random_events(number: int, seed: int) -> Sequence[dict[str, object]]:
     return found
 
 
-def table_for(context: sharkpy.SharkContext, query: str, name: str = "got") -> None:
+def table_for(context: sharkpy.SharkContext, query: str, name: str = "got", properties: str = "") -> None:
     """Make an empty table for the rows of a query."""
-    columns = rows(context, f"DESCRIBE QUERY {query}")
-    context.sql(f"CREATE TABLE {name} ({', '.join(f'`{column}` {dtype}' for column, dtype, *_ in columns)})")
+    columns = ", ".join(f"`{column}` {dtype}" for column, dtype, *_ in rows(context, f"DESCRIBE QUERY {query}"))
+    context.sql(f"CREATE TABLE {name} ({columns}) {properties}")
 
 
 def in_order(found: Sequence[tuple[object, ...]]) -> list[str]:
@@ -112,9 +125,9 @@ def put_epoch(tmp_path: Path, number: int) -> None:
 def test_an_insert_has_what_a_table_has(context: sharkpy.SharkContext, tmp_path: Path, kind: str) -> None:
     query = APPENDED[kind]
     table_for(context, query)
-    bounded = STATE if kind in ("running", "windows of joined") else ""
-    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND {bounded} AS {query}")
-    context.sql(f"CREATE CONTINUOUS INSERT i {NOW} EMIT APPEND {bounded} AS INSERT INTO got {query}")
+    clauses = f"{NOW} EMIT APPEND {STATE if kind in UNBOUNDED else ''}"
+    context.sql(f"CREATE CONTINUOUS TABLE t {clauses} AS {query}")
+    context.sql(f"CREATE CONTINUOUS INSERT i {clauses} AS INSERT INTO got {query}")
     given = 0
     for number in range(14):
         put_epoch(tmp_path, number)
@@ -245,12 +258,13 @@ def test_several_targets_with_states_of_their_own(context: sharkpy.SharkContext,
 
 
 @pytest.mark.parametrize("step", steps.STEPS)
+@pytest.mark.parametrize("properties", ["", MEMORY])
 def test_an_epoch_that_fails_between_two_steps(
-    context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, properties: str, step: str
 ) -> None:
     """State, offsets and targets are those of the same epoch; the next try goes on."""
     query = APPENDED["tumbling"]
-    table_for(context, query)
+    table_for(context, query, properties=properties)
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} EMIT APPEND AS {query}")
     context.sql(f"CREATE CONTINUOUS INSERT i {NOW} AS INSERT INTO got {query}")
     for number in range(9):
@@ -492,6 +506,9 @@ def test_explain(context: sharkpy.SharkContext) -> None:
     sink = f"EXPLAIN CREATE CONTINUOUS SINK s TO PROGRAM EMIT UPDATE AS {text}"
     kept = [str(row[0]) for row in rows(context, sink) if str(row[0]).startswith("kept: states")]
     assert kept[0].endswith("kept until the watermark closes their windows")
+    joined = "SELECT got.n, count(*) AS m FROM events e JOIN got ON e.k = got.k GROUP BY got.n"
+    sink = f"EXPLAIN CREATE CONTINUOUS SINK s TO PROGRAM EMIT UPDATE {STATE} AS {joined}"
+    assert ("table default.got: read by each epoch as it is then",) in rows(context, sink)
 
 
 @pytest.mark.parametrize(
@@ -519,6 +536,23 @@ def test_explain(context: sharkpy.SharkContext) -> None:
             "INSERT INTO got SELECT k, id WHERE k IN (SELECT k FROM got)",
             "a subquery beside several INSERTs",
             "INSERTs of their own",
+        ),
+        (
+            "INSERT i AS INSERT INTO got SELECT k, id FROM events UNION ALL SELECT k, n FROM got",
+            "EMIT APPEND of UNION ALL of a stream and rows that are there already, which may change",
+            "START FROM TABLE",
+        ),
+        (
+            f"INSERT i AS INSERT INTO got SELECT k, count(*) FROM events GROUP BY k, {_WINDOW} "
+            "UNION ALL SELECT k, n FROM got",
+            "EMIT APPEND of UNION ALL of a stream and rows",
+            "TABLE keeps",
+        ),
+        (
+            "SINK s TO PROGRAM EMIT UPDATE WITH UNBOUNDED STATE AS SELECT k, count(*) AS n "
+            "FROM (SELECT k FROM events UNION ALL SELECT k FROM got) b GROUP BY k",
+            "EMIT UPDATE, to others than readers, of UNION ALL of a stream and rows",
+            "TABLE keeps",
         ),
         ("INSERT i LATE ROWS TO late AS INSERT INTO got SELECT k, v FROM events", "leaves no row out", "EMIT APPEND"),
         (

@@ -91,6 +91,37 @@ def test_rows_of_all_kept_epochs_are_folded(context: sharkpy.SharkContext, folde
     assert counted == 60
 
 
+@pytest.mark.parametrize("properties", ["STORED AS PARQUET", MEMORY])
+def test_programs_are_kept_and_tables_are_those_of_now(
+    context: sharkpy.SharkContext, folder: Path, properties: str
+) -> None:
+    """What is read again and again is planned for other rows, then for other tables of that name."""
+    made = f"CREATE TABLE old (k STRING, v INT, ts TIMESTAMP) {properties}"
+    context.sql(f"DROP TABLE old; {made}")
+    query = f"SELECT k, count(*) AS n, sum(v) AS s, max(v) AS high FROM {BOTH} b GROUP BY k"
+    context.sql(f"CREATE CONTINUOUS TABLE t {MEMORY} {NOW} {STATE} AS {query}")
+    for number, change in enumerate(
+        (
+            "INSERT INTO old VALUES ('a', 1, NULL), ('x', -1, NULL)",
+            "INSERT INTO old VALUES ('y', 2000000000, NULL), (NULL, NULL, NULL)",
+            "INSERT INTO old SELECT concat('k', id), id, NULL FROM range(300)",
+            "ALTER TABLE old ADD COLUMNS (more STRING)",
+            "INSERT INTO old VALUES ('a', 7, NULL, 'more')",
+            "DELETE FROM old WHERE k LIKE 'k%'",
+            "TRUNCATE TABLE old",
+            f"DROP TABLE old; {made.replace('v INT', 'more INT, v INT')}",
+            "INSERT INTO old VALUES ('b', 9, 5, NULL)",
+        )
+    ):
+        context.sql(change)
+        for _ in range(2):
+            same(context, query)
+        put(folder, number)
+        context.sql("RESUME CONTINUOUS TABLE t")
+        for _ in range(2):
+            same(context, query)
+
+
 def test_what_is_said_of_them(context: sharkpy.SharkContext) -> None:
     text = f"SELECT b.k, name, count(*) AS n FROM {BOTH} b JOIN names ON b.k = names.k GROUP BY b.k, name"
     found = [str(row[0]) for row in rows(context, f"EXPLAIN CREATE CONTINUOUS TABLE t {STATE} AS {text}")]

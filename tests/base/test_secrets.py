@@ -34,6 +34,8 @@ def test_a_secret_shows_itself_to_nobody() -> None:
 REVEALING = {
     "sharkpy/base/secrets.py": "makes an id of them",
     "sharkpy/execution/engine.py": "gives Spark what its owner has set for Spark",
+    "sharkpy/sources/storage/access.py": "gives options that are no secrets as texts, and strips what was given",
+    "sharkpy/sources/storage/aws_profile.py": "runs the program that a profile names",
 }
 """Files that reveal secrets, and what for."""
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError, SharkError
 from sharkpy.base.secrets import names_secret
 from sharkpy.base.settings import SETTINGS, Conf, Setting, is_address, is_guarded
+from sharkpy.base.settings.table import setting_like
 
 
 def test_each_key_belongs_to_one_setting() -> None:
@@ -155,6 +157,15 @@ def test_settings_of_storage_and_restrictions() -> None:
     assert is_guarded("fs.gs.auth.service.account.json.keyfile")
     assert is_guarded("fs.s3a.bucket.b.aws.credentials.provider")
     assert not is_guarded("fs.s3a.bucket.b.secret.key")
+
+
+def test_the_page_about_storage_has_all_its_settings() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "storage.md").read_text(encoding="utf-8")
+    rows = text.split("| setting | meaning |")[1].split("\n\n")[0]
+    documented = {re.sub(r"<\w+>", "x", key) for key in re.findall(r"`((?:fs|shark)\.[\w.<>]+)`", rows)}
+    assert [key for key in documented if setting_like(key) is None] == []
+    keys = {one.key for one in SETTINGS if one.key.startswith(("fs.", "shark.hadoop.", "shark.storage."))}
+    assert keys - documented == set()
 
 
 SECRETS = {"fs.s3a.secret.key": "one", "fs.s3a.bucket.B.secret.key": "two", "fs.s3a.encryption.key": "three"}

@@ -113,6 +113,7 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/sequence_file_writer.py": {"write_text": NONE},
     "sources/storage/aws_profile.py": {"read_text": OWNER},
     "sources/storage/core_site.py": {"read_bytes": OWNER},
+    "sources/storage/s3_uploads.py": {"open": NONE},
     "streaming/epoch_log.py": {"open": OWN, "read_text": OWN},
     "streaming/lease.py": {"open": OWN, "read_text": OWN},
     "streaming/sources/open_writers.py": {"open": LISTED},

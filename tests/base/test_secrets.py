@@ -36,6 +36,7 @@ REVEALING = {
     "sharkpy/execution/engine.py": "gives Spark what its owner has set for Spark",
     "sharkpy/sources/storage/access.py": "gives options that are no secrets as texts, and strips what was given",
     "sharkpy/sources/storage/aws_profile.py": "runs the program that a profile names",
+    "sharkpy/sources/storage/buckets.py": "gives keys to the library that signs requests",
 }
 """Files that reveal secrets, and what for."""
 

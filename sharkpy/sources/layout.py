@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sharkpy.base.errors import SourceError
@@ -30,9 +30,10 @@ _DISCARD_TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file as listed: the first three fields identify its content.
+    """A file as listed: path, size, time and `tag` identify its content. `path` is a URI where it is remote.
 
-    `partition`: its Hive partition's name. `form`: as in `Split`.
+    `partition`: its Hive partition's name. `form`: as in `Split`. `tag`: the tag of a remote file's content, where its
+    store gives one. `access`: id of the access to its store, which says nothing about the file.
     """
 
     path: str
@@ -40,6 +41,8 @@ class DataFile:
     modified_ns: int
     partition: str = ""
     form: str = ""
+    tag: str = ""
+    access: str = field(default="", compare=False)
 
 
 def list_data_files(path: str, newest: Callable[[], int | None] | None = None) -> list[DataFile]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.serialize import form_from_text
 from sharkpy.columnar.version import BlockOrigin
@@ -12,17 +14,18 @@ from sharkpy.sources.split import Split
 
 
 def origin_of(split: Split) -> BlockOrigin:
-    identity = (split.file_bytes, split.modified_ns, split.partition, split.form)
+    identity = (split.file_bytes, split.modified_ns, split.partition, split.form, split.tag)
     return BlockOrigin(split.path, split.start, split.length, *identity)
 
 
 def file_of(origin: BlockOrigin) -> DataFile:
-    return DataFile(origin.path, origin.file_bytes, origin.modified_ns, origin.partition, origin.form)
+    return DataFile(origin.path, origin.file_bytes, origin.modified_ns, origin.partition, origin.form, origin.tag)
 
 
-def split_of(origin: BlockOrigin, table: Table) -> Split:
-    """The split, under no limit of lines: it was read before."""
+def split_of(origin: BlockOrigin, table: Table, access: str = "") -> Split:
+    """The split, under no limit of lines: it was read before. `access`: of those who read it now."""
     storage = form_from_text(origin.form)[0] or table.storage
     is_by_lines = source(storage.name).splits_lines(storage.properties)
     properties = with_line_limit(storage.properties, 0) if is_by_lines else storage.properties
-    return Split.of(file_of(origin), storage.name, properties, origin.start, origin.length)
+    file = replace(file_of(origin), access=access)
+    return Split.of(file, storage.name, properties, origin.start, origin.length)

@@ -82,7 +82,7 @@ class TableFeed:
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 _give_second_name(file.path, str(root / name))
                 form = _form(stream, self.table, file.form)
-                items.append(StreamFile(0, str(name), file.size_bytes, file.modified_ns, form))
+                items.append(StreamFile(0, str(name), file.size_bytes, file.modified_ns, form, file.tag))
         except OSError as error:
             raise io_error(error, str(folder)) from None
         layout.sync_folders(str(root / path) for item in items for path in Path(item.name).parents)

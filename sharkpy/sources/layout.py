@@ -33,7 +33,8 @@ class DataFile:
     """A file as listed: path, size, time and `tag` identify its content. `path` is a URI where it is remote.
 
     `partition`: its Hive partition's name. `form`: as in `Split`. `tag`: the tag of a remote file's content, where its
-    store gives one. `access`: id of the access to its store, which says nothing about the file.
+    store gives one. `access`: id of the access to its store, which remote files alone have; it says nothing about the
+    file.
     """
 
     path: str

@@ -16,7 +16,14 @@ import psutil
 import pytest
 
 from sharkpy.base.cancellation import Cancellation
-from sharkpy.base.errors import BindError, CancelledError, ConfigurationError, NotAllowedError, UnsupportedError
+from sharkpy.base.errors import (
+    BindError,
+    CancelledError,
+    ConfigurationError,
+    InternalError,
+    NotAllowedError,
+    UnsupportedError,
+)
 from sharkpy.base.secrets import Secret
 from sharkpy.base.settings import SETTINGS, Conf
 from sharkpy.sources.storage import aws_profile
@@ -379,6 +386,23 @@ def test_a_book_finds_accesses_by_their_ids() -> None:
     access = StorageAccess.of({KEY: Secret("b")}, "x")
     ACCESSES.note((access,))
     assert ACCESSES.find(access.id) is access
+
+
+def test_a_book_knows_an_access_as_long_as_anybody_has_one_of_its_id() -> None:
+    """Sessions and tasks have objects of their own, and end in any order."""
+    one, same = (StorageAccess.of({KEY: Secret(f"only here {ID}")}, origin) for origin in ("x", "y"))
+    for access in (one, same, one):
+        ACCESSES.note((access,))
+    access_id = one.id
+    del one, access
+    assert ACCESSES.find(access_id) is same
+    other = StorageAccess.of({KEY: Secret(f"only here {ID}")}, "z")
+    ACCESSES.note((other,))
+    del other
+    assert ACCESSES.find(access_id) is same
+    del same
+    with pytest.raises(InternalError, match="no access"):
+        ACCESSES.find(access_id)
 
 
 # core-site.xml

@@ -34,6 +34,7 @@ from sharkpy.execution.workers.stop_file import ending_with, stop_file
 from sharkpy.execution.workers.task_error import TaskError, is_heard, job_property
 from sharkpy.physical.stage_program import GivenColumns, StageProgram, TaskInput
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess
+from sharkpy.sources.storage.fetched_files import FETCHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,8 @@ class StageTask:
     ) -> TaskData:
         column_cache().limit = self.settings.scan_cache_bytes
         ACCESSES.note(self.settings.accesses)
+        if self.settings.accesses and self.settings.results_dir:
+            FETCHED.lie_in(str(Path(self.settings.results_dir).parent))
         given = {spec.relation: frames for spec in self.program.data_inputs if isinstance(spec, GivenColumns)}
         buffer = FrameBuffer(pool.settings.decoded_limit, pool.settings.temp_directory)
         return TaskData(

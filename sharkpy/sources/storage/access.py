@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,20 +49,27 @@ class StorageAccess:
 
 
 class AccessBook:
-    """Accesses that this process uses, by id. It keeps none: each is there as long as a session or a task has it."""
+    """Accesses that this process uses, by id. It keeps none: each is there as long as a session or a task has it, or
+    another one of its id. Safe to use from several threads.
+    """
 
     def __init__(self) -> None:
-        self._known: weakref.WeakValueDictionary[str, StorageAccess] = weakref.WeakValueDictionary()
+        self._lock = threading.Lock()
+        self._known: dict[str, list[weakref.ref[StorageAccess]]] = {}
 
     def note(self, accesses: Iterable[StorageAccess]) -> None:
-        for access in accesses:
-            self._known[access.id] = access
+        with self._lock:
+            for access in accesses:
+                others = [ref for ref in self._known.get(access.id, ()) if ref() is not access]
+                self._known[access.id] = [*others, weakref.ref(access)]
+            alive = {one: [ref for ref in refs if ref() is not None] for one, refs in self._known.items()}
+            self._known = {one: refs for one, refs in alive.items() if refs}
 
     def find(self, access_id: str) -> StorageAccess:
-        found = self._known.get(access_id)
-        if found is None:
-            raise InternalError(f"no access {access_id} to storage is known in this process")
-        return found
+        for ref in self._known.get(access_id, ()):
+            if (found := ref()) is not None:
+                return found
+        raise InternalError(f"no access {access_id} to storage is known in this process")
 
 
 ACCESSES = AccessBook()

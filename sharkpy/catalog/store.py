@@ -19,6 +19,7 @@ from sharkpy.base.errors import (
     BindError,
     ConfigurationError,
     DatabaseNotFoundError,
+    InternalError,
     TableChangedError,
     TableExistsError,
     TableNotFoundError,
@@ -30,6 +31,7 @@ from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.folder_readers import FolderReaders
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction
 from sharkpy.catalog.hive_partition import HivePartition, of_then
+from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.model import STATE_PREFIX, Database, Table, TableKind
 from sharkpy.catalog.names import DEFAULT_DATABASE, check_name
 from sharkpy.catalog.own_tables import OwnTables
@@ -56,6 +58,8 @@ STATE_FOLDER = ".sharkpy"
 CATALOG_FILE = f"{STATE_FOLDER}/catalog.sqlite"
 """Place of a warehouse's own catalog."""
 _GARBAGE_BATCH = 256
+FindFiles = Callable[[str, str, PathGate, Callable[[str], str]], Table | None]
+"""Finds files by a word, a place, the gate for paths, and the access to remote places."""
 TEMPORARY_KINDS = (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
 
 
@@ -111,8 +115,10 @@ class Catalog:
         self.gate = PathGate()
         self.system_tables: Callable[[], Mapping[str, SystemTable]] = dict
         """Gives the tables of `sys` by name, as the session has them."""
-        self.find_files: Callable[[str, str, PathGate], Table | None] = lambda _word, _place, _gate: None
+        self.find_files: FindFiles = lambda _word, _place, _gate, _access: None
         """Finds the table of files that a query names: see `file_table`."""
+        self.find_access: Callable[[str, bool], str] = _no_access
+        """Finds the session's access to a remote location, which a statement may have named: see `access_id`."""
         self._lock = threading.RLock()
         """Held by whoever changes something; nobody who reads waits for it."""
 
@@ -160,7 +166,15 @@ class Catalog:
         names of the files; the same one until they change. None where neither names one. NotAllowedError for what the
         session's statements may not read.
         """
-        return self.find_files(word, place, self.gate)
+        return self.find_files(word, place, self.gate, self.named_access_id)
+
+    def access_id(self, location: str) -> str:
+        """Id of the session's access to the remote location of a table of the catalog."""
+        return self.find_access(location, False)
+
+    def named_access_id(self, location: str) -> str:
+        """Id of the session's access to a remote location that a statement names; NotAllowedError where it has none."""
+        return self.find_access(location, True)
 
     def find_function(self, database: str, name: str) -> CatalogFunction | None:
         """Find the function that a name means in `database`; None for a built-in or unknown one."""
@@ -632,6 +646,12 @@ def _can_replace(old: Table, new: Table) -> bool:
     if old.streaming_kind:
         return False
     return old.is_view == new.is_view and (old.location is None or old.location != new.location)
+
+
+def _no_access(location: str, _: bool) -> str:
+    """Access of a catalog without a session."""
+    check_local(location)
+    raise InternalError("access was asked for to a local location")
 
 
 def _exists(name: str) -> TableExistsError:

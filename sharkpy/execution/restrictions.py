@@ -44,6 +44,10 @@ class Restrictions:
         """Real place that a path names, after links; NotAllowedError if it is out of bounds."""
         return self.gate.check(path)
 
+    def check_location(self, location: str) -> None:
+        """NotAllowedError for where a new table's files may not be read: see `PathGate.check_location`."""
+        self.gate.check_location(location)
+
     def check_setting(self, key: str) -> None:
         """Raise NotAllowedError for a setting that this session may not change."""
         if self.keeps(key):

@@ -82,14 +82,14 @@ class SharedParts:
             Catalog(warehouse, f"metastore-{place.digest}.sqlite", lambda file, _: HiveTables(file, metastore))
         )
 
-    def find_files(self, word: str, place: str, gate: PathGate) -> Table | None:
+    def find_files(self, word: str, place: str, gate: PathGate, access: Callable[[str], str]) -> Table | None:
         """Table of files that a query names: see `Catalog.file_table`."""
         with self._lock:
             if self._file_tables is None:
                 from sharkpy.execution.tables.file_tables import FileTables
 
                 self._file_tables = FileTables()
-        return self._file_tables.find(word, place, gate)
+        return self._file_tables.find(word, place, gate, access)
 
     def new_name(self) -> str:
         """Make a name for a session that no other has."""

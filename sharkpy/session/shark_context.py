@@ -26,6 +26,7 @@ from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions, of_owner
 from sharkpy.session.defaults import add_keywords, default_warehouse
 from sharkpy.session.result import Result, Row
 from sharkpy.session.running_statements import PYTHON, StatementTitle, new_query_id
+from sharkpy.session.session_accesses import SessionAccesses
 from sharkpy.session.session_state import SessionState
 from sharkpy.session.shared_parts import SharedParts
 
@@ -494,11 +495,16 @@ def _new_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
     """Make a session of `parts` whose functions are loaded by its own settings."""
     state = SessionState(parts, catalog, parts.new_name(), is_owner)
     known = weakref.ref(state)
-    catalog.functions.loader = FunctionLoader(conf, lambda: getattr(known(), "restrictions", UNRESTRICTED))
+    def restrictions() -> Restrictions:
+        state = known()
+        return UNRESTRICTED if state is None else state.restrictions
+
+    catalog.functions.loader = FunctionLoader(conf, restrictions)
     catalog.functions.model_loader = _model_function
     session = SharkContext(conf, state)
     catalog.system_tables = partial(_system_tables, weakref.ref(session))
     catalog.find_files = parts.find_files
+    catalog.find_access = SessionAccesses(conf, parts.conf, restrictions).find
     session.restrictions = of_owner(parts.conf, catalog)
     parts.join(session)
     return session

@@ -49,7 +49,7 @@ def test_blocks_remember_the_content_and_no_access() -> None:
     assert "one" not in repr(origin)
     schema = Schema((Field("a", INT),))
     table = Table("id", "default", "t", TableKind.EXTERNAL, schema, StorageFormat("orc"), "s3://b/t")
-    again = split_of(origin, table, "two")
+    again = split_of(origin, table, lambda _: "two")
     assert (again.path, again.tag, again.access) == (split.path, '"a"', "two")
     assert split_of(origin_of(Split.of(LOCAL, "orc", (), 0, 10)), table).access == ""
 

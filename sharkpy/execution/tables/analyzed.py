@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from sharkpy.base import uri
 from sharkpy.catalog.hive_partition import HivePartition
@@ -23,10 +24,11 @@ def _name_start(paths: Sequence[str]) -> int:
     """Offset in some paths at which their names in the folder that holds them all begin."""
     if not paths:
         return 0
-    ends = [min(paths), max(paths)]
-    if uri.is_remote(ends[0]):
-        return os.path.commonprefix(ends).rfind("/") + 1
-    return os.path.commonpath(ends).rfind("/") + 1
+    first, last = min(paths), max(paths)
+    if not uri.is_remote(first):
+        return os.path.commonpath([first, last]).rfind("/") + 1
+    common = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    return first[: len(list(common))].rfind("/") + 1
 
 
 def is_content_of(content: str, files: Sequence[DataFile]) -> bool:

@@ -167,8 +167,7 @@ class QuerySnapshot:
         self._version(table)
         if not table.is_partitioned:
             return self._file_splits(table)
-        partitions, check = self._partitions_of(table), self.catalog.check_links
-        return PartitionedTable(table, partitions, None, self._conf, check).for_planning()
+        return PartitionedTable(table, self._partitions_of(table), None, self._conf, self.catalog).for_planning()
 
     def num_rows(self, table: Table) -> int | None:
         if table.is_view:
@@ -239,8 +238,9 @@ class QuerySnapshot:
 
     def _partitions(self, table: Table) -> PartitionedTable:
         if table.table_id not in self._partitioned:
-            partitions, check = self._partitions_of(table), self.catalog.check_links
-            made = PartitionedTable(table, partitions, self._table_cache, self._conf, check)
+            made = PartitionedTable(
+                table, self._partitions_of(table), self._table_cache, self._conf, self.catalog
+            )
             self._partitioned[table.table_id] = made
         return self._partitioned[table.table_id]
 

@@ -133,7 +133,8 @@ class TableVersions:
 
     def _replace(self, entry: Entry, version: TableVersion, bad: set[Origins]) -> None:
         """Publish `version` with the blocks of the origins `bad` made again."""
-        splits = [split_of(origin, entry.table) for origins in bad for origin in origins]
+        access = self.parts.catalog.access_id
+        splits = [split_of(origin, entry.table, access) for origins in bad for origin in origins]
         loaded = self.load(entry, splits)
         gone = [block.block_id for block, origins in blocks_with_origins(version) if origins in bad]
         self.publish_read(entry, _extended(version.without(gone), loaded))

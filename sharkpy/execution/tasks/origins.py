@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+from sharkpy.base import uri
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.serialize import form_from_text
 from sharkpy.columnar.version import BlockOrigin
@@ -22,10 +24,14 @@ def file_of(origin: BlockOrigin) -> DataFile:
     return DataFile(origin.path, origin.file_bytes, origin.modified_ns, origin.partition, origin.form, origin.tag)
 
 
-def split_of(origin: BlockOrigin, table: Table, access: str = "") -> Split:
-    """The split, under no limit of lines: it was read before. `access`: of those who read it now."""
+def split_of(origin: BlockOrigin, table: Table, access: Callable[[str], str] | None = None) -> Split:
+    """The split, under no limit of lines: it was read before. `access`: finds that of those who read it now, where its
+    file is remote.
+    """
     storage = form_from_text(origin.form)[0] or table.storage
     is_by_lines = source(storage.name).splits_lines(storage.properties)
     properties = with_line_limit(storage.properties, 0) if is_by_lines else storage.properties
-    file = replace(file_of(origin), access=access)
+    file = file_of(origin)
+    if access is not None and uri.is_remote(file.path):
+        file = replace(file, access=access(file.path))
     return Split.of(file, storage.name, properties, origin.start, origin.length)

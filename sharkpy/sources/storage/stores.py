@@ -59,6 +59,11 @@ def store_of(location: str, access: StorageAccess, limits: StoreLimits | None = 
     return _stores.store(normal(place_of(location)[0]), access, limits or StoreLimits())
 
 
+def is_supported(location: str) -> bool:
+    """True for a location whose scheme has stores."""
+    return scheme_of(normal(location)) in _MAKERS
+
+
 def _made(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     scheme = scheme_of(root)
     maker = _MAKERS.get(scheme)

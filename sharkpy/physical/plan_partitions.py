@@ -10,6 +10,7 @@ from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
 from sharkpy.physical.operators import BlockScan, FileScan, SplitSet, UnionAll, ValuesScan
 from sharkpy.physical.plan_blocks import plan_blocks
+from sharkpy.physical.plan_row_groups import kept_row_groups
 from sharkpy.plan.expr import ColumnRef, Expr
 from sharkpy.plan.logical import Scan
 from sharkpy.plan.references import substitute
@@ -21,6 +22,7 @@ def plan_partitions(
     """Only the Hive partitions that are left are listed and read."""
     names = source.kept(scan) if context.conf.value(settings.PRUNING) else source.names
     found = source.read(names) if names else PartitionRead(None, ())
+    found = replace(found, splits=kept_row_groups(scan, found.splits, context))
     total = len(source.names)
     counts = (len(names), total)
     if found.version is None or not found.version.blocks:

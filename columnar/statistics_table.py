@@ -102,9 +102,9 @@ class StatisticsTable:
         """The same blocks and more behind them. A column has these joined when it is asked for, all columns once they
         are many: most are not asked for before still more blocks come.
         """
-        columns, behind = self.columns, tuple(blocks)
-        if isinstance(columns, _Appended):
-            columns, behind = columns.columns, (*columns.behind, *behind)
+        known = self.columns
+        columns, behind = (known.columns, known.behind) if isinstance(known, _Appended) else (known, ())
+        behind = (*behind, *blocks)
         appended = _Appended(columns, behind)
         rows = np.concatenate([self.rows, np.array([block.num_rows for block in blocks], np.int64)])
         return StatisticsTable(rows, appended if len(behind) <= _MOST_BEHIND else dict(appended))

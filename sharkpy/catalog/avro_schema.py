@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlparse
 from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.json_nesting import check_json_nesting
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.local_path import check_local, local_path
 from sharkpy.catalog.path_gate import open_regular, read_whole
 from sharkpy.values.types import (
     BIGINT,
@@ -91,7 +91,8 @@ def schema_path(properties: tuple[tuple[str, str], ...]) -> str | None:
     url = dict(properties).get(URL)
     if not url:
         return None
-    return unquote(urlparse(url).path) if uri.scheme_of(url) == "file" else local_path(url)
+    check_local(url)
+    return unquote(urlparse(url).path) if uri.scheme_of(url) == "file" else url
 
 
 def _record(text: str, key: str) -> dict[str, Any]:

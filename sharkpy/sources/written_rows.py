@@ -95,16 +95,22 @@ class WrittenFile:
 
     def add(self, rows: pa.Table, count: int) -> None:
         """Note the next rows, which make up so many row groups."""
-        if self._last is not None:
-            before, self._last = self._last, None
-            self._written.has_room(-before.rows.nbytes)
+        if (before := self._let_go()) is not None:
             self._hand_on(before)
         added = KeptRows(rows, self._num_groups, count)
         self._num_groups += count
-        if self._written.has_room(rows.nbytes):
+        may_keep = self._taker is not None or added.first == 0
+        if may_keep and self._written.has_room(rows.nbytes):
             self._last = added
         else:
             self._hand_on(added)
+
+    def _let_go(self) -> KeptRows | None:
+        """The last rows, which take no room any more."""
+        last, self._last = self._last, None
+        if last is not None:
+            self._written.has_room(-last.rows.nbytes)
+        return last
 
     def _hand_on(self, rows: KeptRows) -> None:
         if self._taker is not None:
@@ -114,11 +120,13 @@ class WrittenFile:
         """The file is whole."""
         if self._taker is not None:
             self._taker.end(path)
-        if self._last is not None and (self._taker is not None or self._last.first == 0):
+        if self._last is not None:
             self._written.note(path, self._last)
+            self._last = None
 
     def drop(self) -> None:
         """Nothing comes of the file."""
+        self._let_go()
         if self._taker is not None:
             self._taker.drop()
 

@@ -37,6 +37,7 @@ from sharkpy.streaming.late_rows import known_late_rows
 from sharkpy.streaming.new_columns import settle_new_columns
 from sharkpy.streaming.sinks import sink_type
 from sharkpy.streaming.sinks.sink import SinkEpoch, count_epoch, write_epoch
+from sharkpy.streaming.state_fold import BoundFolds
 from sharkpy.streaming.targets import check_targets
 
 if TYPE_CHECKING:
@@ -82,11 +83,12 @@ class EpochRunner:
         reader: Callable[[Table], SourceReader],
         figures: EpochFigures,
         programs: Programs,
-        fold: Callable[[ContinuousQuery, EngineSession], None],
+        fold: Callable[[ContinuousQuery, EngineSession, BoundFolds], None],
     ) -> None:
         """`reader` gives the reader of a stream that all queries share; `fold` folds the state of a query."""
         self._programs = programs
         self._fold = fold
+        self._bound_folds = BoundFolds()
         self.session = session
         self.log = log
         self.figures = figures
@@ -182,7 +184,7 @@ class EpochRunner:
         """Fold the state of a query that has one, each time that so many epochs have added to it as make a fold."""
         is_due = (view.query.epoch + 1) % self.session.conf.value(COMPACTION_BLOCKS) == 0
         if is_due and view.table is not None and view.table.is_state:
-            self._fold(view.query, self.session)
+            self._fold(view.query, self.session, self._bound_folds)
 
     def restart(self, query: ContinuousQuery, emptied: Callable[[], StagedWrite]) -> None:
         """Run an epoch that empties the table: the next one reads the first items of the streams.

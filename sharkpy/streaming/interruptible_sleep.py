@@ -31,13 +31,16 @@ class InterruptibleSleep:
         for file in (self._reading, *files):
             poll.register(file, select.POLLIN)
         ready = poll.poll(seconds * 1000)
+        return self._wake_up() and bool(ready)
+
+    def _wake_up(self) -> bool:
+        """True if the sleep was not ended by a thread."""
         with self._lock:
             self._is_asleep = False
-            if not self._is_ended:
-                return bool(ready)
-            self._is_ended = False
-            os.read(self._reading, 1)
-            return False
+            was_ended, self._is_ended = self._is_ended, False
+            if was_ended:
+                os.read(self._reading, 1)
+            return not was_ended
 
     def end(self) -> None:
         """End the sleep, or the next one where the thread is awake."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.epoch_store import KeptEpoch
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.commands.writes.publish import StagedWrite
+    from sharkpy.streaming.state_fold import BoundFolds
 
 FOLDER = "streams"
 """Folder of the logs of epochs, beside the catalog."""
@@ -480,12 +481,12 @@ class StreamScheduler:
         own = {POOL.key: STREAM_POOL, USER.key: query.user, QUERY_TIMEOUT.key: "0"}
         return self._new_session(dict(query.settings) | own)
 
-    def _fold(self, query: ContinuousQuery, session: EngineSession) -> None:
+    def _fold(self, query: ContinuousQuery, session: EngineSession, bound: BoundFolds) -> None:
         """Fold the state of a query, in the session of its epochs or, where these go on, beside them."""
         if query.trigger.ends or self._thread is None:
-            self._folds.now(query, session)
+            self._folds.now(query, session, bound)
         else:
-            self._folds.begin(query)
+            self._folds.begin(query, bound)
 
     def _end(self, query_id: str, only: ScheduledQuery | None = None) -> None:
         """End the work for a query; with `only`, unless that was ended before."""
@@ -494,6 +495,5 @@ class StreamScheduler:
             if known is None or (only is not None and known is not only):
                 return
             del self._known[query_id]
-        self._folds.forget(query_id)
         known.session.stop()
         known.runner.close()

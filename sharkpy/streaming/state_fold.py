@@ -65,7 +65,8 @@ class BoundFolds:
 
 
 def fold_state(query: ContinuousQuery, session: EngineSession, bound: BoundFolds) -> bool:
-    """Fold the newest small generations of a query's state into one, if they are worth it; true if it was done.
+    """Fold the newest small generations of a query's state into one, if they are worth it, and the folded ones with
+    those before them as long as these are; true if it was done.
 
     One rename puts the new files, one for each part of the state, in their place, so that each reader sees either.
     Epochs that are kept are not folded.
@@ -74,8 +75,12 @@ def fold_state(query: ContinuousQuery, session: EngineSession, bound: BoundFolds
     if state is None or state.location is None or not session.conf.value(COMPACTION):
         return False
     write = partial(_write, query, state, session, bound)
+    is_folded = False
     with session.as_statement():
-        return session.table_cache.folding.fold_with(write, state, "", _MOST_BYTES)
+        # Files of few rows are mostly of one size: next to new epochs, folded ones never seem small.
+        while session.table_cache.folding.fold_with(write, state, "", _MOST_BYTES):
+            is_folded = True
+    return is_folded
 
 
 def _write(

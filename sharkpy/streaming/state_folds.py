@@ -10,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SharkError
-from sharkpy.streaming.state_fold import BoundFolds, fold_state
+from sharkpy.streaming.state_fold import fold_state
 
 if TYPE_CHECKING:
     from sharkpy.catalog.continuous_query import ContinuousQuery
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.streaming.scheduled_query import OwnSession
+    from sharkpy.streaming.state_fold import BoundFolds
 
 _log = logging.getLogger(__name__)
 
@@ -31,19 +32,18 @@ class StateFolds:
         self._lock = threading.Lock()
         self._begun = set[str]()
         """Queries, by their ids, whose states are or will be folded."""
-        self._bound: dict[str, BoundFolds] = {}
-        """By the ids of the queries."""
         self._session: OwnSession | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._is_closed = False
 
-    def now(self, query: ContinuousQuery, session: EngineSession) -> None:
-        with self._lock:
-            bound = self._bound_of(query)
-        _try_to_fold(query, session, bound)
+    def now(self, query: ContinuousQuery, session: EngineSession, bound: BoundFolds) -> None:
+        """Fold the state of a query; `bound` are its folds that were bound before."""
+        # Many rows of a state are slower to read and nothing worse: what fails is tried again later.
+        with contextlib.suppress(SharkError, OSError):
+            fold_state(query, session, bound)
 
-    def begin(self, query: ContinuousQuery) -> None:
-        """Fold the state of a query soon; nothing more where that has begun."""
+    def begin(self, query: ContinuousQuery, bound: BoundFolds) -> None:
+        """Do that soon; nothing more where it has begun."""
         with self._lock:
             if self._is_closed or query.query_id in self._begun:
                 return
@@ -51,15 +51,10 @@ class StateFolds:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(1, "fold")
             try:
-                self._pool.submit(self._fold, query, self._bound_of(query))
+                self._pool.submit(self._fold, query, bound)
             except RuntimeError:
                 # The interpreter ends.
                 self._begun.discard(query.query_id)
-
-    def forget(self, query_id: str) -> None:
-        """Let go of what is kept for a query that has ended here."""
-        with self._lock:
-            self._bound.pop(query_id, None)
 
     def close(self) -> None:
         """End a fold that runs, and the thread."""
@@ -71,10 +66,6 @@ class StateFolds:
         if pool is not None:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _bound_of(self, query: ContinuousQuery) -> BoundFolds:
-        """Called under the lock."""
-        return self._bound.setdefault(query.query_id, BoundFolds())
-
     def _fold(self, query: ContinuousQuery, bound: BoundFolds) -> None:
         try:
             session = self._new_session(query)
@@ -82,7 +73,7 @@ class StateFolds:
                 with self._lock:
                     self._session = None if self._is_closed else session
                 if self._session is not None:
-                    _try_to_fold(query, session, bound)
+                    self.now(query, session, bound)
             finally:
                 with self._lock:
                     self._session = None
@@ -94,9 +85,3 @@ class StateFolds:
         finally:
             with self._lock:
                 self._begun.discard(query.query_id)
-
-
-def _try_to_fold(query: ContinuousQuery, session: EngineSession, bound: BoundFolds) -> None:
-    # Many rows of a state are slower to read and nothing worse: what fails is tried again later.
-    with contextlib.suppress(SharkError, OSError):
-        fold_state(query, session, bound)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,24 @@ def test_limits_stay_while_databases_are_used_in_turn(monkeypatch: pytest.Monkey
     assert one.given == other.given == [50]
     assert shares._timer is not None
     shares._timer.cancel()
+
+
+def test_a_thread_that_cannot_begin_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares, one, other = MemoryShares(100), Database(), Database()
+
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    shares.enter(one)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        shares.enter(other)
+        shares.leave(other)
+    assert shares.num_queries == 1
+    monkeypatch.setattr(memory_shares, "CALM_SECONDS", 0.05)
+    shares.enter(other)
+    shares.leave(other)
+    until(lambda: one.memory_limit == 100)
 
 
 def test_a_database_that_is_used_on_gets_its_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:

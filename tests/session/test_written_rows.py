@@ -12,10 +12,12 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import CancelledError, ResourceError, SharkError
+from sharkpy.execution.tables import versions
 from sharkpy.execution.tables.block_loading import DriverLoader
 from sharkpy.execution.tables.written_blocks import WrittenBlocks
 from sharkpy.sources import parquet, written_rows
 from sharkpy.sources.parquet import ROW_GROUP_ROWS
+from sharkpy.sources.written_rows import WrittenRows
 
 _TYPES = (
     "b BOOLEAN, y TINYINT, s SMALLINT, i INT, l BIGINT, f FLOAT, d DOUBLE, t STRING, v VARCHAR(3), c CHAR(3), "
@@ -198,6 +200,15 @@ def test_blocks_of_many_rows_are_made_as_these_are_written(
         assert not opened
 
 
+def test_rows_that_are_kept_need_no_spark(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of files that are too large to be loaded in the driver."""
+    _numbers(context)
+    # It chooses the loader by the size of files.
+    monkeypatch.delattr(versions, "_loader")
+    context.sql(f"INSERT INTO t {_NUMBERS.format(first=11, last=30_000)}").close()
+    assert context.sql("SELECT count(id), sum(id + 0) FROM t").fetchall() == [(30_000, 30_000 * 30_001 // 2)]
+
+
 def test_blocks_of_buckets_are_made_as_their_rows_are_written(
     context: sharkpy.SharkContext, small_groups: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,3 +280,47 @@ def test_nothing_is_kept_of_a_write_that_failed(context: sharkpy.SharkContext) -
         context.sql(f"INSERT INTO t SELECT id * assert_true(id < 4000) FROM ({_NUMBERS.format(first=1, last=5000)}) s")
     assert not written_rows._kept
     assert context.sql("SELECT count(*) FROM t").fetchall() == [(10,)]
+
+
+class _Taker:
+    """Taker that notes the numbers of rows."""
+
+    def __init__(self) -> None:
+        self.taken: list[int] = []
+
+    def take(self, rows: pa.Table, first: int, count: int) -> None:
+        self.taken.append(rows.num_rows)
+
+    def end(self, path: Path) -> None:
+        pass
+
+    def drop(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("has_taker", [False, True])
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_room_of_rows_that_are_not_kept_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_taker: bool, is_whole: bool
+) -> None:
+    rows, taker = pa.table({"n": [1, 2, 3]}), _Taker()
+    monkeypatch.setattr(written_rows, "_MOST_BYTES", 10 * rows.nbytes)
+    written = WrittenRows(str(tmp_path), (lambda: taker) if has_taker else None)
+    try:
+        path = tmp_path / "file"
+        path.touch()
+        for _ in range(5):
+            file = written.begin_file()
+            file.add(rows, 1)
+            file.add(rows.slice(1), 1)
+            if is_whole:
+                file.end(path)
+            else:
+                file.drop()
+        assert taker.taken == ([3] * 5 if has_taker else [])
+        kept = 5 * rows.slice(1).nbytes if has_taker and is_whole else 0
+        assert written.has_room(10 * rows.nbytes - kept)
+        assert not written.has_room(1)
+        assert (written_rows.kept_rows(str(path)) is not None) == (has_taker and is_whole)
+    finally:
+        written.forget()

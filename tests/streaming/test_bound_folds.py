@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
+import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +13,12 @@ from typing import Any
 import pytest
 
 import sharkpy
+from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.optimizer import optimized_plans
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.streaming import state_fold
+from sharkpy.streaming.state_fold import BoundFolds
+from sharkpy.streaming.state_folds import StateFolds
 from tests.streaming.clauses import MEMORY
 from tests.streaming.folder_input import make_stream, put_numbers, rows
 from tests.waiting import until
@@ -146,6 +153,35 @@ def test_another_query(context: sharkpy.SharkContext, folder: Path, bound: list[
     context.sql(f"ALTER CONTINUOUS TABLE t AS {other}")
     epochs(context, folder, other, range(10, 20))
     assert bound == [True, True]
+
+
+def test_nothing_is_kept_of_a_query_that_ends_while_an_epoch_runs(
+    context: sharkpy.SharkContext, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, made = "SELECT n % 2 AS k, count(*) AS c FROM numbers GROUP BY n % 2", list[weakref.ref[BoundFolds]]()
+    make(context, query)
+    epochs(context, folder, query, range(5))
+    begin, more = StateFolds.begin, itertools.count(5)
+
+    def begun(self: StateFolds, query: ContinuousQuery, bound: BoundFolds) -> None:
+        if not made:
+            made.append(weakref.ref(bound))
+            context.streams.forget(query.query_id)
+        begin(self, query, bound)
+
+    def has_begun() -> bool:
+        number = next(more)
+        put_numbers(folder, f"{number:03}.json", [number])
+        time.sleep(0.05)
+        return bool(made)
+
+    def is_gone() -> bool:
+        gc.collect()
+        return made[0]() is None
+
+    monkeypatch.setattr(StateFolds, "begin", begun)
+    until(has_begun)
+    until(is_gone)
 
 
 def test_a_query_that_names_the_time(

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.streaming.epoch_log import Ranges
 from sharkpy.streaming.epoch_runner import EpochRunner
+from sharkpy.streaming.epoch_view import EpochView
 from sharkpy.streaming.scheduled_query import ScheduledQuery
 from sharkpy.streaming.scheduler import StreamScheduler
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, until_numbers
@@ -34,8 +34,8 @@ class Row:
         self.calls += 1
         self._of_thread[threading.get_ident()] = self.calls
 
-    def add(self, query: ContinuousQuery) -> None:
-        self.epochs.append((query.query_id, self._of_thread[threading.get_ident()]))
+    def add(self, query_id: str) -> None:
+        self.epochs.append((query_id, self._of_thread[threading.get_ident()]))
 
     def queries(self) -> list[str]:
         return [query for query, _ in self.epochs]
@@ -52,9 +52,9 @@ def row(monkeypatch: pytest.MonkeyPatch) -> Row:
         row.begin()
         look_after(self, query_id, scheduled)
 
-    def run_noted(self: EpochRunner, query: ContinuousQuery, ranges: Ranges) -> None:
-        row.add(query)
-        run(self, query, ranges)
+    def run_noted(self: EpochRunner, view: EpochView, ranges: Ranges) -> None:
+        row.add(view.query.query_id)
+        run(self, view, ranges)
 
     monkeypatch.setattr(StreamScheduler, "_look_after", noted)
     monkeypatch.setattr(EpochRunner, "run", run_noted)
@@ -97,12 +97,12 @@ def test_queries_take_turns(tmp_path: Path, folder: Path, row: Row, monkeypatch:
     with sharkpy.connect("local[2]", tmp_path / "w", **{"shark.stream.epochs.at.once": 1}) as context:
         ids = make_paused(context, folder, names)
 
-        def run_slowly(self: EpochRunner, query: ContinuousQuery, ranges: Ranges) -> None:
+        def run_slowly(self: EpochRunner, view: EpochView, ranges: Ranges) -> None:
             """Run an epoch when the others that have something to do are queued."""
             done = Counter(row.queries())
-            others = sum(done[one] < NUM_FILES for one in ids if one != query.query_id)
+            others = sum(done[one] < NUM_FILES for one in ids if one != view.query.query_id)
             until(lambda: context.streams._num_queued >= others)
-            run(self, query, ranges)
+            run(self, view, ranges)
 
         monkeypatch.setattr(EpochRunner, "run", run_slowly)
         for name in names:
@@ -120,11 +120,11 @@ def test_who_waits_for_the_end_of_an_epoch_waits_for_one(
     (query_id,) = make_paused(context, folder, ["t"])
     run, begun, waiting = EpochRunner.run, threading.Event(), list[int]()
 
-    def run_awaited(self: EpochRunner, query: ContinuousQuery, ranges: Ranges) -> None:
+    def run_awaited(self: EpochRunner, view: EpochView, ranges: Ranges) -> None:
         begun.set()
         if not waiting:
             until(lambda: context.streams._known[query_id].is_awaited)
-        run(self, query, ranges)
+        run(self, view, ranges)
 
     monkeypatch.setattr(EpochRunner, "run", run_awaited)
     context.sql("RESUME CONTINUOUS TABLE t")
@@ -145,10 +145,10 @@ def test_a_row_ends_with_its_query(
     run, begun = EpochRunner.run, threading.Event()
     streams = context.streams
 
-    def run_noted(self: EpochRunner, query: ContinuousQuery, ranges: Ranges) -> None:
+    def run_noted(self: EpochRunner, view: EpochView, ranges: Ranges) -> None:
         begun.set()
         until(lambda: streams._known[query_id].is_awaited)
-        run(self, query, ranges)
+        run(self, view, ranges)
 
     monkeypatch.setattr(EpochRunner, "run", run_noted)
     context.sql("RESUME CONTINUOUS TABLE t")

@@ -23,6 +23,7 @@ from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.sources import layout
 from sharkpy.sources.folders.generations import is_folded
 from sharkpy.sources.layout import DataFile, Generation
+from sharkpy.sources.metrics import ReadMetrics
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import make_stream, put, put_numbers, rows
 from tests.waiting import until
@@ -161,7 +162,7 @@ def test_readers_go_on_while_a_fold_is_made_and_placed(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They wait for no lock, and their rows are those of the epoch that has counted."""
-    made, publish = TableVersions.make, FoldedBlocks.publish
+    made, publish = FoldedBlocks.make, FoldedBlocks.publish
     answers = list[list[tuple[object, ...]]]()
     with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
         reader = context.new_session()
@@ -171,16 +172,16 @@ def test_readers_go_on_while_a_fold_is_made_and_placed(
             thread.start()
             thread.join(60)
 
-        def make_beside(self: TableVersions, table: Table, files: list[DataFile]) -> list[LoadedBlock]:
+        def make_beside(self: FoldedBlocks) -> None:
             ask()
-            return made(self, table, files)
+            made(self)
 
         def publish_beside(self: FoldedBlocks, old: list[DataFile], new: list[DataFile]) -> None:
             ask()
             publish(self, old, new)
             ask()
 
-        monkeypatch.setattr(TableVersions, "make", make_beside)
+        monkeypatch.setattr(FoldedBlocks, "make", make_beside)
         monkeypatch.setattr(FoldedBlocks, "publish", publish_beside)
         make(context, folder)
         for number in range(7):
@@ -219,10 +220,17 @@ def test_a_reader_beside_epochs_and_folds(tmp_path: Path, folder: Path) -> None:
 def test_without_room_for_blocks_readers_load_them(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: TableVersions, table: Table, files: list[DataFile]) -> list[LoadedBlock]:
+    made = FoldedBlocks.make
+
+    def full(*_: object) -> tuple[list[LoadedBlock], ReadMetrics]:
         raise ResourceError("no room for a block", sqlstate="53200")
 
-    monkeypatch.setattr(TableVersions, "make", full)
+    def make_without_room(self: FoldedBlocks) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(TableVersions, "make", full)
+            made(self)
+
+    monkeypatch.setattr(FoldedBlocks, "make", make_without_room)
     with sharkpy.connect("local[2]", tmp_path / "w", **FEW) as context:
         make(context, folder)
         for number in range(10):
@@ -237,16 +245,16 @@ def test_a_fold_that_comes_too_late_leaves_no_blocks(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table was rolled back while its fold was made: the files are not placed, and the blocks go."""
-    made = TableVersions.make
+    made = FoldedBlocks.make
     with sharkpy.connect("local[2]", tmp_path / "w", **(FEW | {"shark.stream.kept.epochs": 2})) as context:
         late = list[LoadedBlock]()
 
-        def make_late(self: TableVersions, table: Table, files: list[DataFile]) -> list[LoadedBlock]:
-            late.extend(made(self, table, files))
+        def make_late(self: FoldedBlocks) -> None:
+            made(self)
+            late.extend(self._made or [])
             monkeypatch.setattr(layout, "place_fold", lambda *_: None)
-            return late
 
-        monkeypatch.setattr(TableVersions, "make", make_late)
+        monkeypatch.setattr(FoldedBlocks, "make", make_late)
         make(context, folder)
         for number in range(6):
             epoch(context, folder, number)

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, DataError, ResourceError, TableNotFoundError
+from sharkpy.catalog.position import Position
+from sharkpy.catalog.store import Catalog
 from sharkpy.streaming.push import StreamWriter
 from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import numbers, rows, until_numbers
@@ -178,3 +181,28 @@ def test_drop_takes_what_waits_along(context: sharkpy.SharkContext) -> None:
     assert rows(context, "SELECT * FROM events") == []
     with pytest.raises(BindError, match="STREAM"):
         context.sql("DROP TABLE events")
+
+
+def test_a_rollback_never_counts_on_rows_that_are_gone(
+    context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asks for the first item in a transaction of its own, which another one that lets rows go may precede."""
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM events")
+    with context.push("events") as out:
+        out.write([(1, "a")])
+    stream, transaction = context.catalog.table("default", "events"), Catalog.transaction
+    found = list[tuple[int, Position]]()
+
+    @contextmanager
+    def ended(self: Catalog) -> Iterator[None]:
+        with transaction(self):
+            yield
+        known = context.catalog.streams.files(stream.table_id, 0, 10)
+        found.append((len(known), context.streams.readers.of(stream).first()))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Catalog, "transaction", ended)
+        context.sql("RESUME CONTINUOUS TABLE t")
+    gone = [first for num_files, first in found[found.index((1, (0,))) :] if not num_files]
+    assert gone
+    assert set(gone) == {(1,)}

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import CancelledError, ResourceError, SharkError
+from sharkpy.base.errors import CancelledError, ResourceError, SharkError, TableNotFoundError
 from sharkpy.catalog.store import Catalog
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.commands.writes.table_files import TableFiles
@@ -271,6 +271,26 @@ def test_blocks_that_are_dropped_before_they_count(
     assert numbers(context) == [0, 1]
     check_blocks(context)
     assert blocks_on_the_disk(tmp_path) == {block.block_id for block in version_of(context).blocks}
+
+
+def test_a_table_that_is_dropped_while_they_are_made(
+    context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context.sql("CREATE TABLE u (n BIGINT) STORED AS PARQUET TBLPROPERTIES ('shark.cache' = 'MEMORY')")
+    context.sql("INSERT INTO u VALUES (1)")
+    assert numbers(context, "u") == [1]
+    table, load = context.catalog.table("default", "u"), DriverLoader.load
+
+    def loading(self: DriverLoader, *arguments: Any) -> Any:
+        elsewhere(lambda: context.new_session().sql("DROP TABLE u").close())
+        return load(self, *arguments)
+
+    monkeypatch.setattr(DriverLoader, "load", loading)
+    with pytest.raises(TableNotFoundError):
+        context.sql("INSERT INTO u VALUES (2)")
+    gc.collect()
+    assert context.engine.store.usage().num_blocks == 0
+    assert not list((tmp_path / "w" / ".sharkpy" / "blocks").glob(f"{table.table_id}*"))
 
 
 def test_a_table_that_is_altered_before_they_count(

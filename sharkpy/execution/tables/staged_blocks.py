@@ -45,7 +45,6 @@ class StagedBlocks:
         self._versions = versions
         self._table = table
         self._entry = versions.entry(table)
-        self._store = versions.store
         self.syncs: FileSyncs = versions.parts.catalog.syncs
         self._blocks: dict[FileIdentity, list[LoadedBlock]] = {}
         self._metrics = ReadMetrics()
@@ -80,7 +79,9 @@ class StagedBlocks:
                 splits.append(last)
         directory = versions.durable_folder(table, is_hot=versions.is_hot(table, files))
         self.use(directory)
-        self.put(*versions.make(table, [*splits, *versions.splits(table, others)], directory))
+        # Rows that this process has kept are not far to seek, however large their files are.
+        self.put(*versions.make(table, splits, directory, versions.loader_here(table)))
+        self.put(*versions.make(table, versions.splits(table, others), directory))
         for copy in self._copies:
             copy.result()
         if self._copies and self._directory is not None:
@@ -162,7 +163,7 @@ class StagedBlocks:
 
     def remove(self, blocks: Sequence[LoadedBlock]) -> None:
         """Remove blocks that nobody has taken."""
-        self._store.release([block.handle.block_id for block in blocks], durable=True)
+        self._versions.discard(self._table, blocks)
 
 
 def _use(directory: str) -> FolderUse:

@@ -150,12 +150,14 @@ class TableVersions:
         return loaded
 
     def make(
-        self, table: Table, splits: Sequence[Split], directory: str | None
+        self, table: Table, splits: Sequence[Split], directory: str | None, loader: BlockLoader | None = None
     ) -> tuple[list[LoadedBlock], ReadMetrics]:
-        """Blocks of some splits, with copies in a folder if there is one that has room, and the figures of reading."""
+        """Blocks of some splits, with copies in a folder if there is one that has room, and the figures of reading.
+        `loader`: one that fits better than what the size of the files tells.
+        """
         if not splits:
             return [], ReadMetrics()
-        loader = self._loader or _loader(self.parts, splits, table.buckets)
+        loader = loader or self._loader or _loader(self.parts, splits, table.buckets)
         try:
             loaded, metrics = loader.load(splits, table.schema, directory)
         except ResourceError as error:
@@ -176,7 +178,8 @@ class TableVersions:
         if not made:
             return
         self._remove(made)
-        if (directory := self.durable_dir(table)) is not None:
+        directory = self.durable_dir(table)
+        if directory is not None and self.find(table) is None:
             # Of a table that was dropped meanwhile nothing stays.
             layout.remove_empty_one(directory)
             layout.remove_empty_one(str(Path(directory).parent))

@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from typing import Protocol
 
 CALM_SECONDS = 1.0
@@ -87,10 +88,14 @@ class MemoryShares:
                 self._divide_later(left)
 
     def _divide_later(self, seconds: float) -> None:
-        if self._timer is None:
-            self._timer = threading.Timer(seconds, self._divide_again)
-            self._timer.name, self._timer.daemon = "sharkpy-memory", True
-            self._timer.start()
+        if self._timer is not None:
+            return
+        timer = threading.Timer(seconds, self._divide_again)
+        timer.name, timer.daemon = "sharkpy-memory", True
+        # The system has no thread to give, or the interpreter ends: the next query that begins or ends tries it again.
+        with suppress(RuntimeError):
+            timer.start()
+            self._timer = timer
 
     def _divide_again(self) -> None:
         with self._lock:

@@ -79,4 +79,5 @@ class SpoolReader(FolderReader):
                 Path(self._folder, one.name).unlink(missing_ok=True)
             with self._catalog.transaction():
                 self._catalog.streams.forget_files(self._stream.table_id, [one.number for one in gone])
-            self._known = {name: one for name, one in known.items() if one.number >= end[0]}
+                # Inside: a rollback asks for the first item in a transaction of its own, and takes no lock of this.
+                self._known = {name: one for name, one in known.items() if one.number >= end[0]}

@@ -14,7 +14,7 @@ from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.virtual_columns import BLOCK_OFFSET
 from sharkpy.sources.failures import format_error, io_error
 from sharkpy.sources.hadoop_codecs import HadoopCodec, codec_of_path
-from sharkpy.sources.layout import DataFile
+from sharkpy.sources.layout import NEVER_MODIFIED, DataFile
 from sharkpy.sources.line_limit import LineLimit
 from sharkpy.sources.split import Split
 
@@ -60,7 +60,8 @@ def check_unchanged(split: Split) -> None:
         status = Path(split.path).stat()
     except OSError as error:
         raise io_error(error, split.path) from None
-    if (status.st_size, status.st_mtime_ns) != (split.file_bytes, split.modified_ns):
+    modified_ns = status.st_mtime_ns if split.modified_ns != NEVER_MODIFIED else NEVER_MODIFIED
+    if (status.st_size, modified_ns) != (split.file_bytes, split.modified_ns):
         raise SourceError(f'"{split.path}" was changed while it was being read')
 
 

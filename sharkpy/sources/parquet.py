@@ -53,6 +53,9 @@ _COMPRESSIONS: dict[str, Any] = {
     "brotli": "brotli",
 }
 
+GroupSizes = Sequence[tuple[list[int], int]]
+"""Bytes of the columns (leaves) of each row group, and its rows."""
+PlainOf = Callable[[pq.ParquetFile, Schema, Properties, GroupSizes], PlainFile | None]
 _WRITER_VERSION = "parquet.writer.version"
 _VERSIONS = {"v1": False, "v2": True, "parquet_1_0": False, "parquet_2_0": True}
 """Whether files have the second version's encodings, by its name."""
@@ -76,8 +79,12 @@ class ParquetSource:
         properties: Properties,
         split_bytes: int,
     ) -> list[Split]:
-        splits_of_file = _known_splits(schema, properties, split_bytes)
+        splits_of_file = known_splits(self.name, _plain_file, schema, properties, split_bytes)
         return [split for file in files for split in splits_of_file(file)]
+
+    def stored_schema(self, schema: Schema, properties: Properties) -> pa.Schema:  # noqa: ARG002 - those of lakes
+        """Columns of a new file."""
+        return arrow_schema(schema)
 
     def read(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
@@ -89,13 +96,13 @@ class ParquetSource:
                 metrics.rows += rows
             yield row_count_batch(rows)
             return
-        with _open(split.path) as file:
+        with open_file(split.path) as file:
             found = file_columns(file.schema_arrow.names, schema, names)
             for group in range(split.start, split.start + split.length):
                 rows = file.metadata.row_group(group).num_rows
                 if metrics is not None:
                     metrics.rows += rows
-                    metrics.bytes += _column_bytes(file.metadata, group, set(found.values()))
+                    metrics.bytes += column_bytes(file.metadata, group, set(found.values()))
                 try:
                     table = file.read_row_group(group, columns=list(found.values()), use_threads=pa.cpu_count() > 1)
                 except (pa.ArrowException, OSError) as error:
@@ -112,16 +119,16 @@ class ParquetSource:
             metrics.bytes += split.file_bytes
             return as_read(written, schema, split.path)
         groups = range(split.start, split.start + split.length)
-        with _open(split.path) as file:
+        with open_file(split.path) as file:
             found = file_columns(file.schema_arrow.names, schema, schema.names)
             coded = _coded_columns(file.metadata, groups, found, schema)
             metadata = file.metadata
         rows = sum(metadata.row_group(group).num_rows for group in groups)
         metrics.rows += rows
-        metrics.bytes += sum(_column_bytes(metadata, group, set(found.values())) for group in groups)
+        metrics.bytes += sum(column_bytes(metadata, group, set(found.values())) for group in groups)
         if not found:
             return conform(pa.Table.from_batches([row_count_batch(rows)]), found, schema, schema.names, split.path)
-        with _open(split.path, metadata, [found[name] for name in coded]) as file:
+        with open_file(split.path, metadata, [found[name] for name in coded]) as file:
             try:
                 table = file.read_row_groups(list(groups), columns=list(found.values()), use_threads=False)
             except (pa.ArrowException, OSError) as error:
@@ -137,7 +144,7 @@ class ParquetSource:
         heard: Callable[[pa.Table, int], None] | None = None,
     ) -> int:
         """Write a file; `heard` gets the rows as they are written, each time with the number of their row groups."""
-        target, num_rows = arrow_schema(schema), 0
+        target, num_rows = self.stored_schema(schema, properties), 0
         groups = _groups(batches, target)
         with output_file(path) as file:
             first = next(groups, None)
@@ -196,18 +203,22 @@ def _has_deltas(properties: Properties) -> bool:
 
 
 @functools.lru_cache(maxsize=8)
-def _known_splits(schema: Schema, properties: Properties, split_bytes: int) -> Callable[[DataFile], tuple[Split, ...]]:
-    """The splits of a file; its footer is read once, for a DataFile says which content it has."""
+def known_splits(
+    format_name: str, plain_of: PlainOf, schema: Schema, properties: Properties, split_bytes: int
+) -> Callable[[DataFile], tuple[Split, ...]]:
+    """The splits of a file; its footer is read once, for a DataFile says which content it has. `plain_of` tells what
+    DuckDB can read of it.
+    """
 
     @functools.lru_cache(maxsize=_KNOWN_FILES)
     def splits_of_file(file: DataFile) -> tuple[Split, ...]:
-        with _open(file.path) as parquet:
+        with open_file(file.path) as parquet:
             sizes = _group_sizes(parquet.metadata)
-            plain = _plain_file(parquet, schema, sizes)
+            plain = plain_of(parquet, schema, properties, sizes)
         return tuple(
             Split.of(
                 file,
-                ParquetSource.name,
+                format_name,
                 properties,
                 start,
                 length,
@@ -265,11 +276,11 @@ def _coded_columns(
 
 def file_schema(path: str) -> pa.Schema:
     """Columns of a file."""
-    with _open(path) as file:
+    with open_file(path) as file:
         return file.schema_arrow
 
 
-def _open(
+def open_file(
     path: str, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[str] | None = None
 ) -> pq.ParquetFile:
     try:
@@ -292,7 +303,16 @@ def _group_sizes(metadata: pq.FileMetaData) -> list[tuple[list[int], int]]:
     return [([g.column(i).total_compressed_size for i in range(g.num_columns)], g.num_rows) for g in groups]
 
 
-def _plain_file(file: pq.ParquetFile, schema: Schema, sizes: Sequence[tuple[list[int], int]]) -> PlainFile | None:
+def _plain_file(
+    file: pq.ParquetFile,
+    schema: Schema,
+    properties: Properties,  # noqa: ARG001 - those of lakes
+    sizes: GroupSizes,
+) -> PlainFile | None:
+    return plain_file(file, schema, sizes)
+
+
+def plain_file(file: pq.ParquetFile, schema: Schema, sizes: GroupSizes) -> PlainFile | None:
     """None where columns are nested, or differ by the case of their names alone."""
     names = [name.lower() for name in file.schema_arrow.names]
     if len(set(names)) < len(names) or any(pa.types.is_nested(field.type) for field in file.schema_arrow):
@@ -331,7 +351,7 @@ def _is_misread(chunk: pq.ColumnChunkMetaData) -> bool:
     return found.null_count is None or found.null_count > 0
 
 
-def _column_bytes(metadata: pq.FileMetaData, group: int, names: set[str]) -> int:
+def column_bytes(metadata: pq.FileMetaData, group: int, names: set[str]) -> int:
     row_group = metadata.row_group(group)
     columns = (row_group.column(index) for index in range(row_group.num_columns))
     return sum(c.total_compressed_size for c in columns if c.path_in_schema.split(".")[0] in names)

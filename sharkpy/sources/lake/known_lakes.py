@@ -9,7 +9,13 @@ from sharkpy.base.errors import ConfigurationError
 from sharkpy.sources.lake.lake_format import LakeFormat, LakeHome
 
 
-_FORMATS: dict[str, Callable[[LakeHome], LakeFormat]] = {}
+def _iceberg(home: LakeHome) -> LakeFormat:
+    from sharkpy.sources.lake.iceberg.iceberg_format import IcebergFormat
+
+    return IcebergFormat(home)
+
+
+_FORMATS: dict[str, Callable[[LakeHome], LakeFormat]] = {"iceberg": _iceberg}
 """Formats by their names. Their packages are large: they are imported by the first statement that needs them."""
 
 

@@ -15,7 +15,13 @@ def _iceberg(home: LakeHome) -> LakeFormat:
     return IcebergFormat(home)
 
 
-_FORMATS: dict[str, Callable[[LakeHome], LakeFormat]] = {"iceberg": _iceberg}
+def _delta(home: LakeHome) -> LakeFormat:  # noqa: ARG001 - it has no catalogs
+    from sharkpy.sources.lake.delta.delta_format import DeltaFormat
+
+    return DeltaFormat()
+
+
+_FORMATS: dict[str, Callable[[LakeHome], LakeFormat]] = {"iceberg": _iceberg, "delta": _delta}
 """Formats by their names. Their packages are large: they are imported by the first statement that needs them."""
 
 

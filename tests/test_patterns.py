@@ -128,6 +128,8 @@ SLOW: dict[str, Callable[[], object]] = {
     "comments in a script": lambda: split_statements("/*" * MANY),
     "letters of a scheme": lambda: scheme_of("s" * MANY),
     "parts of a key": lambda: names_secret("fs.s3a." * MANY),
+    "parts of a catalog's name": lambda: names_secret("iceberg.catalog." + "a" * MANY),
+    "catalogs in a text": lambda: redacted("iceberg.catalog." * MANY),
     "parts of keys in a text": lambda: redacted("fs.s3a." * MANY),
     "settings in a text": lambda: redacted("fs.s3a.secret.key=" * MANY),
     "settings that are no secrets": lambda: redacted("fs.s3a.x=" * MANY),

@@ -12,6 +12,7 @@ _PROCESS_KEY = os.urandom(32)
 _SECRET_KEY = re.compile(
     r"(?:spark\.hadoop\.)?fs\.(?:s3[an]?|gs|azure|adl)\.[\w.-]*?"
     r"(?:secret|token|password|access\.?key|(?<=\.)sas\.|(?:account|encryption|private)\.key(?![a-z]))"
+    r"|iceberg\.catalog\.[\w-]+\.(?:credential|token)"
 )
 
 
@@ -36,7 +37,9 @@ class Secret:
 
 
 def names_secret(key: str) -> bool:
-    """Whether the setting of this name is a secret: a key, token or password of a file system, by Hadoop's names."""
+    """Whether the setting of this name is a secret: a key, token or password of a file system, by Hadoop's names, or of
+    a catalog of Iceberg's tables, by Hive's.
+    """
     return _SECRET_KEY.match(key.lower()) is not None
 
 
@@ -152,6 +155,7 @@ def _setting(text: str, start: int, stop: int) -> re.Match[str] | None:
 
 _FORMS: tuple[tuple[str, Callable[[str, int, int], re.Match[str] | None]], ...] = (
     ("fs.", _setting),
+    ("iceberg.catalog.", _setting),
     ("://", _USERINFO.match),
     ("sig=", _SIGNED.match),
     ("signature=", _SIGNED.match),

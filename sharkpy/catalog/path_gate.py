@@ -65,6 +65,12 @@ class PathGate:
             self.check(_opened_place(file) or place)
             return read_whole(file, path)
 
+    def check_outside(self, paths: Iterable[str]) -> None:
+        """NotAllowedError for files that a table has apart from its folder, if they are out of bounds."""
+        if self.folders is not None:
+            for path in paths:
+                self.check(path)
+
     def check_links(self, folder: str) -> None:
         """Check the links among a table's files: NotAllowedError for one that leads out of its folder and the bounds.
 

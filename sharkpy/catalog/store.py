@@ -31,6 +31,7 @@ from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.folder_readers import FolderReaders
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction
 from sharkpy.catalog.hive_partition import HivePartition, of_then
+from sharkpy.catalog.lake_tables import LAKES, is_lake
 from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.model import STATE_PREFIX, Database, Table, TableKind
 from sharkpy.catalog.names import DEFAULT_DATABASE, check_name
@@ -52,6 +53,7 @@ from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.catalog.continuous_query import ContinuousQuery, EpochPoint
+    from sharkpy.catalog.lake_tables import LakePoint, LakeTables
     from sharkpy.catalog.table_folders import TableFolders
 
 STATE_FOLDER = ".sharkpy"
@@ -119,6 +121,8 @@ class Catalog:
         """Finds the table of files that a query names: see `file_table`."""
         self.find_access: Callable[[str, bool], str] = _no_access
         """Finds the session's access to a remote location, which a statement may have named: see `access_id`."""
+        self.known_lakes: LakeTables | None = None
+        """Lake tables as the session reaches them."""
         self._lock = threading.RLock()
         """Held by whoever changes something; nobody who reads waits for it."""
 
@@ -166,6 +170,8 @@ class Catalog:
         names of the files; the same one until they change. None where neither names one. NotAllowedError for what the
         session's statements may not read.
         """
+        if word in LAKES:
+            return self.lakes.named(word, place, self.gate)
         return self.find_files(word, place, self.gate, self.named_access_id)
 
     def access_id(self, location: str) -> str:
@@ -175,6 +181,20 @@ class Catalog:
     def named_access_id(self, location: str) -> str:
         """Id of the session's access to a remote location that a statement names; NotAllowedError where it has none."""
         return self.find_access(location, True)
+
+    @property
+    def lakes(self) -> LakeTables:
+        if self.known_lakes is None:
+            raise InternalError("no session has said how lake tables are reached")
+        return self.known_lakes
+
+    def lake_at(self, table: Table, point: LakePoint) -> Table:
+        """A lake table at an earlier snapshot; BindError 22023 where there is none."""
+        return self.lakes.at(table, point)
+
+    def lake_facts(self, table: Table, what: str) -> SystemTable:
+        """Table about a lake table, such as that of its snapshots."""
+        return self.lakes.facts(table, what)
 
     def find_function(self, database: str, name: str) -> CatalogFunction | None:
         """Find the function that a name means in `database`; None for a built-in or unknown one."""
@@ -279,7 +299,14 @@ class Catalog:
     # Tables
 
     def find_table(self, database: str, name: str) -> Table | None:
-        """Find the session's temporary table of that name, else the permanent one, else None."""
+        """Find the session's temporary table of that name, else the permanent one, else None. A lake table is looked up
+        in its format, as it is now.
+        """
+        found = self.find_entry(database, name)
+        return self.lakes.current(found) if found is not None and is_lake(found) else found
+
+    def find_entry(self, database: str, name: str) -> Table | None:
+        """As `find_table`, but for lake tables: those are as the catalog keeps them, wherever else they are gone."""
         key = (database.lower(), name.lower())
         return self._temporary.get(key) or self._find_permanent(key)
 
@@ -389,6 +416,8 @@ class Catalog:
             if table.location is not None:
                 self._file.add_garbage(table.location)
         self._store.remove(current)
+        if is_lake(current) and current.owns_data:
+            self.lakes.drop(current)
         self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
         self.streams.forget(table.table_id, current.continuous)
         if (state := self.state_table(current)) is not None:

@@ -27,8 +27,8 @@ def plan_partitions(
     counts = (len(names), total)
     if found.version is None or not found.version.blocks:
         if not found.splits:
-            return _nothing(scan, counts)
-        return _files(scan, found, counts)
+            return _nothing(scan, counts, source.kind)
+        return replace(_files(scan, found, counts), partition_kind=source.kind)
     if not found.splits:
         return _counted(plan_blocks(scan, found.version, context), counts)
     blocks = plan_blocks(_renamed(scan, ids), found.version, context)
@@ -44,9 +44,9 @@ def _counted(blocks: BlockScan | ValuesScan, counts: tuple[int, int]) -> BlockSc
     return replace(blocks, partitions=counts) if isinstance(blocks, BlockScan) else blocks
 
 
-def _nothing(scan: Scan, counts: tuple[int, int]) -> ValuesScan:
+def _nothing(scan: Scan, counts: tuple[int, int], kind: str) -> ValuesScan:
     kept, total = counts
-    return ValuesScan(scan.columns, (), f"{scan.table.qualified_name}: no data in {kept} of {total} partitions")
+    return ValuesScan(scan.columns, (), f"{scan.table.qualified_name}: no data in {kept} of {total} {kind}")
 
 
 def _files(scan: Scan, found: PartitionRead, counts: tuple[int, int]) -> FileScan:

@@ -29,6 +29,7 @@ from sharkpy.session.running_statements import PYTHON, StatementTitle, new_query
 from sharkpy.session.session_accesses import SessionAccesses
 from sharkpy.session.session_state import SessionState
 from sharkpy.session.shared_parts import SharedParts
+from sharkpy.sources.lake.session_lakes import SessionLakes
 
 if TYPE_CHECKING:
     from sharkpy.catalog.function_catalog import ModelFunction
@@ -505,6 +506,7 @@ def _new_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
     catalog.system_tables = partial(_system_tables, weakref.ref(session))
     catalog.find_files = parts.find_files
     catalog.find_access = SessionAccesses(conf, parts.conf, restrictions).find
+    catalog.known_lakes = SessionLakes(lambda: parts.lakes, partial(_lake_conf, weakref.ref(session), parts.conf))
     session.restrictions = of_owner(parts.conf, catalog)
     parts.join(session)
     return session
@@ -515,6 +517,14 @@ def _system_tables(session: weakref.ref[SharkContext]) -> Mapping[str, SystemTab
 
     known = session()
     return {} if known is None else system_tables(known)
+
+
+def _lake_conf(session: weakref.ref[SharkContext], owner: Conf) -> Conf:
+    """Settings that say where catalogs of lake tables are: those of the engine's owner for sessions that may not name
+    an address.
+    """
+    known = session()
+    return owner if known is None or known.restrictions.refuses_connections else known.conf
 
 
 def _stream_session(parts: SharedParts, values: Mapping[str, str]) -> SharkContext:

@@ -21,6 +21,8 @@ from sharkpy.catalog.path_gate import open_regular
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folders.generations import Generation, hidden_of, is_hidden_name, visible_of
 
+NEVER_MODIFIED = 0
+"""Time of files that were not looked at: their format writes each once."""
 _STAGING_PREFIX = ".staging-"
 _SYNC_THREADS = 8
 _LIST_TRIES = 10

@@ -11,7 +11,7 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, current_cancellation, submit
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.hadoop_codecs import HadoopCodec
-from sharkpy.sources.layout import DataFile
+from sharkpy.sources.layout import NEVER_MODIFIED, DataFile
 from sharkpy.sources.split import Split
 from sharkpy.sources.storage.access import ACCESSES
 from sharkpy.sources.storage.errors import changed
@@ -143,7 +143,8 @@ def check_unchanged(split: Split) -> None:
             status = Path(split.path).stat()
         except OSError as error:
             raise io_error(error, split.path) from None
-        if (status.st_size, status.st_mtime_ns) != (split.file_bytes, split.modified_ns):
+        modified_ns = status.st_mtime_ns if split.modified_ns != NEVER_MODIFIED else NEVER_MODIFIED
+        if (status.st_size, modified_ns) != (split.file_bytes, split.modified_ns):
             raise changed(split.path)
     elif not split.tag and store_at(split).stat(split.path) != facts_of(split):
         raise changed(split.path)

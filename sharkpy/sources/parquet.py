@@ -55,6 +55,9 @@ _COMPRESSIONS: dict[str, Any] = {
     "brotli": "brotli",
 }
 
+GroupSizes = Sequence[tuple[list[int], int]]
+"""Bytes of the columns (leaves) of each row group, and its rows."""
+PlainOf = Callable[[pq.ParquetFile, Schema, Properties, GroupSizes], PlainFile | None]
 _WRITER_VERSION = "parquet.writer.version"
 _VERSIONS = {"v1": False, "v2": True, "parquet_1_0": False, "parquet_2_0": True}
 """Whether files have the second version's encodings, by its name."""
@@ -78,9 +81,11 @@ class ParquetSource:
         properties: Properties,
         split_bytes: int,
     ) -> list[Split]:
-        splits_of_file = _known_splits(schema, properties, split_bytes)
-        found = of_each(splits_of_file, files)
-        return [split for file, splits in zip(files, found, strict=True) for split in _of_session(file, splits)]
+        return splits_of(files, known_splits(self.name, _plain_file, schema, properties, split_bytes))
+
+    def stored_schema(self, schema: Schema, properties: Properties) -> pa.Schema:  # noqa: ARG002 - those of lakes
+        """Columns of a new file."""
+        return arrow_schema(schema)
 
     def read(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
@@ -93,7 +98,7 @@ class ParquetSource:
             yield row_count_batch(rows)
             return
         copy, groups = local_copy(split), range(split.start, split.start + split.length)
-        with _open(split, copy) as file:
+        with open_file(split, copy) as file:
             found = file_columns(file.schema_arrow.names, schema, names)
             metadata, wanted = file.metadata, frozenset(found.values())
             with closing(copy.steps(len(groups), lambda step: chunk_ranges(metadata, groups[step], wanted))) as steps:
@@ -101,7 +106,7 @@ class ParquetSource:
                     table = _read_group(file, group, found, split.path)
                     if metrics is not None:
                         metrics.rows += table.num_rows
-                        metrics.bytes += _column_bytes(metadata, group, wanted)
+                        metrics.bytes += column_bytes(metadata, group, wanted)
                     rows = max(table.num_rows, 1)
                     yield from batches_of(conform(table, found, schema, names, split.path), rows)
 
@@ -113,17 +118,17 @@ class ParquetSource:
             metrics.bytes += split.file_bytes
             return as_read(written, schema, split.path)
         copy, groups = local_copy(split), range(split.start, split.start + split.length)
-        with _open(split, copy) as file:
+        with open_file(split, copy) as file:
             found = file_columns(file.schema_arrow.names, schema, schema.names)
             coded = _coded_columns(file.metadata, groups, found, schema)
             metadata, wanted = file.metadata, frozenset(found.values())
         rows = sum(metadata.row_group(group).num_rows for group in groups)
         metrics.rows += rows
-        metrics.bytes += sum(_column_bytes(metadata, group, wanted) for group in groups)
+        metrics.bytes += sum(column_bytes(metadata, group, wanted) for group in groups)
         if not found:
             return conform(pa.Table.from_batches([row_count_batch(rows)]), found, schema, schema.names, split.path)
         copy.fetch(part for group in groups for part in chunk_ranges(metadata, group, wanted))
-        with _open(split, copy, metadata, [found[name] for name in coded]) as file:
+        with open_file(split, copy, metadata, [found[name] for name in coded]) as file:
             try:
                 table = file.read_row_groups(list(groups), columns=list(found.values()), use_threads=False)
             except (pa.ArrowException, OSError) as error:
@@ -139,7 +144,7 @@ class ParquetSource:
         heard: Callable[[pa.Table, int], None] | None = None,
     ) -> int:
         """Write a file; `heard` gets the rows as they are written, each time with the number of their row groups."""
-        target, num_rows = arrow_schema(schema), 0
+        target, num_rows = self.stored_schema(schema, properties), 0
         groups = _groups(batches, target)
         with output_file(path) as file:
             first = next(groups, None)
@@ -208,18 +213,22 @@ def _has_deltas(properties: Properties) -> bool:
 
 
 @functools.lru_cache(maxsize=8)
-def _known_splits(schema: Schema, properties: Properties, split_bytes: int) -> Callable[[DataFile], tuple[Split, ...]]:
-    """The splits of a file; its footer is read once, for a DataFile says which content it has."""
+def known_splits(
+    format_name: str, plain_of: PlainOf, schema: Schema, properties: Properties, split_bytes: int
+) -> Callable[[DataFile], tuple[Split, ...]]:
+    """The splits of a file; its footer is read once, for a DataFile says which content it has. `plain_of` tells what
+    DuckDB can read of it.
+    """
 
     @functools.lru_cache(maxsize=_KNOWN_FILES)
     def splits_of_file(file: DataFile) -> tuple[Split, ...]:
-        with _open(file, local_copy(file)) as parquet:
+        with open_file(file, local_copy(file)) as parquet:
             sizes = _group_sizes(parquet.metadata)
-            plain = _plain_file(parquet, schema, sizes)
+            plain = plain_of(parquet, schema, properties, sizes)
         return tuple(
             Split.of(
                 file,
-                ParquetSource.name,
+                format_name,
                 properties,
                 start,
                 length,
@@ -230,6 +239,12 @@ def _known_splits(schema: Schema, properties: Properties, split_bytes: int) -> C
         )
 
     return splits_of_file
+
+
+def splits_of(files: Sequence[DataFile], splits_of_file: Callable[[DataFile], tuple[Split, ...]]) -> list[Split]:
+    """Splits of files in their order, by those of each."""
+    found = of_each(splits_of_file, files)
+    return [split for file, splits in zip(files, found, strict=True) for split in _of_session(file, splits)]
 
 
 def _of_session(file: DataFile, splits: tuple[Split, ...]) -> tuple[Split, ...]:
@@ -285,17 +300,17 @@ def _coded_columns(
 def file_metadata(split: Split) -> pq.FileMetaData:
     """Footer of the file of a split."""
     check_unchanged(split)
-    with _open(split, local_copy(split)) as parquet:
+    with open_file(split, local_copy(split)) as parquet:
         return parquet.metadata
 
 
 def file_schema(file: DataFile) -> pa.Schema:
     """Columns of a file."""
-    with _open(file, local_copy(file)) as parquet:
+    with open_file(file, local_copy(file)) as parquet:
         return parquet.schema_arrow
 
 
-def _open(
+def open_file(
     file: DataFile | Split,
     copy: LocalCopy,
     metadata: pq.FileMetaData | None = None,
@@ -324,7 +339,16 @@ def _group_sizes(metadata: pq.FileMetaData) -> list[tuple[list[int], int]]:
     return [([g.column(i).total_compressed_size for i in range(g.num_columns)], g.num_rows) for g in groups]
 
 
-def _plain_file(file: pq.ParquetFile, schema: Schema, sizes: Sequence[tuple[list[int], int]]) -> PlainFile | None:
+def _plain_file(
+    file: pq.ParquetFile,
+    schema: Schema,
+    properties: Properties,  # noqa: ARG001 - those of lakes
+    sizes: GroupSizes,
+) -> PlainFile | None:
+    return plain_file(file, schema, sizes)
+
+
+def plain_file(file: pq.ParquetFile, schema: Schema, sizes: GroupSizes) -> PlainFile | None:
     """None where columns are nested, or differ by the case of their names alone."""
     names = [name.lower() for name in file.schema_arrow.names]
     if len(set(names)) < len(names) or any(pa.types.is_nested(field.type) for field in file.schema_arrow):
@@ -363,7 +387,7 @@ def _is_misread(chunk: pq.ColumnChunkMetaData) -> bool:
     return found.null_count is None or found.null_count > 0
 
 
-def _column_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> int:
+def column_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> int:
     row_group = metadata.row_group(group)
     columns = (row_group.column(index) for index in range(row_group.num_columns))
     return sum(c.total_compressed_size for c in columns if c.path_in_schema.split(".")[0] in names)

@@ -34,6 +34,7 @@ def test_a_secret_shows_itself_to_nobody() -> None:
 REVEALING = {
     "sharkpy/base/secrets.py": "makes an id of them",
     "sharkpy/execution/engine.py": "gives Spark what its owner has set for Spark",
+    "sharkpy/sources/lake/iceberg/catalogs.py": "gives pyiceberg the options of a catalog",
     "sharkpy/sources/storage/access.py": "gives options that are no secrets as texts, and strips what was given",
     "sharkpy/sources/storage/aws_profile.py": "runs the program that a profile names",
     "sharkpy/sources/storage/buckets.py": "gives keys to the library that signs requests",
@@ -77,6 +78,9 @@ def test_equal_secrets_have_equal_ids_in_one_process() -> None:
         ("fs.azure.sas.files.me.blob.core.windows.net", True),
         ("fs.azure.account.oauth2.client.secret", True),
         ("fs.gs.auth.service.account.private.key", True),
+        ("iceberg.catalog.prod.credential", True),
+        ("iceberg.catalog.prod.token", True),
+        ("iceberg.catalog.prod.uri", False),
         ("fs.s3a.endpoint", False),
         ("fs.s3a.aws.credentials.provider", False),
         ("fs.azure.account.oauth2.client.id", False),

@@ -358,8 +358,7 @@ def test_errors(session: sharkpy.SharkContext, tmp_path: Path) -> None:
     refused(session, f"SELECT * FROM avro.`{path}`", SourceError, "Avro")
     refused(session, f"SELECT * FROM nosuch.`{path}`", BindError, "not found")
     refused(session, "SELECT * FROM 'flights'", TableNotFoundError, "Table not found flights")
-    refused(session, f"SELECT * FROM delta.`{tmp_path}`", UnsupportedError, "format delta")
-    refused(session, f"SELECT * FROM iceberg.`{tmp_path}`", UnsupportedError, "format iceberg")
+    refused(session, f"SELECT * FROM hudi.`{tmp_path}`", UnsupportedError, "format hudi")
     refused(session, f"SELECT * FROM parquet.`{tmp_path}/**/**`", BindError, r"\*\* twice")
     (tmp_path / "y.csv").write_text("a,b\n1,2\n")
     hint = refused(session, f"SELECT * FROM '{tmp_path}'", SourceError, "do not tell one format").hint

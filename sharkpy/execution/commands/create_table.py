@@ -9,6 +9,7 @@ from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
 from sharkpy.base.users import user_name
 from sharkpy.catalog.hive_formats import columns_of_format
+from sharkpy.catalog.lake_tables import LAKES
 from sharkpy.catalog.local_path import check_local, local_path
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.store import TEMPORARY_KINDS, new_table_id
@@ -16,6 +17,7 @@ from sharkpy.catalog.table_folders import holds_files
 from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.inferred_columns import with_inferred_columns
+from sharkpy.execution.commands.lake_tables import create_lake_table
 from sharkpy.execution.commands.partition_insert import write_partitions
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
@@ -53,6 +55,8 @@ def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySn
 
     A table that is replaced stays whole until the new one, which lies beside it, is there.
     """
+    if command.storage is not None and command.storage.name in LAKES:
+        return create_lake_table(command, session, snapshot)
     old = _known(command, session)
     if old is not None and (not command.or_replace or old.is_view or old.streaming_kind):
         if command.if_not_exists:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_statistics import TableStatistics
 from sharkpy.execution.engine_session import EngineSession
@@ -12,7 +13,7 @@ from sharkpy.execution.tables.data_files import files_if_listed
 
 def current_statistics(table: Table, one: HivePartition | None, session: EngineSession) -> TableStatistics | None:
     """Statistics of the table, or of one of its Hive partitions, if they still hold and the files can be listed."""
-    if table.is_view or table.location is None:
+    if table.is_view or table.location is None or is_lake(table):
         return None
     catalog = session.catalog
     if one is None and table.is_partitioned:

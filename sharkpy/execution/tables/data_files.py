@@ -15,6 +15,7 @@ from sharkpy.catalog.published import Published
 from sharkpy.catalog.serialize import form_to_text
 from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.sources.layout import DataFile, files_below
 from sharkpy.sources.named_files import Access
 from sharkpy.sources.remote_files import remote_files, remote_partition_files
@@ -28,6 +29,8 @@ def table_files(table: Table, catalog: Catalog, published: Published | None = No
     """Data files of a table as it is now, or as `published` says."""
     if isinstance(table, FileTable):
         return table.named.files
+    if isinstance(table, LakeTable):
+        return table.snapshot.found.files
     if table.is_stream:
         # A folder may come later: nothing is there to read.
         return tuple(files_below(table.location)) if table.location and Path(table.location).exists() else ()

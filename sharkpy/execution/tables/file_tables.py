@@ -33,7 +33,8 @@ _FORMATS = {
     ),
 }
 """Formats by the word before the path, as Spark has them."""
-_LAKES = ("delta", "iceberg", "hudi")
+_OTHERS = ("hudi",)
+"""Words of formats that are not read."""
 _SUFFIXES = {
     **dict.fromkeys((".parquet", ".parq", ".pq"), "parquet"),
     ".orc": "orc",
@@ -60,7 +61,7 @@ class FileTables:
         NotAllowedError where `gate` does not let the files be read, or there is no `access` to remote ones, SourceError
         where there are none.
         """
-        if word in _LAKES:
+        if word in _OTHERS:
             raise UnsupportedError(f"tables of the format {word}")
         if not place.strip() or (word not in _FORMATS and (word or not ("/" in place or format_of(place)))):
             return None

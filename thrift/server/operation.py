@@ -82,7 +82,7 @@ class Operation:
         self.page_key = ""
         """Secret in the address of the operation's page; it opens nothing else. Empty until a client is told it."""
         self._pages = pages
-        self._title = f"{self.query_id}: {text[:SLOT_BYTES]}"
+        self._title = f"{self.query_id}: {self.text[:SLOT_BYTES]}"
         self.log = OperationLog()
         self.board = StageBoard(parallelism)
         self.schema: Schema | None = None

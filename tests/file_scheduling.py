@@ -61,6 +61,8 @@ LONG_FILES = (
     "tests/thrift/clients/test_beeline.py",
     "tests/optimizer/test_same_rows.py",
     "tests/execution/test_spread_keys.py",
+    "tests/storage/test_store.py",
+    "tests/storage/test_store_faults.py",
 )
 
 

@@ -15,6 +15,7 @@ import pytest
 from sharkpy.base.errors import SharkError
 from sharkpy.base.uri import scheme_of
 from sharkpy.catalog.pattern import matches
+from sharkpy.sources.storage.errors import StoreName, storage_failure
 from sharkpy.sql.grammar.split_statements import split_statements
 from sharkpy.sql.statements.bind_session import bind_set
 from sharkpy.thrift.metadata.patterns import name_test
@@ -94,6 +95,12 @@ def test_regex_is_called_in_one_place() -> None:
 
 
 MANY = 60_000
+
+
+def _storage_failure(text: str) -> SharkError:
+    return storage_failure(ValueError(text), "s3://b/k", StoreName("b", "http://h", "keys"))
+
+
 SLOW: dict[str, Callable[[], object]] = {
     "spaces in SET": lambda: bind_set("set a = " + " " * MANY + "b"),
     "spaces after a type": lambda: parse_type("int" + " " * MANY),
@@ -113,6 +120,9 @@ SLOW: dict[str, Callable[[], object]] = {
     "a long pattern in SHOW": lambda: matches("a" * 128, "*a" * MANY),
     "stars in metadata": lambda: name_test("%a" * 100)("a" * 128 + "b"),
     "quotes in a script": lambda: split_statements("'" + "\\'" * MANY),
+    "codes in a failure of storage": lambda: _storage_failure("<Code>" * MANY + "(code: " * MANY),
+    "names in a failure of storage": lambda: _storage_failure('object with invalid path Path "' * MANY),
+    "kinds in a failure of storage": lambda: _storage_failure("\n\nDebug source:" + ("HttpError {" + " " * 250) * 500),
     "comments in a script": lambda: split_statements("/*" * MANY),
     "letters of a scheme": lambda: scheme_of("s" * MANY),
 }

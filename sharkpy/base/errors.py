@@ -127,6 +127,12 @@ class SourceError(ExecutionError):
     sqlstate = "58030"
 
 
+class StorageRefusedError(ExecutionError):
+    """Refusal of a store of objects: it does not know who asks (28000), or does not allow it (42501)."""
+
+    sqlstate = "42501"
+
+
 class DataError(ExecutionError, ValueError):
     """Data that an algorithm cannot work on: NaN or NULL, one class only, fewer rows than clusters, wrong shapes."""
 

@@ -1,0 +1,70 @@
+"""Stores by location: which kind a scheme has, and the stores of this process that are open."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+
+from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.uri import normal, scheme_of
+from sharkpy.sources.storage.access import StorageAccess
+from sharkpy.sources.storage.buckets import azure_store, gcs_store, http_store, s3_store
+from sharkpy.sources.storage.object_reader import place_of
+from sharkpy.sources.storage.store import Store, StoreLimits
+
+Maker = Callable[[str, StorageAccess, StoreLimits], Store]
+_MOST = 64
+"""Stores that are kept, each with its connections."""
+_MAKERS: Mapping[str, Maker] = {
+    "s3": s3_store,
+    "gs": gcs_store,
+    "abfs": azure_store,
+    "abfss": azure_store,
+    "az": azure_store,
+    "http": http_store,
+    "https": http_store,
+}
+"""Makers by the common name of a scheme; each gets the root of the URIs."""
+
+
+class _Stores:
+    """Stores by root, access and limits, those that were used last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known = OrderedDict[tuple[str, str, StoreLimits], Store]()
+
+    def store(self, root: str, access: StorageAccess, limits: StoreLimits) -> Store:
+        key = (root, access.id, limits)
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = _made(root, access, limits)
+                if len(self._known) > _MOST:
+                    self._known.popitem(last=False)
+            self._known.move_to_end(key)
+            return self._known[key]
+
+
+_stores = _Stores()
+
+
+def store_of(location: str, access: StorageAccess, limits: StoreLimits | None = None) -> Store:
+    """Store that holds a remote location, with what `access` allows.
+
+    UnsupportedError for a scheme that has none, ConfigurationError where the package for it is missing,
+    StorageRefusedError 28000 where there are no keys.
+    """
+    return _stores.store(normal(place_of(location)[0]), access, limits or StoreLimits())
+
+
+def _made(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
+    scheme = scheme_of(root)
+    maker = _MAKERS.get(scheme)
+    if maker is None:
+        raise UnsupportedError(f'storage of the scheme "{scheme}"')
+    if importlib.util.find_spec("obstore") is None:
+        message = f'storage of the scheme "{scheme}" needs obstore, which is not installed'
+        raise ConfigurationError(message, hint='run: pip install "sharkpy[lake-s3]"')
+    return maker(root, access, limits)

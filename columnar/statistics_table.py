@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +11,15 @@ import numpy as np
 from sharkpy.columnar import distinct_sketch
 from sharkpy.columnar.bounds import Bounds, ByteBounds, Mask, NumberBounds, concat_bounds, is_whole, word_arrays
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
+from sharkpy.columnar.distinct_sets import DistinctSets, distinct_sets, sets_by_block
 from sharkpy.columnar.distinct_sketch import registers_of_values
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of, from_domain
 from sharkpy.values import types as t
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _DISJOINT = 0.9
+_MOST_BEHIND = 16
+"""Blocks that wait at the end of a table until their statistics are joined to its arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,30 +27,6 @@ class StatisticsAnswer:
     """A value known exactly from statistics; None stands for NULL."""
 
     value: object
-
-
-@dataclass(frozen=True, slots=True)
-class DistinctSets:
-    """Sets of distinct values shared by blocks: block b has set `set_ids[b]`, -1 where it has none.
-
-    Set s holds `codes[offsets[s]:offsets[s + 1]]`, indexes into `values`, which differ from each other.
-    """
-
-    set_ids: Array
-    offsets: Array
-    codes: Array
-    values: tuple[DomainValue, ...]
-
-    def refine(self, per_value: Array, default: Mask) -> Mask:
-        """Mask of the blocks whose set has a marked value; `default` for those without a set."""
-        num_sets = len(self.offsets) - 1
-        if num_sets == 0:
-            return default
-        marks = np.append(per_value[self.codes], False).astype(np.int8)
-        any_marked = np.add.reduceat(marks, self.offsets[:-1], dtype=np.int64) > 0
-        any_marked &= np.diff(self.offsets) > 0
-        chosen: Mask = np.where(self.set_ids >= 0, any_marked[np.maximum(self.set_ids, 0)], default)
-        return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +49,36 @@ class ColumnTable:
     """Merged sketches, of left-out blocks too: those make estimates greater, and one a block would take memory."""
 
 
+class _Appended(Mapping[str, ColumnTable]):
+    """Columns of a table with a few blocks behind its own: each is joined when it is first asked for."""
+
+    def __init__(self, columns: Mapping[str, ColumnTable], behind: tuple[BlockStatistics, ...]) -> None:
+        self.columns = columns
+        self.behind = behind
+        self._joined: dict[str, ColumnTable] = {}
+
+    def __getitem__(self, name: str) -> ColumnTable:
+        found = self._joined.get(name)
+        if found is None:
+            known = self.columns[name]
+            behind = column_table(known.dtype, [block[name] for block in self.behind])
+            found = self._joined[name] = concat_columns([known, behind])
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
 class StatisticsTable:
     """Statistics over the blocks of a table version, in the version's order. Immutable."""
 
-    def __init__(self, rows: Array, columns: dict[str, ColumnTable]) -> None:
+    def __init__(self, rows: Array, columns: Mapping[str, ColumnTable]) -> None:
         self.rows = rows
         self.columns = columns
         self._num_distinct: dict[str, int] = {}
@@ -93,6 +97,17 @@ class StatisticsTable:
         first = tables[0]
         columns = {name: concat_columns([table.columns[name] for table in tables]) for name in first.columns}
         return cls(np.concatenate([table.rows for table in tables]), columns)
+
+    def append(self, blocks: Sequence[BlockStatistics]) -> StatisticsTable:
+        """The same blocks and more behind them. A column has these joined when it is asked for, all columns once they
+        are many: most are not asked for before still more blocks come.
+        """
+        columns, behind = self.columns, tuple(blocks)
+        if isinstance(columns, _Appended):
+            columns, behind = columns.columns, (*columns.behind, *behind)
+        appended = _Appended(columns, behind)
+        rows = np.concatenate([self.rows, np.array([block.num_rows for block in blocks], np.int64)])
+        return StatisticsTable(rows, appended if len(behind) <= _MOST_BEHIND else dict(appended))
 
     def take(self, positions: Array) -> StatisticsTable:
         """The blocks at `positions` (numbers or a mask)."""
@@ -269,28 +284,3 @@ def take_blocks(column: ColumnTable, positions: Array) -> ColumnTable:
 
 def _merged(registers: Sequence[Array]) -> Array | None:
     return np.maximum.reduce(registers) if registers else None
-
-
-def sets_by_block(sets: DistinctSets) -> list[tuple[DomainValue, ...] | None]:
-    """Each block's set."""
-    ends = sets.offsets.tolist()
-    shared = [tuple(sets.values[code] for code in sets.codes[a:b]) for a, b in itertools.pairwise(ends)]
-    return [shared[set_id] if set_id >= 0 else None for set_id in sets.set_ids.tolist()]
-
-
-def distinct_sets(blocks: Sequence[tuple[DomainValue, ...] | None]) -> DistinctSets:
-    """Share equal sets among blocks."""
-    ids: dict[tuple[DomainValue, ...], int] = {}
-    codes: dict[DomainValue, int] = {}
-    flat: list[int] = []
-    ends = [0]
-    set_ids = np.full(len(blocks), -1, np.int32)
-    for index, values in enumerate(blocks):
-        if values is None:
-            continue
-        if values not in ids:
-            ids[values] = len(ids)
-            flat.extend(codes.setdefault(value, len(codes)) for value in values)
-            ends.append(len(flat))
-        set_ids[index] = ids[values]
-    return DistinctSets(set_ids, np.array(ends, np.int64), np.array(flat, np.int64), tuple(codes))

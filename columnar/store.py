@@ -186,16 +186,19 @@ class BlockStore:
         ResourceError where the local folder is full; blocks evicted until then stay evicted.
         """
         evicted: list[str] = []
+        most = self.memory_limit - size_bytes
         with self._lock:
             self._release_unused()
-            store_folder.remove_abandoned(self._memory.path)
-            excess = store_folder.used_bytes(self._memory.path) + size_bytes - self.memory_limit
+            used = store_folder.counted_bytes(self._memory.path, most)
+            if used <= most:
+                return evicted
+            used -= store_folder.remove_abandoned(self._memory.path)
             for block_id in list(self._blocks):
-                if excess <= 0:
+                if used <= most:
                     break
                 freed = self._evict(self._blocks[block_id])
                 if freed:
-                    excess -= freed
+                    used -= freed
                     evicted.append(block_id)
             self._num_evicted += len(evicted)
         return evicted
@@ -207,6 +210,7 @@ class BlockStore:
     def usage(self) -> StoreUsage:
         with self._lock:
             self._release_unused()
+            store_folder.remove_abandoned(self._memory.path)
             return StoreUsage(
                 store_folder.used_bytes(self._memory.path),
                 store_folder.used_bytes(self._local.path),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import os
 import shutil
+import struct
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,8 @@ _PREFIX = "sharkpy-store-"
 _FRESH = ".new-"
 _OWNER = "owner"
 _LOCK = "lock"
+"""File that is locked, and notes how many bytes were counted."""
+_COUNT = struct.Struct("<q")
 _CLAIM = "claim"
 SUFFIX = ".arrow"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -136,11 +140,12 @@ def locked_file(path: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _locked(path: str, flags: int) -> Iterator[None]:
+def _locked(path: str, flags: int, kind: int = fcntl.LOCK_EX) -> Iterator[int]:
+    """Hold the lock of a file, which is open in the body."""
     descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        fcntl.flock(descriptor, kind)
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -150,16 +155,37 @@ def used_bytes(folder: str) -> int:
     total = 0
     for entry in os.scandir(folder):
         with contextlib.suppress(FileNotFoundError):
-            total += entry.stat(follow_symlinks=False).st_size if entry.is_file(follow_symlinks=False) else 0
+            is_counted = entry.is_file(follow_symlinks=False) and entry.name != _LOCK
+            total += entry.stat(follow_symlinks=False).st_size if is_counted else 0
     return total
+
+
+def counted_bytes(folder: str, most: int) -> int:
+    """Bytes of the files in the folder. As long as that is at most `most` they may be fewer: all processes that reserve
+    room count it, and nobody what is given back.
+    """
+    with _locked(str(Path(folder, _LOCK)), os.O_RDONLY, fcntl.LOCK_SH) as lock:
+        return _counted_bytes(folder, lock, most)
+
+
+def _counted_bytes(folder: str, lock: int, most: int) -> int:
+    noted = os.pread(lock, _COUNT.size, 0)
+    counted = int(_COUNT.unpack(noted)[0]) if len(noted) == _COUNT.size else most + 1
+    return counted if counted <= most else used_bytes(folder)
 
 
 def reserve(folder: str, block_id: str, size: int, limit: int) -> str | None:
     """A new file of `size` empty bytes that keeps room in the folder; None where the limit leaves none."""
-    with locked(folder):
-        if used_bytes(folder) + size > limit:
+    with _locked(str(Path(folder, _LOCK)), os.O_RDWR) as lock:
+        counted = _counted_bytes(folder, lock, limit - size) + size
+        if counted > limit:
             return None
-        path = Path(folder, f".{block_id}.{os.getpid()}-{process_start(os.getpid())}.tmp")
+        try:
+            # Before the file is there: what a killed writer has counted too much is noticed near the limit.
+            os.pwrite(lock, _COUNT.pack(counted), 0)
+        except OSError:
+            return None
+        path = Path(folder, f".{block_id}.{_writer(os.getpid())}.tmp")
         try:
             with path.open("xb") as file:
                 file.truncate(size)
@@ -169,14 +195,24 @@ def reserve(folder: str, block_id: str, size: int, limit: int) -> str | None:
         return str(path)
 
 
-def remove_abandoned(folder: str) -> None:
-    """Remove unfinished files whose writer is dead."""
+@functools.lru_cache(maxsize=1)
+def _writer(pid: int) -> str:
+    """Name of this process in the names of unfinished files."""
+    return f"{pid}-{process_start(pid)}"
+
+
+def remove_abandoned(folder: str) -> int:
+    """Remove unfinished files whose writer is dead; the bytes that they had."""
+    freed = 0
     for entry in list(os.scandir(folder)):
         if not entry.name.endswith(".tmp"):
             continue
         pid, _, start = entry.name.split(".")[-2].partition("-")
         if pid.isdigit() and start.isdigit() and process_start(int(pid)) != int(start):
+            with contextlib.suppress(FileNotFoundError):
+                freed += entry.stat(follow_symlinks=False).st_size
             remove(entry.path)
+    return freed
 
 
 def make_claim(folder: str, prefix: str) -> None:

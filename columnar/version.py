@@ -98,12 +98,11 @@ class TableVersion:
         """The next version: these blocks and more behind them; those of a Hive partition, or of a bucket, stay side by
         side.
         """
-        added = StatisticsTable.of(self.schema, statistics)
         return TableVersion(
             self.sequence + 1,
             self.schema,
             (*self.blocks, *blocks),
-            StatisticsTable.concat([self.statistics, added]) if self.blocks else added,
+            self.statistics.append(statistics) if self.blocks else StatisticsTable.of(self.schema, statistics),
             (*self.origins, *(origins if origins is not None else [()] * len(blocks))),
         )._in_order()
 

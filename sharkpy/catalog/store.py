@@ -26,6 +26,7 @@ from sharkpy.base.errors import (
 )
 from sharkpy.base.locations import Locations
 from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.folder_readers import FolderReaders
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction
 from sharkpy.catalog.hive_partition import HivePartition, of_then
@@ -102,6 +103,7 @@ class Catalog:
         self.unfinished = UnfinishedWrites(notes, self.locations)
         self.readers = FolderReaders(str(Path(self.state_dir, "readers")), self.warehouse_dir)
         self.trash = Trash(str(Path(self.state_dir, "trash")))
+        self.syncs = FileSyncs()
         self._temporary: dict[tuple[str, str], Table] = {}
         self.functions = FunctionCatalog(self._file)
         self.streams = StreamStore(self._file)
@@ -128,6 +130,7 @@ class Catalog:
         return self._file.reserve.freeing()
 
     def close(self) -> None:
+        self.syncs.close()
         self.trash.close()
         self._file.close()
         self.readers.close()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -108,8 +110,7 @@ class ParquetSource:
         if (written := rows_of(split)) is not None:
             metrics.rows += written.num_rows
             metrics.bytes += split.file_bytes
-            found = file_columns(written.schema.names, schema, schema.names)
-            return conform(written, found, schema, schema.names, split.path)
+            return as_read(written, schema, split.path)
         groups = range(split.start, split.start + split.length)
         with _open(split.path) as file:
             found = file_columns(file.schema_arrow.names, schema, schema.names)
@@ -127,16 +128,33 @@ class ParquetSource:
                 raise format_error(split.path, "Parquet", error) from None
         return conform(table, found, schema, schema.names, split.path, coded)
 
-    def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
+    def write(
+        self,
+        batches: Iterable[pa.RecordBatch],
+        schema: Schema,
+        properties: Properties,
+        path: str,
+        heard: Callable[[pa.Table, int], None] | None = None,
+    ) -> int:
+        """Write a file; `heard` gets the rows as they are written, each time with the number of their row groups."""
         target, num_rows = arrow_schema(schema), 0
         groups = _groups(batches, target)
         with output_file(path) as file:
             first = next(groups, None)
             with _writer(file, target, first, properties) as writer:
                 rows = itertools.chain([first], groups) if first is not None else ()
-                for table in written_behind(rows, functools.partial(_write_group, writer)):
-                    num_rows += table.num_rows
+                # Closed before the writer: another thread may write still.
+                with closing(written_behind(rows, functools.partial(_write_group, writer))) as written:
+                    for table in written:
+                        num_rows += table.num_rows
+                        if heard is not None:
+                            heard(table, math.ceil(table.num_rows / ROW_GROUP_ROWS))
         return num_rows
+
+
+def as_read(rows: pa.Table, schema: Schema, path: str = "") -> pa.Table:
+    """Rows that were written to a file as they are read from it."""
+    return conform(rows, file_columns(rows.schema.names, schema, schema.names), schema, schema.names, path)
 
 
 def _writer(file: Any, target: pa.Schema, first: pa.Table | None, properties: Properties) -> pq.ParquetWriter:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 _Item = TypeVar("_Item")
 
 
-def written_behind(items: Iterable[_Item], write: Callable[[_Item], object]) -> Iterator[_Item]:
+def written_behind(items: Iterable[_Item], write: Callable[[_Item], object]) -> Generator[_Item]:
     """Write `items` in order, and give each that was handed to `write`: all but the last are written by another thread,
     while the next is made. At the end all have been written; an error of `write` ends it.
     """

@@ -1,12 +1,12 @@
-"""Rows of files that this process has just written, for the blocks in memory that are made of them right after."""
+"""Rows of files that this process writes, for the blocks in memory that are made of them."""
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -14,10 +14,35 @@ if TYPE_CHECKING:
     from sharkpy.sources.split import Split
 
 _MOST_BYTES = 128 << 20
-"""Bytes that are kept of the files of one folder; of larger ones the rows are read from the files."""
-_Identity = tuple[int, int, int, int]
+"""Bytes that are kept of the files of one folder."""
+FileIdentity = tuple[int, int, int, int]
+"""What tells a file and its content apart from others, wherever it is moved."""
 _kept: dict[str, WrittenRows] = {}
 _lock = threading.Lock()
+
+
+class RowsTaker(Protocol):
+    """Taker of a file's rows while these are written, in order.
+
+    1. `take` gets the rows of `count` row groups, of which `first` is the number of the first one. The last rows of the
+       file may be kept instead.
+    2. `end` tells where the file is when it is whole; `drop` that nothing comes of it.
+    """
+
+    def take(self, rows: pa.Table, first: int, count: int) -> None: ...
+
+    def end(self, path: Path) -> None: ...
+
+    def drop(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """Last rows of a file, in `count` row groups from the number `first` on."""
+
+    rows: pa.Table
+    first: int
+    count: int
 
 
 class WrittenRows:
@@ -26,44 +51,76 @@ class WrittenRows:
     A file is known by its content: it may be moved. Files that another process writes are not heard of.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, taker: Callable[[], RowsTaker] | None = None) -> None:
+        """`taker` begins to take the rows of a file; without it a file is kept whole or not at all."""
         self.folder = folder
-        self._tables: dict[_Identity, pa.Table] = {}
+        self._taker = taker
+        self._files: dict[FileIdentity, KeptRows] = {}
         self._left = _MOST_BYTES
         with _lock:
             _kept[folder] = self
 
-    def heard(self, batches: Iterable[pa.RecordBatch], rows: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """`batches`, which are noted in `rows` on their way; none of them where they are too many."""
-        is_kept = True
-        for batch in batches:
-            if is_kept and (is_kept := self._take(batch.nbytes)):
-                rows.append(batch)
-            elif rows:
-                self._take(-sum(one.nbytes for one in rows))
-                rows.clear()
-            yield batch
+    def begin_file(self) -> WrittenFile:
+        return WrittenFile(self, None if self._taker is None else self._taker())
 
-    def _take(self, size: int) -> bool:
+    def has_room(self, size: int) -> bool:
+        """Take room for so many bytes, or give it back."""
         with _lock:
             if size > self._left:
                 return False
             self._left -= size
             return True
 
-    def note(self, path: Path, rows: list[pa.RecordBatch]) -> None:
-        """The whole file at `path` holds these rows."""
-        if rows:
-            self._tables[_identity(path.stat())] = pa.Table.from_batches(rows)
+    def note(self, path: Path, rows: KeptRows) -> None:
+        self._files[file_identity(path)] = rows
 
-    def find(self, identity: _Identity) -> pa.Table | None:
-        return self._tables.get(identity)
+    def find(self, identity: FileIdentity) -> KeptRows | None:
+        return self._files.get(identity)
 
     def forget(self) -> None:
         """Let go of all rows; repeatedly."""
         with _lock:
             _kept.pop(self.folder, None)
-        self._tables.clear()
+        self._files.clear()
+
+
+class WrittenFile:
+    """File that is being written: the rows that came last are kept if there is room, the others go to the taker."""
+
+    def __init__(self, written: WrittenRows, taker: RowsTaker | None) -> None:
+        self._written = written
+        self._taker = taker
+        self._last: KeptRows | None = None
+        self._num_groups = 0
+
+    def add(self, rows: pa.Table, count: int) -> None:
+        """Note the next rows, which make up so many row groups."""
+        if self._last is not None:
+            before, self._last = self._last, None
+            self._written.has_room(-before.rows.nbytes)
+            self._hand_on(before)
+        added = KeptRows(rows, self._num_groups, count)
+        self._num_groups += count
+        if self._written.has_room(rows.nbytes):
+            self._last = added
+        else:
+            self._hand_on(added)
+
+    def _hand_on(self, rows: KeptRows) -> None:
+        if self._taker is not None:
+            self._taker.take(rows.rows, rows.first, rows.count)
+
+    def end(self, path: Path) -> None:
+        """The file is whole."""
+        if self._taker is not None:
+            self._taker.end(path)
+        if self._last is not None and (self._taker is not None or self._last.first == 0):
+            self._written.note(path, self._last)
+
+    def drop(self) -> None:
+        """Nothing comes of the file."""
+        if self._taker is not None:
+            self._taker.drop()
 
 
 def kept_of(folder: str) -> WrittenRows | None:
@@ -71,16 +128,27 @@ def kept_of(folder: str) -> WrittenRows | None:
     return _kept.get(folder)
 
 
-def rows_of(split: Split) -> pa.Table | None:
-    """Rows of a split that is a whole file, if they are kept."""
+def kept_rows(path: str) -> KeptRows | None:
+    """Last rows of the file at a path, if they are kept."""
     if not _kept:
         return None
     with _lock:
         kept = list(_kept.values())
-    identity = _identity(Path(split.path).stat())
-    tables = (one.find(identity) for one in kept)
-    return next((table for table in tables if table is not None and table.num_rows == split.num_rows), None)
+    try:
+        identity = file_identity(path)
+    except OSError:
+        return None
+    return next((rows for one in kept if (rows := one.find(identity)) is not None), None)
 
 
-def _identity(found: os.stat_result) -> _Identity:
+def rows_of(split: Split) -> pa.Table | None:
+    """Rows of a split, if they are kept."""
+    kept = kept_rows(split.path)
+    if kept is None or (kept.first, kept.count, kept.rows.num_rows) != (split.start, split.length, split.num_rows):
+        return None
+    return kept.rows
+
+
+def file_identity(path: str | Path) -> FileIdentity:
+    found = Path(path).stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets
+from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.store import Catalog
 from sharkpy.streaming import steps
@@ -26,11 +28,16 @@ class EpochEnd(EpochWrite):
     catalog: Catalog
     kept: int
     log: EpochLog | None = None
-    """Log that has not reached the disk: it does so behind the files, which costs less than before them."""
+    """Log that has not reached the disk: it does so with the files, which costs less than before them."""
+    syncing: Future[None] | None = None
+
+    def start(self, syncs: FileSyncs) -> None:
+        if self.log is not None:
+            self.syncing = syncs.begin(self.log.sync)
 
     def prepare(self) -> None:
-        if self.log is not None:
-            self.log.sync()
+        if self.syncing is not None:
+            self.syncing.result()
         steps.done(steps.STAGED)
 
     def note(self) -> None:
@@ -39,3 +46,7 @@ class EpochEnd(EpochWrite):
         # A query that writes other tables has merely its name there.
         if self.table.is_stored:
             streams.epochs.keep(self.query, self.table, self.offsets, self.kept)
+
+    def discard(self) -> None:
+        if self.syncing is not None:
+            wait([self.syncing])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base import uri
 from sharkpy.catalog.table_folders import goes_with
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.sources.folders.table_folder import sync_all, table_folder
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class PartitionRollback:
+class PartitionRollback(QuietWrite):
     """Write that gives a continuous table the Hive partitions of an epoch, with their rows of then.
 
     1. Those that were written since get one more generation, of second names of their files of then, which hides the
@@ -77,9 +78,6 @@ class PartitionRollback:
             self.feed.take_back()
         for one in self.placed.values():
             table_folder(one.location).take_back(one)
-
-    def show(self) -> None:
-        pass
 
     def clean(self) -> None:
         hidden = {one.location: one.number for one in self.placed.values()}

@@ -9,7 +9,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -217,6 +217,82 @@ def test_the_limit_holds_among_processes(store: BlockStore) -> None:
         assert process.exitcode == 0
     assert store.usage().memory_bytes == 3 * SIZE
     assert store.usage().local_bytes == 5 * SIZE
+
+
+def _in_process(work: Callable[..., None], *arguments: object) -> int | None:
+    """Do some work in another process; returns how that has ended."""
+    process = multiprocessing.get_context("spawn").Process(target=work, args=arguments)
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def _counting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """List of the folders whose files are looked at to be counted."""
+    found: list[str] = []
+    used = store_folder.used_bytes
+
+    def noted(folder: str) -> int:
+        found.append(folder)
+        return used(folder)
+
+    monkeypatch.setattr(store_folder, "used_bytes", noted)
+    return found
+
+
+def test_blocks_are_counted_without_a_look_at_the_others(
+    folders: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = _counting(monkeypatch)
+    store = BlockStore(100 * SIZE, *folders)
+    for number in range(50):
+        store.adopt([store.writer().write(block(number))])
+        assert store.enforce_limit() == []
+    assert looked == [store.memory_dir]
+    assert store.usage().memory_bytes == 50 * SIZE
+    store.close()
+
+
+def test_room_that_was_given_back_is_found(store: BlockStore) -> None:
+    handles = [store.writer().write(block(i)) for i in range(3)]
+    store.adopt(handles)
+    store.release([handle.block_id for handle in handles[:2]])
+    more = [store.writer().write(block(i)) for i in range(3)]
+    assert [store.is_in_memory(handle) for handle in more] == [True, True, False]
+    assert store.usage().memory_bytes == 3 * SIZE
+
+
+@pytest.mark.parametrize("content", [b"", b"\1"])
+def test_a_count_that_was_lost_is_taken_anew(store: BlockStore, content: bytes) -> None:
+    handles = [store.writer().write(block(i)) for i in range(2)]
+    Path(store.memory_dir, "lock").write_bytes(content)
+    handles += [store.writer().write(block(i)) for i in range(2)]
+    assert [store.is_in_memory(handle) for handle in handles] == [True, True, True, False]
+
+
+def test_processes_count_together(store: BlockStore) -> None:
+    assert _in_process(_write_some, store.writer(), 2) == 0
+    handles = [store.writer().write(block(i)) for i in range(2)]
+    assert [store.is_in_memory(handle) for handle in handles] == [True, False]
+    for path in Path(store.memory_dir).glob("*.arrow"):
+        store.release([path.stem])
+    assert _in_process(_write_some, store.writer(), 4) == 0
+    assert (store.usage().memory_bytes, store.usage().local_bytes) == (3 * SIZE, SIZE)
+
+
+def _reserve_and_die(folder: str, size: int) -> None:
+    store_folder.reserve(folder, "left", size, 1 << 40)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_room_of_a_killed_writer_is_found(store: BlockStore) -> None:
+    assert _in_process(_reserve_and_die, store.memory_dir, 2 * SIZE) == -signal.SIGKILL
+    handles = [store.writer().write(block(i)) for i in range(2)]
+    assert [store.is_in_memory(handle) for handle in handles] == [True, False]
+    store.adopt(handles)
+    assert store.make_room(SIZE) == []
+    assert not list(Path(store.memory_dir).glob(".left*"))
+    assert store.is_in_memory(store.writer().write(block(9)))
 
 
 def test_unfinished_files_of_dead_writers_are_removed(store: BlockStore) -> None:

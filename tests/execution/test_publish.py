@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.store import Catalog
 from sharkpy.execution.commands.writes.publish import QuietWrite, publish
 
@@ -41,6 +44,37 @@ class Target(QuietWrite):
                 self.done.append((step, False))
             else:
                 self.done.append((step, True))
+
+
+@dataclass
+class SyncedTarget(Target):
+    """Target whose rows reach the disk when those of the others are on their way, and its own work has begun."""
+
+    others: threading.Barrier = field(default_factory=lambda: threading.Barrier(1))
+    is_prepared: threading.Event = field(default_factory=threading.Event)
+    syncing: Future[None] | None = None
+
+    def start(self, syncs: FileSyncs) -> None:
+        self.syncing = syncs.begin(self._sync)
+
+    def prepare(self) -> None:
+        self.is_prepared.set()
+        assert self.syncing is not None
+        self.syncing.result()
+        self._note("prepare")
+
+    def _sync(self) -> None:
+        self.others.wait(60)
+        assert self.is_prepared.wait(60)
+
+
+def test_targets_reach_the_disk_together_and_before_they_are_placed(tmp_path: Path) -> None:
+    both = threading.Barrier(2)
+    with closing(Catalog(str(tmp_path / "w"))) as catalog:
+        targets = [SyncedTarget(catalog, others=both) for _ in range(2)]
+        publish(targets, catalog)
+    for target in targets:
+        assert target.done == [("prepare", True), ("place", False), ("discard", True)]
 
 
 def test_what_is_taken_back_has_its_place_until_then(tmp_path: Path) -> None:

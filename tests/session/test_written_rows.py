@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import SharkError
-from sharkpy.sources import written_rows
+from sharkpy.base.errors import CancelledError, ResourceError, SharkError
+from sharkpy.execution.tables.block_loading import DriverLoader
+from sharkpy.execution.tables.written_blocks import WrittenBlocks
+from sharkpy.sources import parquet, written_rows
+from sharkpy.sources.parquet import ROW_GROUP_ROWS
 
 _TYPES = (
     "b BOOLEAN, y TINYINT, s SMALLINT, i INT, l BIGINT, f FLOAT, d DOUBLE, t STRING, v VARCHAR(3), c CHAR(3), "
@@ -47,6 +51,27 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return found
 
 
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Paths of the Parquet files that are opened to be read."""
+    found: list[str] = []
+    make = pq.ParquetFile.__init__
+
+    def opening(file: pq.ParquetFile, path: str, *args: Any, **kwargs: Any) -> None:
+        found.append(path)
+        make(file, path, *args, **kwargs)
+
+    monkeypatch.setattr(pq.ParquetFile, "__init__", opening)
+    return found
+
+
+def _origins(context: sharkpy.SharkContext) -> tuple[object, ...]:
+    """Origins of the blocks of t, which is loaded if it is not."""
+    version = context.table_cache.version(context.catalog.table("default", "t"))
+    assert version is not None
+    return version.origins
+
+
 def _numbers(context: sharkpy.SharkContext) -> None:
     context.sql("CREATE TABLE t (id BIGINT) STORED AS PARQUET TBLPROPERTIES ('shark.cache' = 'MEMORY')").close()
     context.sql(f"INSERT INTO t {_NUMBERS.format(first=1, last=10)}").close()
@@ -62,6 +87,25 @@ def test_files_are_not_read_for_blocks_of_new_rows(context: sharkpy.SharkContext
     context.sql(f"INSERT OVERWRITE TABLE t {_NUMBERS.format(first=7, last=9)}").close()
     assert context.sql("SELECT * FROM t ORDER BY id").fetchall() == [(7,), (8,), (9,)]
     assert not read
+
+
+@pytest.mark.parametrize("verb", ["INSERT INTO", "INSERT OVERWRITE TABLE"])
+@pytest.mark.parametrize("rows", [1, 5000, ROW_GROUP_ROWS])
+def test_origins_are_those_that_a_later_session_finds(tmp_path: Path, rows: int, verb: str, opened: list[str]) -> None:
+    """No footer is read for a file of one row group."""
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        _numbers(context)
+        opened.clear()
+        context.sql(f"{verb} t {_NUMBERS.format(first=11, last=10 + rows)}").close()
+        assert not opened
+        made = _origins(context)
+        context.table_cache.forget(context.catalog.table("default", "t"))
+    opened.clear()
+    with sharkpy.connect("local[2]", tmp_path / "w") as later:
+        assert _origins(later) == made
+        assert opened
+        kept = 10 if verb == "INSERT INTO" else 0
+        assert later.sql("SELECT count(*), max(id) FROM t").fetchall() == [(kept + rows, 10 + rows)]
 
 
 def test_blocks_hold_what_the_files_do(context: sharkpy.SharkContext, read: list[object]) -> None:
@@ -86,9 +130,137 @@ def test_many_rows_are_read_from_their_files(
     _numbers(context)
     read.clear()
     monkeypatch.setattr(written_rows, "_MOST_BYTES", 100_000)
-    context.sql(f"INSERT INTO t {_NUMBERS.format(first=11, last=200_000)}").close()
+    context.sql(f"INSERT OVERWRITE TABLE t {_NUMBERS.format(first=1, last=200_000)}").close()
     assert context.sql("SELECT count(*), sum(id) FROM t").fetchall() == [(200_000, 200_000 * 200_001 // 2)]
     assert read
+
+
+@pytest.fixture
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Row groups of files, by first number and how many they are, that blocks were made of as they were written."""
+    taken: list[tuple[int, int]] = []
+    take = WrittenBlocks.take
+
+    def taking(self: WrittenBlocks, rows: pa.Table, first: int, count: int) -> None:
+        taken.append((first, count))
+        take(self, rows, first, count)
+
+    monkeypatch.setattr(parquet, "ROW_GROUP_ROWS", 10_000)
+    monkeypatch.setattr(WrittenBlocks, "take", taking)
+    return taken
+
+
+def _check_origins(context: sharkpy.SharkContext) -> None:
+    """The blocks of each file have all its row groups, in order, and each as many rows as its own."""
+    version = context.table_cache.version(context.catalog.table("default", "t"))
+    assert version is not None
+    rows: dict[Any, int] = {}
+    for block, (origin,) in zip(version.blocks, version.origins, strict=True):
+        rows[origin] = rows.get(origin, 0) + block.num_rows
+    groups: dict[str, list[int]] = {}
+    for origin, num_rows in rows.items():
+        known, metadata = groups.setdefault(origin.path, []), pq.read_metadata(origin.path)
+        assert origin.start == len(known)
+        known += [metadata.row_group(origin.start + number).num_rows for number in range(origin.length)]
+        assert sum(known[origin.start :]) == num_rows
+    assert all(pq.read_metadata(path).num_row_groups == len(known) for path, known in groups.items())
+
+
+@pytest.mark.parametrize("room", [0, 600_000, 128 << 20])
+def test_blocks_of_many_rows_are_made_as_these_are_written(
+    tmp_path: Path,
+    small_groups: list[tuple[int, int]],
+    opened: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    room: int,
+) -> None:
+    total = (300_000, 300_000 * 300_001 // 2)
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        _numbers(context)
+        monkeypatch.setattr(written_rows, "_MOST_BYTES", room)
+        opened.clear()
+        context.sql(f"INSERT INTO t {_NUMBERS.format(first=11, last=300_000)}").close()
+        assert not opened
+        assert len(small_groups) > 2
+        _check_origins(context)
+        assert context.sql("SELECT count(*), sum(id) FROM t").fetchall() == [total]
+        version = context.table_cache.version(context.catalog.table("default", "t"))
+        assert version is not None
+        assert context.engine.store.usage().num_blocks == len(version.blocks)
+        for block in version.blocks[1::2]:
+            for path in (block.memory_path, block.durable_path):
+                Path(path or "").unlink()
+        assert context.sql("SELECT count(id), sum(id + 0) FROM t").fetchall() == [total]
+    opened.clear()
+    with sharkpy.connect("local[2]", tmp_path / "w") as later:
+        assert later.sql("SELECT count(id), sum(id + 0) FROM t").fetchall() == [total]
+        assert _origins(later) == version.origins
+        assert not opened
+
+
+def test_blocks_of_buckets_are_made_as_their_rows_are_written(
+    context: sharkpy.SharkContext, small_groups: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = "(id BIGINT) CLUSTERED BY (id) INTO 3 BUCKETS STORED AS PARQUET TBLPROPERTIES ('shark.cache' = 'MEMORY')"
+    context.sql(f"CREATE TABLE t {made}").close()
+    context.sql("INSERT INTO t VALUES (1)").close()
+    assert context.sql("SELECT count(*) FROM t").fetchall() == [(1,)]
+    monkeypatch.setattr(written_rows, "_MOST_BYTES", 0)
+    context.sql(f"INSERT INTO t {_NUMBERS.format(first=2, last=90_000)}").close()
+    assert small_groups
+    version = context.table_cache.version(context.catalog.table("default", "t"))
+    assert version is not None
+    assert {block.bucket for block in version.blocks} == {0, 1, 2}
+    _check_origins(context)
+    assert context.sql("SELECT count(id), sum(id + 0) FROM t").fetchall() == [(90_000, 90_000 * 90_001 // 2)]
+
+
+def test_blocks_that_fail_as_rows_are_written_are_made_later(
+    context: sharkpy.SharkContext, small_groups: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _numbers(context)
+    make, left = DriverLoader.make, [None, None]
+
+    def failing(self: DriverLoader, *arguments: Any) -> Iterator[Any]:
+        if small_groups and left:
+            left.pop()
+            if not left:
+                raise ResourceError("no room", sqlstate="53100")
+        yield from make(self, *arguments)
+
+    monkeypatch.setattr(DriverLoader, "make", failing)
+    monkeypatch.setattr(written_rows, "_MOST_BYTES", 0)
+    context.sql(f"INSERT INTO t {_NUMBERS.format(first=11, last=300_000)}").close()
+    assert not left
+    monkeypatch.undo()
+    assert context.sql("SELECT count(id), sum(id + 0) FROM t").fetchall() == [(300_000, 300_000 * 300_001 // 2)]
+    version = context.table_cache.version(context.catalog.table("default", "t"))
+    assert version is not None
+    assert context.engine.store.usage().num_blocks == len(version.blocks)
+
+
+def test_a_write_that_fails_half_way_leaves_no_block(
+    context: sharkpy.SharkContext, tmp_path: Path, small_groups: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _numbers(context)
+    before = context.engine.store.usage()
+    kept = sorted((tmp_path / "w" / ".sharkpy" / "blocks").rglob("*.arrow"))
+    monkeypatch.setattr(written_rows, "_MOST_BYTES", 0)
+    take = WrittenBlocks.take
+
+    def failing(self: WrittenBlocks, *arguments: Any) -> None:
+        take(self, *arguments)
+        if len(small_groups) == 3:
+            raise CancelledError("the query was cancelled")
+
+    monkeypatch.setattr(WrittenBlocks, "take", failing)
+    with pytest.raises(CancelledError):
+        context.sql(f"INSERT INTO t {_NUMBERS.format(first=11, last=300_000)}")
+    assert len(small_groups) == 3
+    now = context.engine.store.usage()
+    assert (now.num_blocks, now.memory_bytes) == (before.num_blocks, before.memory_bytes)
+    assert sorted((tmp_path / "w" / ".sharkpy" / "blocks").rglob("*.arrow")) == kept
+    assert context.sql("SELECT count(*) FROM t").fetchall() == [(10,)]
 
 
 def test_nothing_is_kept_of_a_write_that_failed(context: sharkpy.SharkContext) -> None:

@@ -21,9 +21,11 @@ from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.sources.file_splits import by_form, read_properties
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.parquet import ParquetSource
 from sharkpy.sources.read_split import read_split_coded
 from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
+from sharkpy.sources.written_rows import kept_rows
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
@@ -69,14 +71,41 @@ def _splits(
 ) -> list[Split]:
     block_rows, split_bytes = conf.value(settings.BLOCK_ROWS), conf.value(settings.SPLIT_BYTES)
     reader = source(storage.name)
-    if storage.name == "parquet":
-        groups = reader.splits(files, schema, storage.properties, 1)
+    if storage.name == ParquetSource.name:
+        groups = _row_groups(files, schema, storage)
         rows = sum(group.num_rows or 0 for group in groups)
         share = max(math.ceil(rows / max(num_threads, 1)), _LEAST_BLOCK_ROWS)
         return list(_merged(groups, min(block_rows, share)))
     if reader.splits_lines(storage.properties):
         split_bytes = _bytes_of_rows(files, block_rows, split_bytes)
     return reader.splits(files, schema, read_properties(storage, conf), split_bytes)
+
+
+def _row_groups(files: Sequence[DataFile], schema: Schema, storage: StorageFormat) -> list[Split]:
+    """A split for each row group. What this process has just written need not be opened for that."""
+    reader = source(storage.name)
+    written = {file: split for file in files if (split := _written_group(file, storage)) is not None}
+    if not written:
+        return reader.splits(files, schema, storage.properties, 1)
+    splits = list[Split]()
+    for file in files:
+        known = written.get(file)
+        splits += reader.splits([file], schema, storage.properties, 1) if known is None else [known]
+    return splits
+
+
+def _written_group(file: DataFile, storage: StorageFormat) -> Split | None:
+    """Split of a file of one row group whose rows are still there."""
+    last = last_split(file, storage)
+    return last if last is not None and (last.start, last.length) == (0, 1) else None
+
+
+def last_split(file: DataFile, storage: StorageFormat) -> Split | None:
+    """Split of the last rows of a file that this process has written, if they are still there."""
+    kept = kept_rows(file.path)
+    if kept is None:
+        return None
+    return Split.of(file, storage.name, storage.properties, kept.first, kept.count, kept.rows.num_rows)
 
 
 def _merged(groups: Sequence[Split], block_rows: int) -> Iterator[Split]:
@@ -141,7 +170,7 @@ class DriverLoader:
                 for copy in copies:
                     copy.result()
                 if durable_dir is not None and loaded:
-                    _sync_folder(durable_dir)
+                    sync_folder(durable_dir)
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)
                 syncs.shutdown(wait=True, cancel_futures=True)
@@ -169,20 +198,25 @@ class DriverLoader:
         syncs: Executor | None,
         copies: list[Future[None]],
     ) -> tuple[list[LoadedBlock], ReadMetrics]:
+        metrics, loaded = ReadMetrics(), []
+        for block in self.make(checked(read_split_coded(split, schema, metrics)), split, schema, durable_dir):
+            written.append(block.handle)
+            if block.handle.durable_path is not None and syncs is not None:
+                copies.append(syncs.submit(sync_file, block.handle.durable_path))
+            loaded.append(block)
+        return loaded, metrics
+
+    def make(
+        self, tables: Iterable[pa.Table], split: Split, schema: Schema, durable_dir: str | None
+    ) -> Iterator[LoadedBlock]:
+        """Blocks of the rows of a split, whose durable copies the caller syncs."""
         from sharkpy.columnar.block import encode_block
 
-        metrics, loaded = ReadMetrics(), []
-        conf = self._conf
-        force = conf.value(settings.FORCE_ENCODING)
-        tables = self._block_tables(checked(read_split_coded(split, schema, metrics)), schema)
-        for bucket, table in tables:
+        force = self._conf.value(settings.FORCE_ENCODING)
+        for bucket, table in self._block_tables(tables, schema):
             encoded = encode_block(table, schema, force_encoding=force)
             handle = replace(self._writer.write(encoded, durable_dir, is_synced=False), bucket=bucket)
-            written.append(handle)
-            if handle.durable_path is not None and syncs is not None:
-                copies.append(syncs.submit(sync_file, handle.durable_path))
-            loaded.append(LoadedBlock(handle, encoded.statistics, split))
-        return loaded, metrics
+            yield LoadedBlock(handle, encoded.statistics, split)
 
     def _block_tables(self, tables: Iterable[pa.Table], schema: Schema) -> Iterator[tuple[int | None, pa.Table]]:
         """Tables of one block each, with their bucket."""
@@ -196,7 +230,7 @@ class DriverLoader:
                 yield bucket, table
 
 
-def _sync_folder(path: str) -> None:
+def sync_folder(path: str) -> None:
     """ResourceError where the disk turns out to be full."""
     try:
         sync_directory(path)

@@ -22,6 +22,7 @@ from sharkpy.sources.metrics import ReadMetrics
 if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine import Engine
+    from sharkpy.execution.tables.staged_blocks import StagedBlocks
 
 
 class EngineParts(Protocol):
@@ -60,6 +61,13 @@ class Entry:
     seen: tuple[str, ...] | None = None
     """All Hive partitions when `held` was decided."""
     metrics: ReadMetrics = field(default_factory=ReadMetrics)
+    staged: list[StagedBlocks] = field(default_factory=list)
+    """Blocks of files that do not count yet, made or being made. Writes add and remove theirs without the lock."""
+
+
+def form_of(table: Table) -> tuple[object, ...]:
+    """What the blocks of a table depend on beside its files."""
+    return table.schema, table.storage, table.cache_mode, table.buckets
 
 
 def is_blocks_alone(table: Table) -> bool:

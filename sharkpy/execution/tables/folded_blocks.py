@@ -55,9 +55,11 @@ class FoldedBlocks:
     def make(self) -> None:
         """Make the blocks. Where there is no room for them, readers find out."""
         if self._is_wanted:
+            versions, table = self._versions, self._table
             self._files = table_folder(uri.parent(self._staging)).staged_files(self._staging)
+            directory = versions.durable_folder(table, is_hot=False)
             with suppress(ResourceError):
-                self._made = self._versions.make(self._table, self._files)
+                self._made, _ = versions.make(table, versions.splits(table, self._files), directory)
 
     def publish(self, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
         """Let the version in memory have the blocks of the `new` files, which the staged ones are now, in the place of

@@ -21,11 +21,19 @@ from sharkpy.execution.tables.block_loading import BlockLoader
 from sharkpy.execution.tables.compactor import Compactor
 from sharkpy.execution.tables.counted_files import added_files, counted_state, files_added_to, files_of_partitions
 from sharkpy.execution.tables.data_files import partition_files, table_files
-from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins, is_blocks_alone, version_of_blocks
+from sharkpy.execution.tables.entry import (
+    EngineParts,
+    Entry,
+    blocks_with_origins,
+    form_of,
+    is_blocks_alone,
+    version_of_blocks,
+)
 from sharkpy.execution.tables.file_folding import FileFolding
 from sharkpy.execution.tables.held_partitions import held_partitions
 from sharkpy.execution.tables.hidden_files import HiddenFiles
 from sharkpy.execution.tables.repair import TableRepair
+from sharkpy.execution.tables.staged_blocks import StagedBlocks
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.layout import DataFile
@@ -130,6 +138,10 @@ class TableCache:
             entry.newest, entry.partitions = newest, partitions
             return version
 
+    def stage(self, table: Table) -> StagedBlocks:
+        """Blocks to be made of staged files: `version` takes them when the files count."""
+        return StagedBlocks(self.versions, table)
+
     @contextmanager
     def unchanging(self, tables: Iterable[Table]) -> Iterator[None]:
         """Let nobody else bring the versions of some tables up to date in the body."""
@@ -163,7 +175,7 @@ class TableCache:
             return version, chosen
 
     def _set_table(self, entry: Entry, table: Table) -> None:
-        if not _is_same_form(entry.table, table):
+        if form_of(entry.table) != form_of(table):
             self.versions.drop(entry, durable=True)
         entry.table = table
 
@@ -301,7 +313,7 @@ class TableCache:
         """Apply new properties after ALTER TABLE: blocks of another form are dropped, and another policy holds at
         once.
         """
-        if not _is_same_form(old, new):
+        if form_of(old) != form_of(new):
             self.forget(old)
         elif old.cache_policy != new.cache_policy and self.is_loaded(new):
             self.version(new)
@@ -331,11 +343,6 @@ class TableCache:
         handles = [handle for handle, _ in blocks]
         self.versions.store.adopt(handles)
         self.versions.store.retire(handles)
-
-
-def _is_same_form(old: Table, new: Table) -> bool:
-    forms = [(one.schema, one.storage, one.cache_mode, one.buckets) for one in (old, new)]
-    return forms[0] == forms[1]
 
 
 def _partitions_of(version: TableVersion | None, known: Sequence[str]) -> tuple[str, ...]:

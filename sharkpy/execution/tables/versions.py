@@ -6,7 +6,7 @@ import dataclasses
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,7 +98,7 @@ class TableVersions:
         # Files without rows have no blocks.
         known |= set(entry.files or ()) - held
         new_files = [file for file in files if file not in known]
-        loaded = self.load(entry, self._splits(table, new_files))
+        loaded = self._blocks_of(entry, new_files)
         is_another = entry.version is None or bool(loaded) or bool(gone)
         if is_another:
             self.publish_read(entry, _extended(kept, loaded))
@@ -108,11 +108,28 @@ class TableVersions:
     def extend(self, entry: Entry, added: Sequence[DataFile]) -> bool:
         """Load files that have come behind the known ones; True if that gave another version."""
         version = entry.version or TableVersion.empty(entry.table.schema)
-        loaded = self.load(entry, self._splits(entry.table, added), is_hot=_is_hot(added))
+        loaded = self._blocks_of(entry, added, is_hot=self.is_hot(entry.table, added))
         if loaded:
             self.publish_read(entry, _extended(version, loaded))
         entry.files = (*(entry.files or ()), *added)
         return bool(loaded)
+
+    def _blocks_of(self, entry: Entry, files: Sequence[DataFile], *, is_hot: bool = False) -> list[LoadedBlock]:
+        """Blocks of files that count now, in their order: those that were made before, and the others."""
+        made = dict[DataFile, list[LoadedBlock]]()
+        for staged in list(entry.staged):
+            made |= staged.take([file for file in files if file not in made])
+        left = [file for file in files if file not in made]
+        try:
+            loaded = self.load(entry, self.splits(entry.table, left), is_hot=is_hot) if left else []
+        except BaseException:
+            self._remove(block for blocks in made.values() for block in blocks)
+            raise
+        if not made:
+            return loaded
+        for block in loaded:
+            made.setdefault(file_of(origin_of(block.split)), []).append(block)
+        return [block for file in files for block in made.get(file, ())]
 
     def _replace(self, entry: Entry, version: TableVersion, bad: set[Origins]) -> None:
         """Publish `version` with the blocks of the origins `bad` made again."""
@@ -121,39 +138,23 @@ class TableVersions:
         gone = [block.block_id for block, origins in blocks_with_origins(version) if origins in bad]
         self.publish_read(entry, _extended(version.without(gone), loaded))
 
-    def _splits(self, table: Table, files: Sequence[DataFile]) -> list[Split]:
+    def splits(self, table: Table, files: Sequence[DataFile]) -> list[Split]:
         conf, num_threads = self.parts.conf, self.parts.engine.parallelism
         return loading_splits(files, table.schema, table.storage, conf, num_threads)
 
     def load(self, entry: Entry, splits: Sequence[Split], *, is_hot: bool = False) -> list[LoadedBlock]:
         """Blocks of some splits; where they are hot, on one host, in memory alone until they are merged."""
-        if not splits:
-            return []
-        loaded, metrics = self._loaded(entry.table, splits, is_hot=is_hot)
+        loaded, metrics = self.make(entry.table, splits, self.durable_folder(entry.table, is_hot=is_hot))
         entry.metrics.merge(metrics)
         return loaded
 
-    def make(self, table: Table, files: Sequence[DataFile]) -> list[LoadedBlock]:
-        """Blocks of files that do not count yet, on the disk too where the table's are. Nobody waits for them: the
-        entry's lock is not held.
-        """
-        splits = self._splits(table, files)
-        return self._loaded(table, splits, is_hot=False)[0] if splits else []
-
-    def discard(self, table: Table, made: Sequence[LoadedBlock]) -> None:
-        """Free blocks that were made for a table and are in no version of it."""
-        if not made:
-            return
-        self.store.release([block.handle.block_id for block in made], durable=True)
-        if (directory := self.durable_dir(table)) is not None:
-            # Of a table that was dropped meanwhile nothing stays.
-            layout.remove_empty_one(directory)
-            layout.remove_empty_one(str(Path(directory).parent))
-
-    def _loaded(self, table: Table, splits: Sequence[Split], *, is_hot: bool) -> tuple[list[LoadedBlock], ReadMetrics]:
+    def make(
+        self, table: Table, splits: Sequence[Split], directory: str | None
+    ) -> tuple[list[LoadedBlock], ReadMetrics]:
+        """Blocks of some splits, with copies in a folder if there is one that has room, and the figures of reading."""
+        if not splits:
+            return [], ReadMetrics()
         loader = self._loader or _loader(self.parts, splits, table.buckets)
-        is_kept = not (is_hot and self.parts.engine.is_local)
-        directory = self.durable_dir(table) if is_kept else None
         try:
             loaded, metrics = loader.load(splits, table.schema, directory)
         except ResourceError as error:
@@ -162,8 +163,41 @@ class TableVersions:
             # A table is read nevertheless: a later session loads it again.
             _log.warning('blocks of table "%s" are in memory alone: %s', table.name, error.message)
             loaded, metrics = loader.load(splits, table.schema, None)
-        self.adopt([block.handle for block in loaded])
+        try:
+            self.adopt([block.handle for block in loaded])
+        except BaseException:
+            self._remove(loaded)
+            raise
         return loaded, metrics
+
+    def discard(self, table: Table, made: Sequence[LoadedBlock]) -> None:
+        """Free blocks that were made for a table and are in no version of it."""
+        if not made:
+            return
+        self._remove(made)
+        if (directory := self.durable_dir(table)) is not None:
+            # Of a table that was dropped meanwhile nothing stays.
+            layout.remove_empty_one(directory)
+            layout.remove_empty_one(str(Path(directory).parent))
+
+    def loader_here(self, table: Table) -> DriverLoader | None:
+        """Loader that makes blocks in this process; None where they are made elsewhere."""
+        engine = self.parts.engine
+        if self._loader is not None or not engine.is_local:
+            return None
+        return DriverLoader(engine.store, self.parts.conf, engine.parallelism, table.buckets)
+
+    def durable_folder(self, table: Table, *, is_hot: bool) -> str | None:
+        """Folder for copies of new blocks; None if they are in memory alone until they are merged."""
+        return None if is_hot and self.parts.engine.is_local else self.durable_dir(table)
+
+    def is_hot(self, table: Table, files: Sequence[DataFile]) -> bool:
+        """True for few bytes of a table that gets more all the time."""
+        return bool(table.continuous) and sum(file.size_bytes for file in files) <= _HOT_BYTES
+
+    def _remove(self, blocks: Iterable[LoadedBlock]) -> None:
+        """Remove blocks that no version has."""
+        self.store.release([block.handle.block_id for block in blocks], durable=True)
 
     # Another version, or none
 
@@ -209,6 +243,8 @@ class TableVersions:
             engine.recipes.note(table, version, self.store.writer())
 
     def drop(self, entry: Entry, *, durable: bool) -> None:
+        for staged in list(entry.staged):
+            staged.free()
         if entry.version is not None:
             self._note_recipes(entry.table, None)
             self._changed(entry.table)
@@ -241,10 +277,6 @@ def _loader(parts: EngineParts, splits: Sequence[Split], buckets: BucketSpec | N
 
         return RddLoader(engine, parts.conf, buckets)
     return DriverLoader(engine.store, parts.conf, engine.parallelism, buckets)
-
-
-def _is_hot(files: Sequence[DataFile]) -> bool:
-    return sum(file.size_bytes for file in files) <= _HOT_BYTES
 
 
 def _lasting(version: TableVersion) -> TableVersion:

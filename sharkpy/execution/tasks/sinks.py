@@ -131,6 +131,7 @@ def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> 
 
     The folder exists while the statement runs: a task that outlives it must not make it anew.
     """
+    from sharkpy.sources.parquet import ParquetSource
     from sharkpy.sources.registry import file_suffix, source
     from sharkpy.sources.written_rows import kept_of
     from sharkpy.values.types import arrow_schema
@@ -146,15 +147,18 @@ def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> 
     # A name of its own for each attempt: two of them may run at once.
     attempt = folder / f".{name}-{uuid.uuid4().hex}{suffix}"
     whole: Iterator[pa.RecordBatch] = itertools.chain([first], filled)
-    heard: list[pa.RecordBatch] = []
-    if (kept := kept_of(sink.directory)) is not None:
-        whole = kept.heard(whole, heard)
+    writer, kept = source(sink.format), kept_of(sink.directory)
+    file = None if kept is None else kept.begin_file()
     try:
-        rows = source(sink.format).write(whole, sink.schema, sink.properties, str(attempt))
-        if kept is not None:
-            kept.note(attempt, heard)
+        if file is not None and isinstance(writer, ParquetSource):
+            rows = writer.write(whole, sink.schema, sink.properties, str(attempt), file.add)
+            file.end(attempt)
+        else:
+            rows = writer.write(whole, sink.schema, sink.properties, str(attempt))
         attempt.replace(path)
     except BaseException:
+        if file is not None:
+            file.drop()
         attempt.unlink(missing_ok=True)
         raise
     yield FileResult(str(path), rows, path.stat().st_size)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base.errors import BindError, TableChangedError
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.storage import check_storage, storage_format
+from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
 from sharkpy.execution.queries.write_plan import write_files
 from sharkpy.physical.sinks import FileSink
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class FolderWrite:
+class FolderWrite(QuietWrite):
     """Write of an epoch's files. Who takes each file of the folder once gets each row once.
 
     1. Files wait in a hidden folder of the epoch, which gets its name in the transaction that counts the epoch. A try
@@ -93,9 +94,6 @@ class FolderWrite:
         if self.is_placed:
             self.is_placed = False
             shutil.rmtree(self._folder, ignore_errors=True)
-
-    def show(self) -> None:
-        pass
 
     def clean(self) -> None:
         show_epochs(self.epoch.table, self.epoch.number)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sharkpy.base.errors import BindError, SourceError
 from sharkpy.catalog.table_folders import TableFolders
+from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import layout
@@ -19,7 +20,7 @@ _ACTION = "INSERT OVERWRITE DIRECTORY"
 
 
 @dataclass(slots=True)
-class Directory:
+class Directory(QuietWrite):
     """Write that puts the content of `staging` in the place of the folder `target`, by one exchange of names."""
 
     target: str
@@ -61,9 +62,6 @@ class Directory:
                 swap(self.staging, self.target)
             else:
                 Path(self.target).rename(self.staging)
-
-    def show(self) -> None:
-        pass
 
     def clean(self) -> None:
         with suppress(OSError):

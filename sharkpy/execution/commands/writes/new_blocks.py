@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.base.errors import CancelledError, ResourceError
+from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError
 from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.tables.staged_blocks import StagedBlocks
+
+
+def make_blocks(blocks: StagedBlocks, staging: str) -> bool:
+    """Make the blocks of staged files before these count, so that nobody who reads them then waits for it.
+
+    False if that has failed: it is tried again when the files count.
+    """
+    try:
+        blocks.make(staging)
+    except CancelledError:
+        raise
+    except ExecutionError:
+        blocks.free()
+        return False
+    return True
 
 
 def load_new_blocks(table: Table, session: EngineSession, written: Sequence[str] = ("",)) -> None:

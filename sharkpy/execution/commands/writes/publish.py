@@ -6,20 +6,25 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.store import Catalog
 
 
 class StagedWrite(Protocol):
     """Write of one target, staged where no reader looks.
 
-    1. `prepare` does the work that takes time or may fail for want of room. Nothing can be seen yet.
-    2. `place`, inside a transaction of the catalog, which holds other writers off: renames and catalog rows.
-    3. `take_back`, if any target of the statement could not be placed, still inside the transaction; or behind it, if
+    1. `start` begins to let what is staged reach the disk, that of all targets at once.
+    2. `prepare` does the other work that takes time or may fail for want of room, and waits for that. Nothing can be
+       seen yet.
+    3. `place`, inside a transaction of the catalog, which holds other writers off: renames and catalog rows.
+    4. `take_back`, if any target of the statement could not be placed, still inside the transaction; or behind it, if
        that could not be committed.
-    4. `show`, after the transaction, publishes data that is in memory alone. It does not fail.
-    5. `clean` deletes data that is hidden now, and loads blocks of new files.
-    6. `discard` frees the staged rows, at any time, and repeatedly.
+    5. `show`, after the transaction, publishes data that is in memory alone. It does not fail.
+    6. `clean` deletes data that is hidden now, and loads blocks of new files.
+    7. `discard` frees the staged rows, at any time, and repeatedly.
     """
+
+    def start(self, syncs: FileSyncs) -> None: ...
 
     def prepare(self) -> None: ...
 
@@ -38,6 +43,9 @@ class QuietWrite:
     """Base of writes that have something to do in a few of the steps of `StagedWrite`: the others do nothing."""
 
     __slots__ = ()
+
+    def start(self, syncs: FileSyncs) -> None:
+        pass
 
     def prepare(self) -> None:
         pass
@@ -65,6 +73,8 @@ def publish(writes: Sequence[StagedWrite], catalog: Catalog) -> None:
     are not partitioned, are renamed right before it: a process killed between leaves each one old or new.
     """
     with discarding(writes):
+        for write in writes:
+            write.start(catalog.syncs)
         for write in writes:
             write.prepare()
         is_placed = False

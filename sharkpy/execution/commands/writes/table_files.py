@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_folders import TableFolders
-from sharkpy.execution.commands.writes.new_blocks import load_new_blocks, will_load
+from sharkpy.execution.commands.writes.new_blocks import load_new_blocks, make_blocks, will_load
+from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.tables.staged_blocks import StagedBlocks
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.plain_files import PlainFiles
@@ -45,7 +50,7 @@ def require_overwritable(table: Table, folders: Iterable[str], session: EngineSe
 
 
 @dataclass(slots=True)
-class TableFiles:
+class TableFiles(QuietWrite):
     """Write of files in `staging` that replace or extend the table's data."""
 
     table: Table
@@ -62,18 +67,42 @@ class TableFiles:
     """The rows that are replaced are the same."""
     rows: WrittenRows | None = None
     """The staged rows, where blocks will be made of them."""
+    syncing: Future[None] | None = None
+    """Staged files that are on their way to the disk."""
+    blocks: StagedBlocks | None = None
+    """Blocks of the staged rows."""
 
     @classmethod
     def begin(cls, table: Table, overwrite: bool, session: EngineSession) -> TableFiles:
         location = target_folder(table, session, overwrite=overwrite)
         write = cls(table, location, table_staging(table, location, session), overwrite, session)
-        if table.storage.name == "parquet" and will_load(table, session):
-            write.rows = WrittenRows(write.staging)
+        try:
+            write._keep_rows()
+        except BaseException:
+            write.discard()
+            raise
         return write
+
+    def _keep_rows(self) -> None:
+        """Let blocks be made of the rows that will be written, if the table will be in memory."""
+        if not will_load(self.table, self.session):
+            return
+        # Rows that replace others may be refused when they are placed, which blocks of all of them would delay.
+        self.blocks = None if self.overwrite else self.session.table_cache.stage(self.table)
+        if self.table.storage.name == "parquet":
+            self.rows = WrittenRows(self.staging, None if self.blocks is None else self.blocks.taker)
+
+    def start(self, syncs: FileSyncs) -> None:
+        self.syncing = syncs.begin(partial(table_folder(self.location).sync_staged, self.staging))
 
     def prepare(self) -> None:
         with while_known(self.table, self.session):
-            table_folder(self.location).sync_staged(self.staging)
+            if self.blocks is None and not self.overwrite and will_load(self.table, self.session):
+                self.blocks = self.session.table_cache.stage(self.table)
+            if self.blocks is not None and make_blocks(self.blocks, self.staging) and self.rows is not None:
+                self.rows.forget()
+            if self.syncing is not None:
+                self.syncing.result()
 
     def place(self) -> None:
         self.session.catalog.require(self.table)
@@ -114,9 +143,6 @@ class TableFiles:
         if self.placed is not None:
             table_folder(self.location).take_back(self.placed)
 
-    def show(self) -> None:
-        pass
-
     def clean(self) -> None:
         if self.plain is not None:
             self.plain.clean()
@@ -127,6 +153,10 @@ class TableFiles:
         load_new_blocks(self.table, self.session)
 
     def discard(self) -> None:
+        if self.syncing is not None:
+            wait([self.syncing])
+        if self.blocks is not None:
+            self.blocks.free()
         if self.rows is not None:
             self.rows.forget()
         discard_staging(self.staging, self.session)

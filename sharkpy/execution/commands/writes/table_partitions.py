@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
+from functools import partial
 
 from sharkpy.base import uri
+from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
@@ -14,6 +17,7 @@ from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.catalog.serialize import form_to_text
 from sharkpy.execution.commands.partition_spec import by_values
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.commands.writes.table_files import require_overwritable
@@ -25,7 +29,7 @@ from sharkpy.sources.plain_files import PlainFiles
 
 
 @dataclass(slots=True)
-class TablePartitions:
+class TablePartitions(QuietWrite):
     """Write of Hive partitions: `staging`/name becomes data of each of `names`, which are registered if new.
 
     1. The new generation of each is put in place, beyond the valid ones: no reader looks at it.
@@ -49,12 +53,18 @@ class TablePartitions:
     feed: TableFeed | None = None
     keeps_rows: bool = False
     """The rows that are replaced are the same."""
+    syncing: Future[None] | None = None
+    """Staged files that are on their way to the disk."""
+
+    def start(self, syncs: FileSyncs) -> None:
+        self.syncing = syncs.begin(partial(table_folder(self.table.location or "").sync_staged, self.staging))
 
     def prepare(self) -> None:
         if not self.table.is_plain:
             self._settle()
         with while_known(self.table, self.session):
-            table_folder(self.table.location or "").sync_staged(self.staging)
+            if self.syncing is not None:
+                self.syncing.result()
 
     def place(self) -> None:
         self.feed = None if self.table.is_plain or self.keeps_rows else TableFeed(self.table, self.session.catalog)
@@ -85,9 +95,6 @@ class TablePartitions:
         for one in self.placed:
             table_folder(one.location).take_back(one)
 
-    def show(self) -> None:
-        pass
-
     def clean(self) -> None:
         for files in self.plain:
             files.clean()
@@ -98,6 +105,8 @@ class TablePartitions:
         load_new_blocks(self.table, self.session, self.written)
 
     def discard(self) -> None:
+        if self.syncing is not None:
+            wait([self.syncing])
         discard_staging(self.staging, self.session)
 
     def _settle(self) -> None:

@@ -1,0 +1,174 @@
+"""Blocks of staged files, made before these count."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sharkpy.columnar.folder_use import FolderUse
+from sharkpy.columnar.store_folder import storage_error
+from sharkpy.execution.tables.block_loading import last_split, sync_folder
+from sharkpy.execution.tables.entry import form_of
+from sharkpy.execution.tables.written_blocks import WrittenBlocks
+from sharkpy.sources.failures import io_error
+from sharkpy.sources.layout import DataFile, files_below
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.split import Split
+from sharkpy.sources.written_rows import FileIdentity, file_identity
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.file_syncs import FileSyncs
+    from sharkpy.catalog.model import Table
+    from sharkpy.execution.tables.block_loading import LoadedBlock
+    from sharkpy.execution.tables.versions import TableVersions
+
+
+class StagedBlocks:
+    """Blocks of a write's staged files, for the version of the table that comes to have these. Safe to use from several
+    threads.
+
+    1. They are made as rows are written, where these are many (`taker`), and the others by `make`. Nobody has to hold
+       the lock of the table's entry for that.
+    2. A file is known by its content: it has another name when it counts.
+    3. Whoever looks at the table first then takes its blocks, under that lock.
+    4. `free` removes those that nobody has taken: at the end of the write, or with all blocks of the table, whose
+       folder may go.
+    """
+
+    def __init__(self, versions: TableVersions, table: Table) -> None:
+        """Let the entry know of the blocks that will be made of `table` as it is."""
+        self._versions = versions
+        self._table = table
+        self._entry = versions.entry(table)
+        self._store = versions.store
+        self.syncs: FileSyncs = versions.parts.catalog.syncs
+        self._blocks: dict[FileIdentity, list[LoadedBlock]] = {}
+        self._metrics = ReadMetrics()
+        self._use: FolderUse | None = None
+        self._directory: str | None = None
+        self._copies: list[Future[None]] = []
+        """Durable copies that are on their way to the disk."""
+        self.is_over = False
+        """Nobody wants the blocks any more."""
+        self._lock = threading.Lock()
+        self._entry.staged.append(self)
+
+    @property
+    def taker(self) -> Callable[[], WrittenBlocks] | None:
+        """Begins to make the blocks of a file of which this process writes more than it keeps; None where others make
+        blocks.
+        """
+        loader, directory = self._versions.loader_here(self._table), self._versions.durable_dir(self._table)
+        return None if loader is None else partial(WrittenBlocks, self, self._table, loader, directory)
+
+    def make(self, folder: str) -> None:
+        """Make the blocks of the files in a staging folder, as far as they were not made when these were written."""
+        files, versions, table = files_below(folder), self._versions, self._table
+        if not files or self.is_over:
+            return
+        others, splits = list[DataFile](), list[Split]()
+        for file in files:
+            last = last_split(file, table.storage)
+            if not self._has_begun(file) and (last is None or last.start):
+                others.append(file)
+            elif last is not None:
+                splits.append(last)
+        directory = versions.durable_folder(table, is_hot=versions.is_hot(table, files))
+        self.use(directory)
+        self.put(*versions.make(table, [*splits, *versions.splits(table, others)], directory))
+        for copy in self._copies:
+            copy.result()
+        if self._copies and self._directory is not None:
+            sync_folder(self._directory)
+
+    def _has_begun(self, file: DataFile) -> bool:
+        """True if all blocks of a file were made, or all but those of the rows that were kept."""
+        try:
+            return file_identity(file.path) in self._blocks
+        except OSError:
+            return False
+
+    def use(self, directory: str | None) -> None:
+        """Let nobody tidy up the folder of durable copies, if there is one: no version has those of here yet."""
+        with self._lock:
+            if directory is not None and self._use is None and not self.is_over:
+                self._use, self._directory = _use(directory), directory
+
+    def adopt(self, block: LoadedBlock) -> None:
+        """Let the store know of a block that is not `put` here yet."""
+        self._versions.adopt([block.handle])
+
+    def put(self, loaded: Sequence[LoadedBlock], metrics: ReadMetrics, copies: Sequence[Future[None]] = ()) -> None:
+        """Take up blocks that were made, the figures of that, and what `make` has to wait for. They are removed if they
+        are not wanted any more.
+
+        SourceError if one of their files is gone.
+        """
+        found: dict[FileIdentity, list[LoadedBlock]] = {}
+        try:
+            for block in loaded:
+                found.setdefault(file_identity(block.split.path), []).append(block)
+        except OSError as error:
+            self.remove(loaded)
+            raise io_error(error, block.split.path) from None
+        with self._lock:
+            if not self.is_over:
+                for identity, blocks in found.items():
+                    self._blocks.setdefault(identity, []).extend(blocks)
+                self._metrics.merge(metrics)
+                self._copies += copies
+                return
+        self.remove(loaded)
+
+    def take(self, files: Iterable[DataFile]) -> dict[DataFile, list[LoadedBlock]]:
+        """Blocks of those of some files that were made here; the caller has the entry's lock."""
+        if form_of(self._table) != form_of(self._entry.table):
+            return {}
+        found = {file: blocks for file in files if (blocks := self._take(file))}
+        if found:
+            with self._lock:
+                self._entry.metrics.merge(self._metrics)
+                self._metrics = ReadMetrics()
+        return found
+
+    def _take(self, file: DataFile) -> list[LoadedBlock]:
+        try:
+            identity = file_identity(file.path)
+        except OSError:
+            return []
+        if identity[2:] != (file.size_bytes, file.modified_ns):
+            return []
+        with self._lock:
+            blocks = self._blocks.pop(identity, [])
+        return [replace(block, split=replace(block.split, path=file.path)) for block in blocks]
+
+    def free(self) -> None:
+        """Remove what nobody has taken, now and later; repeatedly."""
+        with contextlib.suppress(ValueError):
+            self._entry.staged.remove(self)
+        with self._lock:
+            self.is_over = True
+            left = [block for blocks in self._blocks.values() for block in blocks]
+            self._blocks = {}
+            use, self._use = self._use, None
+        self.remove(left)
+        if use is not None:
+            use.close()
+
+    def remove(self, blocks: Sequence[LoadedBlock]) -> None:
+        """Remove blocks that nobody has taken."""
+        self._store.release([block.handle.block_id for block in blocks], durable=True)
+
+
+def _use(directory: str) -> FolderUse:
+    try:
+        use = FolderUse(directory)
+    except OSError as error:
+        raise storage_error(directory, error) from None
+    use.share()
+    return use

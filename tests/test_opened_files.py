@@ -111,6 +111,8 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/rows/json_rows.py": {"read_json": NONE},
     "sources/sequence_file.py": {"open": LISTED, "read_text": NONE},
     "sources/sequence_file_writer.py": {"write_text": NONE},
+    "sources/storage/aws_profile.py": {"read_text": OWNER},
+    "sources/storage/core_site.py": {"read_bytes": OWNER},
     "sources/storage/s3_uploads.py": {"open": NONE},
     "streaming/epoch_log.py": {"open": OWN, "read_text": OWN},
     "streaming/lease.py": {"open": OWN, "read_text": OWN},

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from sharkpy.base.endpoint import check_endpoint
 from sharkpy.base.errors import SharkError
+from sharkpy.base.secrets import names_secret, redacted
 from sharkpy.base.uri import scheme_of
 from sharkpy.catalog.pattern import matches
 from sharkpy.sources.storage.errors import StoreName, storage_failure
@@ -125,6 +127,20 @@ SLOW: dict[str, Callable[[], object]] = {
     "kinds in a failure of storage": lambda: _storage_failure("\n\nDebug source:" + ("HttpError {" + " " * 250) * 500),
     "comments in a script": lambda: split_statements("/*" * MANY),
     "letters of a scheme": lambda: scheme_of("s" * MANY),
+    "parts of a key": lambda: names_secret("fs.s3a." * MANY),
+    "parts of keys in a text": lambda: redacted("fs.s3a." * MANY),
+    "settings in a text": lambda: redacted("fs.s3a.secret.key=" * MANY),
+    "settings that are no secrets": lambda: redacted("fs.s3a.x=" * MANY),
+    "open quotes of settings": lambda: redacted("'fs.s3a.secret.key'=\"'" * MANY),
+    "backslashes of a secret": lambda: redacted("fs.s3a.secret.key=" + "\\" * MANY + "'"),
+    "spaces before a secret": lambda: redacted(("password" + " " * 120) * (MANY // 128)),
+    "slashes in a text": lambda: redacted("://" * MANY),
+    "users in URIs": lambda: redacted("://a:" * MANY + "@"),
+    "signatures": lambda: redacted("?sig=&sig=" * MANY),
+    "ids of keys": lambda: redacted("AKIA" * MANY),
+    "open quotes of passwords": lambda: redacted("password='\"" * MANY),
+    "dots in an endpoint": lambda: check_endpoint("a." * MANY),
+    "slashes in an endpoint": lambda: check_endpoint("https://a/" + "/" * MANY),
 }
 
 

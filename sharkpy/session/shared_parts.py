@@ -51,7 +51,8 @@ class SharedParts:
 
     def __init__(self, conf: Conf) -> None:
         self.conf = conf
-        self.initial_conf = conf.copy()
+        self.initial_conf = conf.without_secrets()
+        """Settings that new sessions begin with. Secrets stay the owner's: `access_to` says who uses them."""
         self.user = user_name(conf)
         """Whose sessions are those that do not say: the look into the machine's users is spared for each statement."""
         self.metastore: JvmMetastore | None = None

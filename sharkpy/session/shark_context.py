@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from sharkpy.base import settings
 from sharkpy.base.cancellation import current_cancellation
 from sharkpy.base.errors import ParseError
+from sharkpy.base.secrets import redacted
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.names import qualified
@@ -157,7 +158,7 @@ class SharkContext:
             raise
 
     def _title(self, text: str, kind: str = "", query_id: str = "") -> StatementTitle:
-        return StatementTitle(query_id or new_query_id(), text, self._user, kind)
+        return StatementTitle(query_id or new_query_id(), redacted(text), self._user, kind)
 
     @property
     def _user(self) -> str:
@@ -310,7 +311,8 @@ class SharkContext:
     def new_session(self, **conf: object) -> SharkContext:
         """Open another session on the same engine: its own settings, database and temporary tables, the same tables.
 
-        Its settings are those of `connect` with `conf` over them; those of memory and of the queue are the owner's.
+        Its settings are those of `connect` with `conf` over them; those of memory and of the queue are the owner's. It
+        uses the owner's access to storage, and sees none of its keys.
         """
         self._statements.check_open()
         values = add_keywords(self._parts.initial_conf.copy(), conf)

@@ -17,6 +17,7 @@ from typing import Any
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.java import Java
+from sharkpy.base.secrets import names_secret
 from sharkpy.execution.spark.class_cache import ClassCache, find_class_cache, is_training
 
 START_TIMEOUT_SECONDS = 120.0
@@ -117,7 +118,9 @@ def java_command(
         "-XX:TieredStopAtLevel=1",
         "-XX:+IgnoreUnrecognizedVMOptions",
     )
-    submit = [text for key, value in conf.items() for text in ("--conf", f"{key}={value}")]
+    # Secrets come by the connection: the arguments of a process are for all to see.
+    shown = {key: value for key, value in conf.items() if not names_secret(key)}
+    submit = [text for key, value in shown.items() for text in ("--conf", f"{key}={value}")]
     classpath = str(pyspark_home() / "jars" / "*")
     start = ["-cp", classpath, "org.apache.spark.deploy.SparkSubmit", *submit, "pyspark-shell"]
     more = [*(cache.use() if cache else ()), *shlex.split(conf.get(EXTRA_OPTIONS, ""))]

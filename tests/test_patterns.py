@@ -123,6 +123,7 @@ SLOW: dict[str, Callable[[], object]] = {
     "stars in metadata": lambda: name_test("%a" * 100)("a" * 128 + "b"),
     "quotes in a script": lambda: split_statements("'" + "\\'" * MANY),
     "codes in a failure of storage": lambda: _storage_failure("<Code>" * MANY + "(code: " * MANY),
+    "classes in a failure of storage": lambda: _storage_failure('RPCError("' * MANY + 'RPCError("' + "a." * MANY),
     "names in a failure of storage": lambda: _storage_failure('object with invalid path Path "' * MANY),
     "kinds in a failure of storage": lambda: _storage_failure("\n\nDebug source:" + ("HttpError {" + " " * 250) * 500),
     "comments in a script": lambda: split_statements("/*" * MANY),

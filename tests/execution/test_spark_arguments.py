@@ -26,6 +26,18 @@ def test_secrets_are_no_arguments(tmp_path: Path) -> None:
     assert conf["spark.hadoop.fs.s3a.secret.key"] == "hunter2", "Spark gets it by the connection"
 
 
+@pytest.mark.parametrize(
+    ("master", "folders"), [("local[2]", []), ("yarn", ["/conf", "/yarn"]), ("k8s://https://api", ["/conf", "/yarn"])]
+)
+def test_folders_of_hadoops_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, master: str, folders: list[str]
+) -> None:
+    monkeypatch.setenv("HADOOP_CONF_DIR", "/conf")
+    monkeypatch.setenv("YARN_CONF_DIR", "/yarn")
+    command = java_command(Java("/java/bin/java", 17, "the test"), tmp_path, 1 << 30, spark_conf(master, tmp_path, {}))
+    assert command[command.index("-cp") + 1].split(":")[1:] == folders
+
+
 def test_spark_gets_the_settings_of_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, str] = {}
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.hadoop import HadoopCluster
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import MotoServer, S3Server, SeaweedServer, s3_client
 
@@ -17,7 +18,7 @@ from tests.storage.s3_servers import MotoServer, S3Server, SeaweedServer, s3_cli
 def no_keys_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the environment of the tests says of clouds does not count."""
     for name in list(os.environ):
-        if name.startswith(("AWS_", "GOOGLE_", "AZURE_")) or name.lower().endswith("_proxy"):
+        if name.startswith(("AWS_", "GOOGLE_", "AZURE_", "HADOOP_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
 
 
@@ -31,6 +32,19 @@ def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     if SeaweedServer.program() is None:
         pytest.skip("the program weed is not installed: its package is for Linux alone")
     yield from _running(SeaweedServer(tmp_path_factory.mktemp("seaweed")))
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HadoopCluster]:
+    """HDFS of a name node and three data nodes, two of which have a block. It starts in some ten seconds: tests with it
+    are slow ones.
+    """
+    cluster = HadoopCluster(tmp_path_factory.mktemp("hdfs"))
+    try:
+        cluster.start_hdfs()
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 @pytest.fixture

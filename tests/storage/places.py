@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from uuid import uuid4
 
 import pytest
 
@@ -29,10 +30,12 @@ _SORTED = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=True)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder of a store, of one test."""
+    """A folder of a store, of one test. `refused`: a character that names there cannot have."""
 
     store: Store
     folder: str
+    has_tags: bool = True
+    refused: str = ""
 
     def path(self, name: str) -> str:
         return f"{self.folder}/{name}"
@@ -61,6 +64,12 @@ def s3_store(
         return store
     assert isinstance(store, ObjectReader)
     return BucketStore(store.client, store.name, limits, _SORTED)
+
+
+def hdfs_place(uri: str) -> Place:
+    """A folder of the HDFS at `uri` that no other test uses."""
+    store = store_of(uri, access_to({}), QUICK)
+    return Place(store, f"{uri}/{uuid4().hex}", has_tags=False, refused=":")
 
 
 def http_store(address: str) -> Store:

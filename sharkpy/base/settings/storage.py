@@ -122,7 +122,7 @@ AZURE_CLIENT_ENDPOINT = Setting(
 HADOOP_CONF_DIR = Setting(
     "shark.hadoop.conf.dir",
     "",
-    "Folder of core-site.xml, whose fs.… count behind those that are set; empty: HADOOP_CONF_DIR.",
+    "Folder of core-site.xml and hdfs-site.xml, which count behind what is set; empty: HADOOP_CONF_DIR.",
     is_guarded=True,
 )
 METADATA_SERVICE = Setting(

@@ -125,8 +125,14 @@ def _default_kinds(owner: Conf) -> tuple[Kind, ...]:
 
 def _options(wanted: StorageSettings, sources: Sequence[Source]) -> dict[str, Secret]:
     """Options that are given, each by the first source that has it."""
-    found = {option.key: _first(option, sources) for option in wanted.options}
-    return {key: value for key, value in found.items() if value is not None}
+    found = {
+        key: value
+        for source in reversed(sources)
+        for start in wanted.groups
+        for key, value in source.group(start).items()
+    }
+    named = {option.key: _first(option, sources) for option in wanted.options}
+    return found | {key: value for key, value in named.items() if value is not None}
 
 
 def _first(option: Option, sources: Sequence[Source]) -> Secret | None:

@@ -1,8 +1,9 @@
-"""Settings in Hadoop's core-site.xml."""
+"""Settings in Hadoop's core-site.xml and hdfs-site.xml."""
 
 from __future__ import annotations
 
 import os
+from collections import ChainMap
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -13,17 +14,22 @@ from sharkpy.base.secrets import Secret
 from sharkpy.base.settings import HADOOP_CONF_DIR, Conf
 
 _MOST_BYTES = 16 << 20
+_FILES = ("hdfs-site.xml", "core-site.xml")
+"""Files, those first whose settings come before the others', as Hadoop reads them."""
 
 
 def site_settings(owner: Conf) -> Mapping[str, Secret]:
-    """Settings by their names, of the file in `shark.hadoop.conf.dir` or HADOOP_CONF_DIR; none if there is none.
+    """Settings by their names, of the files in `shark.hadoop.conf.dir` or HADOOP_CONF_DIR; none if there are none.
 
     ConfigurationError for a file that cannot be read.
     """
     folder = owner.value(HADOOP_CONF_DIR) or os.environ.get("HADOOP_CONF_DIR")
     if not folder:
         return {}
-    path = Path(folder, "core-site.xml")
+    return ChainMap(*(_settings(Path(folder, name)) for name in _FILES))
+
+
+def _settings(path: Path) -> dict[str, Secret]:
     try:
         status = path.stat()
         if status.st_size > _MOST_BYTES:
@@ -36,7 +42,7 @@ def site_settings(owner: Conf) -> Mapping[str, Secret]:
 
 
 @lru_cache(maxsize=8)
-def _parsed(path: Path, modified_ns: int, size_bytes: int) -> Mapping[str, Secret]:  # noqa: ARG001 - the file's version
+def _parsed(path: Path, modified_ns: int, size_bytes: int) -> dict[str, Secret]:  # noqa: ARG001 - the file's version
     try:
         root = ElementTree.fromstring(path.read_bytes())
     except ElementTree.ParseError as error:

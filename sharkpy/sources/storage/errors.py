@@ -1,7 +1,7 @@
 """Failures of storage as the engine's errors: whose fault, and what to do about it.
 
-Of what a library says, only the status, the service's code and a few fixed words are taken: the rest may hold
-signatures and keys.
+Of what a library says, only the status, the service's code, which is a Java class for HDFS, and a few fixed words are
+taken: the rest may hold signatures and keys.
 """
 
 from __future__ import annotations
@@ -65,10 +65,15 @@ _CODES: Mapping[str, Cause] = {
         (Cause.CHANGED, "PreconditionFailed ConditionNotMet InvalidRange"),
         (Cause.FULL, "QuotaExceeded InsufficientStorage EntityTooLarge XMinioStorageFull"),
         (Cause.BROKEN, "InternalError RequestTimeout OperationTimedOut"),
+        (Cause.REFUSED, "AccessControlException AuthorizationException"),
+        (Cause.NOT_KNOWN, "SaslException"),
+        (Cause.BUSY, "SafeModeException RetriableException StandbyException"),
+        (Cause.FULL, "DSQuotaExceededException NSQuotaExceededException QuotaByStorageTypeExceededException"),
+        (Cause.BAD_NAME, "InvalidPathException"),
     )
     for code in codes.split()
 }
-"""Codes in the answers of S3, Google Cloud Storage and Azure."""
+"""Codes in the answers of S3, Google Cloud Storage and Azure; classes in those of HDFS."""
 _STATUSES: Mapping[int, Cause] = {
     status: cause
     for cause, statuses in (
@@ -95,6 +100,11 @@ _WORDS = (
     ("Range request not supported", Cause.NO_RANGES),
     ("object with invalid path", Cause.BAD_NAME),
     ("Could not parse path", Cause.BAD_NAME),
+    *((word, Cause.NOT_KNOWN) for word in ("GSSAPIError", "SASLError", "NoSASLMechanism")),
+    ("Connection refused", Cause.NOT_REACHED),
+    ("failed to lookup address", Cause.NOT_REACHED),
+    ("DataTransferError", Cause.BROKEN),
+    ("could only be written to", Cause.FULL),  # by too few data nodes
 )
 _TYPES: Mapping[str, Cause] = {
     "FileNotFoundError": Cause.MISSING,
@@ -103,11 +113,12 @@ _TYPES: Mapping[str, Cause] = {
     "TimeoutError": Cause.BROKEN,
     "UnauthenticatedError": Cause.NOT_KNOWN,
     "URLError": Cause.NOT_REACHED,
-    **dict.fromkeys(("ConnectionError", "ConnectionResetError", "RemoteDisconnected"), Cause.BROKEN),
+    **dict.fromkeys(("ConnectionError", "ConnectionResetError", "RemoteDisconnected", "OSError"), Cause.BROKEN),
 }
 _REASONS = (
     ("Connection refused", "nobody listens there"),
     ("dns error", "its host is not known"),
+    ("failed to lookup address", "its host is not known"),
     ("peer certificate", "its certificate is not trusted"),
     ("InvalidContentType", "it does not speak TLS"),
     ("Network is unreachable", "the network is unreachable"),
@@ -120,7 +131,10 @@ _HINTS: Mapping[str, str] = {
     "InvalidAccessKeyId": "the storage does not know the key",
 }
 _STATUS = re.compile(r"status code: (\d{3})")
-_CODE = re.compile(r"<Code>([A-Za-z]{1,80})</Code>|\(code: ([A-Za-z]{1,80})\)")
+_CODE = re.compile(
+    r"<Code>(?P<s3>[A-Za-z]{1,80})</Code>|\(code: (?P<azure>[A-Za-z]{1,80})\)"
+    r"|RPCError\(\"[A-Za-z.]{1,100}[.$](?P<hdfs>[A-Za-z]{1,80})\""
+)
 _REGION = re.compile(r"<Region>([a-z0-9-]{1,40})</Region>")
 _RETRIES = re.compile(r"after (\d{1,9}) retries")
 _KIND = re.compile(r"HttpError \{\s{1,200}kind: ([A-Za-z]{1,20})")
@@ -139,7 +153,7 @@ class _Failure:
     @property
     def code(self) -> str:
         found = _CODE.search(self.text)
-        return (found.group(1) or found.group(2)) if found else ""
+        return (found["s3"] or found["azure"] or found["hdfs"]) if found else ""
 
     @property
     def cause(self) -> Cause:
@@ -188,7 +202,8 @@ def storage_failure(error: Exception, path: str, store: StoreName, seconds: floa
         case Cause.BAD_NAME:
             found = _NAME.search(text)
             one = f', as "{found.group(1)}"' if found else ""
-            return UnsupportedError(f'names of objects with empty parts or parts of dots in "{name}"{one}')
+            what = "parts of dots or colons" if failure.code == "InvalidPathException" else "parts of dots"
+            return UnsupportedError(f'names of objects with empty parts or {what} in "{name}"{one}')
         case cause:
             return _unanswered(cause, failure, name, store)
 
@@ -202,7 +217,8 @@ def _unanswered(cause: Cause, failure: _Failure, name: str, store: StoreName) ->
     """Failures in which the object itself has no part."""
     match cause:
         case Cause.NOT_REACHED:
-            reason = next((meaning for words, meaning in _REASONS if words in failure.dump), None)
+            told = failure.dump or failure.text
+            reason = next((meaning for words, meaning in _REASONS if words in told), None)
             return ExecutionError(f'{store.endpoint} cannot be reached for "{name}"', hint=reason, sqlstate="08001")
         case Cause.BROKEN:
             message = f'{store.endpoint} has not answered in full for "{name}", {failure.tries}'

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SourceError
 from sharkpy.base.uri import shown
-from sharkpy.sources.storage.errors import StoreName, changed, storage_failure
-from sharkpy.sources.storage.requests import Call, answer, in_turn
+from sharkpy.sources.storage.calls import StoreCalls
+from sharkpy.sources.storage.errors import StoreName, changed
+from sharkpy.sources.storage.requests import answer, in_turn
 from sharkpy.sources.storage.store import ObjectFacts, StoreLimits
 
 if TYPE_CHECKING:
     from obstore import GetOptions, ObjectMeta
     from obstore.store import ObjectStore
 
-T = TypeVar("T")
 _LEAST_READS = 2
 _MOST_READS = 16
 _READ_BYTES = 64 << 20
@@ -27,14 +25,17 @@ _SECOND_NS = 1_000_000_000
 _WEAK = "W/"
 
 
-class ObjectReader:
-    """Stat and read of a `Store`; what the stores of all kinds have in common."""
+class ObjectReader(StoreCalls):
+    """Stat and read of a `Store` of objects: what buckets and HTTP servers have in common."""
 
     def __init__(self, client: ObjectStore, name: StoreName, limits: StoreLimits) -> None:
+        super().__init__(name, limits)
         self.client = client
-        self.name = name
-        self.limits = limits
-        self._under_way = asyncio.Semaphore(limits.requests)
+
+    def failures(self) -> tuple[type[Exception], ...]:
+        from obstore.exceptions import BaseError
+
+        return (BaseError, OSError, ValueError, NotImplementedError)
 
     def key_of(self, path: str) -> str:
         """Name of an object in its bucket."""
@@ -45,14 +46,7 @@ class ObjectReader:
 
     def read(self, facts: ObjectFacts, ranges: Sequence[tuple[int, int]]) -> Iterator[memoryview]:
         pieces = (partial(self.piece, facts, start, end) for start, end in ranges)
-        largest = max((end - start for start, end in ranges), default=0)
-        at_once = min(max(_READ_BYTES // max(largest, 1), _LEAST_READS), _MOST_READS)
-        return in_turn((self.asking(facts.path, piece) for piece in pieces), at_once)
-
-    def asking(self, path: str, call: Callable[[], Awaitable[T]], is_bounded: bool = True) -> Call[T]:
-        """A call about `path`, within the store's limits, whose failure is told as the engine's error."""
-        seconds = self.limits.timeout_seconds if is_bounded else None
-        return lambda: self._asked(path, call, seconds)
+        return in_turn((self.asking(facts.path, piece) for piece in pieces), reads_at_once(ranges))
 
     async def head(self, path: str) -> ObjectFacts:
         """Facts of an object that is there."""
@@ -76,20 +70,17 @@ class ObjectReader:
             raise SourceError(f'{self.name.endpoint} gave {len(content)} bytes of "{name}" instead of {end - start}')
         return content
 
-    async def _asked(self, path: str, call: Callable[[], Awaitable[T]], seconds: float | None) -> T:
-        async with self._under_way:
-            started = time.monotonic()
-            try:
-                async with asyncio.timeout(seconds):
-                    return await call()
-            except _failures() as error:
-                raise storage_failure(error, path, self.name, time.monotonic() - started) from None
-
     async def _found(self, path: str) -> ObjectFacts | None:
         try:
             return await self.head(path)
         except FileNotFoundError:
             return None
+
+
+def reads_at_once(ranges: Sequence[tuple[int, int]]) -> int:
+    """Ranges of one reader that are best under way at once: few large ones."""
+    largest = max((end - start for start, end in ranges), default=0)
+    return min(max(_READ_BYTES // max(largest, 1), _LEAST_READS), _MOST_READS)
 
 
 def place_of(path: str) -> tuple[str, str]:
@@ -115,10 +106,3 @@ def _quoted(tag: str | None) -> str:
 def _is_same(facts: ObjectFacts, found: ObjectFacts) -> bool:
     """True if an answer is about the object of `facts`: by the tag, or by size and time where there is none."""
     return facts.tag == found.tag if facts.tag else facts == found
-
-
-def _failures() -> tuple[type[Exception], ...]:
-    """What obstore raises."""
-    from obstore.exceptions import BaseError
-
-    return (BaseError, OSError, ValueError, NotImplementedError)

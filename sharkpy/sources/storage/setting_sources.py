@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from sharkpy.base import settings
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.base.secrets import Secret
+from sharkpy.base.secrets import Secret, names_secret
 from sharkpy.base.settings import Conf
 from sharkpy.sources.storage.aws_profile import AwsProfile
 from sharkpy.sources.storage.core_site import site_settings
@@ -29,27 +29,54 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Source of settings: `find` gives the text under a name of Hadoop's, or None; `origin` is for errors."""
+    """Source of settings: `find` gives the text under a name of Hadoop's, or None; `origin` is for errors.
+
+    `group`: all that have names with a beginning, by these; no secrets.
+    """
 
     origin: str
     kind: Kind
     find: Callable[[str], Secret | None]
+    group: Callable[[str], Mapping[str, Secret]] = lambda _: {}
 
 
 def of_session(session: Conf) -> Source:
-    return Source("keys of the session", Kind.SETTINGS, session.given)
+    return Source("keys of the session", Kind.SETTINGS, session.given, lambda start: _group(session, start))
 
 
 def of_owner(owner: Conf) -> tuple[Source, ...]:
     """Sources of the engine's owner, in the order in which they are asked."""
     profile = AwsProfile()
     return (
-        Source("keys of the engine's owner", Kind.SETTINGS, owner.given),
-        Source("keys of spark.hadoop", Kind.SETTINGS, lambda name: owner.given(f"spark.hadoop.{name}")),
-        Source("keys of core-site.xml", Kind.SETTINGS, lambda name: site_settings(owner).get(name)),
+        Source("keys of the engine's owner", Kind.SETTINGS, owner.given, lambda start: _group(owner, start)),
+        Source(
+            "keys of spark.hadoop",
+            Kind.SETTINGS,
+            lambda name: owner.given(f"{_SPARK}{name}"),
+            lambda start: _group(owner, start, _SPARK),
+        ),
+        Source(
+            "keys of core-site.xml",
+            Kind.SETTINGS,
+            lambda name: site_settings(owner).get(name),
+            lambda start: _starting(site_settings(owner).items(), start),
+        ),
         Source("keys of the environment", Kind.ENVIRONMENT, _in_environment),
         Source(f'keys of the profile "{profile.name}"', Kind.PROFILE, profile.find),
     )
+
+
+_SPARK = "spark.hadoop."
+
+
+def _group(conf: Conf, start: str, before: str = "") -> Mapping[str, Secret]:
+    """Settings of `conf` whose names begin with `before` and `start`, by the names behind `before`."""
+    found = _starting(((key, Secret(value)) for key, value in conf.changes()), before + start)
+    return {key.removeprefix(before): value for key, value in found.items()}
+
+
+def _starting(values: Iterable[tuple[str, Secret]], start: str) -> dict[str, Secret]:
+    return {key: value for key, value in values if key.startswith(start) and not names_secret(key)}
 
 
 _VARIABLES = {

@@ -38,10 +38,14 @@ class KeySet:
 
 @dataclass(frozen=True, slots=True)
 class StorageSettings:
-    """Settings that a kind of storage has, of one bucket. Options are found one by one; of keys, the first set."""
+    """Settings that a kind of storage has, of one bucket. Options are found one by one; of keys, the first set.
+
+    `groups`: beginnings of names; all settings with such a name are options, too.
+    """
 
     options: tuple[Option, ...] = ()
     key_sets: tuple[KeySet, ...] = ()
+    groups: tuple[str, ...] = ()
 
 
 def storage_settings(location: str) -> StorageSettings:
@@ -106,12 +110,22 @@ def _of_azure(authority: str, location: str) -> StorageSettings:
     )
 
 
+def _of_hdfs(authority: str, location: str) -> StorageSettings:  # noqa: ARG001  as of all
+    """Those of clients of Hadoop. Services, their name nodes and mounts are named in the names of settings."""
+    folder = settings.HADOOP_CONF_DIR.key
+    return StorageSettings((Option(folder, (folder,)),), groups=_HADOOP)
+
+
 def _check(match: re.Match[str] | None, location: str) -> re.Match[str]:
     if match is None:
         raise BindError(f'"{location}" names no bucket', sqlstate="42602")
     return match
 
 
+_HADOOP = (
+    *("dfs.", "fs.viewfs.", "fs.defaultFS", "fs.permissions.umask-mode"),
+    *("hadoop.security.authentication", "hadoop.rpc.protection"),
+)
 _KINDS: dict[str, Callable[[str, str], StorageSettings]] = {
     "s3": _of_s3,
     "s3a": _of_s3,
@@ -120,4 +134,6 @@ _KINDS: dict[str, Callable[[str, str], StorageSettings]] = {
     "abfs": _of_azure,
     "abfss": _of_azure,
     "az": _of_azure,
+    "hdfs": _of_hdfs,
+    "viewfs": _of_hdfs,
 }

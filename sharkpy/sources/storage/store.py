@@ -1,4 +1,4 @@
-"""Store: the objects of one bucket, container or site, as the rooms above see them."""
+"""Store: the objects of one bucket, container, site or file system, as the rooms above see them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import BinaryIO, Protocol
 class ObjectFacts:
     """An object as its store lists it; all four fields identify its content.
 
-    `modified_ns`: in whole seconds, which is what every kind of answer tells. `tag`: the ETag, in quotes; empty where
-    the store gives none.
+    `modified_ns`: as exact as every kind of answer of the store tells it, in whole seconds for objects. `tag`: the
+    ETag, in quotes; empty where the store gives none.
     """
 
     path: str
@@ -49,7 +49,7 @@ class StoreLimits:
 
 
 class Store(Protocol):
-    """Objects of one bucket, container or site. Safe to use from several threads.
+    """Objects of one bucket, container, site or file system. Safe to use from several threads.
 
     1. Paths are whole URIs, taken as they are written: nothing in them is encoded.
     2. Every call hears the end of its statement within a tenth of a second; what is under way then is dropped.
@@ -89,10 +89,13 @@ class Store(Protocol):
         """Copy an object to another name, in the place of one that has it."""
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete objects, many by a request where the store can. Those that are not there do not matter."""
+        """Delete objects, many by a request where the store can. Those that are not there do not matter.
+
+        Folders that a store has beside its objects stay; an empty one is deleted by its own name.
+        """
 
     def remove_uploads(self, folder: str, before_ns: int) -> int:
-        """Remove uploads in parts below a folder that were begun before a time and never finished; how many there were.
+        """Remove uploads below a folder that were begun before a time and never finished; how many there were.
 
         0 where the store drops them itself, or has no list of them for who asks.
         """

@@ -6,27 +6,41 @@ import importlib.util
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.uri import normal, scheme_of
 from sharkpy.sources.storage.access import StorageAccess
 from sharkpy.sources.storage.buckets import azure_store, gcs_store, http_store, s3_store
+from sharkpy.sources.storage.hdfs_client import hdfs_store
 from sharkpy.sources.storage.object_reader import place_of
 from sharkpy.sources.storage.store import Store, StoreLimits
 
-Maker = Callable[[str, StorageAccess, StoreLimits], Store]
 _MOST = 64
 """Stores that are kept, each with its connections."""
-_MAKERS: Mapping[str, Maker] = {
-    "s3": s3_store,
-    "gs": gcs_store,
-    "abfs": azure_store,
-    "abfss": azure_store,
-    "az": azure_store,
-    "http": http_store,
-    "https": http_store,
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Kind of stores: its maker, which gets the root of the URIs; the module that it needs, and how that comes."""
+
+    make: Callable[[str, StorageAccess, StoreLimits], Store]
+    module: str = "obstore"
+    extra: str = "lake-s3"
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "s3": _Kind(s3_store),
+    "gs": _Kind(gcs_store),
+    "abfs": _Kind(azure_store),
+    "abfss": _Kind(azure_store),
+    "az": _Kind(azure_store),
+    "http": _Kind(http_store),
+    "https": _Kind(http_store),
+    "hdfs": _Kind(hdfs_store, "hdfs_native", "lake-hdfs"),
+    "viewfs": _Kind(hdfs_store, "hdfs_native", "lake-hdfs"),
 }
-"""Makers by the common name of a scheme; each gets the root of the URIs."""
+"""Kinds by the common name of a scheme."""
 
 
 class _Stores:
@@ -61,15 +75,15 @@ def store_of(location: str, access: StorageAccess, limits: StoreLimits | None = 
 
 def is_supported(location: str) -> bool:
     """True for a location whose scheme has stores."""
-    return scheme_of(normal(location)) in _MAKERS
+    return scheme_of(normal(location)) in _KINDS
 
 
 def _made(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     scheme = scheme_of(root)
-    maker = _MAKERS.get(scheme)
-    if maker is None:
+    kind = _KINDS.get(scheme)
+    if kind is None:
         raise UnsupportedError(f'storage of the scheme "{scheme}"')
-    if importlib.util.find_spec("obstore") is None:
-        message = f'storage of the scheme "{scheme}" needs obstore, which is not installed'
-        raise ConfigurationError(message, hint='run: pip install "sharkpy[lake-s3]"')
-    return maker(root, access, limits)
+    if importlib.util.find_spec(kind.module) is None:
+        message = f'storage of the scheme "{scheme}" needs {kind.module}, which is not installed'
+        raise ConfigurationError(message, hint=f'run: pip install "sharkpy[{kind.extra}]"')
+    return kind.make(root, access, limits)

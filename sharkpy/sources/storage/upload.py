@@ -27,14 +27,18 @@ class Upload:
     def of_file(self, content: BinaryIO, part_bytes: int) -> Iterator[bytes]:
         """Parts of a file from where it stands."""
         try:
-            while True:
-                self._check()
-                part = content.read(part_bytes)
-                if not part:
-                    return
-                yield part
+            yield from self.of_reader(content.read, part_bytes)
         except OSError as error:
             raise io_error(error, str(getattr(content, "name", ""))) from None
+
+    def of_reader(self, read: Callable[[int], bytes], part_bytes: int) -> Iterator[bytes]:
+        """Parts that `read` gives, which gets the most that it may give, up to an empty one."""
+        while True:
+            self._check()
+            part = read(part_bytes)
+            if not part:
+                return
+            yield part
 
     async def of_object(
         self, source: ObjectFacts, piece: Callable[[int, int], Coroutine[Any, Any, memoryview]], part_bytes: int

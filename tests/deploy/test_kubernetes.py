@@ -11,8 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
+
+pytest.importorskip("kubernetes_validate", reason="the package kubernetes-validate is not installed")
+
+import kubernetes_validate
 import yaml
 
 from sharkpy.base.java import find_java

@@ -39,6 +39,7 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HadoopCluster]:
     """HDFS of a name node and three data nodes, two of which have a block. It starts in some ten seconds: tests with it
     are slow ones.
     """
+    pytest.importorskip("hdfs_native", reason="the extra lake-hdfs is not installed")
     cluster = HadoopCluster(tmp_path_factory.mktemp("hdfs"))
     try:
         cluster.start_hdfs()

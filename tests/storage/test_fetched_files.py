@@ -10,6 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

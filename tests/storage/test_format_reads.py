@@ -14,6 +14,8 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
+pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
+
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.model import StorageFormat

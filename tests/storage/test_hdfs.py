@@ -15,6 +15,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+pytest.importorskip("hdfs_native", reason="the extra lake-hdfs is not installed")
+
 from hdfs_native import Client, WriteOptions
 
 from sharkpy.base.errors import ExecutionError, SourceError, StorageRefusedError, UnsupportedError

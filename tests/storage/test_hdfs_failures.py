@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("hdfs_native", reason="the extra lake-hdfs is not installed")
+
 from sharkpy.base.errors import (
     ConfigurationError,
     ExecutionError,

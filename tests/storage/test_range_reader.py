@@ -6,6 +6,9 @@ import io
 from collections.abc import Iterator, Sequence
 
 import pytest
+
+pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

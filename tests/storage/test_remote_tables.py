@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
+
 import sharkpy
 from sharkpy.base.errors import (
     CancelledError,

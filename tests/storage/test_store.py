@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
+
 from sharkpy.base.errors import ExecutionError, SourceError, StorageRefusedError, UnsupportedError
 from sharkpy.sources.storage.store import ObjectFacts, Store
 from tests.hadoop import HadoopCluster

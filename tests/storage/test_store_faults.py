@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
+
 from sharkpy.base.errors import (
     ConfigurationError,
     ExecutionError,

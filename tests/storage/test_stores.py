@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
+
 from sharkpy.base.errors import ConfigurationError, StorageRefusedError, UnsupportedError
 from sharkpy.sources.storage.access import NO_KEYS
 from sharkpy.sources.storage.object_reader import ObjectReader

@@ -114,7 +114,7 @@ def _only(location: str, access_id: str) -> list[DataFile]:
     facts = store.stat(location)
     if facts is not None:
         return [_file(facts, access_id)]
-    if store.traits.lists and next(iter(store.list(location)), None) is not None:
+    if store.has_folder(location) or (store.traits.lists and next(iter(store.list(location)), None) is not None):
         return []
     raise SourceError(f'file or folder "{uri.shown(location)}" does not exist', sqlstate="58P01")
 

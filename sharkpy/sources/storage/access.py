@@ -99,6 +99,7 @@ def access_to(
         return StorageAccess.of(_options(wanted, (own,)) | keys, origin)
     if not is_open:
         hint = "SET keys of your own for it, such as fs.s3a.access.key and fs.s3a.secret.key"
+        hint = hint if wanted.key_sets else "the engine's owner makes a table of it"
         raise NotAllowedError(f'"{location}" is out of this session\'s bounds', hint=hint)
     return _access(wanted, of_owner(owner), owner)
 

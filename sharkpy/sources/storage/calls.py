@@ -26,6 +26,9 @@ class StoreCalls:
         """Errors that the store's library raises."""
         raise NotImplementedError
 
+    def has_folder(self, path: str) -> bool:  # noqa: ARG002  where there is nothing but objects
+        return False
+
     def asking(self, path: str, call: Callable[[], Awaitable[T]], is_bounded: bool = True) -> Call[T]:
         """A call about `path`, within the store's limits, whose failure is told as the engine's error."""
         seconds = self.limits.timeout_seconds if is_bounded else None

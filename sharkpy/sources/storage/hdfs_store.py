@@ -56,6 +56,10 @@ class HdfsStore(StoreCalls):
     def stat(self, path: str) -> ObjectFacts | None:
         return answer(self.asking(path, partial(self._found, path)))
 
+    def has_folder(self, path: str) -> bool:
+        status = answer(self.asking(path, partial(self._status, path)))
+        return status is not None and status.isdir
+
     def list(self, folder: str, *, after: str = "", until: str = "") -> Iterator[ObjectFacts]:
         for facts in self._files(folder, after, until):
             if facts.path > after and (not until or facts.path <= until) and not _is_upload(facts.path):
@@ -139,12 +143,16 @@ class HdfsStore(StoreCalls):
         async with asyncio.timeout(self.limits.timeout_seconds):
             return await self._threads.run(call)
 
-    async def _found(self, path: str) -> ObjectFacts | None:
+    async def _status(self, path: str) -> FileStatus | None:
+        """Status of a file or folder; None if there is none."""
         try:
-            status = await self._threads.run(partial(self._client.get_file_info, _path_of(path)))
+            return await self._threads.run(partial(self._client.get_file_info, _path_of(path)))
         except FileNotFoundError:
             return None
-        return None if status.isdir else _facts(path, status)
+
+    async def _found(self, path: str) -> ObjectFacts | None:
+        status = await self._status(path)
+        return None if status is None or status.isdir else _facts(path, status)
 
     async def _opened(self, facts: ObjectFacts) -> FileReader:
         """Reader of a file's blocks. If the file is the same once these are known, they are its own."""

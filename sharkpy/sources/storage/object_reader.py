@@ -84,10 +84,12 @@ def reads_at_once(ranges: Sequence[tuple[int, int]]) -> int:
 
 
 def place_of(path: str) -> tuple[str, str]:
-    """Root of a URI, with its slash, and the key behind it."""
-    scheme, mark, rest = path.partition("://")
-    authority, _, key = rest.partition("/")
-    return f"{scheme}{mark}{authority}/", key.rstrip("/")
+    """Root of a URI, with its slash, and the key behind it. Hadoop's `hdfs:/a` has no authority, as `hdfs:///a`."""
+    scheme, _, rest = path.partition(":")
+    if not rest.startswith("//"):
+        return f"{scheme}:/", rest.strip("/")
+    authority, _, key = rest[2:].partition("/")
+    return f"{scheme}://{authority}/", key.rstrip("/")
 
 
 def facts_of(path: str, meta: ObjectMeta) -> ObjectFacts:

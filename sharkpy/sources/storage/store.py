@@ -64,6 +64,9 @@ class Store(Protocol):
     def stat(self, path: str) -> ObjectFacts | None:
         """Facts of an object, None where there is none of that name."""
 
+    def has_folder(self, path: str) -> bool:
+        """True for a folder that a store has beside its objects, be it empty."""
+
     def list(self, folder: str, *, after: str = "", until: str = "") -> Iterator[ObjectFacts]:
         """All objects below a folder, a page at a time, by name if the store `is_sorted`.
 

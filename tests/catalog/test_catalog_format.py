@@ -22,7 +22,8 @@ from sharkpy.base.locations import Locations
 from sharkpy.base.version import __version__
 from sharkpy.catalog import catalog_format, format_1
 from sharkpy.catalog.model import TableKind
-from sharkpy.catalog.store import CATALOG_FILE, Catalog
+from sharkpy.catalog.readable_catalog import CATALOG_FILE
+from sharkpy.catalog.store import Catalog
 from sharkpy.catalog.stream_store import StreamFile
 
 FORMAT_1 = Path(__file__).with_name("format_1.sql")

@@ -12,7 +12,8 @@ from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.lake_tables import LAKES
 from sharkpy.catalog.local_path import check_local, local_path
 from sharkpy.catalog.model import CacheMode, Table, TableKind
-from sharkpy.catalog.store import TEMPORARY_KINDS, new_table_id
+from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
+from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.table_folders import holds_files
 from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult

@@ -18,6 +18,7 @@ from tests.waiting import allowed
 ACCESS_KEY = "sharkpy"
 SECRET = "secret-of-the-tests"
 _START_SECONDS = 60
+_TRIES = 3
 
 
 def free_ports(count: int) -> list[int]:
@@ -45,11 +46,16 @@ def s3_client(address: str) -> Any:
 
 
 class S3Server:
-    """Server that `command` starts; it answers at `address` once `start` returns."""
+    """Server that `command` starts; it answers at `address` once `start` returns. `more_ports`: names of others that it
+    takes.
+    """
+
+    more_ports: tuple[str, ...] = ()
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        (self.port,) = free_ports(1)
+        self.port = 0
+        self.ports: dict[str, int] = {}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -60,6 +66,20 @@ class S3Server:
         raise NotImplementedError
 
     def start(self) -> None:
+        """Start it on ports that are free; again on others, where somebody takes one of them before it does."""
+        for left in reversed(range(_TRIES)):
+            self.port, *others = free_ports(1 + len(self.more_ports))
+            self.ports = dict(zip(self.more_ports, others, strict=True))
+            try:
+                self._start()
+            except AssertionError:
+                self.stop()
+                if not left:
+                    raise
+            else:
+                return
+
+    def _start(self) -> None:
         log_file = self.folder / "log"
         with open(log_file, "ab") as log:
             self._process = subprocess.Popen(self.command(), stdout=log, stderr=log, cwd=self.folder)
@@ -96,11 +116,10 @@ class MotoServer(S3Server):
 class SeaweedServer(S3Server):
     """SeaweedFS with its S3 gateway: signatures are checked, and a name that nobody has is given once."""
 
-    _NAMES = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc")
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._ports = dict(zip((*self._NAMES, "s3.port.grpc"), free_ports(len(self._NAMES) + 1), strict=True))
+    more_ports = (
+        *("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc"),
+        "s3.port.grpc",
+    )
 
     @staticmethod
     def program() -> str | None:
@@ -116,11 +135,11 @@ class SeaweedServer(S3Server):
         places = [f"-dir={self.folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"]
         gateway = ["-s3", f"-s3.port={self.port}", f"-s3.config={config}", "-s3.port.iceberg=0", "-s3.port.lance=0"]
         volumes = ["-volume.max=20", "-master.volumeSizeLimitMB=64"]
-        ports = [f"-{name}={port}" for name, port in self._ports.items()]
+        ports = [f"-{name}={port}" for name, port in self.ports.items()]
         return [program, "server", *places, "-filer", *gateway, *ports, *volumes]
 
     def stop(self) -> None:
         super().stop()
-        for port in (self.port, *self._ports.values()):
+        for port in (self.port, *self.ports.values()):
             for left in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
                 left.unlink()

@@ -45,6 +45,10 @@ def _record(options: argparse.Namespace) -> int:
     values = {**session_settings(options), settings.DEBUG_RECORD.key: str(options.folder.absolute())}
     with connect(options.master, options.warehouse, **values) as session:
         code = run_script(session, LocalNames(session), options.record, options.format)
+    if not options.folder.is_dir():
+        if code:
+            return code
+        raise ExecutionError("no stage ran", hint="rows that are constants or statistics are answered without one")
     _list(recorded_stages(options.folder), options.folder)
     return code
 

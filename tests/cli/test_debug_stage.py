@@ -147,10 +147,10 @@ def test_what_was_too_large_to_be_recorded(tmp_path: Path) -> None:
 
 def test_record_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     warehouse, records = str(tmp_path / "warehouse"), str(tmp_path / "records")
-    assert (
-        main(["--master", "local[1]", "--warehouse", warehouse, "debug-stage", records, "--record", "SELECT 1 + 1"])
-        == 0
-    )
+    record = ["--master", "local[1]", "--warehouse", warehouse, "debug-stage", records, "--record"]
+    assert main([*record, "SELECT 1 + 1"]) == 1
+    assert "no stage ran" in capsys.readouterr().err
+    assert main([*record, "SELECT count(*) FROM (SELECT explode(array(1, 2)) AS a) t"]) == 0
     assert "1 task in the driver" in capsys.readouterr().out
     assert main(["debug-stage", records, "--stage", "1"]) == 0
     assert "rows out 1" in capsys.readouterr().out

@@ -24,6 +24,7 @@ import sharkpy
 def test_place(tmp_path: Path, text: str, place: tuple[int, int]) -> None:
     with sharkpy.connect("local[1]", tmp_path / "warehouse") as context:
         context.sql("create table t (a string)")
+        context.sql("insert into t values ('x')")
         with pytest.raises(sharkpy.SharkError) as caught:
             context.sql(text).fetchall()
     assert (caught.value.line, caught.value.column) == place

@@ -30,10 +30,15 @@ def is_lake(table: Table) -> bool:
     return table.storage.name in LAKES
 
 
-def lake_path(location: str) -> str:
-    """Path of a folder or file of a lake table; UnsupportedError for a remote one."""
+def check_lake_place(location: str) -> None:
+    """UnsupportedError for a remote folder or file of a lake table."""
     if uri.is_remote(location):
         raise UnsupportedError(f'a lake table with files in "{uri.shown(location)}": they have to be local')
+
+
+def lake_path(location: str) -> str:
+    """Path of a folder or file of a lake table; UnsupportedError for a remote one."""
+    check_lake_place(location)
     return local_path(location)
 
 

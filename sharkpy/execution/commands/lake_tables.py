@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
-from sharkpy.catalog.lake_tables import Replaced, lake_path
+from sharkpy.catalog.lake_tables import Replaced, check_lake_place
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.store import new_table_id
@@ -104,7 +104,8 @@ def _location(command: commands.CreateTable, kind: TableKind, table_id: str, ses
     """Folder of a new table; None where the format's catalog knows it."""
     catalog = session.catalog
     if command.location is not None:
-        return managed_folder(lake_path(command.location), kind, session)
+        check_lake_place(command.location)
+        return managed_folder(command.location, kind, session)
     if not command.schema.fields:
         return None
     usual = local_path(catalog.managed_location(command.database, command.name))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import InternalError
 from sharkpy.base.settings import Conf
-from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced, lake_path
+from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced, check_lake_place
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.path_gate import PathGate
 from sharkpy.catalog.system_tables import SystemTable
@@ -30,14 +30,15 @@ class SessionLakes:
 
     def current(self, entry: Table) -> Table:
         if entry.location is not None:
-            lake_path(entry.location)
+            check_lake_place(entry.location)
         return self._of(entry).load(entry, self._conf())
 
     def at(self, table: Table, point: LakePoint) -> Table:
         return self._of(table).at(_lake_table(table), point)
 
     def named(self, word: str, place: str, gate: PathGate) -> Table:
-        return self._lakes().format(word).named(gate.check(lake_path(place)))
+        check_lake_place(place)
+        return self._lakes().format(word).named(gate.check(place))
 
     def facts(self, table: Table, what: str) -> SystemTable:
         return self._of(table).facts(_lake_table(table), what)

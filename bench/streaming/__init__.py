@@ -18,6 +18,7 @@ NAMES: tuple[str, ...] = (
     "sessions",
     "stream_join",
     "states",
+    "killed_executor",
     "steady",
 )
 """Modules of the package, each with `measure(runs: int, scale: float) -> list[Figure]`; its docstring describes the

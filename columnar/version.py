@@ -23,16 +23,17 @@ from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
 
-_FORMAT = 3
-_READ_FORMATS = (2, 3)
-"""Origins of format 2 are absolute paths."""
+_FORMAT = 4
+_READ_FORMATS = (2, 3, 4)
+"""Origins of format 2 are absolute paths, and none before format 4 has a tag."""
 _KEPT_MANIFESTS = 2
 _NAME = re.compile(r"manifest-(\d{12})\.json")
 
 
 @dataclass(frozen=True, slots=True)
 class BlockOrigin:
-    """The source split that a block was made from; it identifies the file's content by size and time.
+    """The source split that a block was made from; it identifies the file's content by size, time and `tag`, which
+    remote files have.
 
     `partition` is the Hive partition's name, empty where the table has none; `form` tells of its files' format and
     columns where they are not the table's.
@@ -45,6 +46,7 @@ class BlockOrigin:
     modified_ns: int
     partition: str = ""
     form: str = ""
+    tag: str = ""
 
 
 Origins = tuple[BlockOrigin, ...]

@@ -27,6 +27,8 @@ LONG_FILES = (
     "tests/thrift/test_sessions.py",
     "tests/faults/test_cluster.py",
     "tests/execution/test_standalone.py",
+    "tests/execution/test_yarn.py",
+    "tests/storage/test_hdfs.py",
     "tests/faults/test_multi_insert.py",
     "tests/catalog/test_metastore.py",
     "tests/faults/test_killed_workers.py",
@@ -61,6 +63,8 @@ LONG_FILES = (
     "tests/thrift/clients/test_beeline.py",
     "tests/optimizer/test_same_rows.py",
     "tests/execution/test_spread_keys.py",
+    "tests/storage/test_store.py",
+    "tests/storage/test_store_faults.py",
 )
 
 

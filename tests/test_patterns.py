@@ -12,9 +12,12 @@ from dataclasses import dataclass
 
 import pytest
 
+from sharkpy.base.endpoint import check_endpoint
 from sharkpy.base.errors import SharkError
+from sharkpy.base.secrets import names_secret, redacted
 from sharkpy.base.uri import scheme_of
 from sharkpy.catalog.pattern import matches
+from sharkpy.sources.storage.errors import StoreName, storage_failure
 from sharkpy.sql.grammar.split_statements import split_statements
 from sharkpy.sql.statements.bind_session import bind_set
 from sharkpy.thrift.metadata.patterns import name_test
@@ -94,6 +97,12 @@ def test_regex_is_called_in_one_place() -> None:
 
 
 MANY = 60_000
+
+
+def _storage_failure(text: str) -> SharkError:
+    return storage_failure(ValueError(text), "s3://b/k", StoreName("b", "http://h", "keys"))
+
+
 SLOW: dict[str, Callable[[], object]] = {
     "spaces in SET": lambda: bind_set("set a = " + " " * MANY + "b"),
     "spaces after a type": lambda: parse_type("int" + " " * MANY),
@@ -113,8 +122,28 @@ SLOW: dict[str, Callable[[], object]] = {
     "a long pattern in SHOW": lambda: matches("a" * 128, "*a" * MANY),
     "stars in metadata": lambda: name_test("%a" * 100)("a" * 128 + "b"),
     "quotes in a script": lambda: split_statements("'" + "\\'" * MANY),
+    "codes in a failure of storage": lambda: _storage_failure("<Code>" * MANY + "(code: " * MANY),
+    "classes in a failure of storage": lambda: _storage_failure('RPCError("' * MANY + 'RPCError("' + "a." * MANY),
+    "names in a failure of storage": lambda: _storage_failure('object with invalid path Path "' * MANY),
+    "kinds in a failure of storage": lambda: _storage_failure("\n\nDebug source:" + ("HttpError {" + " " * 250) * 500),
     "comments in a script": lambda: split_statements("/*" * MANY),
     "letters of a scheme": lambda: scheme_of("s" * MANY),
+    "parts of a key": lambda: names_secret("fs.s3a." * MANY),
+    "parts of a catalog's name": lambda: names_secret("iceberg.catalog." + "a" * MANY),
+    "catalogs in a text": lambda: redacted("iceberg.catalog." * MANY),
+    "parts of keys in a text": lambda: redacted("fs.s3a." * MANY),
+    "settings in a text": lambda: redacted("fs.s3a.secret.key=" * MANY),
+    "settings that are no secrets": lambda: redacted("fs.s3a.x=" * MANY),
+    "open quotes of settings": lambda: redacted("'fs.s3a.secret.key'=\"'" * MANY),
+    "backslashes of a secret": lambda: redacted("fs.s3a.secret.key=" + "\\" * MANY + "'"),
+    "spaces before a secret": lambda: redacted(("password" + " " * 120) * (MANY // 128)),
+    "slashes in a text": lambda: redacted("://" * MANY),
+    "users in URIs": lambda: redacted("://a:" * MANY + "@"),
+    "signatures": lambda: redacted("?sig=&sig=" * MANY),
+    "ids of keys": lambda: redacted("AKIA" * MANY),
+    "open quotes of passwords": lambda: redacted("password='\"" * MANY),
+    "dots in an endpoint": lambda: check_endpoint("a." * MANY),
+    "slashes in an endpoint": lambda: check_endpoint("https://a/" + "/" * MANY),
 }
 
 

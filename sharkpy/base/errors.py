@@ -6,12 +6,14 @@ import difflib
 from collections.abc import Iterable
 from typing import Self
 
+from sharkpy.base.secrets import redacted
+
 
 class SharkError(Exception):
     """Base of every error a user can see.
 
     `message` states the fact and quotes names; `hint` says what to do; `line`/`column` are 1-based
-    places in the statement's text.
+    places in the statement's text. Secrets that either quotes are *** in it.
     """
 
     sqlstate = "HY000"
@@ -25,9 +27,9 @@ class SharkError(Exception):
         line: int | None = None,
         column: int | None = None,
     ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = redacted(message)
+        super().__init__(self.message)
+        self.hint = hint and redacted(hint)
         self.line = line
         self.column = column
         if sqlstate is not None:
@@ -125,6 +127,12 @@ class SourceError(ExecutionError):
     """A file that is missing, unreadable or not in its format."""
 
     sqlstate = "58030"
+
+
+class StorageRefusedError(ExecutionError):
+    """Refusal of a store of objects: it does not know who asks (28000), or does not allow it (42501)."""
+
+    sqlstate = "42501"
 
 
 class DataError(ExecutionError, ValueError):

@@ -93,6 +93,11 @@ def shown(location: str) -> str:
     return f"{start}{'***@' if user else ''}{place}{'?***' if mark else ''}"
 
 
+def as_uri(location: str) -> str:
+    """URI of a location; of a path as Hadoop writes it, `file:/a/b`."""
+    return location if scheme_of(location) else f"file:{Path(location)}"
+
+
 def check_no_secrets(location: str) -> None:
     """UnsupportedError for a remote location with a user, a password or a signature in it."""
     if not is_remote(location):

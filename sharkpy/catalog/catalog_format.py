@@ -12,6 +12,7 @@ every later format has too.
 5: streams of the rows that are appended to tables.
 6: epochs of continuous tables with Hive partitions.
 7: continuous tables with state.
+8: tags of the files of streams.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from sharkpy.catalog.format_3 import upgrade_format_3
 from sharkpy.catalog.format_4 import upgrade_format_4
 from sharkpy.catalog.format_5 import upgrade_format_5
 from sharkpy.catalog.format_6 import upgrade_format_6
+from sharkpy.catalog.format_7 import upgrade_format_7
 from sharkpy.columnar.store_folder import locked_file
 
-FORMAT = 7
+FORMAT = 8
 _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     1: upgrade_format_1,
     2: upgrade_format_2,
@@ -41,6 +43,7 @@ _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     4: upgrade_format_4,
     5: upgrade_format_5,
     6: upgrade_format_6,
+    7: upgrade_format_7,
 }
 """Upgrades to the next format, by the format before."""
 _EXCLUSIVE_SECONDS = 10.0
@@ -64,8 +67,8 @@ _SCHEMA = (
     "CREATE TABLE continuous_ (query_id TEXT PRIMARY KEY, definition TEXT NOT NULL, state TEXT NOT NULL,"
     " epoch INTEGER NOT NULL, offsets TEXT NOT NULL, fault TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE stream_file_ (table_id TEXT, number INTEGER, name TEXT NOT NULL, size_bytes INTEGER NOT NULL,"
-    " modified_ns INTEGER NOT NULL, form TEXT NOT NULL DEFAULT '', PRIMARY KEY (table_id, number),"
-    " UNIQUE (table_id, name)) WITHOUT ROWID",
+    " modified_ns INTEGER NOT NULL, form TEXT NOT NULL DEFAULT '', tag TEXT NOT NULL DEFAULT '',"
+    " PRIMARY KEY (table_id, number), UNIQUE (table_id, name)) WITHOUT ROWID",
     "CREATE TABLE epoch_ (query_id TEXT, epoch INTEGER, table_id TEXT NOT NULL, generation INTEGER NOT NULL,"
     " offsets TEXT NOT NULL, written_ms INTEGER NOT NULL, PRIMARY KEY (query_id, epoch)) WITHOUT ROWID",
     "CREATE TABLE epoch_partition_ (query_id TEXT, epoch INTEGER, partition_id INTEGER, newest INTEGER,"

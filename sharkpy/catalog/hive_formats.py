@@ -119,6 +119,11 @@ FORMATS = (
     HiveFormat("parquet", "parquet", (f"{_IO}.parquet.serde.ParquetHiveSerDe", "parquet.hive.serde.ParquetHiveSerDe")),
     HiveFormat("orc", "orc", (f"{_IO}.orc.OrcSerde",)),
 )
+_LAKE_CLASSES = {
+    "iceberg": ("org.apache.iceberg.mr.hive.HiveIceberg", "SerDe"),
+    "delta": ("io.delta.hive.Delta", "StorageHandler"),
+}
+"""Classes of tables that STORED BY makes, not STORED AS."""
 SELF_DESCRIBING = frozenset((CSV, "json", "parquet", "orc", "avro"))
 """Names of the formats whose files tell their columns."""
 _BY_NAME = {one.name: one for one in FORMATS}
@@ -184,6 +189,9 @@ def with_default_serde(storage: StorageFormat, serde: str) -> StorageFormat:
 
 def hive_classes(storage: StorageFormat) -> tuple[str, str, str]:
     """Classes of a format: SerDe, input format and output format."""
+    if storage.name in _LAKE_CLASSES:
+        start, serde = _LAKE_CLASSES[storage.name]
+        return f"{start}{serde}", f"{start}InputFormat", f"{start}OutputFormat"
     container = _CONTAINERS[_BY_NAME[storage.name].container]
     return serde_of(storage), container.inputs[0], container.outputs[0]
 

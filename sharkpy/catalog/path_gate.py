@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from sharkpy.base import uri
 from sharkpy.base.errors import NotAllowedError, SourceError
 from sharkpy.catalog.local_path import local_path
 
@@ -37,9 +38,19 @@ class PathGate:
         if is_closed or (self.folders is not None and any(folder.is_relative_to(place) for folder in closed)):
             raise NotAllowedError(f'"{path}" belongs to the engine', hint="choose another folder")
         if self.folders is not None and not any(place.is_relative_to(_real(folder)) for folder in self.folders):
-            allowed = ", ".join(str(folder) for folder in self.folders) or "none"
-            raise NotAllowedError(f'"{path}" is out of this session\'s bounds', hint=f"allowed folders: {allowed}")
+            raise NotAllowedError(f'"{path}" is out of this session\'s bounds', hint=_only(self.folders))
         return str(place)
+
+    def check_location(self, location: str) -> None:
+        """`check` of where an external table's files are to be read. A remote location is out of bounds where `folders`
+        are given: what the catalog has is read with the owner's keys, by all sessions.
+        """
+        if not uri.is_remote(location):
+            self.check(location)
+            return
+        uri.check_no_secrets(location)
+        if self.folders is not None:
+            raise NotAllowedError(f'"{location}" is out of this session\'s bounds', hint=_only(self.folders))
 
     def require_below(self, path: str) -> None:
         """NotAllowedError for a folder that is emptied or deleted, if it is an allowed folder as a whole."""
@@ -54,17 +65,27 @@ class PathGate:
             self.check(_opened_place(file) or place)
             return read_whole(file, path)
 
+    def check_outside(self, paths: Iterable[str]) -> None:
+        """NotAllowedError for files that a table has apart from its folder, if they are out of bounds."""
+        if self.folders is not None:
+            for path in paths:
+                self.check(path)
+
     def check_links(self, folder: str) -> None:
         """Check the links among a table's files: NotAllowedError for one that leads out of its folder and the bounds.
 
         The folder itself may be out of bounds: the table's owner has made it.
         """
-        if self.folders is None:
+        if self.folders is None or uri.is_remote(folder):
             return
         home = Path(os.path.realpath(local_path(folder)))
         for link in _links(str(home), set()):
             if not Path(os.path.realpath(link)).is_relative_to(home):
                 self.check(link)
+
+
+def _only(folders: Iterable[Path]) -> str:
+    return f"allowed folders: {', '.join(map(str, folders)) or 'none'}"
 
 
 def open_regular(path: str) -> BinaryIO:

@@ -23,7 +23,8 @@ _COLUMNS = "query_id, definition, state, epoch, offsets, fault"
 @dataclass(frozen=True, slots=True)
 class StreamFile:
     """File of a stream. `number` is its place in the stream's order; `name` is its path below the stream's folder;
-    `form` tells of its format and columns where they are not the stream's (see `sharkpy.catalog.serialize`).
+    `form` tells of its format and columns where they are not the stream's (see `sharkpy.catalog.serialize`); `tag` is
+    that of a remote file's content.
     """
 
     number: int
@@ -31,6 +32,7 @@ class StreamFile:
     size_bytes: int
     modified_ns: int
     form: str = ""
+    tag: str = ""
 
 
 class StreamStore:
@@ -116,7 +118,7 @@ class StreamStore:
     def files(self, table_id: str, start: int, end: int) -> list[StreamFile]:
         """Files from the number `start` to before `end`."""
         sql = (
-            "SELECT number, name, size_bytes, modified_ns, form FROM stream_file_"
+            "SELECT number, name, size_bytes, modified_ns, form, tag FROM stream_file_"
             " WHERE table_id = ? AND number >= ? AND number < ? AND name <> '' ORDER BY number"
         )
         return [StreamFile(*row) for row in self._file.rows(sql, table_id, start, end)]
@@ -126,13 +128,14 @@ class StreamStore:
         sql = "SELECT number, name FROM stream_file_ WHERE table_id = ? ORDER BY number DESC LIMIT 1"
         last, name = self._file.row(sql, table_id) or (-1, None)
         sql = (
-            "INSERT OR IGNORE INTO stream_file_ (table_id, number, name, size_bytes, modified_ns, form)"
-            " VALUES (?, ?, ?, ?, ?, ?)"
+            "INSERT OR IGNORE INTO stream_file_ (table_id, number, name, size_bytes, modified_ns, form, tag)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)"
         )
         added = list[StreamFile]()
         for one in files:
             number = last + 1 + len(added)
-            if self._file.run(sql, table_id, number, one.name, one.size_bytes, one.modified_ns, one.form):
+            identity = (one.size_bytes, one.modified_ns, one.form, one.tag)
+            if self._file.run(sql, table_id, number, one.name, *identity):
                 added.append(replace(one, number=number))
         if added and name == "":
             self._file.run("DELETE FROM stream_file_ WHERE table_id = ? AND number = ?", table_id, last)
@@ -145,7 +148,7 @@ class StreamStore:
             self._file.run("DELETE FROM stream_file_ WHERE table_id = ? AND number = ?", table_id, number)
         if last >= 0 and self.end(table_id) != last + 1:
             self._file.run("DELETE FROM stream_file_ WHERE table_id = ? AND name = ''", table_id)
-            self._file.run("INSERT INTO stream_file_ VALUES (?, ?, '', 0, 0, '')", table_id, last)
+            self._file.run("INSERT INTO stream_file_ VALUES (?, ?, '', 0, 0, '', '')", table_id, last)
 
     # Tables whose appended rows are streams
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from sharkpy.base import settings
 from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.base.settings import Conf
-from sharkpy.catalog.store import CATALOG_FILE, Catalog
+from sharkpy.catalog.readable_catalog import CATALOG_FILE
+from sharkpy.catalog.store import Catalog
 from sharkpy.execution.backup.make_backup import make_backup
 from sharkpy.execution.backup.manifest import Manifest
 from sharkpy.execution.backup.restore_backup import restore_backup

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.base.errors import SharkError
+from sharkpy.base.secrets import redacted
 from sharkpy.values.visible_text import visible
 
 _MOST_SHOWN = 200
@@ -20,7 +21,9 @@ def error_text(error: BaseException, statement: str = "", first_line: int = 1) -
     if error.line is not None and 1 <= error.line <= len(source):
         number = error.line + first_line - 1
         prefix = f"{number}: " if len(source) > 1 or first_line > 1 else "  "
-        text, at = _around(source[error.line - 1].replace("\t", " "), error.column)
+        line = source[error.line - 1].replace("\t", " ")
+        shown = redacted(line)
+        text, at = _around(shown, error.column if shown == line else None)
         lines.append(prefix + visible(text))
         if at is not None:
             lines.append(" " * (len(prefix) + len(visible(text[:at]))) + "^")

@@ -14,6 +14,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.patch_stdout import patch_stdout
 
+from sharkpy.base.secrets import redacted
 from sharkpy.base.version import __version__
 from sharkpy.cli.answers import Answer
 from sharkpy.cli.commands import is_command
@@ -35,6 +36,13 @@ def state_dir() -> Path:
     """Folder for the user's history."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "sharkpy"
+
+
+class TypedTexts(FileHistory):
+    """History of what was typed, whose file has none of the secrets."""
+
+    def store_string(self, string: str) -> None:
+        super().store_string(redacted(string))
 
 
 class Shell(StatementShell):
@@ -100,7 +108,7 @@ class Shell(StatementShell):
         folder = state_dir()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return PromptSession(
-            history=FileHistory(str(folder / "history")),
+            history=TypedTexts(str(folder / "history")),
             completer=SharkCompleter(self.names),
             complete_while_typing=False,
             complete_in_thread=True,

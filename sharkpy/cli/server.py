@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import ConfigurationError, did_you_mean
+from sharkpy.base.secrets import redacted
 from sharkpy.base.settings import HISTORY_SAVED, Setting
 from sharkpy.cli.interpreter_share import share_interpreter
 from sharkpy.thrift.config import AUTHENTICATIONS, Limits, ServerConfig
@@ -74,6 +75,13 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
 
 
+class LogLines(logging.Formatter):
+    """Format of the log's lines, without the secrets that messages and tracebacks quote."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(super().format(record))
+
+
 def _quiet_py4j() -> None:
     """Keep Py4J's stack traces out of the log: it logs every connection that ends, in part by the root logger. A
     statement that fails has its own error, and a lost JVM a line of its own.
@@ -86,9 +94,9 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
     config = _config(options)
     if options.set_password:
         return _set_password(config.password_file, options.set_password)
-    logging.basicConfig(
-        level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=options.log_level.upper(), handlers=[handler])
     _quiet_py4j()
     _raise_file_limit()
     from sharkpy.thrift.guard import guarded

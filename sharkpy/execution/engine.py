@@ -158,7 +158,8 @@ class Engine:
 
                 java_home = self.conf.value(settings.JAVA_HOME) or None
                 heap = self.conf.value(settings.JVM_MEMORY) or max(1 << 30, machine_memory() // 8)
-                overrides = {key: self.conf[key] for key in self.conf}
+                given = {key: self.conf.given(key) for key in self.conf if key.startswith("spark.")}
+                overrides = {key: text.reveal() for key, text in given.items() if text is not None}
                 self._spark = connect_spark(self.master, self.scratch, overrides, java_home, heap)
                 self._jobs = SparkJobs(self._spark, self.scratch)
             return self._jobs

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import NotAllowedError
-from sharkpy.base.settings import Conf, is_guarded
+from sharkpy.base.settings import Conf, is_address, is_guarded
 from sharkpy.catalog.path_gate import PathGate
 from sharkpy.execution.scratch import blocks_folder
 
@@ -44,10 +44,16 @@ class Restrictions:
         """Real place that a path names, after links; NotAllowedError if it is out of bounds."""
         return self.gate.check(path)
 
+    def check_location(self, location: str) -> None:
+        """NotAllowedError for where a new table's files may not be read: see `PathGate.check_location`."""
+        self.gate.check_location(location)
+
     def check_setting(self, key: str) -> None:
         """Raise NotAllowedError for a setting that this session may not change."""
         if self.keeps(key):
             raise NotAllowedError(f"{key} cannot be set in this session", hint="the engine's owner sets it")
+        if is_address(key):
+            self.check_connection(f"an address in {key}")
 
     def check_code(self, action: str) -> None:
         """Raise NotAllowedError if the session may not bring code."""

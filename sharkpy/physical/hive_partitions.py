@@ -38,13 +38,16 @@ class PartitionRead:
 class HivePartitions:
     """The Hive partitions of a table by name. `statistics` has each as if it were a block of one row.
 
-    `read` gives those of the given names; nothing is listed or opened before.
+    1. `read` gives those of the given names; nothing is listed or opened before.
+    2. Files of lake tables are planned as such ones: then `statistics` are those of the files, and `schema` has all
+       their columns. `kind` is what they are called.
     """
 
     names: tuple[str, ...]
     schema: Schema
     read: Callable[[tuple[str, ...]], PartitionRead] = field(repr=False)
     statistics: StatisticsTable = field(repr=False, compare=False)
+    kind: str = "partitions"
 
     @classmethod
     def of(

@@ -10,6 +10,7 @@ from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
 from sharkpy.physical.operators import BlockScan, FileScan, SplitSet, UnionAll, ValuesScan
 from sharkpy.physical.plan_blocks import plan_blocks
+from sharkpy.physical.plan_row_groups import kept_row_groups
 from sharkpy.plan.expr import ColumnRef, Expr
 from sharkpy.plan.logical import Scan
 from sharkpy.plan.references import substitute
@@ -21,12 +22,13 @@ def plan_partitions(
     """Only the Hive partitions that are left are listed and read."""
     names = source.kept(scan) if context.conf.value(settings.PRUNING) else source.names
     found = source.read(names) if names else PartitionRead(None, ())
+    found = replace(found, splits=kept_row_groups(scan, found.splits, context))
     total = len(source.names)
     counts = (len(names), total)
     if found.version is None or not found.version.blocks:
         if not found.splits:
-            return _nothing(scan, counts)
-        return _files(scan, found, counts)
+            return _nothing(scan, counts, source.kind)
+        return replace(_files(scan, found, counts), partition_kind=source.kind)
     if not found.splits:
         return _counted(plan_blocks(scan, found.version, context), counts)
     blocks = plan_blocks(_renamed(scan, ids), found.version, context)
@@ -42,9 +44,9 @@ def _counted(blocks: BlockScan | ValuesScan, counts: tuple[int, int]) -> BlockSc
     return replace(blocks, partitions=counts) if isinstance(blocks, BlockScan) else blocks
 
 
-def _nothing(scan: Scan, counts: tuple[int, int]) -> ValuesScan:
+def _nothing(scan: Scan, counts: tuple[int, int], kind: str) -> ValuesScan:
     kept, total = counts
-    return ValuesScan(scan.columns, (), f"{scan.table.qualified_name}: no data in {kept} of {total} partitions")
+    return ValuesScan(scan.columns, (), f"{scan.table.qualified_name}: no data in {kept} of {total} {kind}")
 
 
 def _files(scan: Scan, found: PartitionRead, counts: tuple[int, int]) -> FileScan:

@@ -9,6 +9,7 @@ from sharkpy.physical.hive_partitions import HivePartitions
 from sharkpy.physical.operators import BlockScan, FileScan, SplitSet, UnionAll, ValuesScan
 from sharkpy.physical.plan_blocks import plan_blocks
 from sharkpy.physical.plan_partitions import plan_partitions
+from sharkpy.physical.plan_row_groups import kept_row_groups
 from sharkpy.plan.logical import Scan
 
 PlannedScan = BlockScan | FileScan | UnionAll | ValuesScan
@@ -24,7 +25,10 @@ def plan_scan(scan: Scan, context: PlanContext, ids: FreshIds) -> PlannedScan:
         return plan_partitions(scan, source, context, ids)
     if not source:
         return ValuesScan(scan.columns, (), f"{scan.table.qualified_name} has no data")
-    splits = SplitSet(tuple(source))
+    kept = kept_row_groups(scan, source, context)
+    if not kept:
+        return ValuesScan(scan.columns, (), f"{scan.table.qualified_name}: no row groups for the predicate")
+    splits = SplitSet(kept)
     return FileScan(
         scan.table.qualified_name,
         scan.schema,

@@ -71,7 +71,8 @@ class PreparedStatement:
         self._end = end
         self._database = session.current_database
         engine = session.known_engine
-        self._key = (text, self._database, session.conf.changes(), engine and engine.parallelism)
+        conf = session.conf
+        self._key = (text, self._database, conf.changes(), conf.secrets_id, engine and engine.parallelism)
         self._snapshot = session.snapshot()
         self._known = plans.find(self._key, self._snapshot)
         self._lookups, self._clock = CatalogLookups(session.catalog), StatementClock()

@@ -21,6 +21,7 @@ from sharkpy.base.errors import (
     StatementClosedError,
     StatementTimeoutError,
 )
+from sharkpy.base.secrets import redacted
 from sharkpy.catalog.statement_record import StatementRecord, StatementState, cut_text
 from sharkpy.execution.stages.progress import ignore_progress
 from sharkpy.execution.statement import Statement
@@ -52,6 +53,7 @@ class StatementTitle:
 
     query_id: str
     text: str
+    """Without the secrets in it."""
     user: str
     kind: str = ""
 
@@ -173,10 +175,10 @@ class RunningStatements:
             running_seconds=max(0.0, seen.working_seconds - seen.queued_seconds),
             rows_read=seen.rows_read,
             rows_written=seen.rows_written,
-            plan=cut_text(seen.plan, history.plan_bytes),
+            plan=cut_text(redacted(seen.plan), history.plan_bytes),
             progress=progress,
             sqlstate=sqlstate,
-            error=cut_text(error, history.text_bytes),
+            error=cut_text(redacted(error), history.text_bytes),
         )
 
     @contextlib.contextmanager

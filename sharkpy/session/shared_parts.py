@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tables.file_tables import FileTables
     from sharkpy.execution.tables.table_cache import TableCache
+    from sharkpy.sources.lake.known_lakes import KnownLakes
     from sharkpy.streaming.scheduled_query import OwnSession
     from sharkpy.streaming.scheduler import StreamScheduler
     from sharkpy.streaming.sinks.programs import Console
@@ -51,7 +52,8 @@ class SharedParts:
 
     def __init__(self, conf: Conf) -> None:
         self.conf = conf
-        self.initial_conf = conf.copy()
+        self.initial_conf = conf.without_secrets()
+        """Settings that new sessions begin with. Secrets stay the owner's: `access_to` says who uses them."""
         self.user = user_name(conf)
         """Whose sessions are those that do not say: the look into the machine's users is spared for each statement."""
         self.metastore: JvmMetastore | None = None
@@ -67,6 +69,7 @@ class SharedParts:
         self._streams: StreamScheduler | None = None
         self._console: Console | None = None
         self._file_tables: FileTables | None = None
+        self._lakes: KnownLakes | None = None
 
     def _open_catalog(self, warehouse: str) -> Catalog:
         """Open a catalog over the warehouse's own store, or over a Hive metastore, which is called only when needed."""
@@ -81,14 +84,26 @@ class SharedParts:
             Catalog(warehouse, f"metastore-{place.digest}.sqlite", lambda file, _: HiveTables(file, metastore))
         )
 
-    def find_files(self, word: str, place: str, gate: PathGate) -> Table | None:
+    def find_files(self, word: str, place: str, gate: PathGate, access: Callable[[str], str]) -> Table | None:
         """Table of files that a query names: see `Catalog.file_table`."""
         with self._lock:
             if self._file_tables is None:
                 from sharkpy.execution.tables.file_tables import FileTables
 
                 self._file_tables = FileTables()
-        return self._file_tables.find(word, place, gate)
+        return self._file_tables.find(word, place, gate, access)
+
+    @property
+    def lakes(self) -> KnownLakes:
+        """Formats of lake tables."""
+        with self._lock:
+            if self._lakes is None:
+                from sharkpy.sources.lake.known_lakes import KnownLakes
+                from sharkpy.sources.lake.lake_format import LakeHome
+
+                catalog = self.catalog
+                self._lakes = KnownLakes(LakeHome(catalog.state_dir, catalog.warehouse_dir, catalog.is_read_only))
+        return self._lakes
 
     def new_name(self) -> str:
         """Make a name for a session that no other has."""
@@ -175,6 +190,8 @@ class SharedParts:
                 self._table_cache.close()
             if self.metastore is not None:
                 self.metastore.close()
+            if self._lakes is not None:
+                self._lakes.close()
             if self._engine is not None:
                 self._engine.stop()
         finally:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from sharkpy.base import settings
 from sharkpy.base.cancellation import current_cancellation
 from sharkpy.base.errors import ParseError
+from sharkpy.base.secrets import redacted
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.names import qualified
@@ -25,8 +26,10 @@ from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions, of_owner
 from sharkpy.session.defaults import add_keywords, default_warehouse
 from sharkpy.session.result import Result, Row
 from sharkpy.session.running_statements import PYTHON, StatementTitle, new_query_id
+from sharkpy.session.session_accesses import SessionAccesses
 from sharkpy.session.session_state import SessionState
 from sharkpy.session.shared_parts import SharedParts
+from sharkpy.sources.lake.session_lakes import SessionLakes
 
 if TYPE_CHECKING:
     from sharkpy.catalog.function_catalog import ModelFunction
@@ -157,7 +160,7 @@ class SharkContext:
             raise
 
     def _title(self, text: str, kind: str = "", query_id: str = "") -> StatementTitle:
-        return StatementTitle(query_id or new_query_id(), text, self._user, kind)
+        return StatementTitle(query_id or new_query_id(), redacted(text), self._user, kind)
 
     @property
     def _user(self) -> str:
@@ -310,7 +313,8 @@ class SharkContext:
     def new_session(self, **conf: object) -> SharkContext:
         """Open another session on the same engine: its own settings, database and temporary tables, the same tables.
 
-        Its settings are those of `connect` with `conf` over them; those of memory and of the queue are the owner's.
+        Its settings are those of `connect` with `conf` over them; those of memory and of the queue are the owner's. It
+        uses the owner's access to storage, and sees none of its keys.
         """
         self._statements.check_open()
         values = add_keywords(self._parts.initial_conf.copy(), conf)
@@ -492,11 +496,18 @@ def _new_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
     """Make a session of `parts` whose functions are loaded by its own settings."""
     state = SessionState(parts, catalog, parts.new_name(), is_owner)
     known = weakref.ref(state)
-    catalog.functions.loader = FunctionLoader(conf, lambda: getattr(known(), "restrictions", UNRESTRICTED))
+
+    def restrictions() -> Restrictions:
+        state = known()
+        return UNRESTRICTED if state is None else state.restrictions
+
+    catalog.functions.loader = FunctionLoader(conf, restrictions)
     catalog.functions.model_loader = _model_function
     session = SharkContext(conf, state)
     catalog.system_tables = partial(_system_tables, weakref.ref(session))
     catalog.find_files = parts.find_files
+    catalog.find_access = SessionAccesses(conf, parts.conf, restrictions).find
+    catalog.known_lakes = SessionLakes(lambda: parts.lakes, partial(_lake_conf, weakref.ref(session), parts.conf))
     session.restrictions = of_owner(parts.conf, catalog)
     parts.join(session)
     return session
@@ -507,6 +518,14 @@ def _system_tables(session: weakref.ref[SharkContext]) -> Mapping[str, SystemTab
 
     known = session()
     return {} if known is None else system_tables(known)
+
+
+def _lake_conf(session: weakref.ref[SharkContext], owner: Conf) -> Conf:
+    """Settings that say where catalogs of lake tables are: those of the engine's owner for sessions that may not name
+    an address.
+    """
+    known = session()
+    return owner if known is None or known.restrictions.refuses_connections else known.conf
 
 
 def _stream_session(parts: SharedParts, values: Mapping[str, str]) -> SharkContext:

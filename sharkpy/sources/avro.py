@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import io
 import json
-import mmap
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +19,14 @@ from sharkpy.sources.arrow import column_type
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.convert import convert
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_bytes import FileBytes
 from sharkpy.sources.hadoop_codecs import CODECS, OUTPUT_CODEC, codec_of_class
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_chunks import check_unchanged
+from sharkpy.sources.local_copy import check_unchanged
+from sharkpy.sources.mapped_file import mapped
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
-from sharkpy.sources.sequence_file import byte_ranges, cut_off, map_file
+from sharkpy.sources.sequence_file import byte_ranges, cut_off
 from sharkpy.sources.source import BATCH_ROWS, Properties
 from sharkpy.sources.split import Split
 from sharkpy.sources.varint import read_varint
@@ -74,7 +75,7 @@ class AvroSource:
         check_unchanged(split)
         counted = metrics or ReadMetrics()
         try:
-            with open(split.path, "rb") as file, map_file(file) as data:
+            with mapped(split) as data:
                 header = _read_header(data, split.path)
                 blocks = _blocks(data, split, header)
                 if not names:
@@ -244,16 +245,16 @@ def _written(value: Any, dtype: DataType) -> Any:
     return value
 
 
-def file_columns(path: str) -> Schema:
+def file_columns(file: DataFile) -> Schema:
     """Columns of a file, by its own schema."""
     try:
-        with open(path, "rb") as file, map_file(file) as data:
-            return columns_of(_read_header(data, path).record)
+        with mapped(file) as data:
+            return columns_of(_read_header(data, file.path).record)
     except OSError as error:
-        raise io_error(error, path) from None
+        raise io_error(error, file.path) from None
 
 
-def _read_header(data: mmap.mmap, path: str) -> AvroHeader:
+def _read_header(data: FileBytes, path: str) -> AvroHeader:
     if data[:4] != _MAGIC:
         raise SourceError(f'"{path}" is no Avro file')
     try:
@@ -277,7 +278,7 @@ def _read_header(data: mmap.mmap, path: str) -> AvroHeader:
     return AvroHeader(record, codec, data[place : place + _SYNC_BYTES], place + _SYNC_BYTES)
 
 
-def _blocks(data: mmap.mmap, split: Split, header: AvroHeader) -> Iterator[tuple[int, bytes]]:
+def _blocks(data: FileBytes, split: Split, header: AvroHeader) -> Iterator[tuple[int, bytes]]:
     """The number of records and the plain bytes of the blocks that begin in the split.
 
     A block begins behind a sync marker; the one that ends the header counts as the start of the file.
@@ -304,13 +305,13 @@ def _blocks(data: mmap.mmap, split: Split, header: AvroHeader) -> Iterator[tuple
         place = marker + _SYNC_BYTES
 
 
-def _long(data: mmap.mmap, place: int) -> tuple[int, int]:
+def _long(data: FileBytes, place: int) -> tuple[int, int]:
     """A zigzag number, seven bits a byte, and where it ends."""
     number, end = read_varint(data, place)
     return number >> 1 ^ -(number & 1), end
 
 
-def _bytes(data: mmap.mmap, place: int) -> tuple[bytes, int]:
+def _bytes(data: FileBytes, place: int) -> tuple[bytes, int]:
     size, first = _long(data, place)
     if size < 0 or first + size > len(data):
         raise IndexError(place)

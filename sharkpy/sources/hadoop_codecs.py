@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import struct
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
@@ -28,14 +29,16 @@ _BLOCK_BYTES = 256 << 10
 
 @dataclass(frozen=True, slots=True)
 class HadoopCodec:
-    """`decompress` takes all that `compress` gave; `stream` opens a file of any size."""
+    """`decompress` takes all that `compress` gave; `stream` reads a file of any size: at a path, or one that is open,
+    which it closes.
+    """
 
     name: str
     classes: tuple[str, ...]
     suffix: str
     compress: Callable[[bytes], bytes]
     decompress: Callable[[bytes], bytes]
-    stream: Callable[[str], BinaryIO]
+    stream: Callable[[str | BinaryIO], BinaryIO]
 
 
 def codec_of_path(path: str) -> HadoopCodec | None:
@@ -60,9 +63,9 @@ def _unzstd(data: bytes) -> bytes:
         return bytes(stream.read())
 
 
-def _arrow_stream(name: Any) -> Callable[[str], BinaryIO]:
-    def opened(path: str) -> BinaryIO:
-        stream: Any = pa.input_stream(path, compression=name)
+def _arrow_stream(name: Any) -> Callable[[str | BinaryIO], BinaryIO]:
+    def opened(file: str | BinaryIO) -> BinaryIO:
+        stream: Any = pa.input_stream(cast(Any, file), compression=name)
         return stream  # type: ignore[no-any-return]
 
     return opened
@@ -71,8 +74,9 @@ def _arrow_stream(name: Any) -> Callable[[str], BinaryIO]:
 class _Chunked:
     """A readable file over chunks of bytes that are made of another one by one."""
 
-    def __init__(self, path: str, chunks: Callable[[BinaryIO], Iterator[bytes]]) -> None:
-        self._file = open(path, "rb")  # noqa: SIM115 - closed by close
+    def __init__(self, file: str | BinaryIO, chunks: Callable[[BinaryIO], Iterator[bytes]]) -> None:
+        # Closed by close.
+        self._file: BinaryIO = open(file, "rb") if isinstance(file, str) else io.BufferedReader(cast(Any, file))  # noqa: SIM115
         self._chunks = chunks(self._file)
         self._rest = b""
 
@@ -112,8 +116,8 @@ def _zlib_chunks(file: BinaryIO) -> Iterator[bytes]:
         raise EOFError("the compressed file ended before its end was marked")
 
 
-def _zlib_stream(path: str) -> BinaryIO:
-    stream: Any = _Chunked(path, _zlib_chunks)
+def _zlib_stream(file: str | BinaryIO) -> BinaryIO:
+    stream: Any = _Chunked(file, _zlib_chunks)
     return stream  # type: ignore[no-any-return]
 
 
@@ -195,9 +199,9 @@ def _framed_decompress(name: str) -> Callable[[bytes], bytes]:
     return lambda data: b"".join(_framed_chunks(pa.BufferReader(data).read, name))
 
 
-def _framed_stream(name: str) -> Callable[[str], BinaryIO]:
-    def opened(path: str) -> BinaryIO:
-        stream: Any = _Chunked(path, lambda file: _framed_chunks(file.read, name))
+def _framed_stream(name: str) -> Callable[[str | BinaryIO], BinaryIO]:
+    def opened(file: str | BinaryIO) -> BinaryIO:
+        stream: Any = _Chunked(file, lambda opened_file: _framed_chunks(opened_file.read, name))
         return stream  # type: ignore[no-any-return]
 
     return opened

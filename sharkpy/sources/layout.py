@@ -1,4 +1,4 @@
-"""Files of a folder in the local file system: which are a table's data, and how new ones appear at once.
+"""Files of a folder in the local file system: which are a table's data.
 
 Generations are folders there (`sharkpy.sources.folders.generations`). Paths are absolute.
 """
@@ -6,14 +6,9 @@ Generations are folders there (`sharkpy.sources.folders.generations`). Paths are
 from __future__ import annotations
 
 import os
-import shutil
-import socket
 import stat
-import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sharkpy.base.errors import SourceError
@@ -21,18 +16,18 @@ from sharkpy.catalog.path_gate import open_regular
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folders.generations import Generation, hidden_of, is_hidden_name, visible_of
 
-_STAGING_PREFIX = ".staging-"
-_SYNC_THREADS = 8
+NEVER_MODIFIED = 0
+"""Time of files that were not looked at: their format writes each once."""
 _LIST_TRIES = 10
-_DISCARD_TRIES = 3
-"""A file that was about to be made as its folder moved away keeps the folder from going at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file as listed: the first three fields identify its content.
+    """A file as listed: path, size, time and `tag` identify its content. `path` is a URI where it is remote.
 
-    `partition`: its Hive partition's name. `form`: as in `Split`.
+    `partition`: its Hive partition's name. `form`: as in `Split`. `tag`: the tag of a remote file's content, where its
+    store gives one. `access`: id of the access to its store, which remote files alone have; it says nothing about the
+    file.
     """
 
     path: str
@@ -40,6 +35,8 @@ class DataFile:
     modified_ns: int
     partition: str = ""
     form: str = ""
+    tag: str = ""
+    access: str = field(default="", compare=False)
 
 
 def list_data_files(path: str, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
@@ -64,7 +61,7 @@ def _listed(path: str, newest: Callable[[], int | None] | None) -> list[DataFile
     while True:
         tries += 1
         counted = None if newest is None else newest()
-        names = _names(path)
+        names = names_in(path)
         if newest is not None and newest() != counted and tries < _LIST_TRIES:
             # What has come to count meanwhile may not be among the names, and hide some of them.
             continue
@@ -100,88 +97,12 @@ def delta_files(path: str, generations: Iterable[int]) -> list[DataFile] | None:
     return found
 
 
-def make_staging(staging: str, *, in_new_folder: bool = True) -> str:
-    """Make the folder of a path from `staging_path`; with the one that it is in, unless that has to be there."""
-    try:
-        Path(staging).mkdir(parents=in_new_folder)
-    except OSError as error:
-        raise io_error(error, str(Path(staging).parent)) from None
-    return staging
-
-
-def staged_subfolder(staging_dir: str, name: str) -> str:
-    """The folder `name`, a path below `staging_dir`, which itself is not made anew where it is gone."""
-    folder = Path(staging_dir)
-    try:
-        for part in Path(name).parts:
-            folder /= part
-            folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise io_error(error, str(folder)) from None
-    return str(folder)
-
-
-def staging_path(folder: str) -> str:
-    """Path of a new staging folder in `folder`: readers do not see it, and its name says whose process it is."""
-    return str(Path(folder, _staging_name()))
-
-
-def _staging_name() -> str:
-    return f"{_STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
-
-
-def publish(staging_dir: str, path: str, overwrite: bool) -> str | None:
-    """`place` with all that goes before and after it."""
-    sync_staged(staging_dir)
-    target = place(staging_dir, path, overwrite)
-    if target is not None:
-        remove_hidden(path)
-    return target
-
-
-def place(staging_dir: str, path: str, overwrite: bool) -> str | None:
-    """Make the staged files data of the table by one rename; the new folder, or None for nothing to add.
-
-    With `overwrite` they replace all data there is. Call `sync_staged` before; after it `remove_hidden`, or
-    `take_back` with the inode of the new folder.
-    """
-    try:
-        if not overwrite and next(_files(staging_dir), None) is None:
-            shutil.rmtree(staging_dir, ignore_errors=True)
-            return None
-        target = _rename_to_next(staging_dir, path, "base" if overwrite else "delta")
-        _sync_rename(staging_dir, target)
-    except OSError as error:
-        raise io_error(error, path) from None
-    return target
-
-
 def visible_generations(path: str, newest: int | None = None) -> list[tuple[Generation, list[DataFile]]]:
     """What counts in a table's folder, with its files, in the order of its rows."""
     try:
-        return [(entry, list(_files(str(Path(path, entry.name))))) for entry in visible_of(_names(path), newest)]
+        return [(entry, list(_files(str(Path(path, entry.name))))) for entry in visible_of(names_in(path), newest)]
     except OSError as error:
         raise io_error(error, path) from None
-
-
-def link_files(path: str, newest: int | None, staging_dir: str) -> None:
-    """Give the visible files up to the generation `newest` second names in a staging folder, in the order of their
-    rows. Call it while the folder's readers keep them.
-    """
-    try:
-        files = [file for _, files in visible_generations(path, newest) for file in files]
-        for number, file in enumerate(files):
-            Path(staging_dir, f"{number:07d}-{_first_name(file.path)}").hardlink_to(file.path)
-    except OSError as error:
-        raise io_error(error, path) from None
-
-
-def _first_name(path: str) -> str:
-    """Name of a file without what second names begin with: it would grow with every rollback."""
-    name = Path(path).name
-    while name[:7].isdecimal() and name[7:8] == "-":
-        name = name[8:]
-    return name
 
 
 def files_below(folder: str) -> list[DataFile]:
@@ -192,154 +113,14 @@ def files_below(folder: str) -> list[DataFile]:
         raise io_error(error, folder) from None
 
 
-def place_fold(
-    staging_dir: str, path: str, folded: Sequence[tuple[Generation, Sequence[DataFile]]], newest: int | None
-) -> str | None:
-    """Put the staged files in the place of generations that they have the rows of, by one rename; the new folder.
-
-    `folded`: what `visible_generations` gave. None where that is not side by side, or not the same, any more. Call it
-    while no other writer places anything.
-    """
-    first, last = folded[0][0].first, folded[-1][0].last
-    target = str(Path(path, f"delta_{first:07d}_{last:07d}"))
-    now = [(one, files) for one, files in visible_generations(path, newest) if first <= one.first <= last]
-    if now != [(one, list(files)) for one, files in folded] or os.path.lexists(target):
-        return None
-    try:
-        Path(staging_dir).rename(target)
-        _sync_rename(staging_dir, target)
-    except OSError as error:
-        raise io_error(error, path) from None
-    return target
-
-
-def take_back(folder: str, inode: int) -> None:
-    """Undo `place` or `place_generation`, unless another folder has the name by now."""
-    with suppress(OSError):
-        if Path(folder).stat().st_ino == inode:
-            discard_staging(folder)
-
-
 def newest_generation(path: str) -> int:
     """0 where there is no generation at all."""
-    return max((Generation.of(name).last for name in _names_if_any(path)), default=0)
-
-
-def place_generation(staging_dir: str, path: str, newest: int | None, overwrite: bool) -> str:
-    """Put the staged files behind generation `newest`, where nobody sees them until it is raised to the result's.
-
-    What lies right behind `newest` is left from a statement that was killed, and goes. Folders are not listed: there
-    may be many. Call `sync_staged` before and `sync_folders` after, and hold other writers off.
-    """
-    try:
-        Path(path).mkdir(parents=True, exist_ok=True)
-        kind = "base" if overwrite else "delta"
-        if newest is None:
-            return _rename_to_next(staging_dir, path, kind)
-        names = [str(Path(path, f"{one}_{newest + 1:07d}")) for one in ("base", "delta")]
-        if newest == 0 or any(map(os.path.lexists, names)):
-            remove_beyond(path, newest)
-        target = str(Path(path, f"{kind}_{newest + 1:07d}"))
-        Path(staging_dir).rename(target)
-        return target
-    except OSError as error:
-        raise io_error(error, path) from None
-
-
-def sync_staged(staging_dir: str) -> None:
-    """Before files are put in place: they reach the disk, many at once."""
-    try:
-        paths = [file.path for file in _files(staging_dir)]
-    except OSError as error:
-        raise io_error(error, staging_dir) from None
-    _sync_many(paths)
-
-
-def sync_folders(paths: Iterable[str]) -> None:
-    """After `place_generation`: what the folders list reaches the disk."""
-    _sync_many(list(dict.fromkeys(paths)))
-
-
-def _sync_many(paths: Sequence[str]) -> None:
-    try:
-        if len(paths) == 1:
-            _sync_one(paths[0])
-            return
-        with ThreadPoolExecutor(_SYNC_THREADS) as pool:
-            list(pool.map(_sync_one, paths))
-    except OSError as error:
-        raise io_error(error, paths[0]) from None
-
-
-def remove_first_generations(path: str) -> None:
-    """Remove the files of a CREATE TABLE AS from a new folder, and the folder where it holds nothing else."""
-    for folder, names, _ in os.walk(path):
-        if "base_0000001" in names:
-            _remove(Path(folder, "base_0000001"))
-    remove_empty(path)
-
-
-def remove_empty(path: str) -> None:
-    """Folders that hold nothing, at and below `path`."""
-    for folder, _, _ in os.walk(path, topdown=False):
-        remove_empty_one(folder)
-
-
-def remove_empty_one(folder: str) -> bool:
-    """Whether the folder held nothing, and is gone."""
-    try:
-        Path(folder).rmdir()
-    except OSError:
-        return False
-    return True
-
-
-def remove_beyond(path: str, newest: int) -> None:
-    """Generations after `newest`, which nobody sees."""
-    for name in _names(path):
-        if Generation.of(name).last > newest:
-            _remove(Path(path, name))
-
-
-def discard_staging(staging_dir: str) -> None:
-    """Free what a failed write left; nothing happens where the folder is gone.
-
-    A task may outlive its statement: it finds nothing any more under the name that it knows.
-    """
-    path = Path(staging_dir)
-    aside = path.with_name(_staging_name())
-    try:
-        path.rename(aside)
-    except FileNotFoundError:
-        return
-    except OSError:
-        aside = path
-    for _ in range(_DISCARD_TRIES):
-        shutil.rmtree(aside, ignore_errors=True)
-        if not os.path.lexists(aside):
-            break
-
-
-def remove_abandoned(path: str) -> None:
-    """Delete staging folders of dead processes of this machine."""
-    for name in _names_if_any(path):
-        if name.startswith(_STAGING_PREFIX) and _is_abandoned(name):
-            shutil.rmtree(Path(path, name), ignore_errors=True)
+    return max((Generation.of(name).last for name in names_if_any(path)), default=0)
 
 
 def hidden_names(path: str, newest: int | None = None) -> frozenset[str]:
     """Names in a folder of data that a newer base or a fold hides, as `hidden_of` says."""
-    return hidden_of(_names_if_any(path), newest)
-
-
-def remove_hidden(path: str, newest: int | None = None, among: Collection[str] | None = None) -> None:
-    """Delete the data of `hidden_names`, or those of them that are `among` these; and staging folders of dead processes
-    of this machine.
-    """
-    remove_abandoned(path)
-    hidden = hidden_names(path, newest)
-    for name in sorted(hidden if among is None else hidden.intersection(among)):
-        _remove(Path(path, name))
+    return hidden_of(names_if_any(path), newest)
 
 
 def _files(path: str) -> Iterator[DataFile]:
@@ -365,71 +146,17 @@ def _data_file(path: str, status: os.stat_result) -> DataFile:
     return DataFile(path, status.st_size, status.st_mtime_ns)
 
 
-def _rename_to_next(staging_dir: str, path: str, kind: str) -> str:
-    """Two writers may pick the same number: the later one finds the name taken and picks the next."""
-    while True:
-        target = str(Path(path, f"{kind}_{newest_generation(path) + 1:07d}"))
-        if os.path.lexists(target):
-            continue
-        try:
-            Path(staging_dir).rename(target)
-        except OSError:
-            if os.path.lexists(target) and os.path.lexists(staging_dir):
-                continue
-            raise
-        return target
-
-
-def _sync_rename(staging_dir: str, target: str) -> None:
-    """The rename reaches the disk, or is undone: a statement that fails has changed nothing."""
-    try:
-        _sync_one(str(Path(target).parent))
-    except OSError:
-        with suppress(OSError):
-            Path(target).rename(staging_dir)
-        shutil.rmtree(target, ignore_errors=True)
-        raise
-
-
-def _sync_one(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _names(path: str) -> list[str]:
+def names_in(path: str) -> list[str]:
+    """Names of all that is in a folder."""
     return os.listdir(path)  # noqa: PTH208  a Path for each of thousands of folders would cost more than the listing
 
 
-def _names_if_any(path: str) -> list[str]:
+def names_if_any(path: str) -> list[str]:
     """What is in a folder that may have been dropped."""
     try:
-        return _names(path)
+        return names_in(path)
     except FileNotFoundError:
         return []
-
-
-def _is_abandoned(name: str) -> bool:
-    host, _, rest = name.removeprefix(_STAGING_PREFIX).rpartition("-")[0].rpartition("-")
-    if host != socket.gethostname() or not rest.isdigit():
-        return False
-    try:
-        os.kill(int(rest), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _remove(path: Path) -> None:
-    """Remove a file, or a folder at once: nobody finds a part of it under its name."""
-    if path.is_dir() and not path.is_symlink():
-        discard_staging(str(path))
-    else:
-        path.unlink(missing_ok=True)
 
 
 def require_readable(path: str) -> None:

@@ -6,20 +6,22 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO, cast
 
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.virtual_columns import BLOCK_OFFSET
 from sharkpy.sources.failures import format_error, io_error
 from sharkpy.sources.hadoop_codecs import HadoopCodec, codec_of_path
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_limit import LineLimit
+from sharkpy.sources.local_copy import check_unchanged, of_each, opened, opened_codec
 from sharkpy.sources.split import Split
 
 CHUNK_BYTES = 4 << 20
 """Small enough that what was read is still in the processor's cache when it is cut."""
+HEAD_BYTES = 1 << 16
+"""Bytes in which the header of a file mostly ends."""
 _BACKWARD_BYTES = 1 << 16
 _SEARCHED_BYTES = 1 << 12
 
@@ -41,27 +43,19 @@ def line_splits(
     lines: LineLayout,
 ) -> list[Split]:
     """Byte ranges of plain files between header and footer; a compressed file is one split."""
-    splits = []
-    for file in files:
+
+    def splits_of(file: DataFile) -> list[Split]:
         start, end, step = 0, file.size_bytes, max(split_bytes, 1)
         if codec_of_path(file.path) is not None:
             step = max(file.size_bytes, 1)
         else:
             start, end = _bounds(file, lines, LineLimit.of(file.path, properties, lines.newline))
-        splits += [
-            Split.of(file, format_name, properties, place, min(step, end - place)) for place in range(start, end, step)
-        ]
-    return splits
+        places = range(start, end, step)
+        return [Split.of(file, format_name, properties, place, min(step, end - place)) for place in places]
 
-
-def check_unchanged(split: Split) -> None:
-    """SourceError where the file is gone or was changed after the split was made."""
-    try:
-        status = Path(split.path).stat()
-    except OSError as error:
-        raise io_error(error, split.path) from None
-    if (status.st_size, status.st_mtime_ns) != (split.file_bytes, split.modified_ns):
-        raise SourceError(f'"{split.path}" was changed while it was being read')
+    if lines.header_lines or lines.footer_lines:
+        return [split for splits in of_each(splits_of, files) for split in splits]
+    return [split for file in files for split in splits_of(file)]
 
 
 def line_chunks(split: Split, lines: LineLayout, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
@@ -105,7 +99,7 @@ def line_starts(data: bytes, newline: bytes) -> list[int]:
 
 def _plain_chunks(split: Split, limit: LineLimit, chunk_bytes: int) -> Iterator[tuple[int, bytes]]:
     end = split.start + split.length
-    with open(split.path, "rb", buffering=0) as file:
+    with opened(split, max(split.start - 1, 0), end + _SEARCHED_BYTES) as file:
         place = split.start
         if place > 0:
             place = _next_line(file, place - 1, limit.newline, end)
@@ -132,7 +126,7 @@ def _compressed_chunks(
     """Pieces of the line whose end was not read yet: joined once, however many they are."""
     place = held = 0
     to_skip = lines.header_lines
-    with codec.stream(split.path) as stream:
+    with opened_codec(split, codec) as stream:
         while data := stream.read(chunk_bytes):
             check_cancelled()
             cut = data.rfind(lines.newline) + 1
@@ -184,7 +178,7 @@ def _bounds(file: DataFile, lines: LineLayout, limit: LineLimit) -> tuple[int, i
     start, end = 0, file.size_bytes
     try:
         if lines.header_lines:
-            start = _header_end(file.path, lines)
+            start = _header_end(file, lines)
         if lines.footer_lines:
             end = _footer_offset(file, lines, limit)
     except OSError as error:
@@ -195,7 +189,7 @@ def _bounds(file: DataFile, lines: LineLayout, limit: LineLimit) -> tuple[int, i
 def _footer_offset(file: DataFile, lines: LineLayout, limit: LineLimit) -> int:
     tail = b""
     most = (limit.most + 1) * (lines.footer_lines + 1) + _BACKWARD_BYTES if limit.most else file.size_bytes
-    with open(file.path, "rb", buffering=0) as stream:
+    with opened(file, max(file.size_bytes - _BACKWARD_BYTES, 0)) as stream:
         while len(tail) < file.size_bytes:
             wanted = min(max(len(tail), _BACKWARD_BYTES), file.size_bytes - len(tail))
             stream.seek(file.size_bytes - len(tail) - wanted)
@@ -234,9 +228,9 @@ def _next_line(file: BinaryIO | object, place: int, newline: bytes, end: int | N
     return place
 
 
-def _header_end(path: str, lines: LineLayout) -> int:
+def _header_end(file: DataFile, lines: LineLayout) -> int:
     place = 0
-    with open(path, "rb", buffering=0) as file:
+    with opened(file, end=HEAD_BYTES) as stream:
         for _ in range(lines.header_lines):
-            place = _next_line(file, place, lines.newline)
+            place = _next_line(stream, place, lines.newline)
     return place

@@ -6,26 +6,38 @@ import datetime
 import glob
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.cancellation import check_cancelled, checked
 from sharkpy.base.errors import BindError, SourceError
 from sharkpy.catalog.hive_partition import partition_values
 from sharkpy.catalog.local_path import local_path
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.layout import DataFile, list_data_files
+from sharkpy.sources.remote_files import (
+    ANY_FOLDERS,
+    SIGNS,
+    files_below,
+    is_file,
+    matching_files,
+    parts_below,
+    remote_files,
+    visible_files,
+)
 from sharkpy.values.types import BIGINT, DATE, INT, STRING, DataType, Field, Schema
 
 Check = Callable[[str], object]
 """NotAllowedError for a path that may not be read."""
-_ANY_FOLDERS = "**"
-_SIGNS = "*?["
-"""Characters of patterns, as `glob` has them."""
+Access = Callable[[str], str]
+"""Id of the access to a remote location; NotAllowedError where the statement has none."""
 _MOST_LEVELS = 32
 """Levels of Hive partitions: links may lead folders into themselves, and the system follows forty of them."""
 _DIGITS = {INT: 9, BIGINT: 18}
+_WITHOUT_LISTS = ("http", "https")
+"""Schemes of servers that list nothing: a file is named as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +53,26 @@ class NamedFiles:
     partitions: tuple[tuple[str, str], ...] = ()
 
 
-def named_files(place: str, check: Check) -> NamedFiles:
+def named_files(place: str, check: Check, access: Access) -> NamedFiles:
     """Files at `place`: a file, a folder, or a pattern with `*`, `?`, `[…]` and one `**`, which is any folders.
 
     SourceError 58P01 where there are none.
     """
+    if uri.is_remote(place):
+        return _named_remote(place, access(place))
     path = local_path(place)
     if glob.has_magic(place):
         folder, pattern = _parts(place)
         check(folder)
         if not os.path.lexists(path):
             return _matching(local_path(folder), pattern, place, check)
-    return files_at(place, check)
+    return files_at(place, check, access)
 
 
-def files_at(place: str, check: Check) -> NamedFiles:
+def files_at(place: str, check: Check, access: Access) -> NamedFiles:
     """Files at a path, as it is written: a file, or those of a folder. SourceError 58P01 where it does not exist."""
+    if uri.is_remote(place):
+        return _remote_at(place, access(place))
     check(place)
     path = local_path(place)
     try:
@@ -102,7 +118,7 @@ def _partitions(folder: str, above: tuple[str, ...]) -> Iterator[tuple[str, str]
     """Names and folders of the Hive partitions below a folder, by name."""
     check_cancelled()
     if len(above) > _MOST_LEVELS:
-        raise SourceError(f'"{folder}" is below more than {_MOST_LEVELS} partition columns')
+        raise _too_deep(folder)
     with os.scandir(folder) as scan:
         entries = sorted((entry for entry in scan if not _is_hidden(entry.name)), key=lambda entry: entry.name)
     named = [entry for entry in entries if _is_partition(entry.name) and entry.is_dir()]
@@ -111,16 +127,66 @@ def _partitions(folder: str, above: tuple[str, ...]) -> Iterator[tuple[str, str]
             yield "/".join(above), folder
         return
     if len(named) < len(entries):
-        other = next(entry.name for entry in entries if entry not in named)
-        message = f'"{folder}" has "{other}" beside the folders of Hive partitions'
-        raise SourceError(message, hint="name one of the two")
+        raise _beside_partitions(folder, next(entry.name for entry in entries if entry not in named))
     for entry in named:
         yield from _partitions(entry.path, (*above, entry.name))
 
 
+def _named_remote(place: str, access_id: str) -> NamedFiles:
+    is_pattern = glob.has_magic(place) and uri.scheme_of(place) not in _WITHOUT_LISTS
+    if not is_pattern or is_file(place, access_id):
+        return _remote_at(place, access_id)
+    root, files = matching_files(place, access_id)
+    return NamedFiles(root, tuple(replace(file, partition=_remote_partition(file, root)) for file in files))
+
+
+def _remote_at(place: str, access_id: str) -> NamedFiles:
+    place = place.rstrip("/")
+    files = files_below(place, access_id)
+    found = list(_remote_partitions(place, (), files))
+    if not found:
+        return NamedFiles(place, tuple(visible_files(files, place) if files else remote_files(place, access_id)))
+    named = (replace(file, partition=name) for name, folder, group in found for file in visible_files(group, folder))
+    return NamedFiles(place, tuple(named), tuple((name, folder) for name, folder, _ in found))
+
+
+def _remote_partitions(
+    folder: str, above: tuple[str, ...], files: Sequence[DataFile]
+) -> Iterator[tuple[str, str, Sequence[DataFile]]]:
+    """Names and folders of the Hive partitions below a folder, by name, with the files below each."""
+    if len(above) > _MOST_LEVELS:
+        raise _too_deep(folder)
+    groups: dict[str, list[DataFile]] = {}
+    for file in files:
+        name, *below = parts_below(file, folder)
+        groups.setdefault(f"{name}/" if below else name, []).append(file)
+    named = sorted(name for name in groups if name.endswith("/") and _is_partition(name))
+    if not named:
+        if above:
+            yield "/".join(above), folder, files
+        return
+    if len(named) < len(groups):
+        raise _beside_partitions(folder, next(name.rstrip("/") for name in groups if name not in named))
+    for name in named:
+        yield from _remote_partitions(f"{folder}/{name[:-1]}", (*above, name[:-1]), groups[name])
+
+
+def _remote_partition(file: DataFile, root: str) -> str:
+    return "/".join(filter(_is_partition, parts_below(file, root)[:-1]))
+
+
+def _too_deep(folder: str) -> SourceError:
+    return SourceError(f'"{folder}" is below more than {_MOST_LEVELS} partition columns')
+
+
+def _beside_partitions(folder: str, other: str) -> SourceError:
+    message = f'"{folder}" has "{other}" beside the folders of Hive partitions'
+    return SourceError(message, hint="name one of the two")
+
+
 def _matching(root: str, pattern: str, place: str, check: Check) -> NamedFiles:
-    is_deep = _ANY_FOLDERS in pattern
-    if pattern.count(_ANY_FOLDERS) > 1:
+    is_deep = ANY_FOLDERS in pattern
+    if pattern.count(ANY_FOLDERS) > 1:
         raise BindError(f'"{place}" has ** twice: one is supported', sqlstate="42602")
     seen, files = set[str](), list[DataFile]()
     # `Path.glob` finds folders alone for ** at the end.
@@ -153,7 +219,7 @@ def _check_match(path: str, seen: set[str], check: Check) -> None:
 
 def _parts(place: str) -> tuple[str, str]:
     """The folder above the first name that is a pattern, as it is written, and the rest."""
-    first = min(place.index(sign) for sign in _SIGNS if sign in place)
+    first = min(place.index(sign) for sign in SIGNS if sign in place)
     folder = place[: place.rfind("/", 0, first) + 1]
     return folder or ".", place[len(folder) :]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,7 +13,7 @@ import pyarrow.orc
 from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.sources.columns import batches_of, conform, file_columns, row_count_batch
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_chunks import check_unchanged
+from sharkpy.sources.local_copy import check_unchanged, of_each
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.orc_fractions import has_early_fractions, mend_fractions
 from sharkpy.sources.orc_reader import OrcReader
@@ -51,8 +52,8 @@ class OrcSource:
         split_bytes: int,
     ) -> list[Split]:
         splits = []
-        for file in files:
-            stripes = OrcReader(file.path).num_stripes
+        counts = of_each(lambda file: OrcReader(file).num_stripes, files)
+        for file, stripes in zip(files, counts, strict=True):
             sizes = [file.size_bytes // stripes] * stripes if stripes else []
             for start, length in packed(sizes, split_bytes):
                 splits.append(Split.of(file, self.name, properties, start, length))
@@ -62,20 +63,21 @@ class OrcSource:
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
     ) -> Iterator[pa.RecordBatch]:
         check_unchanged(split)
-        file = OrcReader(split.path)
+        file = OrcReader(split)
         found = file_columns(file.names, schema, names)
         # The reader gives no rows without columns.
         wanted = list(found.values()) or file.names[:1]
-        for stripe in range(split.start, split.start + split.length):
-            batch = file.read(stripe, wanted)
-            if metrics is not None:
-                metrics.rows += batch.num_rows
-                metrics.bytes += batch.nbytes
-            if not names:
-                yield row_count_batch(batch.num_rows)
-            else:
-                table = conform(pa.Table.from_batches([batch]), found, schema, names, split.path)
-                yield from batches_of(table, max(batch.num_rows, 1))
+        with closing(file.steps(range(split.start, split.start + split.length), wanted)) as stripes:
+            for stripe in stripes:
+                batch = file.read(stripe, wanted)
+                if metrics is not None:
+                    metrics.rows += batch.num_rows
+                    metrics.bytes += batch.nbytes
+                if not names:
+                    yield row_count_batch(batch.num_rows)
+                else:
+                    table = conform(pa.Table.from_batches([batch]), found, schema, names, split.path)
+                    yield from batches_of(table, max(batch.num_rows, 1))
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
         target, num_rows, is_early = arrow_schema(schema), 0, False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Generator, Sequence
+from contextlib import closing
 from functools import cached_property
 
 import numpy as np
@@ -12,9 +13,14 @@ import pyarrow.orc
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.failures import format_error
 from sharkpy.sources.hybrid_calendar import FIRST_GREGORIAN_DAY, gregorian_shift
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import facts_of, local_copy
 from sharkpy.sources.nested_arrays import leaves_of, with_leaves
-from sharkpy.sources.orc_stripe import FIRST_OF_1900, ExactStripe, is_utc
+from sharkpy.sources.orc_ranges import fetch_tail, footer_range, stream_ranges
+from sharkpy.sources.orc_stripe import FIRST_OF_1900, ExactStripe, ids_of, is_utc
 from sharkpy.sources.orc_tail import OrcTail, read_tail
+from sharkpy.sources.split import Split
+from sharkpy.sources.storage.ranges import Range
 
 _DAMAGE = (pa.ArrowException, OSError, ValueError, IndexError)
 
@@ -22,12 +28,17 @@ _DAMAGE = (pa.ArrowException, OSError, ValueError, IndexError)
 class OrcReader:
     """Reader of one file. SourceError for a file that is no ORC, or damaged."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, file: DataFile | Split) -> None:
+        """Open a data file, or that of a split."""
+        self._name = file.path
+        self._copy = local_copy(file)
+        self._path = self._copy.path
         try:
-            self._file = pyarrow.orc.ORCFile(path)
-        except (pa.ArrowException, OSError) as error:
-            raise format_error(path, "ORC", error) from None
+            if not self._copy.is_whole:
+                fetch_tail(facts_of(file).size_bytes, self._copy)
+            self._file = pyarrow.orc.ORCFile(self._path)
+        except _DAMAGE as error:
+            raise format_error(self._name, "ORC", error) from None
 
     @property
     def num_stripes(self) -> int:
@@ -41,6 +52,24 @@ class OrcReader:
     def names(self) -> list[str]:
         return list(self._file.schema.names)
 
+    def steps(self, stripes: Sequence[int], columns: Sequence[str]) -> Generator[int]:
+        """Stripes, each when it can be read; the columns of the next one are fetched meanwhile."""
+        if self._copy.is_whole:
+            yield from stripes
+            return
+        try:
+            self._copy.fetch([footer_range(self._tail, stripe) for stripe in stripes])
+            ids = ids_of(self._tail.types, columns)
+            with closing(self._copy.steps(len(stripes), lambda step: self._ranges(stripes[step], ids))) as steps:
+                for step in steps:
+                    yield stripes[step]
+        except _DAMAGE as error:
+            raise format_error(self._name, "ORC", error) from None
+
+    def _ranges(self, stripe: int, ids: Collection[int]) -> list[Range]:
+        with open(self._path, "rb") as file:
+            return list(stream_ranges(file, self._tail, stripe, ids))
+
     def read(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
         """Read columns of a stripe.
 
@@ -51,7 +80,7 @@ class OrcReader:
             batch = self._file.read_stripe(stripe, columns=list(columns))
         except (pa.ArrowException, OSError) as error:
             if not any(_has_times(self._file.schema.field(name).type) for name in columns):
-                raise format_error(self._path, "ORC", error) from None
+                raise format_error(self._name, "ORC", error) from None
             batch = self._read_exactly(stripe, columns, error)
         else:
             if _is_before_1900(batch) and not self._is_in_utc(stripe):
@@ -67,7 +96,7 @@ class OrcReader:
             with open(self._path, "rb") as file:
                 return read_tail(file)
         except _DAMAGE as error:
-            raise format_error(self._path, "ORC", error) from None
+            raise format_error(self._name, "ORC", error) from None
 
     def _is_in_utc(self, stripe: int) -> bool:
         with open(self._path, "rb") as file:
@@ -78,7 +107,7 @@ class OrcReader:
             with open(self._path, "rb") as file:
                 return ExactStripe(file, self._tail, stripe).read(columns)
         except _DAMAGE as error:
-            raise format_error(self._path, "ORC", refusal or error) from None
+            raise format_error(self._name, "ORC", refusal or error) from None
 
 
 def _has_times(dtype: pa.DataType) -> bool:

@@ -21,7 +21,7 @@ from sharkpy.sources import orc_tail
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.hybrid_calendar import Days, gregorian_shift
 from sharkpy.sources.nested_arrays import parts_of, with_parts
-from sharkpy.sources.orc_tail import Fields, OrcTail, fields_of, message_of, messages, number_of
+from sharkpy.sources.orc_tail import Fields, OrcTail, OrcType, fields_of, message_of, messages, number_of
 
 _TIMES = (orc_tail.TIMESTAMP, orc_tail.INSTANT)
 _DAY = 86_400
@@ -34,7 +34,7 @@ _LAST_DAY = 253_402_214_400
 """9999-12-31 in UTC."""
 _QUARTER = 900
 _MOST_SECONDS = 2**63 // 10**6
-DATA, SECONDARY, _LAST_OF_DATA = 1, 5, 5
+DATA, SECONDARY, LAST_OF_DATA = 1, 5, 5
 """Kinds of streams: those above the last one are indexes."""
 VERSION_2 = 2
 """Encoding of integers in the second version."""
@@ -95,7 +95,7 @@ class ExactStripe:
         place = 0
         for stream in messages(self.footer, 1):
             kind, column, length = (number_of(fields_of(stream), number) for number in (1, 2, 3))
-            if kind <= _LAST_OF_DATA:
+            if kind <= LAST_OF_DATA:
                 yield kind, column, self._bytes[place : place + length]
             place += length
 
@@ -118,15 +118,12 @@ class ExactStripe:
     def _has_times(self, one: int) -> bool:
         return self._types[one].kind in _TIMES or any(self._has_times(child) for child in self._types[one].children)
 
-    def _subtree(self, one: int) -> set[int]:
-        return {one}.union(*(self._subtree(child) for child in self._types[one].children))
-
     def _as_file(self, names: Iterable[str], tail: OrcTail, zeros: Mapping[int, int]) -> pyarrow.orc.ORCFile:
         """File with this stripe alone, of some columns.
 
         `zeros`: how many values the seconds of a column have, which all become 0 in UTC.
         """
-        ids = {0}.union(*(self._subtree(self._column(name)) for name in names))
+        ids = ids_of(self._types, names)
         encodings = self.encodings()
         streams = [stream for stream in self.streams() if stream[1] in ids]
         for place, (kind, column, _) in enumerate(streams):
@@ -168,6 +165,16 @@ class ExactStripe:
             raise ValueError("a timestamp is beyond 64 bits of microseconds")
         micros = pa.array(clock * 10**6 + fraction // 1000, pa.timestamp("us"))
         return pc.if_else(pc.is_valid(seconds), micros, None)
+
+
+def ids_of(types: Sequence[OrcType], names: Iterable[str]) -> set[int]:
+    """Ids of columns of a file and of what is in them, with that of the root."""
+    root, found = types[0], {0}
+    waiting = [root.children[root.names.index(name)] for name in names]
+    while waiting:
+        found.add(one := waiting.pop())
+        waiting += types[one].children
+    return found
 
 
 def _as_integers(tail: OrcTail) -> OrcTail:

@@ -26,7 +26,7 @@ _JULIAN, PROLEPTIC = 1, 2
 """Values of the footer's calendar."""
 _JAVA = 0
 _ZLIB = 1
-_FOOTER_LENGTH, _CODEC, _BLOCK_BYTES = 1, 2, 3
+_FOOTER_LENGTH, _CODEC, _BLOCK_BYTES, _METADATA_LENGTH = 1, 2, 3, 5
 STRIPES, _TYPES, _WRITER, _ENCRYPTION, _CALENDAR = 3, 4, 9, 10, 11
 
 
@@ -108,18 +108,31 @@ class OrcTail:
         return data if self.codec == 0 else b"".join(_plain_chunks(data, self.codec))
 
 
+def tail_start(file: BinaryIO) -> int:
+    """Place in an open file, of which the last 256 bytes are looked at, where its tail begins with the statistics of
+    stripes; ValueError or IndexError if it has none.
+    """
+    postscript, end = _postscript(file)
+    return end - number_of(postscript, _FOOTER_LENGTH) - number_of(postscript, _METADATA_LENGTH)
+
+
 def read_tail(file: BinaryIO) -> OrcTail:
     """Read the tail of an open file; ValueError or IndexError if it is none."""
+    postscript, end = _postscript(file)
+    size = number_of(postscript, _FOOTER_LENGTH)
+    start = end - size
+    file.seek(start)
+    tail = OrcTail((), postscript, start)
+    return replace(tail, footer=fields_of(tail.plain(file.read(size))))
+
+
+def _postscript(file: BinaryIO) -> tuple[Fields, int]:
+    """Postscript, and where it begins."""
     end = file.seek(0, os.SEEK_END)
     file.seek(max(end - 256, 0))
     last = file.read()
     length = last[-1]
-    postscript = fields_of(last[-1 - length : -1])
-    size = number_of(postscript, _FOOTER_LENGTH)
-    start = end - 1 - length - size
-    file.seek(start)
-    tail = OrcTail((), postscript, start)
-    return replace(tail, footer=fields_of(tail.plain(file.read(size))))
+    return fields_of(last[-1 - length : -1]), end - 1 - length
 
 
 def fields_of(message: bytes) -> Fields:

@@ -79,15 +79,15 @@ def _lowered(dtype: DataType) -> DataType:
 
 
 def _of_parquet(file: DataFile, known: Schema, _: Properties) -> Iterable[OtherColumn]:
-    return _of_arrow(file_schema(file.path), known)
+    return _of_arrow(file_schema(file), known)
 
 
 def _of_orc(file: DataFile, known: Schema, _: Properties) -> Iterable[OtherColumn]:
-    return _of_arrow(OrcReader(file.path).schema, known)
+    return _of_arrow(OrcReader(file).schema, known)
 
 
 def _of_avro(file: DataFile, known: Schema, _: Properties) -> Iterable[OtherColumn]:
-    found = avro.file_columns(file.path)
+    found = avro.file_columns(file)
     return [OtherColumn(field.name, _lowered(field.dtype)) for field in found if field.name not in known.names]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.sources.columns import batches_of, conform, file_columns, row_count_batch
 from sharkpy.sources.failures import format_error
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_chunks import check_unchanged
+from sharkpy.sources.local_copy import LocalCopy, check_unchanged, local_copy, of_each
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.parquet_encodings import choose_encodings
+from sharkpy.sources.parquet_ranges import chunk_ranges, fetch_footer
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import PlainFile, Split
 from sharkpy.sources.write_behind import written_behind
@@ -53,6 +55,9 @@ _COMPRESSIONS: dict[str, Any] = {
     "brotli": "brotli",
 }
 
+GroupSizes = Sequence[tuple[list[int], int]]
+"""Bytes of the columns (leaves) of each row group, and its rows."""
+PlainOf = Callable[[pq.ParquetFile, Schema, Properties, GroupSizes], PlainFile | None]
 _WRITER_VERSION = "parquet.writer.version"
 _VERSIONS = {"v1": False, "v2": True, "parquet_1_0": False, "parquet_2_0": True}
 """Whether files have the second version's encodings, by its name."""
@@ -76,8 +81,11 @@ class ParquetSource:
         properties: Properties,
         split_bytes: int,
     ) -> list[Split]:
-        splits_of_file = _known_splits(schema, properties, split_bytes)
-        return [split for file in files for split in splits_of_file(file)]
+        return splits_of(files, known_splits(self.name, _plain_file, schema, properties, split_bytes))
+
+    def stored_schema(self, schema: Schema, properties: Properties) -> pa.Schema:  # noqa: ARG002 - those of lakes
+        """Columns of a new file."""
+        return arrow_schema(schema)
 
     def read(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
@@ -89,20 +97,18 @@ class ParquetSource:
                 metrics.rows += rows
             yield row_count_batch(rows)
             return
-        with _open(split.path) as file:
+        copy, groups = local_copy(split), range(split.start, split.start + split.length)
+        with open_file(split, copy) as file:
             found = file_columns(file.schema_arrow.names, schema, names)
-            for group in range(split.start, split.start + split.length):
-                rows = file.metadata.row_group(group).num_rows
-                if metrics is not None:
-                    metrics.rows += rows
-                    metrics.bytes += _column_bytes(file.metadata, group, set(found.values()))
-                try:
-                    table = file.read_row_group(group, columns=list(found.values()), use_threads=pa.cpu_count() > 1)
-                except (pa.ArrowException, OSError) as error:
-                    raise format_error(split.path, "Parquet", error) from None
-                if not found:
-                    table = pa.Table.from_batches([row_count_batch(rows)])
-                yield from batches_of(conform(table, found, schema, names, split.path), max(rows, 1))
+            metadata, wanted = file.metadata, frozenset(found.values())
+            with closing(copy.steps(len(groups), lambda step: chunk_ranges(metadata, groups[step], wanted))) as steps:
+                for group in map(groups.__getitem__, steps):
+                    table = _read_group(file, group, found, split.path)
+                    if metrics is not None:
+                        metrics.rows += table.num_rows
+                        metrics.bytes += column_bytes(metadata, group, wanted)
+                    rows = max(table.num_rows, 1)
+                    yield from batches_of(conform(table, found, schema, names, split.path), rows)
 
     def read_coded(self, split: Split, schema: Schema, metrics: ReadMetrics) -> pa.Table:
         """All columns of a split in one piece; strings of few values as Arrow dictionaries, where it costs nothing."""
@@ -111,17 +117,18 @@ class ParquetSource:
             metrics.rows += written.num_rows
             metrics.bytes += split.file_bytes
             return as_read(written, schema, split.path)
-        groups = range(split.start, split.start + split.length)
-        with _open(split.path) as file:
+        copy, groups = local_copy(split), range(split.start, split.start + split.length)
+        with open_file(split, copy) as file:
             found = file_columns(file.schema_arrow.names, schema, schema.names)
             coded = _coded_columns(file.metadata, groups, found, schema)
-            metadata = file.metadata
+            metadata, wanted = file.metadata, frozenset(found.values())
         rows = sum(metadata.row_group(group).num_rows for group in groups)
         metrics.rows += rows
-        metrics.bytes += sum(_column_bytes(metadata, group, set(found.values())) for group in groups)
+        metrics.bytes += sum(column_bytes(metadata, group, wanted) for group in groups)
         if not found:
             return conform(pa.Table.from_batches([row_count_batch(rows)]), found, schema, schema.names, split.path)
-        with _open(split.path, metadata, [found[name] for name in coded]) as file:
+        copy.fetch(part for group in groups for part in chunk_ranges(metadata, group, wanted))
+        with open_file(split, copy, metadata, [found[name] for name in coded]) as file:
             try:
                 table = file.read_row_groups(list(groups), columns=list(found.values()), use_threads=False)
             except (pa.ArrowException, OSError) as error:
@@ -137,7 +144,7 @@ class ParquetSource:
         heard: Callable[[pa.Table, int], None] | None = None,
     ) -> int:
         """Write a file; `heard` gets the rows as they are written, each time with the number of their row groups."""
-        target, num_rows = arrow_schema(schema), 0
+        target, num_rows = self.stored_schema(schema, properties), 0
         groups = _groups(batches, target)
         with output_file(path) as file:
             first = next(groups, None)
@@ -150,6 +157,16 @@ class ParquetSource:
                         if heard is not None:
                             heard(table, math.ceil(table.num_rows / ROW_GROUP_ROWS))
         return num_rows
+
+
+def _read_group(file: pq.ParquetFile, group: int, found: Mapping[str, str], path: str) -> pa.Table:
+    """Rows of a row group, in the columns that were found for those of a table."""
+    if not found:
+        return pa.Table.from_batches([row_count_batch(file.metadata.row_group(group).num_rows)])
+    try:
+        return file.read_row_group(group, columns=list(found.values()), use_threads=pa.cpu_count() > 1)
+    except (pa.ArrowException, OSError) as error:
+        raise format_error(path, "Parquet", error) from None
 
 
 def as_read(rows: pa.Table, schema: Schema, path: str = "") -> pa.Table:
@@ -196,18 +213,22 @@ def _has_deltas(properties: Properties) -> bool:
 
 
 @functools.lru_cache(maxsize=8)
-def _known_splits(schema: Schema, properties: Properties, split_bytes: int) -> Callable[[DataFile], tuple[Split, ...]]:
-    """The splits of a file; its footer is read once, for a DataFile says which content it has."""
+def known_splits(
+    format_name: str, plain_of: PlainOf, schema: Schema, properties: Properties, split_bytes: int
+) -> Callable[[DataFile], tuple[Split, ...]]:
+    """The splits of a file; its footer is read once, for a DataFile says which content it has. `plain_of` tells what
+    DuckDB can read of it.
+    """
 
     @functools.lru_cache(maxsize=_KNOWN_FILES)
     def splits_of_file(file: DataFile) -> tuple[Split, ...]:
-        with _open(file.path) as parquet:
+        with open_file(file, local_copy(file)) as parquet:
             sizes = _group_sizes(parquet.metadata)
-            plain = _plain_file(parquet, schema, sizes)
+            plain = plain_of(parquet, schema, properties, sizes)
         return tuple(
             Split.of(
                 file,
-                ParquetSource.name,
+                format_name,
                 properties,
                 start,
                 length,
@@ -218,6 +239,19 @@ def _known_splits(schema: Schema, properties: Properties, split_bytes: int) -> C
         )
 
     return splits_of_file
+
+
+def splits_of(files: Sequence[DataFile], splits_of_file: Callable[[DataFile], tuple[Split, ...]]) -> list[Split]:
+    """Splits of files in their order, by those of each."""
+    found = of_each(splits_of_file, files)
+    return [split for file, splits in zip(files, found, strict=True) for split in _of_session(file, splits)]
+
+
+def _of_session(file: DataFile, splits: tuple[Split, ...]) -> tuple[Split, ...]:
+    """Splits of a file for who has listed it now: others may have done so before."""
+    if not file.access or all(split.access == file.access for split in splits):
+        return splits
+    return tuple(replace(split, access=file.access) for split in splits)
 
 
 def packed(sizes: Sequence[int], split_bytes: int) -> Iterator[tuple[int, int]]:
@@ -263,18 +297,31 @@ def _coded_columns(
     )
 
 
-def file_schema(path: str) -> pa.Schema:
+def file_metadata(split: Split) -> pq.FileMetaData:
+    """Footer of the file of a split."""
+    check_unchanged(split)
+    with open_file(split, local_copy(split)) as parquet:
+        return parquet.metadata
+
+
+def file_schema(file: DataFile) -> pa.Schema:
     """Columns of a file."""
-    with _open(path) as file:
-        return file.schema_arrow
+    with open_file(file, local_copy(file)) as parquet:
+        return parquet.schema_arrow
 
 
-def _open(
-    path: str, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[str] | None = None
+def open_file(
+    file: DataFile | Split,
+    copy: LocalCopy,
+    metadata: pq.FileMetaData | None = None,
+    dictionaries: Sequence[str] | None = None,
 ) -> pq.ParquetFile:
+    """Open a copy of a file, of which the footer alone need be there."""
     try:
+        if metadata is None:
+            fetch_footer(file, copy)
         return pq.ParquetFile(
-            path,
+            copy.path,
             metadata=metadata,
             read_dictionary=list(dictionaries or ()),
             memory_map=True,
@@ -283,7 +330,7 @@ def _open(
             page_checksum_verification=True,
         )
     except (pa.ArrowException, OSError) as error:
-        raise format_error(path, "Parquet", error) from None
+        raise format_error(file.path, "Parquet", error) from None
 
 
 def _group_sizes(metadata: pq.FileMetaData) -> list[tuple[list[int], int]]:
@@ -292,7 +339,16 @@ def _group_sizes(metadata: pq.FileMetaData) -> list[tuple[list[int], int]]:
     return [([g.column(i).total_compressed_size for i in range(g.num_columns)], g.num_rows) for g in groups]
 
 
-def _plain_file(file: pq.ParquetFile, schema: Schema, sizes: Sequence[tuple[list[int], int]]) -> PlainFile | None:
+def _plain_file(
+    file: pq.ParquetFile,
+    schema: Schema,
+    properties: Properties,  # noqa: ARG001 - those of lakes
+    sizes: GroupSizes,
+) -> PlainFile | None:
+    return plain_file(file, schema, sizes)
+
+
+def plain_file(file: pq.ParquetFile, schema: Schema, sizes: GroupSizes) -> PlainFile | None:
     """None where columns are nested, or differ by the case of their names alone."""
     names = [name.lower() for name in file.schema_arrow.names]
     if len(set(names)) < len(names) or any(pa.types.is_nested(field.type) for field in file.schema_arrow):
@@ -331,7 +387,7 @@ def _is_misread(chunk: pq.ColumnChunkMetaData) -> bool:
     return found.null_count is None or found.null_count > 0
 
 
-def _column_bytes(metadata: pq.FileMetaData, group: int, names: set[str]) -> int:
+def column_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> int:
     row_group = metadata.row_group(group)
     columns = (row_group.column(index) for index in range(row_group.num_columns))
     return sum(c.total_compressed_size for c in columns if c.path_in_schema.split(".")[0] in names)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sharkpy.sources import layout
+from sharkpy.sources import staged_files
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folder_swap import swap
 
@@ -54,14 +54,14 @@ class PlainFiles:
     def clean(self) -> None:
         if self.replaced is not None:
             shutil.rmtree(self.replaced, ignore_errors=True)
-            layout.remove_abandoned(str(Path(self.replaced).parent))
+            staged_files.remove_abandoned(str(Path(self.replaced).parent))
 
     def _target(self) -> str:
         return str(Path(self.folder).resolve())
 
     def _replace(self) -> None:
         target = self._target()
-        aside = layout.staging_path(str(Path(target).parent))
+        aside = staged_files.staging_path(str(Path(target).parent))
         Path(self.staging).rename(aside)
         try:
             shutil.copymode(target, aside)
@@ -71,14 +71,14 @@ class PlainFiles:
             raise
         self.replaced = aside
         _move_staged(aside, target)
-        layout.sync_folders([target, str(Path(target).parent)])
+        staged_files.sync_folders([target, str(Path(target).parent)])
 
     def _add(self) -> None:
         Path(self.staging).stat()
         for path in sorted(Path(self.staging).rglob("*")):
             if path.is_file():
                 self.linked.append(_link(path, Path(self.folder)))
-        layout.sync_folders([self.folder])
+        staged_files.sync_folders([self.folder])
 
 
 def _move_staged(source: str, target: str) -> None:

@@ -6,7 +6,6 @@ its cells; columns and key are compressed apart.
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,9 +20,11 @@ from sharkpy.base.errors import SourceError
 from sharkpy.sources.arrow import Array
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_bytes import FileBytes
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, HadoopCodec, codec_of_class
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_chunks import check_unchanged
+from sharkpy.sources.local_copy import check_unchanged
+from sharkpy.sources.mapped_file import mapped
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.rcfile_cells import CellFormat, Cells, cell_format
@@ -31,7 +32,6 @@ from sharkpy.sources.sequence_file import (
     byte_ranges,
     cut_off,
     decompressed,
-    map_file,
     run_place,
     skip_metadata,
     synced_runs,
@@ -101,7 +101,7 @@ class RcFileSource:
         cells = cell_format(split.properties)
         wanted = [(schema.names.index(name), schema[name].dtype) for name in names]
         try:
-            with open(split.path, "rb") as file, map_file(file) as data:
+            with mapped(split) as data:
                 header = _read_header(data, split.path)
                 for group in _groups(data, split, header):
                     places = [group.place] * group.num_rows
@@ -120,7 +120,7 @@ class RcFileSource:
         except OSError as error:
             raise io_error(error, split.path) from None
 
-    def _cells(self, data: mmap.mmap, group: Group, place: int, header: RcHeader, path: str) -> Cells | None:
+    def _cells(self, data: FileBytes, group: Group, place: int, header: RcHeader, path: str) -> Cells | None:
         """None for a column that the file does not have."""
         if place >= len(group.columns):
             return None
@@ -150,7 +150,7 @@ def _nulls(num_rows: int, schema: Schema, name: str) -> Array:
     return pa.nulls(num_rows, arrow_schema(schema.select([name])).field(0).type)
 
 
-def _read_header(data: mmap.mmap, path: str) -> RcHeader:
+def _read_header(data: FileBytes, path: str) -> RcHeader:
     """Header of version 1, or of the first RCFiles, which were sequence files with classes of their own."""
     magic, version = data[:3], data[3] if len(data) > 3 else 0
     is_old = magic == _OLD_MAGIC and version == 6
@@ -175,13 +175,13 @@ def _read_header(data: mmap.mmap, path: str) -> RcHeader:
         raise cut_off(path) from None
 
 
-def _groups(data: mmap.mmap, split: Split, header: RcHeader) -> Iterator[Group]:
+def _groups(data: FileBytes, split: Split, header: RcHeader) -> Iterator[Group]:
     for start, end in synced_runs(data, split, header.sync, header.end):
         place = start
         while place < end:
             if place + 12 > end:
                 raise cut_off(split.path)
-            record_bytes, key_bytes, stored_key_bytes = struct.unpack_from(">iii", data, place)
+            record_bytes, key_bytes, stored_key_bytes = struct.unpack(">iii", data[place : place + 12])
             first = place + 12
             columns_at = first + stored_key_bytes
             place = columns_at + record_bytes - key_bytes

@@ -1,4 +1,4 @@
-"""Splits of lines in pieces that several threads read; their rows stay in order."""
+"""Splits that are read ahead: lines in pieces by several threads, remote ones one by one; their rows stay in order."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain, islice
 from typing import TypeVar
 
 import pyarrow as pa
 
+from sharkpy.base.cancellation import Cancellation, current_cancellation, submit
 from sharkpy.sources.hadoop_codecs import codec_of_path
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.registry import source
@@ -32,6 +34,9 @@ def read_splits(
     is_parted = threads > 1 and all(map(_has_pieces, splits))
     pieces = [(split, piece) for split in splits for piece in _pieces(split)] if is_parted else []
     if len(pieces) < 2 or sum(piece.length for _, piece in pieces) < _FEW_BYTES:
+        if len(splits) > 1 and any(split.access for split in splits):
+            yield from _begun_ahead(read, splits, metrics)
+            return
         for split in splits:
             for batch in read(split, metrics):
                 yield split, batch
@@ -45,6 +50,36 @@ def read_splits(
         metrics.merge(counted)
         for batch in batches:
             yield split, batch
+
+
+def _begun_ahead(
+    read: ReadSplit, splits: Sequence[Split], metrics: ReadMetrics
+) -> Generator[tuple[Split, pa.RecordBatch]]:
+    """The batches of splits; the first ones of the next split are made meanwhile."""
+    reading = Cancellation()
+
+    def begin(split: Split) -> tuple[list[pa.RecordBatch], Iterator[pa.RecordBatch], ReadMetrics]:
+        counted = ReadMetrics()
+        with reading.active():
+            rest = read(split, counted)
+            return list(islice(rest, 1)), rest, counted
+
+    with (
+        reading.following(current_cancellation()),
+        ThreadPoolExecutor(1, thread_name_prefix="sharkpy-read") as pool,
+    ):
+        try:
+            coming = submit(pool, begin, splits[0])
+            for number, split in enumerate(splits, 1):
+                first, rest, counted = coming.result()
+                if number < len(splits):
+                    coming = submit(pool, begin, splits[number])
+                for batch in chain(first, rest):
+                    yield split, batch
+                metrics.merge(counted)
+        finally:
+            # What nobody waits for is not read to its end.
+            reading.cancel()
 
 
 def _has_pieces(split: Split) -> bool:
@@ -64,7 +99,7 @@ def _made_ahead(make: Callable[[_Item], _Made], items: Iterable[_Item], threads:
     with ThreadPoolExecutor(threads, thread_name_prefix="sharkpy-read") as pool:
         try:
             for item in items:
-                waiting.append(pool.submit(make, item))
+                waiting.append(submit(pool, make, item))
                 if len(waiting) > threads:
                     yield waiting.popleft().result()
             while waiting:

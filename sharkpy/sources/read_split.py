@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 
+from sharkpy.base import uri
 from sharkpy.catalog.hive_partition import partition_values
 from sharkpy.catalog.serialize import form_from_text
 from sharkpy.catalog.virtual_columns import BLOCK_OFFSET, FILE_NAME
@@ -48,7 +48,7 @@ def _read(
     in_files = Schema(tuple(field for field in schema if field.name not in values and field.name not in virtual))
     constants = {name: single_value(values[name], schema[name].dtype) for name in names if name in values}
     if FILE_NAME in virtual:
-        constants[FILE_NAME] = pa.array([f"file:{Path(split.path)}"])
+        constants[FILE_NAME] = pa.array([uri.as_uri(split.path)])
     stored = [name for name in names if name not in values and name not in virtual]
     target = arrow_schema(schema.select(names))
     read = _read_placed if BLOCK_OFFSET in virtual and BLOCK_OFFSET in names else _read_unplaced

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.format_options import CSV
+from sharkpy.catalog.lake_tables import LAKES
 from sharkpy.sources.avro import AvroSource
 from sharkpy.sources.bad_rows.records import BadRecords
 from sharkpy.sources.csv_files.options import csv_options
@@ -11,6 +12,7 @@ from sharkpy.sources.csv_files.source import CsvSource
 from sharkpy.sources.generated_rows import GeneratedRows
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, HadoopCodec, codec_of_class
 from sharkpy.sources.kafka.records import KafkaRecords
+from sharkpy.sources.lake.parquet_files import LakeParquet
 from sharkpy.sources.line_source import LineSource
 from sharkpy.sources.orc import OrcSource
 from sharkpy.sources.parquet import ParquetSource
@@ -44,7 +46,11 @@ _OF_STREAMS: dict[str, Source] = {
 }
 """Formats of the splits of streams that have no files."""
 
+_OF_LAKES: dict[str, Source] = {name: LakeParquet(name) for name in LAKES}
+"""Files of lake tables, which are Parquet."""
+
 _SUFFIXES = {
+    **dict.fromkeys(LAKES, ".parquet"),
     "text": ".txt",
     "parquet": ".parquet",
     "orc": ".orc",
@@ -58,7 +64,7 @@ _SUFFIXES = {
 def source(format_name: str) -> Source:
     """UnsupportedError where the engine has no such format."""
     name = format_name.lower()
-    found = SOURCES.get(name) or _OF_STREAMS.get(name)
+    found = SOURCES.get(name) or _OF_STREAMS.get(name) or _OF_LAKES.get(name)
     if found is None:
         raise UnsupportedError(f'file format "{format_name}" (known: {", ".join(SOURCES)})')
     return found

@@ -6,11 +6,9 @@ A file is a header, then records in runs between sync markers. A record, or a bl
 from __future__ import annotations
 
 import itertools
-import mmap
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import pyarrow as pa
 
@@ -18,9 +16,11 @@ from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.hive_formats import LAZY_BINARY, SERDE_KEY
 from sharkpy.sources.arrow import Array
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_bytes import FileBytes
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, OUTPUT_TYPE, HadoopCodec, codec_of_class
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_chunks import check_unchanged
+from sharkpy.sources.local_copy import check_unchanged
+from sharkpy.sources.mapped_file import mapped
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.rows.delimited import DelimitedRows
@@ -122,7 +122,7 @@ def byte_ranges(files: Sequence[DataFile], name: str, properties: Properties, sp
     ]
 
 
-def synced_runs(data: mmap.mmap, split: Split, sync: bytes, header_end: int) -> Iterator[tuple[int, int]]:
+def synced_runs(data: FileBytes, split: Split, sync: bytes, header_end: int) -> Iterator[tuple[int, int]]:
     """Start and end of the runs of records that begin in the split; the first one begins behind the header."""
     marker = SYNC_ESCAPE + sync
     end = split.start + split.length
@@ -141,10 +141,6 @@ def synced_runs(data: mmap.mmap, split: Split, sync: bytes, header_end: int) -> 
         start = following + len(marker)
 
 
-def map_file(file: BinaryIO) -> mmap.mmap:
-    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
 def cut_off(path: str) -> SourceError:
     return SourceError(f'"{path}" is cut off or damaged')
 
@@ -161,7 +157,7 @@ def run_place(start: int, header_end: int) -> int:
 def _values(split: Split) -> Iterator[list[tuple[int, list[bytes]]]]:
     """The values of runs of records, with the places of these; many small runs at once."""
     try:
-        with open(split.path, "rb") as file, map_file(file) as data:
+        with mapped(split) as data:
             header = read_header(data, split.path)
             read = _block_values if header.is_block else _record_values
             pending: list[tuple[int, list[bytes]]] = []
@@ -180,7 +176,7 @@ def _values(split: Split) -> Iterator[list[tuple[int, list[bytes]]]]:
         raise io_error(error, split.path) from None
 
 
-def read_header(data: mmap.mmap, path: str) -> SequenceHeader:
+def read_header(data: FileBytes, path: str) -> SequenceHeader:
     version = data[3] if len(data) > 3 else 0
     if data[:3] != MAGIC or not 4 <= version <= VERSION:
         what = f"has version {version} of sequence files" if data[:3] == MAGIC else "is no sequence file"
@@ -203,20 +199,20 @@ def read_header(data: mmap.mmap, path: str) -> SequenceHeader:
     return SequenceHeader(value_class, codec, is_compressed and is_block, sync, place + SYNC_BYTES)
 
 
-def skip_metadata(data: mmap.mmap, place: int) -> int:
+def skip_metadata(data: FileBytes, place: int) -> int:
     count, place = int.from_bytes(data[place : place + 4], "big"), place + 4
     for _ in range(2 * count):
         _, place = read_text(data, place)
     return place
 
 
-def _record_values(data: mmap.mmap, start: int, end: int, header: SequenceHeader, path: str) -> list[bytes]:
+def _record_values(data: FileBytes, start: int, end: int, header: SequenceHeader, path: str) -> list[bytes]:
     values, place = [], start
-    unpack = struct.Struct(">ii").unpack_from
+    unpack = struct.Struct(">ii").unpack
     while place < end:
         if place + 8 > end:
             raise cut_off(path)
-        record_bytes, key_bytes = unpack(data, place)
+        record_bytes, key_bytes = unpack(data[place : place + 8])
         first, place = place + 8 + key_bytes, place + 8 + record_bytes
         if key_bytes < 0 or record_bytes < key_bytes or place > end:
             raise cut_off(path)
@@ -233,7 +229,7 @@ def _content(value: bytes, value_class: str) -> bytes:
     return value[first : first + size]
 
 
-def _block_values(data: mmap.mmap, start: int, end: int, header: SequenceHeader, path: str) -> list[bytes]:
+def _block_values(data: FileBytes, start: int, end: int, header: SequenceHeader, path: str) -> list[bytes]:
     """Blocks of records: their number, then key lengths, keys, value lengths and values, each compressed."""
     codec = header.codec
     if codec is None or start >= end:

@@ -21,10 +21,11 @@ class PlainFile:
 class Split:
     """Bytes [start, start + length) of a text or JSON file, or row groups / stripes [start, start + length).
 
-    `modified_ns` and `file_bytes` identify the file's content: a split whose file has changed is refused.
+    `modified_ns`, `file_bytes` and `tag` identify the file's content: a split whose file has changed is refused.
     `partition` is the name of the Hive partition that the file belongs to, empty where there are none; `form`
     tells of its format and columns where they are not the table's (see `sharkpy.catalog.serialize`). `plain` is the
-    same for all splits of a file.
+    same for all splits of a file. `access`: id of the access to the store of a remote file, by which it is read; local
+    ones have none.
     """
 
     path: str
@@ -38,6 +39,8 @@ class Split:
     partition: str = ""
     form: str = ""
     plain: PlainFile | None = None
+    tag: str = ""
+    access: str = ""
 
     @classmethod
     def of(
@@ -50,5 +53,5 @@ class Split:
         num_rows: int | None = None,
         plain: PlainFile | None = None,
     ) -> Split:
-        identity = (file.size_bytes, file.modified_ns, num_rows, file.partition, file.form, plain)
-        return cls(file.path, format_name, properties, start, length, *identity)
+        part = (file.path, format_name, properties, start, length, file.size_bytes, file.modified_ns)
+        return cls(*part, num_rows, file.partition, file.form, plain, file.tag, file.access)

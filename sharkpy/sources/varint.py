@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import mmap
+from sharkpy.sources.file_bytes import FileBytes
 
 
-def read_varint(data: bytes | mmap.mmap, place: int) -> tuple[int, int]:
+def read_varint(data: bytes | FileBytes, place: int) -> tuple[int, int]:
     """A number without sign, and where it ends; IndexError where the data end before it does."""
     number = shift = 0
     while True:

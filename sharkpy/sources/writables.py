@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-BytesLike = bytes | bytearray | memoryview | mmap.mmap
+from sharkpy.sources.file_bytes import FileBytes
+
+BytesLike = bytes | bytearray | memoryview
 IntArray = npt.NDArray[np.int64]
 
 
-def read_vlong(data: BytesLike, place: int) -> tuple[int, int]:
+def read_vlong(data: BytesLike | FileBytes, place: int) -> tuple[int, int]:
     """The number at `place`, and where it ends. One byte from -112 to 127, else a length and big-endian bytes."""
     first = data[place]
     if first < 128:
@@ -34,7 +35,7 @@ def write_vlong(value: int) -> bytes:
     return bytes([base - size]) + magnitude.to_bytes(size, "big")
 
 
-def read_text(data: BytesLike, place: int) -> tuple[str, int]:
+def read_text(data: BytesLike | FileBytes, place: int) -> tuple[str, int]:
     """IndexError where the data ends before it."""
     size, start = read_vlong(data, place)
     if size < 0 or start + size > len(data):

@@ -16,6 +16,7 @@ from sharkpy.base.errors import BindError, SharkError, UnsupportedError
 from sharkpy.base.settings import TIME_ZONE, Conf
 from sharkpy.base.time_zone import time_zone, zone_name
 from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
+from sharkpy.catalog.lake_tables import LakePoint
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.plan.expr import ColumnRef, Expr
@@ -54,6 +55,15 @@ class CatalogReader(Protocol):
         """Look up a table; TableNotFoundError, with a hint, if it is missing."""
 
     def find_table(self, database: str, name: str) -> Table | None: ...
+
+    def find_entry(self, database: str, name: str) -> Table | None:
+        """As `find_table`, but a lake table is found too where its format does not know it any more."""
+
+    def lake_at(self, table: Table, point: LakePoint) -> Table:
+        """A lake table at an earlier snapshot; BindError 22023 where there is none."""
+
+    def lake_facts(self, table: Table, what: str) -> SystemTable:
+        """Table about a lake table, such as that of its snapshots."""
 
     def source_of(self, stream: Table) -> Table | None:
         """Table of whose rows a stream is; None for a stream of others, or where the table was dropped."""

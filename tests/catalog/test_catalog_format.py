@@ -22,7 +22,9 @@ from sharkpy.base.locations import Locations
 from sharkpy.base.version import __version__
 from sharkpy.catalog import catalog_format, format_1
 from sharkpy.catalog.model import TableKind
-from sharkpy.catalog.store import CATALOG_FILE, Catalog
+from sharkpy.catalog.readable_catalog import CATALOG_FILE
+from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.stream_store import StreamFile
 
 FORMAT_1 = Path(__file__).with_name("format_1.sql")
 FORMAT_5 = Path(__file__).with_name("format_5.sql")
@@ -288,3 +290,19 @@ def test_a_catalog_of_format_5_is_upgraded(tmp_path: Path) -> None:
         context.sql("ROLLBACK CONTINUOUS TABLE parts TO EPOCH 4")
         assert numbers("parts") == [1, 2, 3, 4]
         assert [row[0] for row in context.sql("SHOW PARTITIONS parts").fetchall()] == ["s=p0", "s=p1", "s=p4"]
+
+
+def test_a_catalog_of_format_7_is_upgraded(tmp_path: Path) -> None:
+    """The files that its streams know have no tags."""
+    with closing(Catalog(tmp_path)) as catalog, catalog.transaction():
+        catalog.streams.add_files("s", [StreamFile(0, "a", 1, 2, tag="t")])
+    run(tmp_path, "ALTER TABLE stream_file_ DROP COLUMN tag")
+    run(tmp_path, "PRAGMA user_version = 7")
+    with closing(Catalog(tmp_path)) as catalog:
+        assert catalog.streams.files("s", 0, 9) == [StreamFile(0, "a", 1, 2)]
+        with catalog.transaction():
+            catalog.streams.add_files("s", [StreamFile(0, "b", 3, 4, tag="t")])
+            catalog.streams.forget_files("s", [1])
+            catalog.streams.add_files("s", [StreamFile(0, "c", 3, 4, tag="u")])
+        assert catalog.streams.files("s", 0, 9) == [StreamFile(0, "a", 1, 2), StreamFile(2, "c", 3, 4, tag="u")]
+    assert run(tmp_path, "PRAGMA user_version") == [(catalog_format.FORMAT,)]

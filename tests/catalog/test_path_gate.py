@@ -9,8 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy.base.errors import NotAllowedError, SourceError
+from sharkpy.base.errors import NotAllowedError, SourceError, UnsupportedError
 from sharkpy.catalog.path_gate import PathGate
+
+
+def test_remote_locations_are_open_without_bounds_alone(tmp_path: Path) -> None:
+    """Where files are read; no other path is remote."""
+    bounded = PathGate((tmp_path,))
+    PathGate().check_location("s3://b/t")
+    bounded.check_location(str(tmp_path / "t"))
+    bounded.check_links("s3://b/t")
+    with pytest.raises(NotAllowedError, match="bounds"):
+        bounded.check_location("s3://b/t")
+    with pytest.raises(NotAllowedError):
+        bounded.check_location("/etc")
+    for gate in (PathGate(), bounded):
+        with pytest.raises(UnsupportedError, match=r"\*\*\*@b/t"):
+            gate.check_location("s3://KEY:SECRET@b/t")
+        with pytest.raises(UnsupportedError, match="only local files"):
+            gate.check("s3://b/t")
 
 
 def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:

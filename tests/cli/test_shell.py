@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -20,9 +21,10 @@ import sharkpy
 from sharkpy.base.errors import CancelledError, ParseError
 from sharkpy.cli.completer import SharkCompleter
 from sharkpy.cli.error_text import error_text
-from sharkpy.cli.interactive import Shell, is_complete
+from sharkpy.cli.interactive import Shell, TypedTexts, is_complete
 from sharkpy.cli.main import main
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
+from sharkpy.cli.server import LogLines
 from sharkpy.cli.shell_session import LocalNames
 from tests.waiting import allowed, until
 
@@ -138,6 +140,33 @@ def test_caret_in_a_script_line() -> None:
     assert text[1] == "11:   FROM t"
     assert text[2].index("^") == text[1].index("FROM")
     assert text[3] == "hint: look there"
+
+
+def test_an_error_quotes_no_secret() -> None:
+    statement = "SELECT 1;\n  LOCATION 's3a://id:hunter2@bucket/x' nonsense"
+    text = error_text(ParseError("syntax error", line=2, column=40), statement)
+    assert text.splitlines() == ["error [42601]: syntax error", "2:   LOCATION 's3a://***@bucket/x' nonsense"]
+
+
+def test_the_file_of_typed_texts_has_no_secrets(tmp_path: Path) -> None:
+    texts = TypedTexts(str(tmp_path / "history"))
+    typed = "SET fs.s3a.secret.key=hunter2;\nSELECT 1;"
+    texts.append_string(typed)
+    assert texts.get_strings() == [typed], "it is there again by the arrow key, while the shell runs"
+    assert list(TypedTexts(str(tmp_path / "history")).load_history_strings()) == [typed.replace("hunter2", "***")]
+
+
+def test_lines_of_the_servers_log_have_no_secrets() -> None:
+    form = LogLines("%(levelname)s %(name)s: %(message)s")
+    try:
+        raise ValueError("s3a://id:hunter2@bucket")
+    except ValueError:
+        fault = sys.exc_info()
+    given = ("AWS_SECRET_ACCESS_KEY=hunter2",)
+    text = form.format(logging.LogRecord("sharkpy.x", logging.ERROR, "x.py", 1, "it is %s", given, fault))
+    assert text.startswith("ERROR sharkpy.x: it is AWS_SECRET_ACCESS_KEY=***\nTraceback")
+    assert "ValueError: s3a://***@bucket" in text
+    assert "hunter2" not in text
 
 
 def test_an_error_does_not_steer_the_terminal() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import xxhash
 
 from sharkpy.base.errors import CorruptionError, ExecutionError
 from sharkpy.columnar.block import encode_block
@@ -52,6 +54,33 @@ def test_publish_and_load(store: BlockStore, versions: VersionStore) -> None:
     assert prune(loaded.statistics, Compare("s", "=", "v100")).tolist() == [False, True, False]
     restored = loaded.with_blocks(store.restore(loaded.blocks))
     assert open_block(restored.blocks[2]).read(["k"]).column(0)[0].as_py() == 200
+
+
+def test_manifests_of_earlier_formats_are_read(store: BlockStore, versions: VersionStore) -> None:
+    """Origins had no tags before format 4."""
+    version = grow(TableVersion.empty(SCHEMA), store, versions.directory, 0)
+    versions.publish(version)
+    (path,) = Path(versions.directory).glob("manifest-*.json")
+    content = json.loads(path.read_text().splitlines()[1])
+    assert content["format"] == 4
+    content["format"] = 3
+    for block in content["blocks"]:
+        for origin in block["origins"]:
+            del origin["tag"]
+    text = json.dumps(content)
+    path.write_text(f"{xxhash.xxh3_64_hexdigest(text.encode())}\n{text}\n")
+    loaded = versions.load()
+    assert loaded is not None
+    assert loaded.origins == version.origins
+
+
+def test_origins_keep_tags(store: BlockStore, versions: VersionStore) -> None:
+    version = grow(TableVersion.empty(SCHEMA), store, versions.directory, 0)
+    tagged = version.with_origins(0, (BlockOrigin("s3://b/f", 0, 10, 99, 1, tag='"x"'),))
+    versions.publish(tagged)
+    loaded = versions.load()
+    assert loaded is not None
+    assert loaded.origins == tagged.origins != version.origins
 
 
 def test_readers_keep_their_version(store: BlockStore, versions: VersionStore) -> None:

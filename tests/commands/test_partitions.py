@@ -16,7 +16,7 @@ from sharkpy.base.errors import BindError, SharkError
 from sharkpy.catalog.cache_policy import CachePolicy, PolicyKind
 from sharkpy.catalog.hive_partition import partition_name, partition_values
 from sharkpy.execution.tables.held_partitions import held_partitions
-from sharkpy.sources import layout
+from sharkpy.sources import layout, staged_files
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_failure_in_the_middle_changes_nothing(
 ) -> None:
     make(context)
     before = rows(context), partitions(context)
-    place = layout.place_generation
+    place = staged_files.place_generation
     placed: list[int] = []
 
     def failing(*args: Any) -> int:
@@ -87,7 +87,7 @@ def test_a_failure_in_the_middle_changes_nothing(
             raise KeyboardInterrupt
         return placed[-1]
 
-    monkeypatch.setattr(layout, "place_generation", failing)
+    monkeypatch.setattr(staged_files, "place_generation", failing)
     verb = "OVERWRITE TABLE" if overwrite else "INTO"
     with pytest.raises((OSError, KeyboardInterrupt)):
         context.sql(f"INSERT {verb} t SELECT a + 10, d FROM t UNION ALL SELECT 99, 99")

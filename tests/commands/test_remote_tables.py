@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import StorageRefusedError, UnsupportedError
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from tests.commands.conftest import schema_of
@@ -62,19 +62,13 @@ def text_of(context: sharkpy.SharkContext, sql: str) -> str:
 @pytest.mark.parametrize(
     "statement",
     [
-        "SELECT * FROM far",
-        "SELECT * FROM parts",
-        "SELECT * FROM here",
         "INSERT INTO far VALUES (1)",
         "INSERT OVERWRITE TABLE far SELECT 1",
         "INSERT INTO parts PARTITION (p=1) VALUES (1)",
         "INSERT INTO here PARTITION (p=2) VALUES (1)",
-        "ANALYZE TABLE far COMPUTE STATISTICS",
         "MSCK REPAIR TABLE parts SYNC PARTITIONS",
-        "ALTER TABLE parts ADD PARTITION (p=9)",
         "ALTER TABLE here ADD PARTITION (p=9) LOCATION 's3a://bucket/x'",
         "ALTER TABLE here PARTITION (p=1) SET LOCATION 's3a://bucket/x'",
-        "ALTER TABLE owned SET LOCATION 's3a://bucket/x'",
         "EXPORT TABLE far TO '{tmp}/export'",
         "LOAD DATA LOCAL INPATH '{tmp}/rows' INTO TABLE far",
         "LOAD DATA INPATH 's3a://bucket/x' INTO TABLE here PARTITION (p=1)",
@@ -82,18 +76,16 @@ def text_of(context: sharkpy.SharkContext, sql: str) -> str:
         "TRUNCATE TABLE owned",
         "DROP TABLE owned",
         "CREATE OR REPLACE TABLE owned (a INT)",
-        "CREATE EXTERNAL TABLE x (a INT) LOCATION 's3a://bucket/x'",
         "CREATE TABLE x LOCATION 's3a://bucket/x' AS SELECT 1 AS a",
         "CREATE TABLE d.x (a INT)",
         "CREATE TABLE d.x (a INT) TBLPROPERTIES ('EXTERNAL'='TRUE')",
         "CREATE TABLE d.x AS SELECT 1 AS a",
         "CREATE DATABASE x LOCATION 's3a://bucket/x'",
         "INSERT OVERWRITE DIRECTORY 's3a://bucket/x' SELECT 1",
-        "SELECT * FROM parquet.`s3a://bucket/x`",
         "CREATE TABLE x STORED AS AVRO TBLPROPERTIES ('avro.schema.url'='s3a://bucket/x.avsc')",
     ],
 )
-def test_what_needs_their_files_is_refused(context: sharkpy.SharkContext, tmp_path: Path, statement: str) -> None:
+def test_what_writes_their_files_is_refused(context: sharkpy.SharkContext, tmp_path: Path, statement: str) -> None:
     (tmp_path / "rows").write_text("1\n")
     before = context.catalog.table_names("default"), context.catalog.database_names()
     with pytest.raises(UnsupportedError, match=r'file system "s3a" of "s3a://bucket/.*: only local files') as caught:
@@ -103,6 +95,37 @@ def test_what_needs_their_files_is_refused(context: sharkpy.SharkContext, tmp_pa
     assert context.catalog.table_names("d") == []
     assert rows(context, "SELECT a FROM here WHERE p = 1") == [(1,)]
     assert not (tmp_path / "export").exists()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM far",
+        "SELECT * FROM parts",
+        "SELECT * FROM here",
+        "ANALYZE TABLE far COMPUTE STATISTICS",
+        "ALTER TABLE owned SET LOCATION 's3a://bucket/x'",
+        "CREATE TABLE x (a INT) LOCATION 's3a://bucket/x'",
+        "SELECT * FROM parquet.`s3a://bucket/x`",
+    ],
+)
+def test_what_reads_their_files_wants_keys(
+    context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "HADOOP_CONF_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
+    with pytest.raises(StorageRefusedError, match=r'there are no keys for "s3://bucket') as caught:
+        rows(context, statement)
+    assert caught.value.sqlstate == "28000"
+
+
+def test_what_names_them_alone_needs_none(context: sharkpy.SharkContext) -> None:
+    context.sql("CREATE EXTERNAL TABLE x (a INT) LOCATION 's3a://bucket/x/'").close()
+    context.sql("ALTER TABLE parts ADD PARTITION (p=9)").close()
+    assert context.catalog.table("default", "x").location == "s3a://bucket/x"
+    assert rows(context, "SHOW PARTITIONS parts") == [("p=1",), ("p=9",)]
 
 
 @pytest.mark.parametrize(

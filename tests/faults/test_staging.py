@@ -18,7 +18,7 @@ from sharkpy.execution.tasks.sinks import SinkContext
 from sharkpy.execution.tasks.task import run_task
 from sharkpy.physical.sinks import FileSink
 from sharkpy.physical.stage_program import StageProgram
-from sharkpy.sources import layout
+from sharkpy.sources import staged_files
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
 from tests.sources.staging_folder import new_staging
@@ -52,7 +52,7 @@ def test_a_task_that_writes_on_leaves_nothing(tmp_path: Path) -> None:
         task = threading.Thread(target=write)
         task.start()
         is_started.wait()
-        layout.discard_staging(staging)
+        staged_files.discard_staging(staging)
         task.join()
         assert list((tmp_path / "t").iterdir()) == [], f"round {number}"
 
@@ -63,7 +63,7 @@ def test_a_task_makes_no_folder_anew(tmp_path: Path, partitions: tuple[str, ...]
     sink = FileSink(_COLUMNS, "parquet", (), staging, partition_columns=partitions, max_partitions=9)
     texts = "".join(f", 'x' AS {name}" for name in partitions)
     program = StageProgram(f"SELECT range AS c0{texts} FROM range(10)", (), _COLUMNS, sink)
-    layout.discard_staging(staging)
+    staged_files.discard_staging(staging)
     with duckdb.connect() as connection, pytest.raises((SharkError, OSError)):
         list(run_task(program, TaskData(), connection, SinkContext(), TaskMetrics()))
     assert list((tmp_path / "t").iterdir()) == []

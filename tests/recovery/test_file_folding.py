@@ -21,7 +21,7 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables import versions
 from sharkpy.execution.tables.file_contents import FileContents
 from sharkpy.plan.commands import AnalyzeTable
-from sharkpy.sources import layout
+from sharkpy.sources import staged_files
 from sharkpy.sources.layout import DataFile, list_data_files
 
 MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
@@ -144,7 +144,7 @@ def test_a_full_disk_behind_a_fold_takes_no_rows(
     """The folded file counts, and the table's version still has the blocks of the files before."""
     context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
     append(context, range(3))
-    place, publish, is_full = layout.place_fold, versions.publish_durably, threading.Event()
+    place, publish, is_full = staged_files.place_fold, versions.publish_durably, threading.Event()
 
     def placed(*arguments: Any) -> str | None:
         is_full.set()
@@ -155,7 +155,7 @@ def test_a_full_disk_behind_a_fold_takes_no_rows(
             raise ResourceError("no space left", sqlstate="53100")
         return publish(*arguments)
 
-    monkeypatch.setattr(layout, "place_fold", placed)
+    monkeypatch.setattr(staged_files, "place_fold", placed)
     monkeypatch.setattr(versions, "publish_durably", published)
     append(context, range(3, 4))
     assert is_full.is_set()

@@ -243,7 +243,7 @@ def test_types_of_partition_columns(tmp_path: Path, name: str) -> None:
         for value in values:
             (tmp_path / f"{name}={value}").mkdir(exist_ok=True)
             (tmp_path / f"{name}={value}" / "f").write_text("")
-        found = partition_columns(named_files(str(tmp_path), str).files)
+        found = partition_columns(named_files(str(tmp_path), str, str).files)
         assert found.names == (name,)
         return found[name].dtype
 
@@ -262,16 +262,16 @@ def test_partitions_of_several_kinds(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "f").write_text("")
     with pytest.raises(SourceError, match="other partition columns"):
-        partition_columns(named_files(str(tmp_path), str).files)
+        partition_columns(named_files(str(tmp_path), str, str).files)
     (tmp_path / "f").write_text("")
     with pytest.raises(SourceError, match='has "f" beside'):
-        named_files(str(tmp_path), str)
+        named_files(str(tmp_path), str, str)
 
 
 def test_folders_within_themselves(tmp_path: Path) -> None:
     (tmp_path / "a=1").symlink_to(tmp_path)
     with pytest.raises(SourceError, match="more than 32 partition columns"):
-        named_files(str(tmp_path), str)
+        named_files(str(tmp_path), str, str)
 
 
 # Changes
@@ -358,8 +358,7 @@ def test_errors(session: sharkpy.SharkContext, tmp_path: Path) -> None:
     refused(session, f"SELECT * FROM avro.`{path}`", SourceError, "Avro")
     refused(session, f"SELECT * FROM nosuch.`{path}`", BindError, "not found")
     refused(session, "SELECT * FROM 'flights'", TableNotFoundError, "Table not found flights")
-    refused(session, f"SELECT * FROM delta.`{tmp_path}`", UnsupportedError, "format delta")
-    refused(session, f"SELECT * FROM iceberg.`{tmp_path}`", UnsupportedError, "format iceberg")
+    refused(session, f"SELECT * FROM hudi.`{tmp_path}`", UnsupportedError, "format hudi")
     refused(session, f"SELECT * FROM parquet.`{tmp_path}/**/**`", BindError, r"\*\* twice")
     (tmp_path / "y.csv").write_text("a,b\n1,2\n")
     hint = refused(session, f"SELECT * FROM '{tmp_path}'", SourceError, "do not tell one format").hint
@@ -376,7 +375,7 @@ def test_errors(session: sharkpy.SharkContext, tmp_path: Path) -> None:
     refused(session, f"SELECT * FROM '{tmp_path}/values.json'", SourceError, "no object")
     (tmp_path / "deep.json").write_text(f'{{"a": {"[" * 2000}{"]" * 2000}}}\n')
     refused(session, f"SELECT * FROM '{tmp_path}/deep.json'", SourceError, "1,000 levels deep")
-    refused(session, "SELECT * FROM 's3://bucket/x.parquet'", UnsupportedError, "file system")
+    refused(session, "SELECT * FROM 'wasb://host/x.parquet'", UnsupportedError, "storage of the scheme")
     refused(session, f"SELECT * FROM '{path}' FOR SYSTEM_VERSION AS OF 1", UnsupportedError, "version")
     pq.write_table(pa.table({"a": [1], "A": [2]}), tmp_path / "case.parquet")
     refused(session, f"SELECT * FROM '{tmp_path}/case.parquet'", SourceError, "differ by case")

@@ -120,6 +120,10 @@ OPENED = [
     "SELECT * FROM '{}'",
     "SELECT * FROM parquet.`{}`",
     "SELECT * FROM csv.`{}/*`",
+    "SELECT * FROM iceberg.`{}`",
+    "SELECT * FROM delta.`{}`",
+    "CREATE EXTERNAL TABLE x STORED BY ICEBERG LOCATION '{}'",
+    "CREATE EXTERNAL TABLE x (a INT) USING delta LOCATION '{}'",
     "CREATE TABLE x LIKE PARQUET '{}'",
     "CREATE EXTERNAL TABLE x STORED AS PARQUET LOCATION '{}'",
 ]

@@ -1,7 +1,7 @@
 """Staging folder as a write makes it, without a session that notes it."""
 
-from sharkpy.sources import layout
+from sharkpy.sources import staged_files
 
 
 def new_staging(folder: object) -> str:
-    return layout.make_staging(layout.staging_path(str(folder)))
+    return staged_files.make_staging(staged_files.staging_path(str(folder)))

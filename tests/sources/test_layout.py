@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sharkpy.base.errors import ResourceError, SourceError
-from sharkpy.sources import layout
+from sharkpy.sources import layout, staged_files
 from sharkpy.sources.folders.generations import Generation
 from sharkpy.sources.registry import source
 from sharkpy.values.type_parser import parse_type
@@ -29,7 +29,7 @@ def add(location: Path, text: str, *, overwrite: bool = False) -> str | None:
     staging = new_staging(location)
     if text:
         Path(staging, "part-0").write_text(text)
-    return layout.publish(staging, str(location), overwrite)
+    return staged_files.publish(staging, str(location), overwrite)
 
 
 def test_inserts_append_and_overwrites_hide(tmp_path: Path) -> None:
@@ -48,8 +48,8 @@ def fold(location: Path, names: list[str], newest: int | None = None) -> str | N
     folded = [(Generation.of(name), files) for name in names for one, files in known if one.name == name]
     staging = new_staging(location)
     Path(staging, "part-0").write_text("".join(Path(location, name, "part-0").read_text() for name in names))
-    target = layout.place_fold(staging, str(location), folded, newest)
-    layout.discard_staging(staging)
+    target = staged_files.place_fold(staging, str(location), folded, newest)
+    staged_files.discard_staging(staging)
     return target
 
 
@@ -59,9 +59,9 @@ def test_a_fold_hides_what_it_has_the_rows_of(tmp_path: Path) -> None:
         add(tmp_path, text)
     assert fold(tmp_path, ["delta_0000002", "delta_0000003", "delta_0000004"]) is not None
     assert contents(tmp_path) == ["a", "b", "cde", "f"]
-    layout.remove_hidden(str(tmp_path), 3)
+    staged_files.remove_hidden(str(tmp_path), 3)
     assert "delta_0000002" in os.listdir(tmp_path)
-    layout.remove_hidden(str(tmp_path), 4)
+    staged_files.remove_hidden(str(tmp_path), 4)
     assert sorted(os.listdir(tmp_path)) == ["by_hand", "delta_0000001", "delta_0000002_0000004", "delta_0000005"]
     add(tmp_path, "g")
     assert contents(tmp_path) == ["a", "b", "cde", "f", "g"]
@@ -124,7 +124,7 @@ def test_generations_go_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         remove(path, **options)
 
     monkeypatch.setattr(shutil, "rmtree", watched)
-    layout.remove_hidden(str(tmp_path), 3)
+    staged_files.remove_hidden(str(tmp_path), 3)
     assert removed == [["base_0000003", "delta_0000002"], ["base_0000003"]]
     assert os.listdir(tmp_path) == ["base_0000003"]
 
@@ -148,14 +148,14 @@ def test_a_fold_comes_too_late(tmp_path: Path) -> None:
     assert fold(tmp_path, ["delta_0000001", "delta_0000003"]) is None
     assert fold(tmp_path, ["delta_0000001", "delta_0000002"]) is not None
     for names in (old[:2], old[1:3]):
-        assert layout.place_fold(new_staging(tmp_path), str(tmp_path), names, None) is None
+        assert staged_files.place_fold(new_staging(tmp_path), str(tmp_path), names, None) is None
     (tmp_path / "delta_0000003" / "part-0").write_text("other")
-    assert layout.place_fold(new_staging(tmp_path), str(tmp_path), old[2:4], None) is None
+    assert staged_files.place_fold(new_staging(tmp_path), str(tmp_path), old[2:4], None) is None
     staging = new_staging(tmp_path)
     late = layout.visible_generations(str(tmp_path))[-2:]
     add(tmp_path, "e", overwrite=True)
-    assert layout.place_fold(staging, str(tmp_path), late, None) is None
-    layout.discard_staging(staging)
+    assert staged_files.place_fold(staging, str(tmp_path), late, None) is None
+    staged_files.discard_staging(staging)
     assert contents(tmp_path) == ["e"]
 
 
@@ -221,7 +221,7 @@ def test_publish_stopped_at_any_step_shows_old_or_new(
             for step in (*STEPS, "unlink", "rmdir"):
                 patch.setattr(os, step, _stopping(getattr(os, step), calls, stop_at, KilledError))
             try:
-                layout.publish(staging, str(place), overwrite)
+                staged_files.publish(staging, str(place), overwrite)
                 finished = True
             except KilledError:
                 finished = False

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sharkpy.base.errors import SourceError
 from sharkpy.sources.hybrid_calendar import gregorian_shift
+from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.orc import OrcSource
 from sharkpy.sources.orc_reader import OrcReader
 from sharkpy.sources.orc_stripe import ExactStripe, file_of_stripe
@@ -28,6 +29,11 @@ MICROS = pa.timestamp("us")
 CODECS = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
 SINCE_1900 = st.datetimes(TIME(1901, 1, 1), TIME(2200, 1, 1)).filter(lambda one: one.year not in (1969, 1970))
 ANY_ROW = st.fixed_dictionaries({"t": st.none() | st.datetimes(), "d": st.none() | st.dates()})
+
+
+def reader_of(path: Path) -> OrcReader:
+    (file,) = list_data_files(str(path))
+    return OrcReader(file)
 
 
 def write(path: Path, values: pa.Array, codec: str = "zlib") -> None:
@@ -99,7 +105,7 @@ def test_clocks_before_1900_are_javas(tmp_path: Path) -> None:
     in_zone(path, "America/Los_Angeles")
     assert zoneinfo.ZoneInfo("America/Los_Angeles").utcoffset(TIME(1850, 6, 1)) != datetime.timedelta(hours=-8)
     # The seconds since 2015 in UTC count from 2015 in Los Angeles now, which is 8 hours later.
-    assert OrcReader(str(path)).read(0, ["v"]).column("v").to_pylist() == [TIME(1850, 6, 1, 8), TIME(1, 1, 1, 8)]
+    assert reader_of(path).read(0, ["v"]).column("v").to_pylist() == [TIME(1850, 6, 1, 8), TIME(1, 1, 1, 8)]
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -115,7 +121,7 @@ def test_a_file_written_here_is_gregorian(tmp_path: Path, rows: list[dict[str, o
     assert number_of(tail.footer, 11) == 2
     assert not tail.is_hybrid
     if rows:
-        assert OrcReader(str(path)).read(0, ["s"]).column("s").to_pylist() == rows
+        assert reader_of(path).read(0, ["s"]).column("s").to_pylist() == rows
 
 
 EARLY = st.datetimes(TIME(1700, 1, 1), TIME(1969, 12, 31, 23, 59, 58))
@@ -152,7 +158,7 @@ def test_the_last_second_before_1970(tmp_path: Path) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array(values, MICROS)], names=["v"])
     OrcSource().write([batch], schema, (), str(tmp_path / "f.orc"))
     assert exact(tmp_path / "f.orc") == [values]
-    assert OrcReader(str(tmp_path / "f.orc")).read(0, ["v"]).column("v").cast(MICROS).to_pylist() == values
+    assert reader_of(tmp_path / "f.orc").read(0, ["v"]).column("v").cast(MICROS).to_pylist() == values
 
 
 def julian_day(days: int) -> tuple[int, int, int]:
@@ -185,7 +191,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     start, length = number_of(stripe, 1) + number_of(stripe, 2), number_of(stripe, 3)
     path.write_bytes(data[:start] + b"\xff" * length + data[start + length :])
     with pytest.raises(SourceError, match=r'f\.orc" is not a readable ORC file'):
-        OrcReader(str(path)).read(0, ["v"])
+        reader_of(path).read(0, ["v"])
 
 
 def test_an_unknown_zone_is_named(tmp_path: Path) -> None:
@@ -193,4 +199,4 @@ def test_an_unknown_zone_is_named(tmp_path: Path) -> None:
     write(path, pa.array([TIME.max], MICROS))
     in_zone(path, "Nowhere/Else")
     with pytest.raises(SourceError, match=r'f\.orc" is not a readable ORC file'):
-        OrcReader(str(path)).read(0, ["v"])
+        reader_of(path).read(0, ["v"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +15,7 @@ import sharkpy
 from sharkpy.execution.tasks import parquet_scan
 from sharkpy.session.shark_context import SharkContext
 from sharkpy.sources import parquet
+from sharkpy.sources.layout import DataFile
 
 NUM_PARTITIONS = parquet_scan.MOST_RUNS + 6
 
@@ -72,13 +74,13 @@ def test_rows_keep_the_order_of_files(context: SharkContext) -> None:
 def test_footers_are_read_once(context: SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     context.sql("SELECT sum(a) FROM t").fetchall()
     opened: list[str] = []
-    original = parquet._open
+    original = parquet.open_file
 
-    def spy(path: str, *arguments: object) -> object:
-        opened.append(path)
-        return original(path, *arguments)  # type: ignore[arg-type]
+    def spy(file: DataFile, *arguments: Any) -> object:
+        opened.append(file.path)
+        return original(file, *arguments)
 
-    monkeypatch.setattr(parquet, "_open", spy)
+    monkeypatch.setattr(parquet, "open_file", spy)
     assert context.sql("SELECT sum(a + 1) FROM t").fetchall() == [(2485,)]
     assert opened == []
     changed = tmp_path / "data" / "day=000" / "part=0" / "f.parquet"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sharkpy.base.errors import SourceError
-from sharkpy.sources import layout
+from sharkpy.sources import layout, staged_files
 from sharkpy.sources.plain_files import PlainFiles
 from tests.sources.staging_folder import new_staging
 
@@ -25,7 +25,7 @@ def _write(folder: Path, text: str, overwrite: bool) -> PlainFiles:
     Path(staging, "part-00000.txt").write_text(text)
     files = PlainFiles(staging, str(folder), overwrite)
     files.place()
-    layout.discard_staging(staging)
+    staged_files.discard_staging(staging)
     return files
 
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from sharkpy.base.errors import DatabaseNotFoundError, TableNotFoundError, did_you_mean
 from sharkpy.base.settings import Conf
+from sharkpy.catalog.lake_tables import LakePoint
 from sharkpy.catalog.model import Database, StorageFormat, StreamSource, Table, TableKind
+from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.plan.commands import CreateView
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind
@@ -77,6 +79,15 @@ class MemoryCatalog:
 
     def find_table(self, database: str, name: str) -> Table | None:
         return self._tables.get((database, name))
+
+    def find_entry(self, database: str, name: str) -> Table | None:
+        return self.find_table(database, name)
+
+    def lake_at(self, table: Table, point: LakePoint) -> Table:
+        raise AssertionError("it has no lake tables")
+
+    def lake_facts(self, table: Table, what: str) -> SystemTable:
+        raise AssertionError("it has no lake tables")
 
     def system_table(self, name: str) -> None:
         return None

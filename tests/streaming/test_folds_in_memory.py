@@ -20,7 +20,7 @@ from sharkpy.execution.tables.block_loading import LoadedBlock
 from sharkpy.execution.tables.fold_runs import bounds_of_blocks
 from sharkpy.execution.tables.folded_blocks import FoldedBlocks
 from sharkpy.execution.tables.versions import TableVersions
-from sharkpy.sources import layout
+from sharkpy.sources import layout, staged_files
 from sharkpy.sources.folders.generations import is_folded
 from sharkpy.sources.layout import DataFile, Generation
 from sharkpy.sources.metrics import ReadMetrics
@@ -37,7 +37,7 @@ BY_KEY = "SELECT k, c FROM t ORDER BY k"
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Folders that were listed, and files that were loaded into memory by who reads a table."""
     found = list[str]()
-    names, load = layout._names, TableVersions.load
+    names, load = layout.names_in, TableVersions.load
 
     def listed(path: str) -> list[str]:
         found.append(path)
@@ -48,7 +48,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.extend(block.split.path for block in made)
         return made
 
-    monkeypatch.setattr(layout, "_names", listed)
+    monkeypatch.setattr(layout, "names_in", listed)
     monkeypatch.setattr(TableVersions, "load", loaded)
     monkeypatch.setattr(counted_files, "_LIST_SECONDS", 1e9)
     return found
@@ -252,7 +252,7 @@ def test_a_fold_that_comes_too_late_leaves_no_blocks(
         def make_late(self: FoldedBlocks) -> None:
             made(self)
             late.extend(self._made or [])
-            monkeypatch.setattr(layout, "place_fold", lambda *_: None)
+            monkeypatch.setattr(staged_files, "place_fold", lambda *_: None)
 
         monkeypatch.setattr(FoldedBlocks, "make", make_late)
         make(context, folder)

@@ -39,13 +39,13 @@ def context(tmp_path: Path, folder: Path, request: pytest.FixtureRequest) -> Ite
 def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Folders of tables that were listed."""
     found: list[str] = []
-    names = layout._names
+    names = layout.names_in
 
     def noted(path: str) -> list[str]:
         found.append(path)
         return names(path)
 
-    monkeypatch.setattr(layout, "_names", noted)
+    monkeypatch.setattr(layout, "names_in", noted)
     return found
 
 
@@ -109,7 +109,7 @@ def test_folded_files_have_the_same_rows(context: sharkpy.SharkContext, folder: 
         assert numbers(context) == [*range(number + 1)]
         context.table_cache.settle()
     location = context.catalog.table("default", "t").location or ""
-    assert len(layout._names(location)) < 20
+    assert len(layout.names_in(location)) < 20
 
 
 @pytest.mark.parametrize("clauses", ["", "STORED AS TEXTFILE", "PARTITIONED BY (k)", "PARTITIONED BY (k) {}"])

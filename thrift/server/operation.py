@@ -21,6 +21,7 @@ from sharkpy.base.errors import (
     StatementClosedError,
     StatementTimeoutError,
 )
+from sharkpy.base.secrets import redacted
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.handles import new_identifier
 from sharkpy.thrift.operation_log import OperationLog
@@ -76,12 +77,12 @@ class Operation:
     ) -> None:
         """`pages`: the address below which the server shows pages of operations."""
         self.kind = kind
-        self.text = text
+        self.text = redacted(text)
         self.identifier = new_identifier()
         self.page_key = ""
         """Secret in the address of the operation's page; it opens nothing else. Empty until a client is told it."""
         self._pages = pages
-        self._title = f"{self.query_id}: {text[:SLOT_BYTES]}"
+        self._title = f"{self.query_id}: {self.text[:SLOT_BYTES]}"
         self.log = OperationLog()
         self.board = StageBoard(parallelism)
         self.schema: Schema | None = None

@@ -13,9 +13,12 @@ from sharkpy.base.settings.planning import *
 from sharkpy.base.settings.queries import *
 from sharkpy.base.settings.scripts import *
 from sharkpy.base.settings.setting import Setting as Setting
+from sharkpy.base.settings.storage import *
 from sharkpy.base.settings.store import *
 from sharkpy.base.settings.streaming import *
 from sharkpy.base.settings.table import SETTINGS as SETTINGS
 from sharkpy.base.settings.table import check_known as check_known
+from sharkpy.base.settings.table import find_setting as find_setting
+from sharkpy.base.settings.table import is_address as is_address
 from sharkpy.base.settings.table import is_guarded as is_guarded
 from sharkpy.base.settings.writes import *

@@ -4,61 +4,92 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from sharkpy.base.secrets import HIDDEN, Secret, fingerprint, names_secret
 from sharkpy.base.settings.setting import Setting, T
-from sharkpy.base.settings.table import SETTINGS, check_known, find_setting
+from sharkpy.base.settings.table import SETTINGS, check_known, find_setting, kept_key, setting_like
 
 
 class Conf(Mapping[str, str]):
-    """Texts that a session has set, over the defaults. Unknown keys of other systems are kept, not refused."""
+    """Texts that a session has set, over the defaults. Unknown keys of other systems are kept, not refused.
+
+    Secrets are kept apart: `given` alone gives them. The mapping shows *** for one that is set, and `changes` leaves
+    them out.
+    """
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         self._values: dict[str, str] = {}
+        self._secrets: dict[str, Secret] = {}
+        self.secrets_id = ""
+        """Id of the secrets that are set, equal for equal ones; empty for none."""
         for key, value in (values or {}).items():
             self.set(key, value)
 
     def set(self, key: str, value: str) -> None:
         """ConfigurationError where a known setting cannot hold the value, or an own key is not known."""
         check_known(key)
-        if setting := find_setting(key):
+        if setting := setting_like(key):
             parsed = setting.parse(value)
-            key, value = setting.key, str(parsed) if setting.check is not None else value
+            key, value = kept_key(key), str(parsed) if setting.check is not None else value
         # Other threads may be reading: what they have in hand is not changed.
-        self._values = {**self._values, key: value}
+        if names_secret(key):
+            self._keep({**self._secrets, key: Secret(value)})
+        else:
+            self._values = {**self._values, key: value}
 
     def reset(self, key: str | None = None) -> None:
         if key is None:
             self._values = {}
+            self._keep({})
             return
-        setting = find_setting(key)
-        name = setting.key if setting else key
+        name = kept_key(key)
         self._values = {known: value for known, value in self._values.items() if known != name}
+        self._keep({known: secret for known, secret in self._secrets.items() if known != name})
+
+    def _keep(self, secrets: dict[str, Secret]) -> None:
+        self._secrets = secrets
+        self.secrets_id = fingerprint(sorted(secrets.items())) if secrets else ""
 
     def copy(self) -> Conf:
         """The same values, to be set apart from these."""
+        copied = self.without_secrets()
+        copied._keep(self._secrets)
+        return copied
+
+    def without_secrets(self) -> Conf:
+        """The same values but for secrets, to be set apart from these."""
         copied = Conf()
         copied._values = self._values
         return copied
 
     def changes(self) -> tuple[tuple[str, str], ...]:
-        """Keys that are set with their texts, in a fixed order: equal for settings that are equal."""
+        """Keys that are set with their texts, in a fixed order: equal for settings that are equal. No secrets."""
         return tuple(sorted(self._values.items()))
 
     def value(self, setting: Setting[T]) -> T:
         text = self._values.get(setting.key)
         return setting.default if text is None else setting.parse(text)
 
+    def given(self, key: str) -> Secret | None:
+        """Text that is set under `key`, which may be a secret; None where it is not set."""
+        name = kept_key(key)
+        if name in self._values:
+            return Secret(self._values[name])
+        return self._secrets.get(name)
+
     def __getitem__(self, key: str) -> str:
         """The text of `key`: as set, else the default; KeyError where it is neither."""
-        setting = find_setting(key)
-        name = setting.key if setting else key
+        name = kept_key(key)
         if name in self._values:
             return self._values[name]
+        if name in self._secrets:
+            return HIDDEN
+        setting = find_setting(key)
         if setting is None:
             raise KeyError(key)
         return str(setting.default).lower() if isinstance(setting.default, bool) else str(setting.default)
 
     def __iter__(self) -> Iterator[str]:
-        yield from dict.fromkeys([*(setting.key for setting in SETTINGS), *self._values])
+        yield from dict.fromkeys([*(setting.key for setting in SETTINGS), *self._values, *self._secrets])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -28,8 +28,10 @@ class Setting(Generic[T]):
     """A key with its default and meaning. The default's type is the setting's type; sizes take k, m, g, t.
 
     `least` and `most` bound a number: 0 and up, unless they say otherwise. `choices` are the words that a text may be.
-    `synonyms` are other keys of it. `check`, where given, gives the value of a text, or raises ConfigurationError.
+    `synonyms` are other keys of it. `patterns` are keys of settings like it, kept apart, for one bucket or account,
+    whose name stands for *. `check`, where given, gives the value of a text, or raises ConfigurationError.
     `is_guarded`: for the engine's owner alone (memory, paths, Java, limits): a session with restrictions cannot set it.
+    `is_address`: where the engine connects to: only a session that may let it connect sets it.
     """
 
     key: str
@@ -37,10 +39,12 @@ class Setting(Generic[T]):
     doc: str
     is_guarded: bool = False
     synonyms: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
     check: Callable[[str], T] | None = None
     least: float = 0
     most: float | None = None
     choices: tuple[str, ...] = ()
+    is_address: bool = False
 
     def parse(self, text: str) -> T:
         """Value of a text; ConfigurationError where it is not one of the setting's type and range."""

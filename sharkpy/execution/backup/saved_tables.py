@@ -11,6 +11,7 @@ from sharkpy.base.errors import SourceError
 from sharkpy.base.locations import Locations
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.own_tables import OwnTables
@@ -54,7 +55,8 @@ class SavedTables:
 
     def _add(self, table: Table, catalog: Catalog) -> None:
         location, place = table.location or "", self.place(table, None)
-        if place is None:
+        if place is None or is_lake(table):
+            # What lists a lake table's files has their paths whole, and would mean those of the original.
             self._leave_out(table, location)
         elif not table.is_partitioned:
             self._add_files(local_path(location), place, _data_files(table, catalog))

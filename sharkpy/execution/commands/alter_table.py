@@ -54,7 +54,7 @@ def _checked(old: Table, altered: Table, session: EngineSession) -> Table:
         raise UnsupportedError(f'changing columns or format of "{old.name}", which has no files')
     if altered.location != old.location:
         place = altered.location or ""
-        session.restrictions.check_path(place)
+        session.restrictions.check_location(place)
         kind = kind_at(place, old.kind, session)
         altered = dataclasses.replace(altered, kind=kind, location=managed_folder(place, kind, session, old.table_id))
     check_properties(altered.properties)

@@ -56,7 +56,7 @@ def _of_partitions(command: AnalyzeTable, session: EngineSession) -> dict[str, T
     partitions = matching_spec(table, session.catalog.partitions(table), given)
     if given and not partitions:
         raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in given))
-    files = {one.name: partition_files(table, [one]) for one in partitions}
+    files = {one.name: partition_files(table, [one], session.catalog.access_id) for one in partitions}
     rows = _rows_by_partition(table, _rows(command, session), partitions)
     empty: Row = (0, *(None for _ in command.columns for _ in FIGURES))
     found: dict[str, TableStatistics] = {}

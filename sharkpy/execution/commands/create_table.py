@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
 from sharkpy.base.users import user_name
 from sharkpy.catalog.hive_formats import columns_of_format
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.lake_tables import LAKES
+from sharkpy.catalog.local_path import check_local, local_path
 from sharkpy.catalog.model import CacheMode, Table, TableKind
-from sharkpy.catalog.store import TEMPORARY_KINDS, new_table_id
+from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
+from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.table_folders import holds_files
 from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.inferred_columns import with_inferred_columns
+from sharkpy.execution.commands.lake_tables import create_lake_table
 from sharkpy.execution.commands.partition_insert import write_partitions
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
@@ -52,6 +56,8 @@ def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySn
 
     A table that is replaced stays whole until the new one, which lies beside it, is there.
     """
+    if command.storage is not None and command.storage.name in LAKES:
+        return create_lake_table(command, session, snapshot)
     old = _known(command, session)
     if old is not None and (not command.or_replace or old.is_view or old.streaming_kind):
         if command.if_not_exists:
@@ -137,10 +143,12 @@ def _given_place(
 ) -> tuple[TableKind, str | None]:
     """Kind of the new table, and the folder that its statement names, if any."""
     kind, location = command.kind, command.location
+    if location is not None and command.query is not None:
+        check_local(location)
     if kind is TableKind.MANAGED and EXTERNAL in properties:
         kind = kind_of_property(properties[EXTERNAL])
     elif location is not None and kind is TableKind.MANAGED:
-        session.restrictions.check_path(location)
+        session.restrictions.check_location(location)
         kind = TableKind.EXTERNAL if command.keeps_location else kind_at(location, kind, session)
     if location is None:
         return kind, None
@@ -188,7 +196,7 @@ def make_folder(table: Table, command: CreateTable) -> None:
     """
     if table.location is None or (table.kind is TableKind.EXTERNAL and not command.keeps_location):
         return
-    if Path(table.location).is_file():
+    if uri.is_remote(table.location) or Path(table.location).is_file():
         return
     try:
         Path(table.location).mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sharkpy.base import uri
 from sharkpy.catalog.hive_formats import hive_classes
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, HivePartition, partition_values
+from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import BucketSpec, Constraint, StorageFormat, Table
 from sharkpy.catalog.table_statistics import TableStatistics
 from sharkpy.execution.commands.current_statistics import current_statistics
@@ -83,7 +84,8 @@ def _storage_details(table: Table, storage: StorageFormat) -> Iterator[Row]:
         yield "Skewed Columns:", f"[{', '.join(table.skew.columns)}]", None
         rows = [f"[{', '.join(values)}]" for values in table.skew.values]
         yield "Skewed Values:", f"[{', '.join(rows)}]", None
-    yield from _parameters("Storage Desc Params:", dict(storage.properties))
+    if not is_lake(table):
+        yield from _parameters("Storage Desc Params:", dict(storage.properties))
 
 
 def _view_details(table: Table) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, SourceError, UnsupportedError
 from sharkpy.catalog.hive_partition import HivePartition, partition_name, partition_values
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.local_path import check_local, local_path
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.serialize import table_from_json, table_to_json
 from sharkpy.catalog.store import new_table_id
@@ -48,6 +48,8 @@ def export_table(command: ExportTable, session: EngineSession) -> CommandResult:
     if target.is_dir() and any(target.iterdir()):
         raise BindError(f'folder "{target}" is not empty', sqlstate=_EXISTS)
     chosen = _chosen(command, session)
+    for place in [one.folder(table) for one in chosen] or [table.location]:
+        check_local(place)
     write = Directory.begin(command.path, session)
     with discarding([write]), session.catalog.readers.reading(table.location or ""), _errors(str(target)):
         session.catalog.check_links(table, chosen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateTable
@@ -15,8 +16,8 @@ def with_inferred_columns(command: CreateTable, session: EngineSession) -> Creat
     """`command` with the columns of its files, if it has none; SourceError where these tell none."""
     if len(command.schema) or command.storage is None or command.location is None:
         return command
-    found = files_at(command.location, session.restrictions.check_path)
+    found = files_at(command.location, session.restrictions.check_path, session.catalog.named_access_id)
     if found.partitions:
-        message = f'"{command.location}" has folders of Hive partitions, as "{found.partitions[0][0]}"'
+        message = f'"{uri.shown(command.location)}" has folders of Hive partitions, as "{found.partitions[0][0]}"'
         raise SourceError(message, hint="declare the columns and PARTITIONED BY", sqlstate="42000")
     return dataclasses.replace(command, schema=columns_of_files(found.files, command.storage))

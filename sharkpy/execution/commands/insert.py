@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sharkpy.base.errors import BindError, BlocksReplacedError, UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
+from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.execution.commands.bucketed_query import bucketed_query
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
+from sharkpy.execution.commands.lake_tables import stage_lake
 from sharkpy.execution.commands.partition_insert import has_partition, stage_partitions
 from sharkpy.execution.commands.shared_source import shared_source
 from sharkpy.execution.commands.storage import check_storage, storage_format, stored_query, stored_schema
@@ -27,6 +29,7 @@ from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert, StateInserts
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.read_tables import read_tables
+from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.values.types import Field, Schema
 
 if TYPE_CHECKING:
@@ -121,6 +124,7 @@ def _insert_all(
     kept: Sequence[Insert] = (),
 ) -> None:
     """Insert into several targets; the rows of `kept`, which go into a state, are not counted."""
+    _check_lakes([*commands, *kept], also)
     writes: list[StagedWrite] = []
     with discarding(writes):
         with session.as_statement() as statement:
@@ -158,6 +162,14 @@ def stage_uncounted(
     statement.rows_written, statement.malformed_rows = counted
 
 
+def _check_lakes(commands: Sequence[Insert | InsertDirectory], also: Sequence[StagedWrite]) -> None:
+    """UnsupportedError for a lake table beside other targets: its commit is its own."""
+    lake = next((one.table for one in commands if isinstance(one, Insert) and is_lake(one.table)), None)
+    if lake is not None and (also or len(commands) > 1):
+        message = f"{lake.qualified_name}, a table of {lake.storage.name}, as one of several targets"
+        raise UnsupportedError(message, hint="write it by a statement of its own")
+
+
 def stage_bad_rows(
     bad_rows: BadRows,
     statement: Statement,
@@ -178,6 +190,9 @@ def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writ
     table = command.table
     if table.is_view:
         raise BindError(f'"{table.name}" is a view: rows cannot be inserted', sqlstate="42809")
+    if isinstance(table, LakeTable):
+        stage_lake(command, table, session, snapshot, writes)
+        return
     if table.is_plain and table.buckets is not None:
         raise UnsupportedError(f"adding rows to {table.qualified_name}, a table of the metastore in Hive's buckets")
     if command.if_not_exists and has_partition(command, session):

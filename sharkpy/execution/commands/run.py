@@ -15,6 +15,7 @@ from sharkpy.execution.commands.databases import alter_database, create_database
 from sharkpy.execution.commands.describe import describe_database, describe_query, describe_table
 from sharkpy.execution.commands.export_table import export_table, import_table
 from sharkpy.execution.commands.insert import insert, multi_insert
+from sharkpy.execution.commands.lake_tables import run_for_lake
 from sharkpy.execution.commands.load_data import load_data
 from sharkpy.execution.commands.partitions import (
     add_partitions,
@@ -127,6 +128,8 @@ _FREEING = (commands.DropTable, commands.DropDatabase, commands.DropPartitions, 
 
 def run_command(command: commands.Command, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
     """Carry out `command`, whose statement has `snapshot`; UnsupportedError for a command without a function."""
+    if (done := run_for_lake(command, session, snapshot)) is not None:
+        return done
     if (runner := _RUNNERS.get(type(command))) is not None:
         if isinstance(command, _FREEING):
             with session.catalog.freeing_space():

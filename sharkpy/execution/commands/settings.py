@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sharkpy.base.secrets import redacted
 from sharkpy.base.settings import SETTINGS, check_known
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult, text_rows
 from sharkpy.execution.engine_session import EngineSession
@@ -10,13 +11,11 @@ from sharkpy.sql.grammar.variables import variable
 
 
 def set_conf(command: SetConf, session: EngineSession) -> CommandResult:
-    """Set or list settings; they are listed as `key=value` in one column, as in Hive."""
+    """Set or list settings; they are listed as `key=value` in one column, as in Hive, without secrets."""
     conf = session.conf
     if command.key is None:
-        rows = [(f"{key}={conf[key]}",) for key in sorted(conf)]
-        if command.verbose:
-            docs = {setting.key: setting.doc for setting in SETTINGS}
-            rows = [(f"{key}={conf[key]}" + (f"  -- {docs[key]}" if key in docs else ""),) for key in sorted(conf)]
+        docs = {setting.key: f"  -- {setting.doc}" for setting in SETTINGS} if command.verbose else {}
+        rows = [(redacted(f"{key}={conf[key]}") + docs.get(key, ""),) for key in sorted(conf)]
         return text_rows(("set",), rows)
     check_known(command.key)
     if command.value is None:
@@ -24,7 +23,8 @@ def set_conf(command: SetConf, session: EngineSession) -> CommandResult:
         is_variable = colon and space in ("env", "system", "hivevar", "metaconf")
         of_machine = not session.restrictions.guards_settings
         value = variable(space, name, conf, of_machine=of_machine) if is_variable else conf.get(command.key)
-        return text_rows(("set",), [(f"{command.key} is undefined" if value is None else f"{command.key}={value}",)])
+        shown = f"{command.key} is undefined" if value is None else redacted(f"{command.key}={value}")
+        return text_rows(("set",), [(shown,)])
     session.restrictions.check_setting(command.key)
     conf.set(command.key, command.value)
     return NOTHING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sharkpy.base import uri
 from sharkpy.base.settings import SETTINGS
 from sharkpy.catalog.pattern import matching
-from sharkpy.catalog.store import TEMPORARY_KINDS
+from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.execution.commands.command_result import CommandResult, table_of, text_rows
 from sharkpy.execution.commands.current_statistics import current_statistics
 from sharkpy.execution.commands.partition_spec import the_partition

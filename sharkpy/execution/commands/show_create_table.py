@@ -17,6 +17,7 @@ from sharkpy.catalog.hive_formats import (
     serde_of,
 )
 from sharkpy.catalog.kafka_options import RAW, shown_options
+from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import (
     EMIT_PROPERTIES,
     EXPIRES_PROPERTY,
@@ -187,7 +188,10 @@ def _table(table: Table) -> Iterator[str]:
         yield from _listed([_column(field) for field in table.partition_schema])
     yield from _buckets(table.buckets)
     yield from _skew(table.skew)
-    yield from _using(table.storage) if table.storage.name == CSV else _storage(table.storage)
+    if is_lake(table):
+        yield f"STORED BY {table.storage.name.upper()}"
+    else:
+        yield from _using(table.storage) if table.storage.name == CSV else _storage(table.storage)
     if table.location is not None:
         yield "LOCATION"
         yield f"  {quoted(uri.shown(table.location))}"

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError, ConfigurationError, UnsupportedError
 from sharkpy.base.settings import (
     CACHE_CHECK_NAME,
@@ -24,6 +25,7 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.expr import Alias, Cast
 from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sources.registry import source
+from sharkpy.sources.remote_files import has_files
 from sharkpy.values.types import NULL, STRING, ArrayType, DataType, MapType, Schema, StructType, is_interval
 
 Properties = tuple[tuple[str, str], ...]
@@ -100,6 +102,11 @@ def kind_at(location: str, kind: TableKind, session: EngineSession) -> TableKind
 
     A folder that is for no table stays an error of managed ones (see `managed_folder`).
     """
+    if uri.is_remote(location):
+        if kind is not TableKind.MANAGED:
+            return kind
+        session.restrictions.check_location(location)
+        return TableKind.EXTERNAL if has_files(location, session.catalog.named_access_id(location)) else kind
     path = local_path(location)
     is_refused = is_shared_folder(path) or _holds_warehouse(path, session)
     return TableKind.EXTERNAL if kind is TableKind.MANAGED and not is_refused and holds_files(location) else kind
@@ -110,12 +117,16 @@ def _holds_warehouse(path: str, session: EngineSession) -> bool:
 
 
 def managed_folder(location: str, kind: TableKind, session: EngineSession, besides: str | None = None) -> str:
-    """Path of a LOCATION that the session may use. BindError if dropping a managed table there would delete the
-    warehouse or the files of others too.
+    """Path of a LOCATION that the session may use, or the remote location of an external table. BindError if dropping a
+    managed table there would delete the warehouse or the files of others too.
 
     `besides`: id of the table itself, if there is one.
     """
-    session.restrictions.check_path(location)
+    from sharkpy.sources.storage.stores import is_supported
+
+    session.restrictions.check_location(location)
+    if kind is TableKind.EXTERNAL and uri.is_remote(location) and is_supported(location):
+        return location.rstrip("/")
     path = local_path(location)
     if kind is not TableKind.EXTERNAL:
         session.restrictions.gate.require_below(path)

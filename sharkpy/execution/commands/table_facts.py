@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
-from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.cache_policy import PolicyKind
 from sharkpy.catalog.hive_formats import provider_of
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.tables.data_files import table_files
+from sharkpy.execution.tables.data_files import files_if_listed
 
 if TYPE_CHECKING:
     from sharkpy.execution.tables.table_cache import TableCache
@@ -75,11 +74,8 @@ def file_statistics(table: Table, session: EngineSession) -> str | None:
     """Text `N bytes` of the files of a table now; None if it has none, or they cannot be listed."""
     if table.is_view or table.location is None:
         return None
-    try:
-        files = table_files(table, session.catalog)
-    except (SourceError, UnsupportedError):
-        return None
-    return f"{sum(file.size_bytes for file in files)} bytes"
+    files = files_if_listed(table, None, session.catalog)
+    return None if files is None else f"{sum(file.size_bytes for file in files)} bytes"
 
 
 def schema_tree(table: Table) -> Iterator[str]:

@@ -41,7 +41,7 @@ def update_statistics(command: UpdateStatistics, session: EngineSession) -> Comm
         if not partitions:
             raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in command.partition))
         for one in partitions:
-            base = _base(known.get(one.name), partition_files(table, [one]), mark_of(one))
+            base = _base(known.get(one.name), partition_files(table, [one], session.catalog.access_id), mark_of(one))
             found[one.name] = _updated(base, command.column, figures)
     else:
         base = _base(known.get(""), table_files(table, session.catalog), "")

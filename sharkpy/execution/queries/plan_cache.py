@@ -15,6 +15,7 @@ from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
+    from sharkpy.catalog.lake_tables import LakePoint
     from sharkpy.catalog.model import Database, Table
     from sharkpy.catalog.system_tables import SystemTable
     from sharkpy.execution.tables.snapshot import QuerySnapshot, TableState
@@ -52,6 +53,17 @@ class CatalogLookups:
         found = self._catalog.find_table(database, name)
         self._tables[database, name] = found
         return found
+
+    def find_entry(self, database: str, name: str) -> Table | None:
+        found = self._catalog.find_entry(database, name)
+        self._tables[database, name] = found
+        return found
+
+    def lake_at(self, table: Table, point: LakePoint) -> Table:
+        return self._catalog.lake_at(table, point)
+
+    def lake_facts(self, table: Table, what: str) -> SystemTable:
+        return self._catalog.lake_facts(table, what)
 
     def source_of(self, stream: Table) -> Table | None:
         found = self._catalog.source_of(stream)

@@ -17,6 +17,7 @@ from typing import Any
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.java import Java
+from sharkpy.base.secrets import names_secret
 from sharkpy.execution.spark.class_cache import ClassCache, find_class_cache, is_training
 
 START_TIMEOUT_SECONDS = 120.0
@@ -117,11 +118,23 @@ def java_command(
         "-XX:TieredStopAtLevel=1",
         "-XX:+IgnoreUnrecognizedVMOptions",
     )
-    submit = [text for key, value in conf.items() for text in ("--conf", f"{key}={value}")]
-    classpath = str(pyspark_home() / "jars" / "*")
+    # Secrets come by the connection: the arguments of a process are for all to see.
+    shown = {key: value for key, value in conf.items() if not names_secret(key)}
+    submit = [text for key, value in shown.items() for text in ("--conf", f"{key}={value}")]
+    classpath = os.pathsep.join([str(pyspark_home() / "jars" / "*"), *hadoop_folders(conf)])
     start = ["-cp", classpath, "org.apache.spark.deploy.SparkSubmit", *submit, "pyspark-shell"]
     more = [*(cache.use() if cache else ()), *shlex.split(conf.get(EXTRA_OPTIONS, ""))]
     return [java.executable, *properties, *opens, *newer, *more, *start]
+
+
+def hadoop_folders(conf: Mapping[str, str]) -> list[str]:
+    """Folders of Hadoop's settings for the JVM's class path, where Spark looks for the addresses of YARN.
+
+    None on this machine alone: a default file system that is elsewhere would be that of Spark's local files.
+    """
+    if conf.get("spark.master", "").startswith("local"):
+        return []
+    return list(dict.fromkeys(filter(None, map(os.environ.get, ("HADOOP_CONF_DIR", "YARN_CONF_DIR")))))
 
 
 def start_jvm(
@@ -136,7 +149,8 @@ def start_jvm(
     It uses its class cache, if there is one; a cache that it does not start with is dropped.
     """
     trains = is_training(conf.get(EXTRA_OPTIONS, ""))
-    cache = None if trains else find_class_cache(java, pyspark_home())
+    # A cache is made for one class path.
+    cache = None if trains or hadoop_folders(conf) else find_class_cache(java, pyspark_home())
     try:
         return _start(java_command(java, folder, max_heap_bytes, conf, cache), java, folder, conf, meanwhile, trains)
     except ConfigurationError as error:

@@ -17,6 +17,7 @@ from sharkpy.optimizer.replan.pack_buckets import Packed, packing_decision
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import BlockColumns, TaskInput
 from sharkpy.physical.task_inputs import merged, preferred_host
+from sharkpy.sources.storage.access import ACCESSES, StorageAccess
 
 if TYPE_CHECKING:
     from sharkpy.columnar.block_writer import BlockWriter
@@ -73,7 +74,7 @@ def prepare(
     broadcasts = tuple((spec.exchange_id, outputs.source(jobs, spec)) for spec in stage.broadcasts)
     if engine.is_local:
         engine.recipes.save()
-    settings = replace(engine.task_settings(writer), is_profiled=run.is_profiled)
+    settings = replace(engine.task_settings(writer), is_profiled=run.is_profiled, accesses=_accesses(tasks))
     stop_file = str(jobs.stop_file(run.group)) if engine.is_local else ""
     parts = _pickled_parts(tasks)
     task = StageTask(run_id, stage.program, parts, broadcasts, exchange_id, settings, stop_file)
@@ -123,6 +124,12 @@ def _scanned_bytes(stage: Stage) -> list[int]:
         + any(items for _, items in (*part.blocks, *part.splits))
         for part in stage.tasks
     ]
+
+
+def _accesses(tasks: Sequence[TaskInput]) -> tuple[StorageAccess, ...]:
+    """Accesses to the remote files that tasks read."""
+    ids = {split.access for part in tasks for _, splits in part.splits for split in splits}
+    return tuple(ACCESSES.find(one) for one in sorted(ids) if one)
 
 
 def _pickled_parts(tasks: Sequence[TaskInput]) -> tuple[bytes, ...]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
+from sharkpy.base import uri
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.store import Catalog
@@ -15,9 +17,18 @@ from sharkpy.sources.layout import DataFile
 
 def content_of(files: Sequence[DataFile]) -> str:
     """Text that is equal for the same files, unchanged, wherever the folder is that holds them all."""
-    paths = [file.path for file in files]
-    common = os.path.commonpath([min(paths), max(paths)]) if paths else ""
-    return _digest(files, common.rfind("/") + 1)
+    return _digest(files, _name_start([file.path for file in files]))
+
+
+def _name_start(paths: Sequence[str]) -> int:
+    """Offset in some paths at which their names in the folder that holds them all begin."""
+    if not paths:
+        return 0
+    first, last = min(paths), max(paths)
+    if not uri.is_remote(first):
+        return os.path.commonpath([first, last]).rfind("/") + 1
+    common = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    return first[: len(list(common))].rfind("/") + 1
 
 
 def is_content_of(content: str, files: Sequence[DataFile]) -> bool:
@@ -28,7 +39,8 @@ def is_content_of(content: str, files: Sequence[DataFile]) -> bool:
 def _digest(files: Iterable[DataFile], start: int) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for file in files:
-        name = f"{file.path[start:]}\0{file.size_bytes}\0{file.modified_ns}\n"
+        tag = f"\0{file.tag}" if file.tag else ""
+        name = f"{file.path[start:]}\0{file.size_bytes}\0{file.modified_ns}{tag}\n"
         digest.update(name.encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 

@@ -20,6 +20,7 @@ from sharkpy.columnar.store_folder import storage_error, sync_directory, sync_fi
 from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.sources.file_splits import by_form, read_properties
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import opened
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.parquet import ParquetSource
 from sharkpy.sources.read_split import read_split_coded
@@ -133,7 +134,7 @@ def _merged(groups: Sequence[Split], block_rows: int) -> Iterator[Split]:
 def _bytes_of_rows(files: Sequence[DataFile], num_rows: int, most: int) -> int:
     """Approximate bytes of `num_rows` lines like those at the start of the first file."""
     for file in files:
-        with open(file.path, "rb") as stream:
+        with opened(file, end=_SAMPLE_BYTES) as stream:
             sample = stream.read(_SAMPLE_BYTES)
         if lines := sample.count(b"\n"):
             return max(_LEAST_SPLIT_BYTES, min(most, len(sample) * num_rows // lines))

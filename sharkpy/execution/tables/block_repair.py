@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from sharkpy.base import settings
@@ -18,13 +18,20 @@ _WRITE_THREADS = 4
 
 
 def rebuild_blocks(
-    lost: set[str], version: TableVersion, table: Table, store: BlockStore, conf: Conf, num_threads: int = 1
+    lost: set[str],
+    version: TableVersion,
+    table: Table,
+    store: BlockStore,
+    conf: Conf,
+    num_threads: int = 1,
+    access: Callable[[str], str] | None = None,
 ) -> None:
     """Make the blocks `lost` of `version` again, with the same rows at the same places: handles stay valid.
 
-    CorruptionError naming table and block if the source is gone, was changed, or never was a file.
+    `access` finds that to remote files. CorruptionError naming table and block if the source is gone, was changed, or
+    never was a file.
     """
-    rebuilder = BlockRebuilder(table, version.schema, conf.value(settings.FORCE_ENCODING))
+    rebuilder = BlockRebuilder(table, version.schema, conf.value(settings.FORCE_ENCODING), access)
     with ThreadPoolExecutor(num_threads) as pool, ThreadPoolExecutor(_WRITE_THREADS) as writes:
 
         def rebuild(missing: Sequence[BlockHandle], group: Siblings) -> list[Future[None]]:

@@ -7,13 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base import uri
+from sharkpy.base.errors import CancelledError, ConfigurationError, ExecutionError, UnsupportedError
 from sharkpy.catalog.hive_partition import HivePartition, partition_values
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.published import Published
 from sharkpy.catalog.serialize import form_to_text
 from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.sources.layout import DataFile, files_below
+from sharkpy.sources.named_files import Access
+from sharkpy.sources.remote_files import remote_files, remote_partition_files
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
@@ -24,15 +29,31 @@ def table_files(table: Table, catalog: Catalog, published: Published | None = No
     """Data files of a table as it is now, or as `published` says."""
     if isinstance(table, FileTable):
         return table.named.files
+    if isinstance(table, LakeTable):
+        return table.snapshot.found.files
     if table.is_stream:
         # A folder may come later: nothing is there to read.
         return tuple(files_below(table.location)) if table.location and Path(table.location).exists() else ()
     if table.is_partitioned:
-        return partition_files(table, catalog.partitions(table) if published is None else published.partitions)
+        partitions = catalog.partitions(table) if published is None else published.partitions
+        return partition_files(table, partitions, catalog.access_id)
+    if uri.is_remote(table.location or ""):
+        counted = catalog.newest_generation(table) if published is None else published.newest
+        return tuple(remote_files(table.location or "", catalog.access_id(table.location or ""), counted))
     folder = table_folder(table.location or "")
     if published is None:
         return tuple(folder.files(lambda: catalog.newest_generation(table)))
     return tuple(folder.files(lambda: published.newest))
+
+
+def files_if_listed(table: Table, one: HivePartition | None, catalog: Catalog) -> tuple[DataFile, ...] | None:
+    """Data files of a table, or of one of its Hive partitions; None where they cannot be listed now."""
+    try:
+        return table_files(table, catalog) if one is None else partition_files(table, [one], catalog.access_id)
+    except CancelledError:
+        raise
+    except (ConfigurationError, ExecutionError, UnsupportedError):
+        return None
 
 
 def partitions_of(table: Table, catalog: Catalog) -> tuple[HivePartition, ...]:
@@ -40,9 +61,14 @@ def partitions_of(table: Table, catalog: Catalog) -> tuple[HivePartition, ...]:
     return table.partitions if isinstance(table, FileTable) else catalog.partitions(table)
 
 
-def partition_files(table: Table, partitions: Iterable[HivePartition]) -> tuple[DataFile, ...]:
-    """Data files of Hive partitions of a table."""
-    return tuple(file for one in partitions for file in _partition_files(table, one))
+def partition_files(
+    table: Table, partitions: Iterable[HivePartition], access: Access | None = None
+) -> tuple[DataFile, ...]:
+    """Data files of Hive partitions of a table. Without `access`, UnsupportedError for those in remote folders."""
+    if isinstance(table, FileTable):
+        names = {one.name for one in partitions}
+        return tuple(file for file in table.named.files if file.partition in names)
+    return tuple(file for one in partitions for file in _partition_files(table, one, access))
 
 
 def columns_in_files(schema: Schema, files: Sequence[DataFile]) -> Schema:
@@ -51,7 +77,11 @@ def columns_in_files(schema: Schema, files: Sequence[DataFile]) -> Schema:
     return Schema(tuple(field for field in schema if field.name not in named)) if named else schema
 
 
-def _partition_files(table: Table, one: HivePartition) -> list[DataFile]:
-    files = table_folder(one.folder(table)).partition_files(one.newest, one.name)
+def _partition_files(table: Table, one: HivePartition, access: Access | None) -> list[DataFile]:
+    folder = one.folder(table)
+    if access is not None and uri.is_remote(folder):
+        files = remote_partition_files(folder, access(folder), one.newest, one.name)
+    else:
+        files = table_folder(folder).partition_files(one.newest, one.name)
     form = form_to_text(one.storage, one.columns)
     return [replace(file, form=form) for file in files] if form else files

@@ -61,5 +61,6 @@ class FileContents:
 
 def _hash(file: DataFile) -> SequenceHash:
     identity = f"{file.path}\0{file.size_bytes}\0{file.modified_ns}\0{file.partition}\0{file.form}"
+    identity += f"\0{file.tag}" if file.tag else ""
     digest = blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=_BYTES).digest()
     return SequenceHash(int.from_bytes(digest, "big"), _BASE % _PRIME)

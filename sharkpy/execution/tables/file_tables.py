@@ -15,7 +15,7 @@ from sharkpy.sources.columns_of_files import columns_of_files
 from sharkpy.sources.csv_files.sniffed import sniffed_properties
 from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.hadoop_codecs import codec_of_path
-from sharkpy.sources.named_files import NamedFiles, named_files, partition_columns
+from sharkpy.sources.named_files import Access, NamedFiles, named_files, partition_columns
 from sharkpy.values.types import STRING, Field, Schema
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ _FORMATS = {
     ),
 }
 """Formats by the word before the path, as Spark has them."""
-_LAKES = ("delta", "iceberg", "hudi")
+_OTHERS = ("hudi",)
+"""Words of formats that are not read."""
 _SUFFIXES = {
     **dict.fromkeys((".parquet", ".parq", ".pq"), "parquet"),
     ".orc": "orc",
@@ -50,21 +51,23 @@ class FileTables:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, str], FileTable] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, str], FileTable] = OrderedDict()
+        """By word, place, and access to the place."""
 
-    def find(self, word: str, place: str, gate: PathGate) -> FileTable | None:
+    def find(self, word: str, place: str, gate: PathGate, access: Access) -> FileTable | None:
         """Table of the files at `place`, a path or a pattern, in the format that `word` names, or, where it is empty,
         the names of the files. None where `word` or `place` names none.
 
-        NotAllowedError where `gate` does not let the files be read, SourceError where there are none.
+        NotAllowedError where `gate` does not let the files be read, or there is no `access` to remote ones, SourceError
+        where there are none.
         """
-        if word in _LAKES:
+        if word in _OTHERS:
             raise UnsupportedError(f"tables of the format {word}")
         if not place.strip() or (word not in _FORMATS and (word or not ("/" in place or format_of(place)))):
             return None
-        found = named_files(place, gate.check)
+        found = named_files(place, gate.check, access)
         gate.check_links(found.root)
-        key = (word, place)
+        key = (word, place, next((file.access for file in found.files), ""))
         with self._lock:
             known = self._known.get(key)
             if known is not None and known.named == found:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.store import Catalog
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.execution.tables.table_cache import TableCache
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
@@ -22,14 +21,14 @@ class PartitionedTable:
         partitions: tuple[HivePartition, ...],
         cache: TableCache | None,
         conf: Conf,
-        check: Callable[[Table, Iterable[HivePartition]], None],
+        catalog: Catalog,
     ) -> None:
-        """Make a view; without `cache` all is read from files. `check`: called before files are listed."""
+        """Make a view; without `cache` all is read from files. `catalog`: the session's."""
         self._table = table
         self._partitions = partitions
         self._cache = cache
         self._conf = conf
-        self._check = check
+        self._catalog = catalog
         self._reads: dict[tuple[str, ...], PartitionRead] = {}
 
     def for_planning(self) -> HivePartitions:
@@ -53,8 +52,8 @@ class PartitionedTable:
             version, held = self._cache.held_version(self._table, self._partitions, names)
         wanted = set(names) - held
         rest = [one for one in self._partitions if one.name in wanted]
-        self._check(self._table, rest)
-        files = partition_files(self._table, rest)
+        self._catalog.check_links(self._table, rest)
+        files = partition_files(self._table, rest, self._catalog.access_id)
         splits = file_splits(files, self._table.data_schema, self._table.storage, self._conf)
         return PartitionRead(version if held & set(names) else None, tuple(splits))
 

@@ -65,7 +65,8 @@ class TableRepair:
 
     def _rebuild(self, lost: set[str], version: TableVersion, table: Table) -> None:
         parts = self._versions.parts
-        rebuild_blocks(lost, version, table, self._versions.store, parts.conf, parts.engine.parallelism)
+        store, threads = self._versions.store, parts.engine.parallelism
+        rebuild_blocks(lost, version, table, store, parts.conf, threads, parts.catalog.access_id)
 
     def _repair_made(self, lost: Sequence[BlockHandle]) -> None:
         """Make blocks again by the queries that made them.

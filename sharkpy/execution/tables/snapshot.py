@@ -11,11 +11,13 @@ from sharkpy.base.end_of_use import when_unused
 from sharkpy.base.errors import TableChangedError, UnsupportedError
 from sharkpy.columnar.range_share import prefix_share, range_share
 from sharkpy.execution.tables.data_files import columns_in_files, partitions_of, table_files
+from sharkpy.execution.tables.lake_reads import LakeReads
 from sharkpy.execution.tables.partitioned_table import PartitionedTable
 from sharkpy.optimizer.statistics import ColumnEstimate
 from sharkpy.plan.query_table import QueryTable
 from sharkpy.sources.bad_rows.judged import judged_splits
 from sharkpy.sources.file_table import FileTable
+from sharkpy.sources.lake.lake_table import LakeTable
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
@@ -35,8 +37,10 @@ if TYPE_CHECKING:
     from sharkpy.sources.split import Split
     from sharkpy.values.types import DataType
 
-    TableState: TypeAlias = TableVersion | tuple[Split, ...] | PartitionedTable
-    """State of a table: its cached version, else its files' splits, or the reads of its Hive partitions."""
+    TableState: TypeAlias = TableVersion | tuple[Split, ...] | PartitionedTable | LakeReads
+    """State of a table: its cached version, else its files' splits, or the reads of its Hive partitions, or those of
+    the files of a lake table.
+    """
 
     GiveStream: TypeAlias = Callable[[Table, "QuerySnapshot"], None]
     """Lets the rows of a stream in a snapshot be those that are there now."""
@@ -70,6 +74,7 @@ class QuerySnapshot:
         self._splits: dict[str, list[Split]] = {}
         self._tables: dict[str, Table] = {}
         self._partitioned: dict[str, PartitionedTable] = {}
+        self._lakes: dict[str, LakeReads] = {}
         self._files: dict[str, Sequence[DataFile]] = {}
         self._given: dict[str, tuple[DataFile, ...]] = {}
         self._given_splits: dict[str, list[Split]] = {}
@@ -92,6 +97,7 @@ class QuerySnapshot:
             seen.clear()
         self._published.clear()
         self._together.clear()
+        self._lakes.clear()
 
     def give(self, stream: Table, files: Sequence[DataFile]) -> None:
         """Let the rows of a stream be those of some of its files."""
@@ -158,21 +164,24 @@ class QuerySnapshot:
         now = self._state(table)
         if isinstance(now, PartitionedTable):
             return isinstance(state, PartitionedTable) and now.reads_same_as(state)
+        if isinstance(now, LakeReads):
+            return isinstance(state, LakeReads) and now.reads_same_as(state)
         return now == state if isinstance(state, tuple) else now is state
 
     def scan_source(self, table: Table) -> TableVersion | Sequence[Split] | HivePartitions:
         state = self._state(table)
-        return state.for_planning() if isinstance(state, PartitionedTable) else state
+        return state.for_planning() if isinstance(state, PartitionedTable | LakeReads) else state
 
     def file_source(self, table: Table) -> Sequence[Split] | HivePartitions:
         """Files of a table; for a cached version those it was made of."""
         if table.location is None and not table.is_stream:
             raise UnsupportedError(f"virtual columns of {table.qualified_name}, which is in memory only")
         self._version(table)
+        if isinstance(table, LakeTable):
+            return self._lake_reads(table).for_planning()
         if not table.is_partitioned:
             return self._file_splits(table)
-        partitions, check = self._partitions_of(table), self.catalog.check_links
-        return PartitionedTable(table, partitions, None, self._conf, check).for_planning()
+        return PartitionedTable(table, self._partitions_of(table), None, self._conf, self.catalog).for_planning()
 
     def num_rows(self, table: Table) -> int | None:
         if table.is_view:
@@ -180,6 +189,8 @@ class QuerySnapshot:
         version = self._version(table)
         if version is not None:
             return version.statistics.count()
+        if isinstance(table, LakeTable):
+            return table.snapshot.found.num_rows
         counts = [None] if table.is_partitioned else [split.num_rows for split in self._file_splits(table)]
         if None not in counts:
             return sum(count for count in counts if count is not None)
@@ -228,7 +239,7 @@ class QuerySnapshot:
 
         catalog = self.catalog
         # ANALYZE TABLE takes no stream.
-        if table.location is None or table.is_stream or isinstance(table, FileTable):
+        if table.location is None or table.is_stream or isinstance(table, FileTable | LakeTable):
             return None
         if table.is_partitioned:
             return all_partitions_statistics(catalog, table)
@@ -239,12 +250,18 @@ class QuerySnapshot:
         version = self._version(table)
         if version is not None:
             return version
+        if isinstance(table, LakeTable):
+            return self._lake_reads(table)
         return self._partitions(table) if table.is_partitioned else tuple(self._file_splits(table))
+
+    def _lake_reads(self, table: LakeTable) -> LakeReads:
+        if table.table_id not in self._lakes:
+            self._lakes[table.table_id] = LakeReads(table, self._conf)
+        return self._lakes[table.table_id]
 
     def _partitions(self, table: Table) -> PartitionedTable:
         if table.table_id not in self._partitioned:
-            partitions, check = self._partitions_of(table), self.catalog.check_links
-            made = PartitionedTable(table, partitions, self._table_cache, self._conf, check)
+            made = PartitionedTable(table, self._partitions_of(table), self._table_cache, self._conf, self.catalog)
             self._partitioned[table.table_id] = made
         return self._partitioned[table.table_id]
 
@@ -263,6 +280,9 @@ class QuerySnapshot:
         if table.table_id not in self._versions:
             self._tables[table.table_id] = table
             self._enter(table)
+            if isinstance(table, LakeTable):
+                self.catalog.check_links(table, ())
+                self.catalog.gate.check_outside(table.snapshot.found.outside)
             if self._table_cache.is_cached(table):
                 self.catalog.check_links(table, self._partitions_of(table))
             published = self._published.get(table.table_id)

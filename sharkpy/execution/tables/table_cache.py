@@ -164,14 +164,14 @@ class TableCache:
         with held(entry.lock):
             self._set_table(entry, table)
             if entry.version is None:
-                self.versions.restore(entry, partition_files(table, partitions))
+                self.versions.restore(entry, partition_files(table, partitions, self._parts.catalog.access_id))
             known = [one.name for one in sorted(partitions, key=lambda one: one.partition_id)]
             before = _partitions_of(entry.version, known) if entry.held is None else entry.held
             entry.held = held_partitions(table.cache_policy, before, known, entry.seen, needed)
             entry.seen = tuple(known)
             chosen = frozenset(entry.held)
             held_ones = [one for one in partitions if one.name in chosen]
-            version = self._current(entry, partition_files(table, held_ones))
+            version = self._current(entry, partition_files(table, held_ones, self._parts.catalog.access_id))
             return version, chosen
 
     def _set_table(self, entry: Entry, table: Table) -> None:

@@ -20,7 +20,7 @@ from sharkpy.execution.tables.durable import durable_dir, find_durable, publish_
 from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins
 from sharkpy.execution.tables.file_contents import FileContents
 from sharkpy.execution.tasks.origins import file_of, origin_of, split_of
-from sharkpy.sources import layout
+from sharkpy.sources import staged_files
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
@@ -133,7 +133,8 @@ class TableVersions:
 
     def _replace(self, entry: Entry, version: TableVersion, bad: set[Origins]) -> None:
         """Publish `version` with the blocks of the origins `bad` made again."""
-        splits = [split_of(origin, entry.table) for origins in bad for origin in origins]
+        access = self.parts.catalog.access_id
+        splits = [split_of(origin, entry.table, access) for origins in bad for origin in origins]
         loaded = self.load(entry, splits)
         gone = [block.block_id for block, origins in blocks_with_origins(version) if origins in bad]
         self.publish_read(entry, _extended(version.without(gone), loaded))
@@ -180,8 +181,8 @@ class TableVersions:
         directory = self.durable_dir(table)
         if directory is not None and self.find(table) is None:
             # Of a table that was dropped meanwhile nothing stays.
-            layout.remove_empty_one(directory)
-            layout.remove_empty_one(str(Path(directory).parent))
+            staged_files.remove_empty_one(directory)
+            staged_files.remove_empty_one(str(Path(directory).parent))
 
     def loader_here(self, table: Table) -> DriverLoader | None:
         """Loader that makes blocks in this process; None where they are made elsewhere."""

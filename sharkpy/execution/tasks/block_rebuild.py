@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -35,6 +35,8 @@ class BlockRebuilder:
     table: Table
     schema: Schema
     force_encoding: str
+    access: Callable[[str], str] | None = None
+    """Finds the access to remote files, which tasks do not have."""
 
     def rebuild(self, missing: Sequence[BlockHandle], group: Siblings) -> Iterator[tuple[BlockHandle, memoryview]]:
         """Rebuild the blocks `missing` of `group`, each with its bytes.
@@ -63,7 +65,7 @@ class BlockRebuilder:
 
     def _read(self, origins: Origins) -> pa.Table:
         """Rows of all origins in order; those of one alone in their loaded form, strings of few values as codes."""
-        splits = [split_of(origin, self.table) for origin in origins]
+        splits = [split_of(origin, self.table, self.access) for origin in origins]
         if len(splits) == 1:
             tables = list(checked(read_split_coded(splits[0], self.schema, ReadMetrics())))
             return pa.concat_tables(tables) if tables else arrow_schema(self.schema).empty_table()

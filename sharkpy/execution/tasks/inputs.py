@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -122,7 +123,7 @@ class BatchStream:
         self.failure: Exception | None = None
         self._make = batches
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Generator[pa.RecordBatch]:
         try:
             yield from self._make()
         except Exception as error:
@@ -160,7 +161,7 @@ def open_input(spec: DataInput, data: TaskData, metrics: TaskMetrics) -> Relatio
             _count_places(handles, metrics)
             return _read_blocks(spec, handles, data)
         case FileColumns(relation):
-            return [_files(spec, dict(data.part.splits).get(relation, ()), metrics, data.threads)]
+            return [_files(spec, dict(data.part.splits).get(relation, ()), metrics, data)]
         case ExchangeColumns(_, exchange_id, schema, spread):
             table = read_payloads(data.payloads.get(exchange_id, ()), arrow_schema(schema), spread)
             metrics.rows_in += table.num_rows
@@ -384,15 +385,22 @@ def _rows_only(num_rows: int) -> pa.Table:
     return pa.table({"_": pa.repeat(pa.scalar(True), num_rows)})
 
 
-def _files(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics, threads: int) -> BatchStream:
+def _files(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics, data: TaskData) -> BatchStream:
     from sharkpy.execution.tasks.parquet_scan import note_files, parquet_query
 
     def note_read() -> None:
         metrics.rows_in += note_files(spec, splits, metrics.read)
 
-    stream = _read_splits(spec, splits, metrics, threads)
+    stream = _read_splits(spec, splits, metrics, data.threads)
+    if data.statement is not None and any(split.access for split in splits):
+        # DuckDB's own threads ask for the rows, which may have to wait for a store.
+        stream = BatchStream(stream.schema, partial(_under, data.statement, stream))
     query = parquet_query(spec, splits)
     return stream if query is None else ParquetScan(query, stream, note_read)
+
+
+def _under(statement: Cancellation, stream: BatchStream) -> Iterator[pa.RecordBatch]:
+    return statement.steps(stream.batches())
 
 
 def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics, threads: int) -> BatchStream:

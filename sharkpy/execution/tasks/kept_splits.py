@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sharkpy.sources.line_chunks import check_unchanged
+from sharkpy.sources.local_copy import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
 from sharkpy.values.types import Schema

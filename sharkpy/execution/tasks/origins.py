@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
+from sharkpy.base import uri
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.serialize import form_from_text
 from sharkpy.columnar.version import BlockOrigin
@@ -12,17 +16,22 @@ from sharkpy.sources.split import Split
 
 
 def origin_of(split: Split) -> BlockOrigin:
-    identity = (split.file_bytes, split.modified_ns, split.partition, split.form)
+    identity = (split.file_bytes, split.modified_ns, split.partition, split.form, split.tag)
     return BlockOrigin(split.path, split.start, split.length, *identity)
 
 
 def file_of(origin: BlockOrigin) -> DataFile:
-    return DataFile(origin.path, origin.file_bytes, origin.modified_ns, origin.partition, origin.form)
+    return DataFile(origin.path, origin.file_bytes, origin.modified_ns, origin.partition, origin.form, origin.tag)
 
 
-def split_of(origin: BlockOrigin, table: Table) -> Split:
-    """The split, under no limit of lines: it was read before."""
+def split_of(origin: BlockOrigin, table: Table, access: Callable[[str], str] | None = None) -> Split:
+    """The split, under no limit of lines: it was read before. `access`: finds that of those who read it now, where its
+    file is remote.
+    """
     storage = form_from_text(origin.form)[0] or table.storage
     is_by_lines = source(storage.name).splits_lines(storage.properties)
     properties = with_line_limit(storage.properties, 0) if is_by_lines else storage.properties
-    return Split.of(file_of(origin), storage.name, properties, origin.start, origin.length)
+    file = file_of(origin)
+    if access is not None and uri.is_remote(file.path):
+        file = replace(file, access=access(file.path))
+    return Split.of(file, storage.name, properties, origin.start, origin.length)

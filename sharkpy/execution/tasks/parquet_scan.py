@@ -10,9 +10,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 
+from sharkpy.base import uri
 from sharkpy.catalog.hive_partition import partition_values
 from sharkpy.physical.stage_program import FileColumns
-from sharkpy.sources.line_chunks import check_unchanged
+from sharkpy.sources.local_copy import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.partition_values import single_value
 from sharkpy.sources.split import Split
@@ -81,7 +82,9 @@ def _is_readable(split: Split, spec: FileColumns, known: Collection[str]) -> boo
     """True if DuckDB can read the split's file; `known` are the partition columns."""
     assert split.plain is not None  # _are_whole
     stored = {name for name, _ in split.plain.column_bytes}.union(known)
-    return not split.form and stored.issuperset(spec.names) and not _PATTERN_SIGNS.intersection(split.path)
+    # DuckDB would have to wait until all columns of all files are fetched.
+    is_here = not uri.is_remote(split.path)
+    return is_here and not split.form and stored.issuperset(spec.names) and not _PATTERN_SIGNS.intersection(split.path)
 
 
 def _select(spec: FileColumns, values: Mapping[str, str | None], paths: Iterable[str]) -> str:

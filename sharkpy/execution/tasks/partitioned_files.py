@@ -18,7 +18,7 @@ from sharkpy.execution.tasks.report import FileResult
 from sharkpy.execution.tasks.sinks import write_file
 from sharkpy.physical.sinks import FileSink
 from sharkpy.sources.convert import convert_columns
-from sharkpy.sources.layout import staged_subfolder
+from sharkpy.sources.staged_files import staged_subfolder
 
 
 def write_partitioned_files(batches: Iterable[pa.RecordBatch], sink: FileSink, partition: int) -> Iterator[FileResult]:

@@ -33,6 +33,8 @@ from sharkpy.execution.workers.frame_files import FrameBuffer, send_frame
 from sharkpy.execution.workers.stop_file import ending_with, stop_file
 from sharkpy.execution.workers.task_error import TaskError, is_heard, job_property
 from sharkpy.physical.stage_program import GivenColumns, StageProgram, TaskInput
+from sharkpy.sources.storage.access import ACCESSES, StorageAccess
+from sharkpy.sources.storage.fetched_files import FETCHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class TaskSettings:
     """Folder for large frames to the driver; empty: they go through Spark."""
     recipes_dir: str = ""
     """Folder with the recipes of blocks to be made again; empty: the driver makes them."""
+    accesses: tuple[StorageAccess, ...] = ()
+    """Accesses to the buckets that the stage reads and writes, and to no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +164,9 @@ class StageTask:
         pool: ConnectionPool,
     ) -> TaskData:
         column_cache().limit = self.settings.scan_cache_bytes
+        ACCESSES.note(self.settings.accesses)
+        if self.settings.accesses and self.settings.results_dir:
+            FETCHED.lie_in(str(Path(self.settings.results_dir).parent))
         given = {spec.relation: frames for spec in self.program.data_inputs if isinstance(spec, GivenColumns)}
         buffer = FrameBuffer(pool.settings.decoded_limit, pool.settings.temp_directory)
         return TaskData(

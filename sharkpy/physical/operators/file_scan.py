@@ -35,8 +35,8 @@ def _split_bytes(split: Split) -> int:
     return split.length if source(split.format).splits_bytes else split.file_bytes
 
 
-def partition_note(partitions: tuple[int, int] | None) -> str:
-    return "" if partitions is None else f"{partitions[0]} of {partitions[1]} partitions, "
+def partition_note(partitions: tuple[int, int] | None, kind: str = "partitions") -> str:
+    return "" if partitions is None else f"{partitions[0]} of {partitions[1]} {kind}, "
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,8 @@ class FileScan(PhysicalPlan):
     is_single: bool = False
     partitions: tuple[int, int] | None = None
     """Hive partitions that are read, and all there are."""
+    partition_kind: str = "partitions"
+    """What they are called: those of lake tables are files."""
     sample: RowSample | None = None
     is_plain: bool = False
     """True if DuckDB can read one of the files by itself: all that lowering knows of them."""
@@ -67,6 +69,6 @@ class FileScan(PhysicalPlan):
     @property
     def label(self) -> str:
         where = f" where {self.predicate}" if self.predicate else ""
-        read = f"{partition_note(self.partitions)}{len(self.splits.splits)} splits"
+        read = f"{partition_note(self.partitions, self.partition_kind)}{len(self.splits.splits)} splits"
         sample = f" {self.sample}" if self.sample else ""
         return f"FileScan {self.table_name} {listed(self.columns)}{where}{sample} ({read})"

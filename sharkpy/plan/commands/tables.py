@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sharkpy.catalog.lake_tables import PartitionField
 from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, Table, TableKind
 from sharkpy.plan.commands.command import Command, PartitionSpec, Properties
 from sharkpy.plan.logical import LogicalPlan
@@ -34,6 +35,8 @@ class CreateTable(Command):
     skew: SkewSpec | None = None
     constraints: tuple[Constraint, ...] = ()
     keeps_location: bool = False
+    divided_by: tuple[PartitionField, ...] = ()
+    """Of a lake table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.base import uri
 from sharkpy.base.errors import InternalError
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.kafka_options import TOPIC
@@ -187,7 +187,7 @@ def _lines_part(
     ending = b"\r\n" if newline == b"\n" else newline
     records = [chunk[starts[row] : ends[row]].rstrip(ending) for row in bad]
     offsets = [None if place is None else place + starts[row] for row in bad]
-    return _Part([f"file:{Path(split.path)}"] * len(bad), offsets, records)
+    return _Part([uri.as_uri(split.path)] * len(bad), offsets, records)
 
 
 def _csv_judge(split: Split, schema: Schema) -> Judge:
@@ -220,7 +220,7 @@ def _of_csv(split: Split, schema: Schema) -> Iterator[_Part]:
             if len(kept) != num_rows:
                 raise InternalError(f'{len(kept)} lines of "{split.path}" have become {num_rows} rows')
             records = [texts[kept[row]] for row in bad.tolist()]
-            yield _Part([f"file:{Path(split.path)}"] * len(records), [None] * len(records), records)
+            yield _Part([uri.as_uri(split.path)] * len(records), [None] * len(records), records)
 
 
 def _of_topic(split: Split, judge: Judge, schema: Schema) -> Iterator[_Part]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import codecs
+import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from sharkpy.base.errors import ResourceError
 from sharkpy.sources.csv_files.options import CsvOptions
 from sharkpy.sources.csv_files.records import BLANKS
 from sharkpy.sources.failures import format_error, io_error
-from sharkpy.sources.hadoop_codecs import HadoopCodec, codec_of_path
+from sharkpy.sources.hadoop_codecs import codec_of_path
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_chunks import CHUNK_BYTES, LineLayout, check_unchanged, line_chunks
+from sharkpy.sources.line_chunks import CHUNK_BYTES, HEAD_BYTES, LineLayout, line_chunks
+from sharkpy.sources.local_copy import check_unchanged, opened, opened_codec
 from sharkpy.sources.split import Split
 
 _BOM = codecs.BOM_UTF8
@@ -28,7 +30,7 @@ def header_end(file: DataFile, options: CsvOptions) -> int:
     """
     newline, place = options.line_end.encode(), 0
     try:
-        with open(file.path, "rb") as stream:
+        with io.BufferedReader(cast(io.RawIOBase, opened(file, end=HEAD_BYTES))) as stream:
             while line := _line(stream, newline):
                 if not options.newline and _line_end(line, options) < len(line):
                     return 0
@@ -85,7 +87,7 @@ def utf8_chunks(split: Split, options: CsvOptions) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder(options.encoding or "utf-8")("replace")
     is_first = True
     try:
-        with _opened(split.path, codec) as stream:
+        with opened(split) if codec is None else opened_codec(split, codec) as stream:
             while data := stream.read(CHUNK_BYTES):
                 text = decoder.decode(data)
                 yield (text.removeprefix("\ufeff") if is_first else text).encode()
@@ -97,10 +99,6 @@ def utf8_chunks(split: Split, options: CsvOptions) -> Iterator[bytes]:
         if codec is not None and error.errno is None:
             raise format_error(split.path, codec.name, error) from None
         raise io_error(error, split.path) from None
-
-
-def _opened(path: str, codec: HadoopCodec | None) -> BinaryIO:
-    return open(path, "rb") if codec is None else codec.stream(path)
 
 
 def whole_lines(chunks: Iterable[bytes], options: CsvOptions, path: str) -> Iterator[bytes]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Sequence
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import BinaryIO
 
 import duckdb
 
+from sharkpy.base import uri
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import SourceError, UnsupportedError
-from sharkpy.sources.failures import io_error
+from sharkpy.sources.failures import format_error, io_error
 from sharkpy.sources.hadoop_codecs import codec_of_path
 from sharkpy.sources.interrupted_queries import interrupted_with_statement
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import opened, opened_codec
 from sharkpy.sources.source import Properties
 
 _SNIFF = "SELECT Delimiter, Quote, Escape, Comment, HasHeader, SkipRows FROM sniff_csv(?)"
@@ -21,16 +27,18 @@ _NONE = ("", "\0", "(empty)")
 _CODECS = ("gzip", "zstd")
 """Codecs of whole files that DuckDB reads."""
 _CHUNK_BYTES = 4 << 20
+_HEAD_BYTES = 4 << 20
+"""Bytes of a remote file that are looked at: DuckDB looks at some twenty thousand lines of a local one."""
 
 
 def sniffed_properties(files: Sequence[DataFile]) -> Properties:
     """Options of USING csv that suit some files, whose types are to be told by all values. SourceError where their
     content tells no layout.
     """
-    path = next((file.path for file in files if file.size_bytes), None)
-    if path is None:
+    first = next((file for file in files if file.size_bytes), None)
+    if first is None:
         raise SourceError("the columns of CSV files are not known: they have no row", sqlstate="42000")
-    separator, quote, escape, comment, has_header = _sniffed(path)
+    separator, quote, escape, comment, has_header = _sniffed(first)
     quote = '"' if quote in _NONE else quote
     # A quote within quotes is written twice, unless the file has another way.
     escape = quote if escape in _NONE else escape
@@ -41,22 +49,26 @@ def sniffed_properties(files: Sequence[DataFile]) -> Properties:
         "header": "true" if has_header else "false",
         "inferSchema": "true",
         # A line break may be inside of quotes; without any, places in the files begin rows.
-        "multiLine": "true" if _have(quote.encode(), (file.path for file in files)) else "false",
+        "multiLine": "true" if _have(quote.encode(), files) else "false",
     }
     if comment not in _NONE:
         options["comment"] = comment
     return tuple(options.items())
 
 
-def _sniffed(path: str) -> tuple[str, str, str, str, bool]:
-    codec = codec_of_path(path)
+def _sniffed(file: DataFile) -> tuple[str, str, str, str, bool]:
+    path, codec = file.path, codec_of_path(file.path)
     if codec is not None and codec.name not in _CODECS:
         hint = "make a table of it: CREATE TABLE t USING csv OPTIONS (header …) LOCATION '…'"
         message = f'the compression {codec.name} of the CSV file "{path}", whose layout nobody says'
         raise UnsupportedError(message, hint=hint)
     try:
-        with duckdb.connect(config={"threads": 1}) as connection, interrupted_with_statement(connection):
-            row = connection.execute(_SNIFF, [glob.escape(path)]).fetchone()
+        with (
+            _readable(file) as sniffed,
+            duckdb.connect(config={"threads": 1}) as connection,
+            interrupted_with_statement(connection),
+        ):
+            row = connection.execute(_SNIFF, [glob.escape(sniffed)]).fetchone()
     except duckdb.Error as error:
         check_cancelled()
         reason = str(error).splitlines()[0]
@@ -68,18 +80,48 @@ def _sniffed(path: str) -> tuple[str, str, str, str, bool]:
     return separator, quote, escape, comment, bool(has_header)
 
 
-def _have(character: bytes, paths: Iterable[str]) -> bool:
-    """Whether one of the files has the character; those that are compressed may."""
-    return any(codec_of_path(path) is not None or _has(character, path) for path in paths)
-
-
-def _has(character: bytes, path: str) -> bool:
+@contextmanager
+def _readable(file: DataFile) -> Iterator[str]:
+    """Path of a file, or of the first lines of a remote one."""
+    if not uri.is_remote(file.path):
+        yield file.path
+        return
+    codec = codec_of_path(file.path)
     try:
-        with open(path, "rb", buffering=0) as file:
-            while chunk := file.read(_CHUNK_BYTES):
+        with opened(file) if codec is None else opened_codec(file, codec) as stream:
+            lines = _first_lines(stream)
+        with tempfile.NamedTemporaryFile(suffix=".csv") as head:
+            head.write(lines)
+            head.flush()
+            yield head.name
+    except (OSError, EOFError, zlib.error) as error:
+        raise format_error(file.path, "CSV", error) from None
+
+
+def _first_lines(stream: BinaryIO) -> bytes:
+    """Some bytes of a file, which end with a line where there are more."""
+    content = bytearray()
+    while len(content) < _HEAD_BYTES:
+        check_cancelled()
+        more = stream.read(_HEAD_BYTES - len(content))
+        if not more:
+            return bytes(content)
+        content += more
+    return bytes(content[: content.rfind(b"\n") + 1] or content)
+
+
+def _have(character: bytes, files: Iterable[DataFile]) -> bool:
+    """Whether one of the files has the character; those that are compressed may."""
+    return any(codec_of_path(file.path) is not None or _has(character, file) for file in files)
+
+
+def _has(character: bytes, file: DataFile) -> bool:
+    try:
+        with opened(file) as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
                 check_cancelled()
                 if character in chunk:
                     return True
     except OSError as error:
-        raise io_error(error, path) from None
+        raise io_error(error, file.path) from None
     return False

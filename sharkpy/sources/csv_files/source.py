@@ -18,6 +18,7 @@ from sharkpy.sources.csv_files.values import is_stored
 from sharkpy.sources.csv_files.write import header_row, rows_of
 from sharkpy.sources.hadoop_codecs import codec_of_path
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import of_each
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.source import Properties
@@ -52,16 +53,17 @@ class CsvSource:
         split_bytes: int,
     ) -> list[Split]:
         options = csv_options(properties)
-        return [split for file in files for split in self._splits(file, options, properties, split_bytes)]
+        found = of_each(lambda file: self._splits(file, options, properties, split_bytes), files)
+        return [split for splits in found for split in splits]
 
-    def _splits(self, file: DataFile, options: CsvOptions, properties: Properties, split_bytes: int) -> Iterator[Split]:
+    def _splits(self, file: DataFile, options: CsvOptions, properties: Properties, split_bytes: int) -> list[Split]:
         start, step = 0, max(split_bytes, 1)
         if options.is_one_piece or codec_of_path(file.path) is not None:
             step = max(file.size_bytes, 1)
         elif options.header:
             start = header_end(file, options)
-        for place in range(start, file.size_bytes, step):
-            yield Split.of(file, self.name, properties, place, min(step, file.size_bytes - place))
+        places = range(start, file.size_bytes, step)
+        return [Split.of(file, self.name, properties, at, min(step, file.size_bytes - at)) for at in places]
 
     def read(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sharkpy.sources import layout
+from sharkpy.sources import layout, staged_files
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folders.generations import Generation, Placed
 from sharkpy.sources.layout import DataFile
@@ -37,78 +37,78 @@ class LocalFolder:
         return layout.newest_generation(self.path)
 
     def new_staging(self) -> str:
-        return layout.staging_path(self.path)
+        return staged_files.staging_path(self.path)
 
     def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:
-        return layout.make_staging(staging, in_new_folder=in_new_folder)
+        return staged_files.make_staging(staging, in_new_folder=in_new_folder)
 
     def staged_subfolder(self, staging: str, name: str) -> str:
-        return layout.staged_subfolder(staging, name)
+        return staged_files.staged_subfolder(staging, name)
 
     def staged_files(self, staging: str) -> list[DataFile]:
         return layout.files_below(staging)
 
     def sync_staged(self, staging: str) -> None:
-        layout.sync_staged(staging)
+        staged_files.sync_staged(staging)
 
     def discard_staging(self, staging: str) -> None:
-        layout.discard_staging(staging)
+        staged_files.discard_staging(staging)
 
     def place(self, staging: str, overwrite: bool) -> Placed | None:
         mark = _mark(staging)
-        return self._placed(layout.place(staging, self.path, overwrite), mark)
+        return self._placed(staged_files.place(staging, self.path, overwrite), mark)
 
     def publish(self, staging: str, overwrite: bool) -> Placed | None:
         mark = _mark(staging)
-        return self._placed(layout.publish(staging, self.path, overwrite), mark)
+        return self._placed(staged_files.publish(staging, self.path, overwrite), mark)
 
     def place_behind(self, staging: str, newest: int | None, overwrite: bool) -> Placed:
         mark = _mark(staging)
-        target = layout.place_generation(staging, self.path, newest, overwrite)
+        target = staged_files.place_generation(staging, self.path, newest, overwrite)
         return Placed(self.path, Path(target).name, mark)
 
     def place_fold(
         self, staging: str, folded: Sequence[tuple[Generation, Sequence[DataFile]]], newest: int | None
     ) -> Placed | None:
         mark = _mark(staging)
-        return self._placed(layout.place_fold(staging, self.path, folded, newest), mark)
+        return self._placed(staged_files.place_fold(staging, self.path, folded, newest), mark)
 
     def _placed(self, target: str | None, mark: str) -> Placed | None:
         return None if target is None else Placed(self.path, Path(target).name, mark)
 
     def second_names(self, newest: int | None, staging: str) -> None:
-        layout.link_files(self.path, newest, staging)
+        staged_files.link_files(self.path, newest, staging)
 
     def sync(self) -> None:
-        layout.sync_folders([self.path])
+        staged_files.sync_folders([self.path])
 
     def files_of(self, placed: Placed) -> list[DataFile]:
         return layout.files_below(str(Path(self.path, placed.name)))
 
     def take_back(self, placed: Placed) -> None:
-        layout.take_back(str(Path(self.path, placed.name)), int(placed.mark))
+        staged_files.take_back(str(Path(self.path, placed.name)), int(placed.mark))
 
     def hidden(self, newest: int | None = None) -> frozenset[str]:
         return layout.hidden_names(self.path, newest)
 
     def remove_hidden(self, newest: int | None = None, among: Collection[str] | None = None) -> None:
-        layout.remove_hidden(self.path, newest, among)
+        staged_files.remove_hidden(self.path, newest, among)
 
     def remove_beyond(self, newest: int) -> None:
         if self.exists():
-            layout.remove_beyond(self.path, newest)
+            staged_files.remove_beyond(self.path, newest)
 
     def remove_abandoned(self) -> None:
-        layout.remove_abandoned(self.path)
+        staged_files.remove_abandoned(self.path)
 
     def remove_first(self) -> None:
-        layout.remove_first_generations(self.path)
+        staged_files.remove_first_generations(self.path)
 
     def remove_empty(self) -> None:
-        layout.remove_empty(self.path)
+        staged_files.remove_empty(self.path)
 
     def remove_if_empty(self) -> bool:
-        return layout.remove_empty_one(self.path)
+        return staged_files.remove_empty_one(self.path)
 
 
 def _mark(folder: str) -> str:

@@ -6,6 +6,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ParseError, UnsupportedError
+from sharkpy.base.secrets import names_secret
 from sharkpy.sql.grammar.syntax_error import place, syntax_error
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import DataType
@@ -156,11 +157,16 @@ class TokenReader:
         return ".".join(parts)
 
     def properties(self) -> tuple[tuple[str, str], ...]:
-        """Take ('key' = 'value', …)."""
+        """Take ('key' = 'value', …). UnsupportedError for a secret: the catalog keeps and shows properties."""
         self.expect("(")
         pairs: dict[str, str] = {}
         while True:
-            key = self.key()
+            start, key = self.position, self.key()
+            if names_secret(key):
+                self.position = start
+                error = self.unsupported(f"a secret among properties, {key},")
+                error.hint = f"properties are for all to see; SET {key} instead"
+                raise error
             self.expect("=")
             token = self.take()
             pairs[key] = str(token.text)

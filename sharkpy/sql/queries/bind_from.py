@@ -37,6 +37,7 @@ from sharkpy.sql.grammar.relation_parser import STATE
 from sharkpy.sql.incremental.check import division
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.queries.bind_cte import bind_cte
+from sharkpy.sql.queries.bind_lake_facts import lake_facts
 from sharkpy.sql.queries.bind_pivot import pivoted
 from sharkpy.sql.queries.bind_sample import sampled
 from sharkpy.sql.queries.bind_version import at_point, at_version
@@ -48,6 +49,9 @@ from sharkpy.values.types import ArrayType, DataType, StructType, has_null_type
 
 _MOST_VALUES = 200_000
 """DuckDB plans as many literals in seconds, deaf to the end of the statement."""
+
+
+_TABLE_PARTS = ("this", "db", "alias", "joins", "sample", "pivots", "version", STATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +90,14 @@ def _bind_item(context: Context, node: exp.Expr, parent: Scope | None) -> Relati
 
 
 def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
-    context.only(node, "this", "db", "alias", "joins", "sample", "pivots", "version", STATE)
     if not isinstance(node.this, exp.Identifier):
+        context.only(node, *_TABLE_PARTS)
         return _bind_table_function(context, node, parent)
     if not context.budget.take_table():
         raise context.too_many_tables(node)
+    if node.args.get("db") and (facts := lake_facts(context, node)) is not None:
+        return _aliased(context, sampled(context, facts, node, None), node, parent, node.this.name.lower())
+    context.only(node, *_TABLE_PARTS)
     name = node.this.name.lower()
     database = node.args["db"].name.lower() if node.args.get("db") else None
     if node.args.get(STATE):

@@ -1,4 +1,6 @@
-"""FROM table FOR SYSTEM_VERSION | SYSTEM_TIME AS OF: a continuous table as it was at one of its last epochs."""
+"""FROM table FOR SYSTEM_VERSION | SYSTEM_TIME AS OF: a continuous table as it was at one of its last epochs, a lake
+table as it was at one of its snapshots.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,9 @@ import dataclasses
 from sqlglot import exp
 
 from sharkpy.base.digits import whole_number
-from sharkpy.base.errors import ParseError, UnsupportedError
+from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
 from sharkpy.catalog.continuous_query import EpochPoint
+from sharkpy.catalog.lake_tables import LakePoint, is_lake
 from sharkpy.catalog.model import Table
 from sharkpy.sql.context import Context
 from sharkpy.sql.moment import MOMENT_HINT, milliseconds
@@ -18,9 +21,11 @@ def at_version(context: Context, table: Table, version: exp.Expr | None) -> Tabl
     """Table whose rows are those of the version that a query names. Its files are read, not its blocks."""
     if version is None:
         return table
+    if is_lake(table):
+        return _at_snapshot(context, table, version)
     point = _point(context, version)
     if not table.continuous:
-        message = f"an earlier version of {table.qualified_name}, which is no continuous table"
+        message = f"an earlier version of {table.qualified_name}, which is neither a continuous nor a lake table"
         raise context.error(message, version, UnsupportedError)
     return at_point(table, point)
 
@@ -29,16 +34,39 @@ def at_point(table: Table, point: EpochPoint) -> Table:
     return dataclasses.replace(table.from_files(f"@{point}"), as_of=point)
 
 
-def _point(context: Context, version: exp.Expr) -> EpochPoint:
+def _at_snapshot(context: Context, table: Table, version: exp.Expr) -> Table:
+    """A version is the number of a snapshot, or the name of one."""
+    value = _literal(context, version)
+    if version.name.upper() == "VERSION":
+        number = whole_number(value.name)
+        point = LakePoint(name=value.name) if number is None else LakePoint(number)
+    else:
+        point = LakePoint(moment_ms=_moment(context, version, value))
+    try:
+        return context.catalog.lake_at(table, point)
+    except SharkError as error:
+        raise context.error(error.message, version, type(error), error.hint, error.sqlstate) from None
+
+
+def _literal(context: Context, version: exp.Expr) -> exp.Literal:
     value = version.expression
     if version.args.get("kind") != "AS OF" or not isinstance(value, exp.Literal):
         raise context.error("AS OF and a literal expected", version, ParseError)
+    return value
+
+
+def _point(context: Context, version: exp.Expr) -> EpochPoint:
+    value = _literal(context, version)
     if version.name.upper() == "VERSION":
         number = whole_number(value.name)
         if number is None:
             raise context.error(f'"{value.name}" is no number of an epoch', version, sqlstate="22023")
         return EpochPoint(number)
+    return EpochPoint(moment_ms=_moment(context, version, value))
+
+
+def _moment(context: Context, version: exp.Expr, value: exp.Literal) -> int:
     moment = milliseconds(value.name, context.conf)
     if moment is None or not value.is_string:
         raise context.error(f'"{value.name}" is no moment', version, hint=MOMENT_HINT, sqlstate="22007")
-    return EpochPoint(moment_ms=moment)
+    return moment

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Constraint, Table
 from sharkpy.plan.commands import AlterPartition, AlterTable, Command
 from sharkpy.sql.statements.alter_target import Target
@@ -99,7 +100,8 @@ def _altered(
 ) -> Command:
     reader, table = binder.reader, target.table
     is_cascading = reader.match_any("CASCADE", "RESTRICT") == "CASCADE"
-    if token is not None:
+    # Columns of lake tables go by their names, and their format says what they can become.
+    if token is not None and not is_lake(table):
         for old, new in zip(table.data_schema, columns, strict=False):
             _check_type(binder, old, new, token)
     if target.partition is not None:

@@ -8,6 +8,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from sharkpy.base.errors import ParseError
 from sharkpy.catalog.hive_formats import SELF_DESCRIBING
+from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Constraint, StorageFormat, Table, TableKind
 from sharkpy.plan.commands import Command, CreateStream, CreateTable
 from sharkpy.sql.statements.bind_buckets import COPARTITION, bucket_spec
@@ -16,6 +17,7 @@ from sharkpy.sql.statements.bind_constraints import check_names
 from sharkpy.sql.statements.bind_continuous import bind_create_alias, bind_create_continuous
 from sharkpy.sql.statements.bind_database import bind_create_database
 from sharkpy.sql.statements.bind_kafka_table import kafka_table
+from sharkpy.sql.statements.bind_lake_table import lake_table
 from sharkpy.sql.statements.bind_stream import bind_create_stream
 from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
 from sharkpy.sql.statements.bind_user_functions import bind_create_function, bind_create_macro
@@ -106,6 +108,11 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable | Creat
         query = binder.query()
         fields = output_fields(binder, query)
         query = without_void(binder, query)
+    if clauses.lake is not None:
+        made = CreateTable(database, name, kind, Schema(tuple(fields or ())), if_not_exists)
+        return lake_table(binder, made, clauses, constraints, query)
+    if clauses.divided is not None:
+        raise reader.unsupported("PARTITIONED BY transforms of a table that is not of Iceberg")
     storage = storage_of_clauses(binder, clauses)
     if storage is not None and query is None:
         fields = columns_by_format(binder, storage, clauses.properties or (), fields)
@@ -186,7 +193,9 @@ def _create_like(binder: CommandBinder, database: str, name: str, kind: TableKin
     clauses = table_clauses(binder, source.schema.names)
     if binder.reader.current is not None:
         raise binder.reader.error("the statement should end here")
-    storage = storage_of_clauses(binder, clauses) or (None if source.is_view or is_file else source.storage)
+    storage = storage_of_clauses(binder, clauses) or (
+        None if source.is_view or is_file or is_lake(source) else source.storage
+    )
     properties = cached_by_name(binder, name, clauses.properties or ())
     if clauses.partitions is not None:
         raise binder.reader.error("no PARTITIONED BY in CREATE TABLE LIKE expected: the columns are copied")

@@ -31,7 +31,7 @@ def bind_drop(binder: CommandBinder) -> Command:
     is_view = reader.expect_any("TABLE", "VIEW") == "VIEW"
     if_exists = reader.if_exists()
     token = reader.current
-    table = binder.optional_table() if if_exists or ignores_missing(binder.context.conf) else binder.table()
+    table = binder.dropped_table(is_optional=if_exists or ignores_missing(binder.context.conf))
     is_other = table is not None and table.is_view != is_view and not (table.is_view and table.has_state)
     if table is not None and is_other and table.kind is not TableKind.TEMPORARY_VIEW:
         if if_exists:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable
 
 from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
+from sharkpy.catalog.lake_tables import LakePoint
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.plan.commands import Explain, GenerateTable, SetConf, Statement
@@ -77,6 +78,15 @@ class _ViewRecorder:
         found = self._catalog.find_table(database, name)
         self._note(found)
         return found
+
+    def find_entry(self, database: str, name: str) -> Table | None:
+        return self._catalog.find_entry(database, name)
+
+    def lake_at(self, table: Table, point: LakePoint) -> Table:
+        return self._catalog.lake_at(table, point)
+
+    def lake_facts(self, table: Table, what: str) -> SystemTable:
+        return self._catalog.lake_facts(table, what)
 
     def source_of(self, stream: Table) -> Table | None:
         return self._catalog.source_of(stream)

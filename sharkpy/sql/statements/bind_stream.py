@@ -8,6 +8,7 @@ from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ParseError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
+from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table
 from sharkpy.catalog.stream_kinds import HISTORY, KINDS, SPANS_STORAGE, TABLE, StreamKind
 from sharkpy.plan.commands import CreateStream, DropStream
@@ -101,6 +102,8 @@ def _of_table(
         raise reader.unsupported("a format of a stream FROM TABLE")
     token = reader.current
     table = binder.table()
+    if is_lake(table):
+        raise binder.error(f"a stream FROM TABLE of {table.storage.name}", token, UnsupportedError)
     storage = table.storage
     if table.has_state and not table.gives:
         storage = _storage_of_state(binder, table, token)

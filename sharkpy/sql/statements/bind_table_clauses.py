@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.catalog.hive_kafka import HANDLER
+from sharkpy.catalog.lake_tables import LAKES, PartitionField
 from sharkpy.catalog.model import BucketSpec, SkewSpec, StorageFormat
 from sharkpy.plan.commands import Properties
 from sharkpy.sql.statements.bind_buckets import clustered_by, skewed_by
@@ -15,6 +16,7 @@ from sharkpy.sql.statements.bind_columns import column_fields
 from sharkpy.sql.statements.bind_partition import column_names
 from sharkpy.sql.statements.bind_storage import Option, options, provider, row_format, serde_properties, stored_as
 from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.sql.statements.lake_clauses import divides_by_transforms, lake_word, partition_fields
 from sharkpy.values.types import Field
 
 
@@ -42,6 +44,11 @@ class TableClauses:
     skew: SkewSpec | None = None
     partitions: list[Field] | list[str] | None = None
     """Columns of PARTITIONED BY: fields, or the names of columns of the list or of the query."""
+    divided: list[PartitionField] | None = None
+    """What PARTITIONED BY has instead where transforms are among it."""
+    lake: str | None = None
+    """Lake format of STORED BY or USING."""
+    takes_lake: bool = False
     handler: Handler | None = None
     is_sparks: bool = False
     """True for Spark's form: with USING, or with OPTIONS."""
@@ -54,7 +61,7 @@ def table_clauses(
     binder: CommandBinder, columns: Sequence[str] = (), ends: Sequence[str] = ENDS, *, takes_handler: bool = False
 ) -> TableClauses:
     """Read clauses up to one of the words `ends`."""
-    reader, clauses = binder.reader, TableClauses(columns)
+    reader, clauses = binder.reader, TableClauses(columns, takes_lake=takes_handler)
     while reader.current is not None and reader.word() not in ends:
         for words, name, read in _CLAUSES:
             if not reader.match(*words.split()):
@@ -65,6 +72,10 @@ def table_clauses(
             break
         else:
             if reader.match("STORED", "BY"):
+                if takes_handler and clauses.lake is None and (lake := lake_word(reader)) is not None:
+                    clauses.lake = lake
+                    clauses.properties = (*(clauses.properties or ()), *serde_properties(reader)) or None
+                    continue
                 clauses.handler = _handler(binder, is_taken=takes_handler and clauses.handler is None)
                 continue
             if reader.word() in ("CLUSTER BY", "SORTED", "SORTED BY", "DISTRIBUTE BY"):
@@ -85,6 +96,10 @@ def _handler(binder: CommandBinder, *, is_taken: bool) -> Handler:
 
 def _using(binder: CommandBinder, clauses: TableClauses) -> StorageFormat:
     clauses.is_sparks = True
+    if clauses.takes_lake and (word := binder.reader.word().lower()) in LAKES:
+        binder.reader.take()
+        clauses.lake = word
+        return StorageFormat(word)
     return provider(binder.reader)
 
 
@@ -98,7 +113,10 @@ def _options(binder: CommandBinder, clauses: TableClauses) -> tuple[Option, ...]
     return tuple(one for one in given if one.name.lower() != "path")
 
 
-def _partitions(binder: CommandBinder, _: TableClauses) -> list[Field] | list[str]:
+def _partitions(binder: CommandBinder, clauses: TableClauses) -> list[Field] | list[str]:
+    if clauses.takes_lake and divides_by_transforms(binder.reader):
+        clauses.divided = partition_fields(binder)
+        return []
     names = column_names(binder)
     if names is not None:
         return names

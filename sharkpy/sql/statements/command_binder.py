@@ -108,6 +108,18 @@ class CommandBinder:
             raise self.error(f"{message} change them", token, sqlstate="42809")
         return table
 
+    def dropped_table(self, *, is_optional: bool) -> Table | None:
+        """Read a table or view that is to be dropped, a lake table as the catalog keeps it: its format may know it no
+        more. None for a missing one that is optional.
+        """
+        start = self.reader.position
+        database, name, _ = self.name()
+        found = self.context.catalog.find_entry(database, name)
+        if found is not None or is_optional:
+            return found
+        self.reader.position = start
+        return self.table()
+
     def optional_table(self) -> Table | None:
         database, name, _ = self.name()
         return self.context.catalog.find_table(database, name)

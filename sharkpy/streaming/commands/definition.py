@@ -9,8 +9,8 @@ from sharkpy.base.settings import USER, is_guarded
 from sharkpy.base.users import user_name
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.catalog.sink_kinds import KAFKA, sink_kind
-from sharkpy.catalog.store import TEMPORARY_KINDS
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.plan.logical import LogicalPlan, Scan, Step

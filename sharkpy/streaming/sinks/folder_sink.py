@@ -16,7 +16,7 @@ from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
 from sharkpy.execution.queries.write_plan import write_files
 from sharkpy.physical.sinks import FileSink
-from sharkpy.sources import layout
+from sharkpy.sources import layout, staged_files
 from sharkpy.sources.failures import io_error
 from sharkpy.streaming.sinks.sink import SinkType
 
@@ -72,7 +72,7 @@ class FolderWrite(QuietWrite):
                 Path(file.path).rename(Path(self.staging, name))
         except OSError as error:
             raise io_error(error, self.staging) from None
-        layout.sync_staged(self.staging)
+        staged_files.sync_staged(self.staging)
 
     def place(self) -> None:
         now = self.epoch.session.catalog.streams.find(self.epoch.query.query_id)
@@ -88,7 +88,7 @@ class FolderWrite(QuietWrite):
         except OSError as error:
             raise io_error(error, self.staging) from None
         if self.is_placed:
-            layout.sync_folders([str(self._folder), str(self._folder.parent)])
+            staged_files.sync_folders([str(self._folder), str(self._folder.parent)])
 
     def take_back(self) -> None:
         if self.is_placed:
@@ -134,7 +134,7 @@ def show_epochs(table: Table, last: int) -> None:
                 # Another process may show the same epoch.
                 with suppress(FileNotFoundError):
                     (hidden / name).rename(folder / name)
-            layout.sync_folders([str(folder)])
+            staged_files.sync_folders([str(folder)])
             with suppress(FileNotFoundError):
                 hidden.rmdir()
     except FileNotFoundError:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.stream_kinds import SPANS
 from sharkpy.catalog.stream_store import REWRITE, StreamFile
-from sharkpy.sources import layout
+from sharkpy.sources import staged_files
 from sharkpy.sources.failures import io_error
 from sharkpy.streaming.sources.table_reader import TableReader
 
@@ -66,8 +66,8 @@ def add_span(stream: Table, after: int, until: int, catalog: Catalog) -> None:
     try:
         path.parent.mkdir(parents=True)
         pq.write_table(pa.table(times, names=list(SPANS.names)), path)
-        layout.sync_staged(str(path.parent))
-        layout.sync_folders([str(path.parent), str(root)])
+        staged_files.sync_staged(str(path.parent))
+        staged_files.sync_folders([str(path.parent), str(root)])
         found = path.stat()
     except OSError as error:
         raise io_error(error, str(path)) from None

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sharkpy.catalog.position import Position
 from sharkpy.sources.failures import io_error
-from sharkpy.sources.layout import sync_folders, sync_staged
+from sharkpy.sources.staged_files import sync_folders, sync_staged
 from sharkpy.streaming.sources.folder import FolderReader
 from sharkpy.streaming.sources.folder_finder import Found
 

@@ -91,7 +91,7 @@ class TableReader:
             if not one.name.startswith(REWRITE):
                 _, _, below = one.name.partition("/")
                 path, partition = str(self._folder / one.name), below.rpartition("/")[0]
-                found.append(DataFile(path, one.size_bytes, one.modified_ns, partition, one.form))
+                found.append(DataFile(path, one.size_bytes, one.modified_ns, partition, one.form, one.tag))
         snapshot.give(self._stream, found)
 
     def _check_rewritten(self, files: Sequence[StreamFile]) -> None:

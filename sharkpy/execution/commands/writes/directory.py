@@ -12,7 +12,7 @@ from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.sources import layout
+from sharkpy.sources import staged_files
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folder_swap import swap
 
@@ -39,7 +39,7 @@ class Directory(QuietWrite):
         return cls(str(target), new_staging(str(target.parent), session), target.is_dir(), session)
 
     def prepare(self) -> None:
-        layout.sync_staged(self.staging)
+        staged_files.sync_staged(self.staging)
 
     def place(self) -> None:
         try:
@@ -49,7 +49,7 @@ class Directory(QuietWrite):
             else:
                 Path(self.staging).rename(self.target)
             self.is_placed = True
-            layout.sync_folders([str(Path(self.target).parent)])
+            staged_files.sync_folders([str(Path(self.target).parent)])
         except OSError as error:
             raise io_error(error, self.target) from None
 
@@ -65,7 +65,7 @@ class Directory(QuietWrite):
 
     def clean(self) -> None:
         with suppress(OSError):
-            layout.remove_abandoned(str(Path(self.target).parent))
+            staged_files.remove_abandoned(str(Path(self.target).parent))
 
     def discard(self) -> None:
         discard_staging(self.staging, self.session)

@@ -14,7 +14,7 @@ from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.serialize import form_from_text, form_to_text
 from sharkpy.catalog.stream_kinds import has_spans
 from sharkpy.catalog.stream_store import REWRITE, StreamFile
-from sharkpy.sources import layout
+from sharkpy.sources import staged_files
 from sharkpy.sources.failures import io_error
 
 if TYPE_CHECKING:
@@ -82,10 +82,10 @@ class TableFeed:
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 _give_second_name(file.path, str(root / name))
                 form = _form(stream, self.table, file.form)
-                items.append(StreamFile(0, str(name), file.size_bytes, file.modified_ns, form))
+                items.append(StreamFile(0, str(name), file.size_bytes, file.modified_ns, form, file.tag))
         except OSError as error:
             raise io_error(error, str(folder)) from None
-        layout.sync_folders(str(root / path) for item in items for path in Path(item.name).parents)
+        staged_files.sync_folders(str(root / path) for item in items for path in Path(item.name).parents)
         self.catalog.streams.add_files(stream.table_id, items)
 
     def take_back(self) -> None:
@@ -102,7 +102,7 @@ def _give_second_name(path: str, other: str) -> None:
         if error.errno not in (errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP):
             raise
         shutil.copy2(path, other)
-        layout.sync_staged(other)
+        staged_files.sync_staged(other)
 
 
 def _form(stream: Table, table: Table, form: str) -> str:

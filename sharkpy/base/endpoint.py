@@ -1,0 +1,66 @@
+"""Endpoints and regions of storage, as settings and environments give them."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+
+from sharkpy.base.digits import shortened
+from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.secrets import redacted
+
+_ENDPOINT = re.compile(
+    r"(?:https?://)?+(?P<host>\[[0-9a-f:.]{2,45}\]|[a-z0-9][a-z0-9._-]{0,252})(?::[0-9]{1,5})?(?:/[\w.~%/-]{0,1000})?",
+    re.ASCII | re.IGNORECASE,
+)
+_REGION = re.compile(r"[a-z0-9-]{1,63}", re.ASCII | re.IGNORECASE)
+_METADATA_HOSTS = ("metadata.google.internal", "instance-data.ec2.internal")
+_METADATA_ADDRESSES = (ipaddress.ip_address("fd00:ec2::254"), ipaddress.ip_address("100.100.100.200"))
+"""Where machines of clouds ask for their own keys, beside the link-local addresses."""
+
+
+def check_endpoint(text: str) -> str:
+    """An endpoint, `[http[s]://]host[:port][/path]`, or nothing. ConfigurationError 22023 for what is none, and for the
+    address at which a machine asks for its own keys.
+    """
+    endpoint = text.strip()
+    if not endpoint:
+        return ""
+    shown = shortened(redacted(endpoint))
+    match = _ENDPOINT.fullmatch(endpoint)
+    if match is None:
+        hint = "write [http[s]://]host[:port]"
+        raise ConfigurationError(f'"{shown}" is no endpoint', hint=hint, sqlstate="22023")
+    if _is_metadata_service(match["host"].lower()):
+        message = f'"{shown}" is no storage: machines ask there for their own keys'
+        raise ConfigurationError(message, sqlstate="22023")
+    return endpoint
+
+
+def check_region(text: str) -> str:
+    """The name of a region, which becomes part of a host's name, or nothing. ConfigurationError 22023 for others."""
+    region = text.strip()
+    if region and _REGION.fullmatch(region) is None:
+        raise ConfigurationError(f'"{shortened(text)}" is no region', hint="such as eu-central-1", sqlstate="22023")
+    return region
+
+
+def _is_metadata_service(host: str) -> bool:
+    if host.rstrip(".") in _METADATA_HOSTS:
+        return True
+    address = _address(host.strip("[]"))
+    return address is not None and (address.is_link_local or address in _METADATA_ADDRESSES)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Address that a host is, in any of its forms: 169.254.1 and 0xa9fe0001 are addresses too."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        try:
+            return ipaddress.IPv4Address(socket.inet_aton(host))
+        except OSError:
+            return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address

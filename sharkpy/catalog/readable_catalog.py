@@ -1,0 +1,376 @@
+"""Catalog as it is read: databases, tables and views, what counts of them, and what else statements name."""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from sharkpy.base import uri
+from sharkpy.base.errors import (
+    ConfigurationError,
+    DatabaseNotFoundError,
+    InternalError,
+    TableNotFoundError,
+    did_you_mean,
+)
+from sharkpy.base.locations import Locations
+from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.file_syncs import FileSyncs
+from sharkpy.catalog.folder_readers import FolderReaders
+from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction
+from sharkpy.catalog.hive_partition import HivePartition, of_then
+from sharkpy.catalog.lake_tables import LAKES, is_lake
+from sharkpy.catalog.local_path import check_local
+from sharkpy.catalog.model import STATE_PREFIX, Database, Table, TableKind
+from sharkpy.catalog.own_tables import OwnTables
+from sharkpy.catalog.path_gate import PathGate
+from sharkpy.catalog.pattern import matching
+from sharkpy.catalog.published import Published
+from sharkpy.catalog.resources import Resources
+from sharkpy.catalog.stream_store import StreamStore
+from sharkpy.catalog.system_tables import SYSTEM_DATABASE, SystemTable
+from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json
+from sharkpy.catalog.table_store import TableStore
+from sharkpy.catalog.trash import Trash
+from sharkpy.catalog.unfinished_writes import UnfinishedWrites
+from sharkpy.catalog.warehouse_place import note_place
+from sharkpy.values.types import Schema
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.continuous_query import ContinuousQuery, EpochPoint
+    from sharkpy.catalog.lake_tables import LakePoint, LakeTables
+
+STATE_FOLDER = ".sharkpy"
+CATALOG_FILE = f"{STATE_FOLDER}/catalog.sqlite"
+"""Place of a warehouse's own catalog."""
+FindFiles = Callable[[str, str, PathGate, Callable[[str], str]], Table | None]
+"""Finds files by a word, a place, the gate for paths, and the access to remote places."""
+TEMPORARY_KINDS = (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
+
+
+class ReadableCatalog:
+    """Databases and tables of a warehouse, as one session sees them.
+
+    1. Names are case-insensitive and stored in lower case.
+    2. Several processes and threads may use the catalog's SQLite file at once. Databases, tables and Hive partitions
+       are kept there too, or by another `TableStore`.
+    3. Temporary tables and views belong to this object and shadow permanent ones of the same name.
+    4. `gate` is the session's own, for the paths that its statements name.
+    """
+
+    def __init__(
+        self,
+        warehouse_dir: str | os.PathLike[str],
+        file_name: str = Path(CATALOG_FILE).name,
+        store: Callable[[CatalogFile, str], TableStore] = OwnTables,
+    ) -> None:
+        """Open the catalog; `store` makes the store of permanent tables from the catalog's file and the warehouse's
+        folder.
+        """
+        self.warehouse_dir = str(Path(warehouse_dir).expanduser().absolute())
+        self.state_dir = str(Path(self.warehouse_dir, STATE_FOLDER))
+        try:
+            Path(self.state_dir).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(f'warehouse "{self.warehouse_dir}" cannot be written: {error.strerror}') from None
+        self.file_path = str(Path(self.state_dir, file_name))
+        self.locations = Locations.below(self.warehouse_dir) if store is OwnTables else Locations()
+        self._file = CatalogFile(self.file_path, self.warehouse_dir, self.locations)
+        self._store = store(self._file, self.warehouse_dir)
+        self.is_read_only = self._file.is_read_only
+        """True where nothing can be written: tables are read as they are."""
+        if not (self.is_shared or self.is_read_only):
+            note_place(self._file, self.warehouse_dir, self._store)
+        notes = str(Path(self.state_dir, "unfinished", Path(file_name).stem))
+        self.unfinished = UnfinishedWrites(notes, self.locations)
+        self.readers = FolderReaders(str(Path(self.state_dir, "readers")), self.warehouse_dir)
+        self.trash = Trash(str(Path(self.state_dir, "trash")))
+        self.syncs = FileSyncs()
+        self._temporary: dict[tuple[str, str], Table] = {}
+        self.functions = FunctionCatalog(self._file)
+        self.streams = StreamStore(self._file)
+        self.resources = Resources()
+        self.gate = PathGate()
+        self.system_tables: Callable[[], Mapping[str, SystemTable]] = dict
+        """Gives the tables of `sys` by name, as the session has them."""
+        self.find_files: FindFiles = lambda _word, _place, _gate, _access: None
+        """Finds the table of files that a query names: see `file_table`."""
+        self.find_access: Callable[[str, bool], str] = _no_access
+        """Finds the session's access to a remote location, which a statement may have named: see `access_id`."""
+        self.known_lakes: LakeTables | None = None
+        """Lake tables as the session reaches them."""
+        self._lock = threading.RLock()
+        """Held by whoever changes something; nobody who reads waits for it."""
+
+        if self.is_shared and not self.is_read_only:
+            # What a killed DROP has left may be a new table's by now.
+            self._file.run("DELETE FROM garbage")
+
+    @property
+    def is_shared(self) -> bool:
+        """True if others read and write the permanent tables too."""
+        return self._store.is_shared
+
+    def close(self) -> None:
+        self.syncs.close()
+        self.trash.close()
+        self._file.close()
+        self.readers.close()
+        self.unfinished.close()
+
+    def for_session(self) -> Self:
+        """Catalog of another session: the same tables and databases, temporary ones of its own. It ends
+        with this one.
+        """
+        other = copy.copy(self)
+        other._temporary = {}
+        other.functions, other.resources = self.functions.for_session(), Resources()
+        return other
+
+    def system_table(self, name: str) -> SystemTable | None:
+        """A table of `sys`, if there is no database of that name; TableNotFoundError for an unknown one."""
+        if self.find_database(SYSTEM_DATABASE) is not None:
+            return None
+        known = self.system_tables()
+        if name not in known:
+            hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+            raise TableNotFoundError(f"Table not found {SYSTEM_DATABASE}.{name}", hint=hint)
+        return known[name]
+
+    def file_table(self, word: str, place: str) -> Table | None:
+        """Table of the files at a path, or of a pattern, in the format that `word` names, or, where it is empty, the
+        names of the files; the same one until they change. None where neither names one. NotAllowedError for what the
+        session's statements may not read.
+        """
+        if word in LAKES:
+            return self.lakes.named(word, place, self.gate)
+        return self.find_files(word, place, self.gate, self.named_access_id)
+
+    def access_id(self, location: str) -> str:
+        """Id of the session's access to the remote location of a table of the catalog."""
+        return self.find_access(location, False)
+
+    def named_access_id(self, location: str) -> str:
+        """Id of the session's access to a remote location that a statement names; NotAllowedError where it has none."""
+        return self.find_access(location, True)
+
+    @property
+    def lakes(self) -> LakeTables:
+        if self.known_lakes is None:
+            raise InternalError("no session has said how lake tables are reached")
+        return self.known_lakes
+
+    def lake_at(self, table: Table, point: LakePoint) -> Table:
+        """A lake table at an earlier snapshot; BindError 22023 where there is none."""
+        return self.lakes.at(table, point)
+
+    def lake_facts(self, table: Table, what: str) -> SystemTable:
+        """Table about a lake table, such as that of its snapshots."""
+        return self.lakes.facts(table, what)
+
+    def find_function(self, database: str, name: str) -> CatalogFunction | None:
+        """Find the function that a name means in `database`; None for a built-in or unknown one."""
+        return self.functions.find(database, name)
+
+    def model_function(self, table: Table, method: str) -> ModelFunction:
+        """`predict` or `predict_proba` of the model that `table` holds; BindError if it holds no model, or none with
+        that method.
+        """
+        return self.functions.model_loader(table, method)
+
+    def resource_paths(self, kind: str) -> tuple[str, ...]:
+        """Paths of the session's ADD FILE, ADD JAR and ADD ARCHIVE."""
+        return self.resources.paths(kind)
+
+    def check_path(self, path: str) -> None:
+        """NotAllowedError for a path that the session's statements may not name."""
+        self.gate.check(path)
+
+    def check_links(self, table: Table, partitions: Iterable[HivePartition]) -> None:
+        """NotAllowedError if links in the folder of a table, or of these Hive partitions of one, lead out of it and of
+        the session's bounds. Files of continuous tables are the engine's own.
+        """
+        if table.continuous and table.kind is TableKind.MANAGED:
+            return
+        folders = [one.folder(table) for one in partitions] if table.is_partitioned else [table.location]
+        for folder in folders:
+            if folder is not None:
+                self.gate.check_links(folder)
+
+    def temporary_tables(self) -> list[Table]:
+        return list(self._temporary.copy().values())
+
+    # Databases
+
+    def find_database(self, name: str) -> Database | None:
+        return self._store.find_database(name.lower())
+
+    def database(self, name: str) -> Database:
+        """Look up a database; DatabaseNotFoundError if it is missing."""
+        found = self.find_database(name)
+        if found is None:
+            hint = did_you_mean(name, self.database_names())
+            raise DatabaseNotFoundError(f"Database not found {name}", hint=hint)
+        return found
+
+    def database_names(self, pattern: str | None = None) -> list[str]:
+        return matching(set(self._store.database_names()), pattern)
+
+    # Tables
+
+    def find_table(self, database: str, name: str) -> Table | None:
+        """Find the session's temporary table of that name, else the permanent one, else None. A lake table is looked up
+        in its format, as it is now.
+        """
+        found = self.find_entry(database, name)
+        return self.lakes.current(found) if found is not None and is_lake(found) else found
+
+    def find_entry(self, database: str, name: str) -> Table | None:
+        """As `find_table`, but for lake tables: those are as the catalog keeps them, wherever else they are gone."""
+        key = (database.lower(), name.lower())
+        return self._temporary.get(key) or self._find_permanent(key)
+
+    def table(self, database: str, name: str) -> Table:
+        """Look up a table; TableNotFoundError if it is missing, DatabaseNotFoundError if the database is."""
+        found = self.find_table(database, name)
+        if found is None:
+            self.database(database)
+            hint = did_you_mean(name, self.table_names(database))
+            raise TableNotFoundError(f"Table not found {name}", hint=hint)
+        return found
+
+    def table_names(self, database: str, pattern: str | None = None, *, views_only: bool = False) -> list[str]:
+        if views_only:
+            return matching(
+                {table.name for table in self.tables(database) if table.is_view and not table.has_state}, pattern
+            )
+        key = self.database(database).name
+        permanent = {name for name in self._store.table_names(key) if not name.startswith(STATE_PREFIX)}
+        return matching(permanent | {name for place, name in self._temporary.copy() if place == key}, pattern)
+
+    def tables(self, database: str, *, with_states: bool = False) -> list[Table]:
+        """Tables and views of a database by name, temporary ones in place of those that they shadow; tables with the
+        state of others only if they are asked for.
+        """
+        key = self.database(database).name
+        found = {table.name: table for table in self._store.tables(key) if with_states or not table.is_state}
+        found |= {name: table for (place, name), table in self._temporary.copy().items() if place == key}
+        return [found[name] for name in sorted(found)]
+
+    def state_table(self, table: Table) -> Table | None:
+        """Table with the state of a continuous table; None for one without."""
+        return self._find_permanent((table.database, table.state_name)) if table.has_state else None
+
+    def named(self, query: ContinuousQuery) -> Table | None:
+        """Table, insert or sink by whose name people know a continuous query; None if it was dropped."""
+        return self._shown_table(query.table_id)
+
+    def source_of(self, stream: Table) -> Table | None:
+        """Table of whose rows a stream is; None for a stream of others, or where the table was dropped."""
+        table_id = self.streams.feeding(stream.table_id)
+        return None if table_id is None else self._shown_table(table_id)
+
+    def _shown_table(self, table_id: str) -> Table | None:
+        """Table by its id; for one with a state, the one that people see instead."""
+        table = self.current_table(table_id)
+        return self.current_table(table.state_of) if table is not None and table.is_state else table
+
+    def current_table(self, table_id: str) -> Table | None:
+        """Find a permanent table by its id, whatever its name."""
+        return self._store.current(Table(table_id, "", "", TableKind.MANAGED, Schema(())))
+
+    def current_tables(self, table_ids: Collection[str]) -> dict[str, Table]:
+        """Permanent tables by their ids, whatever their names, as `TableStore` reads them; those that are gone are
+        left out.
+        """
+        return self._store.current_ones(table_ids)
+
+    def managed_location(self, database: str, name: str) -> str:
+        return uri.join(self.database(database).location, name.lower())
+
+    def _find_permanent(self, key: tuple[str, str]) -> Table | None:
+        return self._store.find(*key)
+
+    # What counts of them
+
+    def partitions(self, table: Table) -> tuple[HivePartition, ...]:
+        """Hive partitions of a partitioned table by name, as they are now or at the epoch at which it is read.
+
+        BindError 22023 where that epoch is not kept.
+        """
+        if not table.is_partitioned:
+            return ()
+        return self._store.partitions(table) if table.as_of is None else self._partitions_of_then(table, table.as_of)
+
+    def _partitions_of_then(self, table: Table, point: EpochPoint) -> tuple[HivePartition, ...]:
+        with self._file.reading():
+            epoch = self.streams.epochs.wanted(table.continuous, table.qualified_name, point)
+            query = self.streams.find(table.continuous)
+            now = None if query is None else self.current_table(query.table_id)
+            known = () if now is None else self.partitions(now)
+            undone = self.streams.epochs.undone(table.continuous, epoch.number)
+        return of_then(known, undone)
+
+    def placed_partitions(self) -> frozenset[str]:
+        """Ids of the tables with Hive partitions in folders apart from their table's, as far as that is known."""
+        return self._store.placed_partitions()
+
+    def newest_generation(self, table: Table) -> int | None:
+        """Last generation that counts of a table without Hive partitions; None where all do that are in its folder.
+
+        Inside a transaction it is asked anew: an ordinary table may have become the target of a continuous query.
+        BindError 22023 where the table is read at an epoch that is not kept.
+        """
+        if table.is_partitioned:
+            return None
+        if table.as_of is not None:
+            return self.streams.epochs.wanted(table.continuous, table.qualified_name, table.as_of).generation
+        if not table.is_stored or self.is_shared or table.kind in TEMPORARY_KINDS:
+            return None
+        newest = self.streams.newest(table.table_id)
+        return 0 if newest is None and table.continuous else newest
+
+    def oldest_generation(self, table: Table, partition: str) -> int | None:
+        """Last generation of a table or its Hive partition that all kept epochs of a continuous table have; None where
+        they have all of them.
+        """
+        if not table.continuous:
+            return None
+        if not table.is_partitioned:
+            return self.streams.epochs.oldest_generation(table.table_id)
+        with self._file.reading():
+            undone = self.streams.epochs.undone_by_oldest(table.continuous)
+            changed = next((one for one in self.partitions(table) if one.name == partition), None)
+        if changed is None or changed.partition_id not in undone:
+            return None
+        return undone[changed.partition_id] or 0
+
+    def published(self, tables: Iterable[Table]) -> dict[str, Published]:
+        """State of some tables by their ids, all at one moment; those whose writes the catalog does not know are left
+        out.
+        """
+        found: dict[str, Published] = {}
+        if self.is_shared:
+            return found
+        with self._file.reading():
+            for table in tables:
+                if table.is_partitioned:
+                    found[table.table_id] = Published(partitions=self.partitions(table))
+                elif (newest := self.newest_generation(table)) is not None:
+                    found[table.table_id] = Published(newest)
+        return found
+
+    def statistics(self, table: Table) -> dict[str, TableStatistics]:
+        """Figures of ANALYZE TABLE by the names of Hive partitions; by the empty name for a table without them."""
+        rows = self._file.rows("SELECT partition, body FROM statistics_ WHERE table_id = ?", table.table_id)
+        return {partition: statistics_from_json(body) for partition, body in rows}
+
+
+def _no_access(location: str, _: bool) -> str:
+    """Access of a catalog without a session."""
+    check_local(location)
+    raise InternalError("access was asked for to a local location")

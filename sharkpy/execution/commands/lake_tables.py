@@ -1,0 +1,248 @@
+"""Statements about lake tables: those that make, change and write them, and those that they do not have."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sharkpy.base.errors import TableExistsError, UnsupportedError
+from sharkpy.base.users import user_name
+from sharkpy.catalog.lake_tables import Replaced, check_lake_place
+from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.model import StorageFormat, Table, TableKind
+from sharkpy.catalog.store import new_table_id
+from sharkpy.catalog.table_folders import holds_files
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
+from sharkpy.execution.commands.shared_source import shared_source
+from sharkpy.execution.commands.storage import (
+    EXTERNAL,
+    check_properties,
+    managed_folder,
+    stored_query,
+    stored_schema,
+    with_cache_property,
+)
+from sharkpy.execution.commands.tables import COMMENT
+from sharkpy.execution.commands.writes.lake_write import LakeWrite
+from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.plan import commands
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import LogicalPlan, Union
+from sharkpy.plan.read_tables import read_tables
+from sharkpy.sources.lake.lake_table import LakeTable
+
+if TYPE_CHECKING:
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
+
+_NAME = "name"
+_OWN = ("shark.", "iceberg.", "external.")
+"""Beginnings of properties that are the engine's, and not the format's."""
+
+
+def create_lake_table(command: commands.CreateTable, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
+    """Make a table in its format, with the rows of a query if there is one, then its entry in the catalog."""
+    catalog = session.catalog
+    lake = "" if command.storage is None else command.storage.name
+    if catalog.is_shared:
+        raise UnsupportedError(f"making a table of {lake} in a metastore")
+    if catalog.find_entry(command.database, command.name) is not None:
+        if command.if_not_exists:
+            return NOTHING
+        if command.or_replace:
+            raise UnsupportedError(f'replacing "{command.name}" by a table of {lake}')
+        raise TableExistsError(f'table "{command.name}" already exists')
+    entry = catalog.lakes.create(_new_entry(command, session), command.divided_by)
+    try:
+        if command.query is None:
+            catalog.create_table(entry)
+        else:
+            _create_with_rows(entry, command.query, session, snapshot)
+    except BaseException:
+        if command.schema.fields:
+            catalog.lakes.drop(entry)
+        raise
+    snapshot.release()
+    return NOTHING
+
+
+def _create_with_rows(entry: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot) -> None:
+    table = session.catalog.lakes.current(entry)
+    assert isinstance(table, LakeTable)  # what `current` makes
+    write = LakeWrite.begin(table, Replaced.NOTHING, session)
+    with discarding([write]):
+        write.stage(stored_query(query, table.schema), snapshot)
+        session.catalog.create_table(entry, publish=lambda: publish([write], session.catalog))
+
+
+def _new_entry(command: commands.CreateTable, session: EngineSession) -> Table:
+    properties = with_cache_property(command.name, command.properties, session.conf)
+    check_properties(properties)
+    table_id, kind = new_table_id(), command.kind
+    if kind is TableKind.MANAGED and command.location is not None and command.keeps_location:
+        kind = TableKind.EXTERNAL
+    if kind is TableKind.MANAGED and not command.schema.fields:
+        # Who finds a table that is there does not own it.
+        kind = TableKind.EXTERNAL
+    location = _location(command, kind, table_id, session)
+    return Table(
+        table_id,
+        session.catalog.database(command.database).name,
+        command.name.lower(),
+        kind,
+        stored_schema(command.schema),
+        command.storage or StorageFormat(""),
+        location,
+        tuple(pair for pair in properties if pair[0] != EXTERNAL),
+        command.comment,
+        owner=user_name(session.conf),
+    )
+
+
+def _location(command: commands.CreateTable, kind: TableKind, table_id: str, session: EngineSession) -> str | None:
+    """Folder of a new table; None where the format's catalog knows it."""
+    catalog = session.catalog
+    if command.location is not None:
+        check_lake_place(command.location)
+        return managed_folder(command.location, kind, session)
+    if not command.schema.fields:
+        return None
+    usual = local_path(catalog.managed_location(command.database, command.name))
+    catalog.clear_garbage(usual)
+    is_free = not catalog.readers.is_read(usual) and not holds_files(usual)
+    return usual if is_free else f"{usual}-{table_id[:8]}"
+
+
+def stage_lake(
+    command: commands.Insert,
+    table: LakeTable,
+    session: EngineSession,
+    snapshot: QuerySnapshot,
+    writes: list[StagedWrite],
+) -> None:
+    """Stage the rows of an INSERT; those of a table that are merely written anew take the place of all."""
+    replaced = Replaced.SAME_VALUES if command.overwrite else Replaced.NOTHING
+    replaced = Replaced.ALL if command.keeps_rows else replaced
+    write = LakeWrite.begin(table, replaced, session, is_unchanged=command.keeps_rows)
+    writes.append(write)
+    write.stage(command.query, snapshot)
+
+
+def _change_rows(command: commands.ChangeRows, table: LakeTable, session: EngineSession, snapshot: Any) -> None:
+    """Write all rows anew as they are afterwards. TableChangedError where others have written the table meanwhile."""
+    parts = [part for part in (command.rows, command.added) if part is not None]
+    writes: list[StagedWrite] = []
+    snapshot.see(read_tables(*parts, *([] if command.source is None else [command.source])))
+    with shared_source(command.source, parts, session, snapshot) as resolved, discarding(writes):
+        replaced = Replaced.NOTHING if command.rows is None else Replaced.ALL
+        write = LakeWrite.begin(table, replaced, session, is_unchanged=True)
+        writes.append(write)
+        write.stage(_united([resolved(part) for part in parts]), snapshot)
+        snapshot.release()
+        publish(writes, session.catalog)
+
+
+def _united(parts: list[LogicalPlan]) -> LogicalPlan:
+    if len(parts) == 1:
+        return parts[0]
+    top = max(max(part.output_ids, default=0) for plan in parts for part in plan.walk())
+    columns = tuple(ColumnRef(top + place, one.name, one.dtype) for place, one in enumerate(parts[0].output, start=1))
+    return Union(tuple(parts), columns)
+
+
+def _truncate(command: commands.TruncateTable, table: LakeTable, session: EngineSession, _snapshot: object) -> None:
+    if command.partition is not None:
+        raise UnsupportedError(f"TRUNCATE of partitions of {table.qualified_name}, a table of {table.storage.name}")
+    publish([LakeWrite.begin(table, Replaced.ALL, session)], session.catalog)
+
+
+def _alter(command: commands.AlterTable, table: LakeTable, session: EngineSession, _snapshot: object) -> None:
+    """Change columns in the format, and the owner in the catalog."""
+    altered = command.altered
+    same = dataclasses.replace(altered, schema=table.schema, owner=table.owner)
+    if any(getattr(same, field.name) != getattr(table, field.name) for field in dataclasses.fields(Table)):
+        what = "this clause of ALTER TABLE for"
+        raise UnsupportedError(f"{what} {table.qualified_name}, a table of {table.storage.name}")
+    if altered.schema != table.schema:
+        session.catalog.lakes.alter(table, stored_schema(altered.schema))
+    entry = _entry(table, session)
+    if altered.owner != entry.owner:
+        session.catalog.alter_table(dataclasses.replace(entry, owner=altered.owner), was=entry)
+
+
+def _rename(command: commands.RenameTable, table: LakeTable, session: EngineSession, _snapshot: object) -> None:
+    """Rename a table here: its format's catalog keeps the name that it has there."""
+    entry = _entry(table, session)
+    given = dict(entry.properties)
+    if given.get("iceberg.catalog") != "location_based_table":
+        given.setdefault(_NAME, entry.qualified_name)
+    renamed = dataclasses.replace(entry, database=command.database, name=command.name, properties=tuple(given.items()))
+    session.catalog.alter_table(renamed, was=entry)
+
+
+def _set_properties(
+    command: commands.SetTableProperties, table: LakeTable, session: EngineSession, _snapshot: object
+) -> None:
+    """Set properties: the engine's own in the catalog, the others in the format."""
+    check_properties(command.properties)
+    given = dict(command.properties)
+    if EXTERNAL in given:
+        raise UnsupportedError(f"changing {EXTERNAL} of {table.qualified_name}, a table of {table.storage.name}")
+    entry = _entry(table, session)
+    comment = given.pop(COMMENT, entry.comment)
+    own = {key: value for key, value in given.items() if key.startswith(_OWN)}
+    kept = {key: value for key, value in (dict(entry.properties) | own).items() if key not in command.unset}
+    others = {key: value for key, value in given.items() if key not in own}
+    unset = tuple(key for key in command.unset if not key.startswith(_OWN))
+    if others or unset:
+        session.catalog.lakes.set_properties(table, others, unset)
+    altered = dataclasses.replace(entry, properties=tuple(kept.items()), comment=comment)
+    session.catalog.alter_table(altered, was=entry)
+    session.table_cache.properties_changed(entry, altered)
+
+
+def _entry(table: LakeTable, session: EngineSession) -> Table:
+    """The table as the catalog keeps it."""
+    session.catalog.require(table)
+    found = session.catalog.find_entry(table.database, table.name)
+    assert found is not None  # it was just there
+    return found
+
+
+_CHANGES: dict[type[commands.Command], Callable[[Any, LakeTable, EngineSession, Any], None]] = {
+    commands.ChangeRows: _change_rows,
+    commands.TruncateTable: _truncate,
+    commands.AlterTable: _alter,
+    commands.RenameTable: _rename,
+    commands.SetTableProperties: _set_properties,
+}
+"""Commands that change a lake table otherwise than other tables."""
+_REFUSED: dict[type[commands.Command], str] = {
+    commands.LoadData: "LOAD DATA into",
+    commands.ExportTable: "EXPORT of",
+    commands.AnalyzeTable: "ANALYZE of",
+    commands.UpdateStatistics: "UPDATE STATISTICS of",
+    commands.AlterPartition: "ALTER PARTITION of",
+    commands.AddPartitions: "ADD PARTITION of",
+    commands.DropPartitions: "DROP PARTITION of",
+    commands.RenamePartition: "RENAME PARTITION of",
+    commands.ExchangePartition: "EXCHANGE PARTITION of",
+    commands.RepairTable: "MSCK REPAIR of",
+}
+
+
+def run_for_lake(command: commands.Command, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult | None:
+    """Carry out a command that lake tables have a way of their own for; None for any other. UnsupportedError for one
+    that they do not have.
+    """
+    table = getattr(command, "table", None)
+    if not isinstance(table, LakeTable):
+        return None
+    if (refused := _REFUSED.get(type(command))) is not None:
+        raise UnsupportedError(f"{refused} {table.qualified_name}, a table of {table.storage.name}")
+    change = _CHANGES.get(type(command))
+    if change is None:
+        return None
+    change(command, table, session, snapshot)
+    return NOTHING

@@ -1,0 +1,142 @@
+"""Files of a lake table: tasks write them, and its format's commit lets them count."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharkpy.base import uri
+from sharkpy.base.errors import TableChangedError
+from sharkpy.base.settings import MAX_TASK_PARTITIONS
+from sharkpy.catalog.hive_partition import partition_texts
+from sharkpy.catalog.lake_tables import NewFile, PartitionField, Replaced
+from sharkpy.execution.commands.storage import stored_query, used_ids
+from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.commands.writes.publish import QuietWrite
+from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.write_plan import write_files
+from sharkpy.physical.sinks import FileSink
+from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, SortKey, string_literal
+from sharkpy.plan.logical import LogicalPlan, Project, Sort
+from sharkpy.sources.failures import io_error
+from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.lake.lake_table import LakeTable
+from sharkpy.values.types import STRING, Schema
+
+if TYPE_CHECKING:
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
+
+_CODEC = ("write.parquet.compression-codec", "zstd")
+_MARK = "="
+"""Beginning of the texts of partition fields in names of staged folders: an empty text is another value than NULL."""
+
+
+@dataclass(slots=True)
+class LakeWrite(QuietWrite):
+    """Write of files into the folder of a table's data.
+
+    They are staged, and get their names in that folder right before the commit. A process that is killed between leaves
+    files that no snapshot has, as any writer of such tables does.
+    """
+
+    table: LakeTable
+    replaced: Replaced
+    session: EngineSession
+    fields: tuple[PartitionField, ...]
+    folder: str
+    staging: str
+    is_unchanged: bool = False
+    """The commit fails where others have written the table since this statement found it."""
+    files: list[NewFile] = field(default_factory=list)
+    placed: list[str] = field(default_factory=list)
+
+    @classmethod
+    def begin(
+        cls, table: LakeTable, replaced: Replaced, session: EngineSession, *, is_unchanged: bool = False
+    ) -> LakeWrite:
+        fields = session.catalog.lakes.partition_fields(table)
+        folder = uri.join(table.location or "", "data")
+        return cls(table, replaced, session, fields, folder, new_staging(folder, session), is_unchanged)
+
+    def stage(self, query: LogicalPlan, snapshot: QuerySnapshot) -> None:
+        """Write the rows of a query with the columns of the table."""
+        table, key = self.table, _CODEC[0]
+        columns = tuple(one.column for one in self.fields)
+        stored = stored_columns(table.schema, self.fields)
+        sink = FileSink(
+            stored,
+            table.storage.name,
+            (*table.storage.properties, ("parquet.compression", dict(table.properties).get(key, _CODEC[1]))),
+            self.staging,
+            partition_columns=columns,
+            max_partitions=self.session.conf.value(MAX_TASK_PARTITIONS) if columns else None,
+        )
+        query = stored_query(query, table.schema)
+        found = write_files(self.session, _by_field(query, columns, stored) if columns else query, sink, snapshot)
+        self.files = [NewFile(path, rows, size, self._values(path)) for path, rows, size in found]
+
+    def _values(self, path: str) -> tuple[str | None, ...]:
+        if not self.fields:
+            return ()
+        name = uri.below(uri.parent(path), self.staging) or ""
+        return tuple(text.removeprefix(_MARK) if text.startswith(_MARK) else None for text in partition_texts(name))
+
+    def prepare(self) -> None:
+        table_folder(self.folder).sync_staged(self.staging)
+
+    def place(self) -> None:
+        placed = [self._put(file) for file in self.files]
+        table_folder(self.folder).sync()
+        try:
+            self.session.catalog.lakes.commit(
+                self.table, placed, replaced=self.replaced, is_unchanged=self.is_unchanged
+            )
+        except TableChangedError:
+            self._remove_placed()
+            raise
+
+    def _put(self, file: NewFile) -> NewFile:
+        """Give a file its name. Files of which it is not known whether they count stay where they are."""
+        path = uri.join(self.folder, f"{uuid.uuid4().hex}.parquet")
+        try:
+            Path(file.path).rename(path)
+        except OSError as error:
+            self._remove_placed()
+            raise io_error(error, path) from None
+        self.placed.append(path)
+        return dataclasses.replace(file, path=path)
+
+    def _remove_placed(self) -> None:
+        for path in self.placed:
+            Path(path).unlink(missing_ok=True)
+
+    def clean(self) -> None:
+        found = self.session.catalog.find_table(self.table.database, self.table.name)
+        if found == self.table and self.session.table_cache.is_cached(self.table):
+            load_new_blocks(found, self.session)
+
+    def discard(self) -> None:
+        discard_staging(self.staging, self.session)
+
+
+def stored_columns(schema: Schema, fields: tuple[PartitionField, ...]) -> Schema:
+    """Columns that the files of a table have."""
+    apart = {one.column for one in fields if not one.is_stored}
+    return Schema(tuple(field for field in schema if field.name not in apart))
+
+
+def _by_field(query: LogicalPlan, columns: tuple[str, ...], stored: Schema) -> LogicalPlan:
+    """Query with each task's rows sorted by the partition fields, whose texts are its last columns."""
+    top = max(used_ids(query), default=0)
+    named = {column.name: column for column in query.output}
+    texts = tuple(
+        Alias(Call("concat", (string_literal(_MARK), Cast(named[name], STRING)), STRING), top + place, name)
+        for place, name in enumerate(columns, start=1)
+    )
+    keys = tuple(SortKey(ColumnRef(one.column_id, one.name, STRING)) for one in texts)
+    kept = tuple(named[field.name] for field in stored)
+    return Sort(Project(query, (*kept, *texts)), keys, is_global=False)

@@ -1,0 +1,38 @@
+"""The files of a lake table for one statement, of which predicates leave some."""
+
+from __future__ import annotations
+
+from sharkpy.base.settings import Conf
+from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
+from sharkpy.sources.file_splits import file_splits
+from sharkpy.sources.lake.lake_table import LakeTable
+
+
+class LakeReads:
+    """Files of a table at a snapshot, and the results of reading some of them, once for each choice.
+
+    They are planned as Hive partitions are: each file is one, by its path, with the figures that the table's own lists
+    have of all its columns. So files that a predicate leaves out are not opened.
+    """
+
+    def __init__(self, table: LakeTable, conf: Conf) -> None:
+        self._table = table
+        self._conf = conf
+        self._reads: dict[tuple[str, ...], PartitionRead] = {}
+
+    def for_planning(self) -> HivePartitions:
+        found, schema = self._table.snapshot.found, self._table.schema
+        names = tuple(file.path for file in found.files)
+        return HivePartitions(names, schema, self.read, found.statistics, "files")
+
+    def read(self, names: tuple[str, ...]) -> PartitionRead:
+        if names not in self._reads:
+            wanted = set(names)
+            files = [file for file in self._table.snapshot.found.files if file.path in wanted]
+            splits = file_splits(files, self._table.schema, self._table.storage, self._conf)
+            self._reads[names] = PartitionRead(None, tuple(splits))
+        return self._reads[names]
+
+    def reads_same_as(self, older: LakeReads) -> bool:
+        """True if everything that was read of `older` would be the same now: files of a snapshot never change."""
+        return self._table.snapshot is older._table.snapshot

@@ -1,0 +1,181 @@
+"""Columns of lake tables as their files know them: by ids, or by names of their own, whatever they are called now."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from sharkpy.sources.arrow import Array, ChunkedArray, list_array, map_array, pc
+
+FIELD_ID = b"PARQUET:field_id"
+"""Key of a column's id in the metadata of Arrow's fields."""
+_NO_FIELD = "\0"
+"""Name of a field that no column has, in structs of which the table has no field any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class LakeColumn:
+    """Column, or a part of one, by its name in the table.
+
+    1. `key` is its id in files, or the name that they have for it.
+    2. `names`: what it may be called in files without ids.
+    3. `parts`: the fields of a struct, the element of an array, key and value of a map.
+    4. `in_utc`: its moments are stored with the zone UTC.
+    """
+
+    name: str
+    key: int | str
+    names: tuple[str, ...] = ()
+    parts: tuple[LakeColumn, ...] = ()
+    in_utc: bool = False
+
+    def is_called(self, field: pa.Field[Any], *, by_id: bool) -> bool:
+        """True if a field of a file is the column."""
+        if by_id and isinstance(self.key, int):
+            return field_id(field) == self.key
+        if isinstance(self.key, str):
+            return bool(field.name == self.key)
+        return field.name in (self.names or (self.name,)) or field.name.lower() == self.name
+
+
+def columns_text(columns: Iterable[LakeColumn]) -> str:
+    return json.dumps([_body(one) for one in columns], separators=(",", ":"))
+
+
+@functools.lru_cache(64)
+def columns_of_text(text: str) -> tuple[LakeColumn, ...]:
+    return tuple(_column(body) for body in json.loads(text))
+
+
+def _body(column: LakeColumn) -> list[Any]:
+    return [column.name, column.key, list(column.names), [_body(part) for part in column.parts], column.in_utc]
+
+
+def _column(body: Sequence[Any]) -> LakeColumn:
+    name, key, names, parts, in_utc = body
+    return LakeColumn(name, key, tuple(names), tuple(map(_column, parts)), in_utc)
+
+
+def field_id(field: pa.Field[Any]) -> int | None:
+    found = (field.metadata or {}).get(FIELD_ID)
+    return None if found is None else int(found)
+
+
+def stored_names(columns: Iterable[LakeColumn], stored: pa.Schema) -> dict[str, str]:
+    """Name in a file of each column that it has."""
+    by_id = _has_ids(stored)
+    found: dict[str, str] = {}
+    for column in columns:
+        field = next((field for field in stored if column.is_called(field, by_id=by_id)), None)
+        if field is not None:
+            found[column.name] = field.name
+    return found
+
+
+def _has_ids(fields: Iterable[pa.Field[Any]]) -> bool:
+    return any(field_id(field) is not None for field in fields)
+
+
+def with_current_names(column: ChunkedArray, known: LakeColumn) -> ChunkedArray:
+    """Values whose structs have the fields of the table, by their names there; those that it has lost are left out."""
+    if _is_current(column.type, known):
+        return column
+    return pa.chunked_array([_named(chunk, known) for chunk in column.chunks] or [_named(_empty(column.type), known)])
+
+
+def _empty(dtype: pa.DataType) -> Array:
+    return pa.array([], dtype)
+
+
+def _is_current(dtype: Any, known: LakeColumn) -> bool:
+    if pa.types.is_struct(dtype):
+        fields = list(dtype)
+        by_id = _has_ids(fields)
+        return all(_matches(field, known.parts, by_id=by_id) for field in fields)
+    if _is_list(dtype):
+        return _is_current(dtype.value_type, known.parts[0])
+    if pa.types.is_map(dtype):
+        key, value = known.parts
+        return _is_current(dtype.key_type, key) and _is_current(dtype.item_type, value)
+    return True
+
+
+def _matches(field: pa.Field[Any], parts: Sequence[LakeColumn], *, by_id: bool) -> bool:
+    """True if a field of a struct has the name of the part that it is, or no part's name and is none."""
+    part = next((part for part in parts if part.is_called(field, by_id=by_id)), None)
+    if part is None:
+        return field.name.lower() not in {part.name for part in parts}
+    return part.name == field.name.lower() and _is_current(field.type, part)
+
+
+def _is_list(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype))
+
+
+def _named(array: Array, known: LakeColumn) -> Array:
+    dtype = array.type
+    mask = pc.is_null(array) if array.null_count else None
+    if pa.types.is_struct(dtype):
+        return _named_struct(array, known, mask)
+    if _is_list(dtype):
+        lists = array.cast(pa.list_(dtype.value_type))
+        values = _named(lists.flatten(), known.parts[0])
+        lengths = pc.fill_null(pc.list_value_length(lists), 0)
+        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+        return list_array(offsets, values, pa.list_(values.type), mask=mask)
+    if pa.types.is_map(dtype):
+        first, last = array.offsets[0].as_py(), array.offsets[len(array)].as_py()
+        keys = _named(array.keys.slice(first, last - first), known.parts[0])
+        items = _named(array.items.slice(first, last - first), known.parts[1])
+        offsets = pc.subtract(array.offsets, array.offsets[0])
+        return map_array(offsets, keys, items, pa.map_(keys.type, items.type), mask=mask)
+    return array
+
+
+def _named_struct(array: Array, known: LakeColumn, mask: Array | None) -> Array:
+    fields, values = list(array.type), array.flatten()
+    by_id = _has_ids(fields)
+    found: dict[str, Array] = {}
+    for part in known.parts:
+        place = next((i for i, field in enumerate(fields) if part.is_called(field, by_id=by_id)), None)
+        if place is not None:
+            found[part.name] = _named(values[place], part)
+    if not found:
+        found[_NO_FIELD] = pa.nulls(len(array))
+    return pa.StructArray.from_arrays(list(found.values()), names=list(found), mask=mask)
+
+
+def file_schema(plain: pa.Schema, columns: Sequence[LakeColumn]) -> pa.Schema:
+    """Columns of a new file, with their ids or with the names that files have for them."""
+    known: Mapping[str, LakeColumn] = {one.name: one for one in columns}
+    return pa.schema([_stored_field(field, known[field.name]) for field in plain])
+
+
+def _stored_field(field: pa.Field[Any], known: LakeColumn) -> pa.Field[Any]:
+    dtype = _stored_type(field.type, known)
+    if isinstance(known.key, str):
+        return pa.field(known.key, dtype, field.nullable)
+    return pa.field(field.name, dtype, field.nullable, {FIELD_ID: str(known.key).encode()})
+
+
+def _stored_type(dtype: Any, known: LakeColumn) -> Any:
+    if pa.types.is_struct(dtype):
+        return pa.struct([_stored_field(field, part) for field, part in zip(dtype, known.parts, strict=True)])
+    if pa.types.is_list(dtype):
+        return pa.list_(_stored_part(dtype.value_field, known.parts[0]))
+    if pa.types.is_map(dtype):
+        key, value = known.parts
+        fields: Any = _stored_part(dtype.key_field, key), _stored_part(dtype.item_field, value)
+        return pa.map_(*fields)
+    return pa.timestamp("us", "UTC") if known.in_utc and pa.types.is_timestamp(dtype) else dtype
+
+
+def _stored_part(field: pa.Field[Any], known: LakeColumn) -> pa.Field[Any]:
+    """Element, key or value, whose name the format of files knows."""
+    metadata = None if isinstance(known.key, str) else {FIELD_ID: str(known.key).encode()}
+    return pa.field(field.name, _stored_type(field.type, known), field.nullable, metadata)

@@ -1,0 +1,1 @@
+"""Delta Lake, by deltalake: it reads and commits logs, and moves no data."""

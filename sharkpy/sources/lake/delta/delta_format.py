@@ -1,0 +1,218 @@
+"""Tables of Delta: a folder each with a log, read at its versions, made and committed to."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable, Field, Schema
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import TableNotFoundError as NoTableError
+
+from sharkpy.base.errors import (
+    BindError,
+    ExecutionError,
+    SharkError,
+    SourceError,
+    TableChangedError,
+    TableExistsError,
+    UnsupportedError,
+)
+from sharkpy.base.settings import Conf
+from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced
+from sharkpy.catalog.model import StorageFormat, Table, TableKind
+from sharkpy.catalog.store import new_table_id
+from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.sources.lake.columns import columns_text
+from sharkpy.sources.lake.delta.commits import commit_files
+from sharkpy.sources.lake.delta.facts import facts_of
+from sharkpy.sources.lake.delta.planning import listed
+from sharkpy.sources.lake.delta.types import delta_field, delta_schema, fields_of, hive_schema, lake_columns
+from sharkpy.sources.lake.lake_table import LakeFiles, LakeSnapshot, LakeTable
+from sharkpy.sources.lake.parquet_files import COLUMNS
+from sharkpy.values import types as t
+
+_NAME = "delta"
+_READ = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors", "columnMapping"})
+"""Features of readers that are known here; the last one where no table uses it."""
+_WRITTEN = frozenset({"appendOnly", "invariants", "timestampNtz"})
+_MAPPING_VERSION, _FEATURES_VERSION = 2, 3
+_PLAIN_WRITER, _FEATURES_WRITER = 2, 7
+
+
+class DeltaFormat:
+    """The format of Delta; see `LakeFormat`. A table is where it lies: there is no catalog beside."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[Table, LakeTable]] = {}
+        self._entries: dict[str, Table] = {}
+
+    def load(self, entry: Table, conf: Conf) -> LakeTable:  # noqa: ARG002 - no settings
+        with _failures(entry):
+            handle = DeltaTable(entry.location or "")
+            with self._lock:
+                known = self._known.get(entry.table_id)
+            if known is not None and known[0] is entry and known[1].snapshot.number == handle.version():
+                return known[1]
+            made = _lake_table(entry, handle)
+        with self._lock:
+            self._known[entry.table_id] = entry, made
+        return made
+
+    def at(self, table: LakeTable, point: LakePoint) -> LakeTable:
+        if point.name:
+            raise BindError(f'{table.qualified_name} of Delta has no version called "{point.name}"', sqlstate="22023")
+        try:
+            handle = DeltaTable(table.location or "")
+            if point.number is not None:
+                handle.load_as_version(point.number)
+            elif point.moment_ms is not None:
+                handle.load_as_version(datetime.datetime.fromtimestamp(point.moment_ms / 1000, datetime.UTC))
+        except (DeltaError, OSError, OverflowError) as error:
+            message = f"{table.qualified_name} has no {point}: {_line(error)}"
+            raise BindError(message, hint=f"SELECT * FROM {table.qualified_name}.history", sqlstate="22023") from None
+        with _failures(table):
+            return _lake_table(table.from_files(f"@{handle.version()}"), handle)
+
+    def named(self, place: str) -> LakeTable:
+        with self._lock:
+            entry = self._entries.get(place) or Table(
+                new_table_id(), _NAME, place, TableKind.EXTERNAL, t.Schema(()), StorageFormat(_NAME), place
+            )
+            self._entries[place] = entry
+        return self.load(entry, Conf())
+
+    def facts(self, table: LakeTable, what: str) -> SystemTable:
+        return facts_of(table, what)
+
+    def create(self, entry: Table, fields: Sequence[PartitionField], conf: Conf) -> Table:
+        location = entry.location or ""
+        if not entry.schema.fields:
+            if not location:
+                raise BindError(f"the columns or the LOCATION of {entry.qualified_name}, a table of Delta, expected")
+            return dataclasses.replace(entry, schema=self.load(entry, conf).schema)
+        if other := next((one.transform for one in fields if one.transform != "identity"), None):
+            raise UnsupportedError(f"dividing a table of Delta by {other}")
+        with _failures(entry):
+            if DeltaTable.is_deltatable(location):
+                message = f'there is a table of Delta in "{location}" already'
+                raise TableExistsError(message, hint="leave the columns out to use that one")
+            configuration = {key: value for key, value in entry.properties if key.startswith("delta.")}
+            DeltaTable.create(
+                location,
+                Schema.from_json(delta_schema(entry.schema)),
+                partition_by=[one.column for one in fields],
+                configuration=configuration or None,
+            )
+        return entry
+
+    def drop(self, entry: Table, conf: Conf) -> None:
+        """Its folder is all that a table has."""
+
+    def alter(self, table: LakeTable, schema: t.Schema) -> None:
+        self.partition_fields(table)
+        known = table.schema.fields
+        if schema.fields[: len(known)] != known:
+            raise UnsupportedError(
+                f"other changes of columns of {table.qualified_name}, a table of Delta, than ADD COLUMNS"
+            )
+        with _failures(table):
+            added = [Field.from_json(json.dumps(delta_field(field))) for field in schema.fields[len(known) :]]
+            DeltaTable(table.location or "").alter.add_columns(added)
+
+    def partition_fields(self, table: LakeTable) -> tuple[PartitionField, ...]:
+        protocol = table.handle.protocol()
+        version, features = protocol.min_writer_version, frozenset(protocol.writer_features or ())
+        if _PLAIN_WRITER < version < _FEATURES_WRITER or not features <= _WRITTEN:
+            what = ", ".join(sorted(features - _WRITTEN)) or f"the writer version {version}"
+            raise UnsupportedError(f"writing {table.qualified_name}, a table of Delta with {what}")
+        if '"delta.invariants"' in table.handle.schema().to_json():
+            raise UnsupportedError(f"writing {table.qualified_name}, a table of Delta with invariants")
+        names = table.handle.metadata().partition_columns
+        return tuple(PartitionField("identity", name.lower(), is_stored=False) for name in names)
+
+    def set_properties(self, table: LakeTable, given: Mapping[str, str], unset: Sequence[str]) -> None:
+        if unset:
+            raise UnsupportedError(f"UNSET TBLPROPERTIES of {table.qualified_name}, a table of Delta")
+        with _failures(table):
+            DeltaTable(table.location or "").alter.set_table_properties(dict(given))
+
+    def commit(self, table: LakeTable, files: Sequence[NewFile], *, replaced: Replaced, is_unchanged: bool) -> None:
+        """An overwrite replaces all files, whatever the table is divided by, as in Spark."""
+        overwrite = replaced is not Replaced.NOTHING
+        location = table.location or ""
+        with _failures(table):
+            handle = DeltaTable(location)
+            if is_unchanged and handle.version() != table.snapshot.number:
+                raise TableChangedError(f"{table.qualified_name} was changed while the statement ran")
+            if handle.schema() != table.handle.schema():
+                raise TableChangedError(f"{table.qualified_name} was changed while rows were written")
+            commit_files(handle, location, files, overwrite=overwrite, is_unchanged=is_unchanged)
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+
+@contextmanager
+def _failures(table: Table) -> Iterator[None]:
+    """Raise what goes wrong with a table in the body as a SharkError that names it."""
+    try:
+        yield
+    except SharkError:
+        raise
+    except NoTableError:
+        raise SourceError(f'no table of Delta is in "{table.location}"', sqlstate="58P01") from None
+    except CommitFailedError as error:
+        raise TableChangedError(f"others have changed {table.qualified_name}: {_line(error)}") from None
+    except OSError as error:
+        raise SourceError(f"the log of {table.qualified_name} cannot be read or written: {_line(error)}") from None
+    except Exception as error:
+        raise ExecutionError(f"Delta failed with {table.qualified_name}: {_line(error)}") from error
+
+
+def _line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _lake_table(entry: Table, handle: DeltaTable) -> LakeTable:
+    """Table of an entry as a version has it."""
+    _check_readable(entry, handle)
+    fields = fields_of(handle.schema().to_json())
+    hive = hive_schema(fields)
+    storage = StorageFormat(_NAME, ((COLUMNS, columns_text(lake_columns(fields))),))
+    location = str(Path(entry.location or ""))
+    properties = dict(handle.metadata().configuration) | dict(entry.properties)
+    kept: dict[str, Any] = {field.name: getattr(entry, field.name) for field in dataclasses.fields(Table)}
+    given: dict[str, Any] = kept | {
+        "schema": hive,
+        "storage": storage,
+        "properties": tuple(properties.items()),
+    }
+    snapshot = LakeSnapshot(handle.version(), partial(_listed, entry, handle, hive, storage, location))
+    return LakeTable(**given, snapshot=snapshot, handle=handle)
+
+
+def _check_readable(table: Table, handle: DeltaTable) -> None:
+    """UnsupportedError for features that readers have to know and are not known here."""
+    protocol = handle.protocol()
+    features = frozenset(protocol.reader_features or ())
+    unknown = sorted(features - _READ)
+    if unknown or protocol.min_reader_version > _FEATURES_VERSION:
+        what = ", ".join(unknown) or f"the reader version {protocol.min_reader_version}"
+        raise UnsupportedError(f"{table.qualified_name}, a table of Delta with {what}")
+    mode = handle.metadata().configuration.get("delta.columnMapping.mode", "none")
+    if protocol.min_reader_version >= _MAPPING_VERSION and mode != "none":
+        raise UnsupportedError(f"{table.qualified_name}, a table of Delta with columnMapping")
+
+
+def _listed(table: Table, handle: DeltaTable, hive: t.Schema, storage: StorageFormat, location: str) -> LakeFiles:
+    with _failures(table):
+        return listed(handle, hive, storage, location)

@@ -1,0 +1,61 @@
+"""Tables about a table of Delta: t.snapshots and t.history, which are its versions, and t.files."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.sources.lake.lake_table import LakeTable
+from sharkpy.values.types import BIGINT, STRING, TIMESTAMP, Field, MapType, Schema, arrow_schema
+
+Row = tuple[Any, ...]
+_VERSIONS = Schema(
+    (
+        Field("version", BIGINT),
+        Field("timestamp", TIMESTAMP, "when it was committed, in UTC"),
+        Field("operation", STRING),
+        Field("operation_parameters", MapType(STRING, STRING)),
+    )
+)
+_FILES = Schema((Field("path", STRING), Field("size", BIGINT), Field("num_records", BIGINT)))
+
+
+def facts_of(table: LakeTable, what: str) -> SystemTable:
+    if what not in _FACTS:
+        raise UnsupportedError(f"{table.qualified_name}.{what} of a table of Delta")
+    schema, rows = _FACTS[what]
+
+    def made() -> pa.Table:
+        values = list(zip(*rows(table), strict=True)) or [()] * len(schema)
+        target = arrow_schema(schema)
+        return pa.table(
+            [pa.array(list(column), field.type) for column, field in zip(values, target, strict=True)], schema=target
+        )
+
+    return SystemTable(f"{table.name}.{what}", schema, made)
+
+
+def _versions(table: LakeTable) -> Iterator[Row]:
+    """Versions up to the one that the table is read at, the first one first."""
+    for one in sorted(table.handle.history(), key=lambda one: int(one["version"])):
+        if one["version"] <= (table.snapshot.number or 0):
+            moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=one.get("timestamp") or 0)
+            given = [(key, str(value)) for key, value in (one.get("operationParameters") or {}).items()]
+            yield one["version"], moment, one.get("operation"), given
+
+
+def _files(table: LakeTable) -> Iterator[Row]:
+    for row in pa.table(table.handle.get_add_actions(flatten=True)).to_pylist():
+        yield row["path"], row["size_bytes"], row.get("num_records")
+
+
+_FACTS: dict[str, tuple[Schema, Callable[[LakeTable], Iterator[Row]]]] = {
+    "snapshots": (_VERSIONS, _versions),
+    "history": (_VERSIONS, _versions),
+    "files": (_FILES, _files),
+}

@@ -1,0 +1,128 @@
+"""Commits of new files to a table of Iceberg's, tried again while others commit at the same time."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, ValidationException
+from pyiceberg.io.pyarrow import (
+    compute_statistics_plan,
+    data_file_statistics_from_parquet_metadata,
+    parquet_path_to_id_mapping,
+)
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.table import Table as IcebergHandle
+from pyiceberg.typedef import Record
+
+from sharkpy.base.cancellation import check_cancelled, checked
+from sharkpy.base.errors import TableChangedError
+from sharkpy.catalog.lake_tables import NewFile, Replaced
+from sharkpy.sources.failures import format_error
+from sharkpy.sources.lake.iceberg.values import partition_value
+
+_MARK = "sharkpy.write"
+"""Property of a snapshot that tells which write has made it."""
+_TRIES = 20
+_WAIT = 0.05
+_MOST_WAIT = 2.0
+
+
+def commit_files(
+    handle: IcebergHandle, files: Sequence[NewFile], *, replaced: Replaced, expected: int | None, is_unchanged: bool
+) -> None:
+    """Add files, or put them in the place of others, to the table as it is when that succeeds.
+
+    TableChangedError where it has to be unchanged, and its snapshot is another one than `expected`; where it has other
+    columns or partition fields than `handle` has; or where others commit all the time.
+    """
+    mark, form = uuid.uuid4().hex, _form(handle)
+    for attempt in range(_TRIES):
+        check_cancelled()
+        current = handle.refresh() if attempt else handle
+        if attempt and _has_written(current, mark):
+            return
+        head = current.metadata.current_snapshot_id
+        if (is_unchanged and head != expected) or _form(current) != form:
+            raise TableChangedError(f"{'.'.join(handle.name())} was changed while the statement ran")
+        try:
+            _commit(current, files, mark, replaced=replaced)
+        except (CommitFailedException, ValidationException):
+            # A wait of a random part of its limit: writers that have met do not meet again.
+            time.sleep(random.uniform(0, min(_WAIT * 2**attempt, _MOST_WAIT)))
+        except CommitStateUnknownException:
+            if _has_written(handle.refresh(), mark):
+                return
+            raise
+        else:
+            return
+    raise TableChangedError(f"others have changed {'.'.join(handle.name())} each time in {_TRIES} tries to commit")
+
+
+def _form(handle: IcebergHandle) -> tuple[int, int]:
+    """What files are written for: the columns, and the partition fields."""
+    return handle.schema().schema_id, handle.spec().spec_id
+
+
+def _has_written(handle: IcebergHandle, mark: str) -> bool:
+    """True if a snapshot of the table was made by the write with a mark: its commit was told to have failed."""
+    return any(one.summary is not None and one.summary[_MARK] == mark for one in handle.metadata.snapshots)
+
+
+def _commit(handle: IcebergHandle, files: Sequence[NewFile], mark: str, *, replaced: Replaced) -> None:
+    made = [_data_file(handle, one) for one in checked(files)]
+    transaction = handle.transaction()
+    update = transaction.update_snapshot(snapshot_properties={_MARK: mark})
+    gone = _replaced(handle, made, replaced)
+    producer: Any = update.overwrite() if gone else update.fast_append()
+    for file in gone:
+        producer.delete_data_file(file)
+    for file in made:
+        producer.append_data_file(file)
+    producer.commit()
+    transaction.commit_transaction()
+
+
+def _replaced(handle: IcebergHandle, made: Sequence[Any], replaced: Replaced) -> list[Any]:
+    """Files in whose place others come. Those that were divided by other fields than now have no value of these."""
+    if replaced is Replaced.NOTHING or handle.metadata.current_snapshot_id is None:
+        return []
+    known = [task.file for task in handle.scan().plan_files()]
+    spec = handle.spec()
+    if replaced is Replaced.ALL or spec.is_unpartitioned():
+        return known
+    written = {file.partition for file in made}
+    return [file for file in known if file.spec_id == spec.spec_id and file.partition in written]
+
+
+def _data_file(handle: IcebergHandle, file: NewFile) -> Any:
+    """Entry of a new file, with the figures that its footer has."""
+    schema, spec = handle.schema(), handle.spec()
+    try:
+        metadata = pq.read_metadata(file.path)
+    except (pa.ArrowException, OSError) as error:
+        raise format_error(file.path, "Parquet", error) from None
+    statistics = data_file_statistics_from_parquet_metadata(
+        parquet_metadata=metadata,
+        stats_columns=compute_statistics_plan(schema, handle.properties),
+        parquet_column_mapping=parquet_path_to_id_mapping(schema),
+    )
+    types = [(field.transform.result_type(schema.find_type(field.source_id)), field.name) for field in spec.fields]
+    values = [partition_value(text, *of) for text, of in zip(file.values, types, strict=True)]
+    return DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=f"file://{file.path}",
+        file_format=FileFormat.PARQUET,
+        partition=Record(*values),
+        file_size_in_bytes=file.size_bytes,
+        sort_order_id=None,
+        spec_id=spec.spec_id,
+        equality_ids=None,
+        key_metadata=None,
+        **statistics.to_serialized_dict(),
+    )

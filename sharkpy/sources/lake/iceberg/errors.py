@@ -1,0 +1,34 @@
+"""Failures of pyiceberg as the engine's errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyiceberg import exceptions
+
+from sharkpy.base.errors import ExecutionError, SharkError, SourceError, TableChangedError, TableNotFoundError
+
+_MISSING = (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError)
+_CONFLICTS = (exceptions.CommitFailedException, exceptions.ValidationException)
+
+
+@contextmanager
+def iceberg_failures(table: str) -> Iterator[None]:
+    """Raise what goes wrong with a table in the body as a SharkError that names it."""
+    try:
+        yield
+    except SharkError:
+        raise
+    except _MISSING:
+        raise TableNotFoundError(f"Iceberg's catalog has no table for {table}") from None
+    except _CONFLICTS as error:
+        raise TableChangedError(f"others have changed {table} at the same time: {_line(error)}") from None
+    except OSError as error:
+        raise SourceError(f"the metadata of {table} cannot be read or written: {_line(error)}") from None
+    except Exception as error:
+        raise ExecutionError(f"Iceberg failed with {table}: {_line(error)}") from error
+
+
+def _line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,108 @@
+"""Tables about a table of Iceberg's: t.snapshots, t.history, t.files, t.refs."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.sources.lake.lake_table import LakeTable
+from sharkpy.values.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, Field, MapType, Schema, arrow_schema
+
+Row = tuple[Any, ...]
+_SNAPSHOTS = Schema(
+    (
+        Field("committed_at", TIMESTAMP, "when it was committed, in UTC"),
+        Field("snapshot_id", BIGINT),
+        Field("parent_id", BIGINT),
+        Field("operation", STRING),
+        Field("manifest_list", STRING),
+        Field("summary", MapType(STRING, STRING)),
+    )
+)
+_HISTORY = Schema(
+    (
+        Field("made_current_at", TIMESTAMP, "in UTC"),
+        Field("snapshot_id", BIGINT),
+        Field("parent_id", BIGINT),
+        Field("is_current_ancestor", BOOLEAN),
+    )
+)
+_FILES = Schema(
+    (
+        Field("content", INT, "0: rows, 1: deletes by position"),
+        Field("file_path", STRING),
+        Field("file_format", STRING),
+        Field("spec_id", INT),
+        Field("record_count", BIGINT),
+        Field("file_size_in_bytes", BIGINT),
+    )
+)
+_REFS = Schema((Field("name", STRING), Field("type", STRING), Field("snapshot_id", BIGINT)))
+
+
+def facts_of(table: LakeTable, what: str) -> SystemTable:
+    schema, rows = _FACTS[what]
+
+    def made() -> pa.Table:
+        values = list(zip(*rows(table), strict=True)) or [()] * len(schema)
+        target = arrow_schema(schema)
+        return pa.table(
+            [pa.array(list(column), field.type) for column, field in zip(values, target, strict=True)], schema=target
+        )
+
+    return SystemTable(f"{table.name}.{what}", schema, made)
+
+
+def _moment(milliseconds: int) -> datetime.datetime:
+    return datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=milliseconds)
+
+
+def _snapshots(table: LakeTable) -> Iterator[Row]:
+    for one in table.handle.metadata.snapshots:
+        summary = one.summary
+        operation = None if summary is None else summary.operation.value
+        figures = {} if summary is None else dict(summary.additional_properties)
+        moment = _moment(one.timestamp_ms)
+        yield moment, one.snapshot_id, one.parent_snapshot_id, operation, one.manifest_list, list(figures.items())
+
+
+def _history(table: LakeTable) -> Iterator[Row]:
+    metadata = table.handle.metadata
+    known = {one.snapshot_id: one.parent_snapshot_id for one in metadata.snapshots}
+    ancestors, current = set(), metadata.current_snapshot_id
+    while current is not None and current not in ancestors:
+        ancestors.add(current)
+        current = known.get(current)
+    for entry in metadata.snapshot_log:
+        number = entry.snapshot_id
+        yield _moment(entry.timestamp_ms), number, known.get(number), number in ancestors
+
+
+def _files(table: LakeTable) -> Iterator[Row]:
+    """Files of the snapshot that the table is read at."""
+    if table.snapshot.number is None:
+        return
+    seen = set()
+    for task in table.handle.scan(snapshot_id=table.snapshot.number).plan_files():
+        for content, file in [(0, task.file), *((1, one) for one in task.delete_files)]:
+            if file.file_path not in seen:
+                seen.add(file.file_path)
+                form, size = file.file_format.value, file.file_size_in_bytes
+                yield content, file.file_path, form, file.spec_id, file.record_count, size
+
+
+def _refs(table: LakeTable) -> Iterator[Row]:
+    for name, ref in table.handle.metadata.refs.items():
+        yield name, ref.snapshot_ref_type.value.upper(), ref.snapshot_id
+
+
+_FACTS: dict[str, tuple[Schema, Callable[[LakeTable], Iterator[Row]]]] = {
+    "snapshots": (_SNAPSHOTS, _snapshots),
+    "history": (_HISTORY, _history),
+    "files": (_FILES, _files),
+    "refs": (_REFS, _refs),
+}

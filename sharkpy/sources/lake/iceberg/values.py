@@ -1,0 +1,37 @@
+"""Values of partition fields: as texts of the engine's, and as pyiceberg has them."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg import types as ice
+
+from sharkpy.sources.lake.iceberg.types import hive_type
+from sharkpy.sources.partition_values import single_value
+
+_EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+def partition_text(value: Any, found: Any) -> str | None:
+    """Text of a value of Iceberg's type `found`, as CAST to STRING gives it."""
+    match found:
+        case _ if value is None:
+            return None
+        case ice.DateType() if isinstance(value, int):
+            return datetime.date.fromordinal(value + _EPOCH_DAY).isoformat()
+        case ice.TimestampType() | ice.TimestamptzType() if isinstance(value, int):
+            return str(_EPOCH + datetime.timedelta(microseconds=value))
+        case ice.BooleanType():
+            return str(value).lower()
+    return str(value)
+
+
+def partition_value(text: str | None, found: Any, column: str) -> Any:
+    """Value of Iceberg's type `found` that a text stands for: days and microseconds as numbers."""
+    if text is None:
+        return None
+    scalar = single_value(text, hive_type(found, column))[0]
+    return scalar.value if pa.types.is_temporal(scalar.type) else scalar.as_py()

@@ -1,0 +1,52 @@
+"""The lake formats of an engine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from sharkpy.base.errors import ConfigurationError
+from sharkpy.sources.lake.lake_format import LakeFormat, LakeHome
+
+
+def _iceberg(home: LakeHome) -> LakeFormat:
+    from sharkpy.sources.lake.iceberg.iceberg_format import IcebergFormat
+
+    return IcebergFormat(home)
+
+
+def _delta(home: LakeHome) -> LakeFormat:  # noqa: ARG001 - it has no catalogs
+    from sharkpy.sources.lake.delta.delta_format import DeltaFormat
+
+    return DeltaFormat()
+
+
+_FORMATS: dict[str, Callable[[LakeHome], LakeFormat]] = {"iceberg": _iceberg, "delta": _delta}
+"""Formats by their names. Their packages are large: they are imported by the first statement that needs them."""
+
+
+class KnownLakes:
+    """Formats of an engine, each made when it is first needed. Safe to use from several threads."""
+
+    def __init__(self, home: LakeHome) -> None:
+        self._home = home
+        self._lock = threading.Lock()
+        self._made: dict[str, LakeFormat] = {}
+
+    def format(self, name: str) -> LakeFormat:
+        """ConfigurationError where the package that it needs is not installed."""
+        with self._lock:
+            if name not in self._made:
+                try:
+                    self._made[name] = _FORMATS[name](self._home)
+                except ImportError as error:
+                    message = f"tables of the format {name} need the package {error.name}"
+                    hint = f"pip install 'sharkpy[{name}]'"
+                    raise ConfigurationError(message, hint=hint, sqlstate="F0000") from None
+            return self._made[name]
+
+    def close(self) -> None:
+        with self._lock:
+            for made in self._made.values():
+                made.close()
+            self._made.clear()

@@ -1,0 +1,56 @@
+"""A table of a lake format at one of its snapshots."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sharkpy.catalog.model import Table
+from sharkpy.columnar.statistics import StatisticsTable
+from sharkpy.sources.layout import DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class LakeFiles:
+    """Data files of a snapshot, with what its lists say of them.
+
+    `statistics` has each file as if it were a block, in the same order. `outside`: paths that are not below the table's
+    folder, of files of deletes too.
+    """
+
+    files: tuple[DataFile, ...]
+    statistics: StatisticsTable
+    outside: tuple[str, ...]
+
+    @property
+    def num_rows(self) -> int:
+        """Rows, with those that files of deletes take away."""
+        return self.statistics.count()
+
+
+class LakeSnapshot:
+    """Snapshot of a table; its files are listed when they are first asked for. Safe to use from several threads."""
+
+    def __init__(self, number: int | None, listed: Callable[[], LakeFiles]) -> None:
+        """`number` is None for a table without a snapshot yet."""
+        self.number = number
+        self._list = listed
+        self._lock = threading.Lock()
+        self._found: LakeFiles | None = None
+
+    @property
+    def found(self) -> LakeFiles:
+        with self._lock:
+            if self._found is None:
+                self._found = self._list()
+            return self._found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LakeTable(Table):
+    """Table as a snapshot has it. `handle` is what its format knows it by."""
+
+    snapshot: LakeSnapshot = field(compare=False, repr=False)
+    handle: Any = field(compare=False, repr=False)

@@ -1,0 +1,186 @@
+"""Parquet files of lake tables: columns by their ids, without the rows that were deleted."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sharkpy.catalog.model import StorageFormat
+from sharkpy.sources.arrow import Array, ChunkedArray
+from sharkpy.sources.columns import batches_of, conform, row_count_batch
+from sharkpy.sources.failures import format_error
+from sharkpy.sources.lake.columns import LakeColumn, columns_of_text, file_schema, stored_names, with_current_names
+from sharkpy.sources.lake.deleted_rows import Deletes, deleted_rows, kept
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import check_unchanged, local_copy
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.parquet import (
+    GroupSizes,
+    ParquetSource,
+    column_bytes,
+    known_splits,
+    open_file,
+    plain_file,
+    splits_of,
+)
+from sharkpy.sources.parquet_ranges import chunk_ranges
+from sharkpy.sources.partition_values import single_value
+from sharkpy.sources.source import Properties
+from sharkpy.sources.split import PlainFile, Split
+from sharkpy.values.types import DataType, Schema, arrow_schema
+
+COLUMNS = "lake.columns"
+"""Property with the columns of a table."""
+_FILE = "lake.file"
+"""Property with what is true of one file alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What a reader has to know of one file.
+
+    `written_path`: as deletes name it. `values`: texts of columns that have one value in all its rows, and are not in
+    the file, or not there as they count; None for NULL.
+    """
+
+    written_path: str = ""
+    deletes: tuple[Deletes, ...] = ()
+    values: tuple[tuple[str, str | None], ...] = ()
+
+    def form(self, storage: StorageFormat) -> StorageFormat | None:
+        """Format of the file; None for that of its table."""
+        if not self.deletes and not self.values:
+            return None
+        deletes = [[one.kind, one.path] for one in self.deletes]
+        body = json.dumps([self.written_path, deletes, self.values], separators=(",", ":"))
+        return StorageFormat(storage.name, (*storage.properties, (_FILE, body)))
+
+
+@functools.lru_cache(4096)
+def _facts_of_text(text: str) -> FileFacts:
+    path, deletes, values = json.loads(text)
+    return FileFacts(path, tuple(Deletes(*one) for one in deletes), tuple((name, value) for name, value in values))
+
+
+def _facts(properties: Properties) -> FileFacts:
+    text = dict(properties).get(_FILE)
+    return FileFacts() if text is None else _facts_of_text(text)
+
+
+def lake_columns(properties: Properties) -> tuple[LakeColumn, ...]:
+    return columns_of_text(dict(properties)[COLUMNS])
+
+
+class LakeParquet(ParquetSource):
+    """Parquet files of the tables of one lake format, by its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def splits(
+        self, files: Sequence[DataFile], schema: Schema, properties: Properties, split_bytes: int
+    ) -> list[Split]:
+        own = tuple(pair for pair in properties if pair[0] != _FILE)
+        splits = splits_of(files, known_splits(self.name, _plain_lake_file, schema, own, split_bytes))
+        if own == properties:
+            return splits
+        # How many rows deletes leave is known when they are read.
+        has_deletes = bool(_facts(properties).deletes)
+        return [
+            replace(split, properties=properties, plain=None, num_rows=None if has_deletes else split.num_rows)
+            for split in splits
+        ]
+
+    def read(
+        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        facts = _facts(split.properties)
+        if not names and not facts.deletes:
+            yield from super().read(split, schema, names, metrics)
+            return
+        check_unchanged(split)
+        columns = {one.name: one for one in lake_columns(split.properties)}
+        constants = dict(facts.values)
+        deleted = deleted_rows(facts.deletes, facts.written_path)
+        copy, groups = local_copy(split), range(split.start, split.start + split.length)
+        with open_file(split, copy) as file:
+            stored = stored_names((columns[name] for name in names if name not in constants), file.schema_arrow)
+            metadata, wanted = file.metadata, frozenset(stored.values())
+            first = sum(metadata.row_group(group).num_rows for group in range(split.start))
+            with closing(copy.steps(len(groups), lambda step: chunk_ranges(metadata, groups[step], wanted))) as steps:
+                for group in map(groups.__getitem__, steps):
+                    table = _row_group(file, group, list(stored.values()), split.path)
+                    mask = kept(deleted, first, table.num_rows)
+                    first += table.num_rows
+                    table = table if mask is None else _filtered(table, mask)
+                    if metrics is not None:
+                        metrics.rows += table.num_rows
+                        metrics.bytes += column_bytes(metadata, group, wanted)
+                    if not names:
+                        yield row_count_batch(table.num_rows)
+                        continue
+                    current = {name: with_current_names(table.column(at), columns[name]) for name, at in stored.items()}
+                    for name in constants.keys() & set(names):
+                        current[name] = _repeated(constants[name], schema[name].dtype, table.num_rows)
+                    if current:
+                        table = pa.table(list(current.values()), names=list(current))
+                    rows = conform(table, {name: name for name in current}, schema, names, split.path)
+                    yield from batches_of(rows, max(table.num_rows, 1))
+
+    def read_coded(self, split: Split, schema: Schema, metrics: ReadMetrics) -> pa.Table:
+        with open_file(split, local_copy(split)) as file:
+            is_as_stored = _is_as_stored(file.schema_arrow, schema, split.properties)
+        if is_as_stored:
+            return super().read_coded(split, schema, metrics)
+        return pa.Table.from_batches(list(self.read(split, schema, schema.names, metrics)), arrow_schema(schema))
+
+    def stored_schema(self, schema: Schema, properties: Properties) -> pa.Schema:
+        return file_schema(arrow_schema(schema), lake_columns(properties))
+
+
+def _row_group(file: pq.ParquetFile, group: int, names: list[str], path: str) -> pa.Table:
+    if not names:
+        return pa.Table.from_batches([row_count_batch(file.metadata.row_group(group).num_rows)])
+    try:
+        return file.read_row_group(group, columns=names, use_threads=pa.cpu_count() > 1)
+    except (pa.ArrowException, OSError) as error:
+        raise format_error(path, "Parquet", error) from None
+
+
+def _filtered(table: pa.Table, mask: pa.BooleanArray) -> pa.Table:
+    if table.num_columns:
+        return table.filter(mask)
+    return pa.Table.from_batches([row_count_batch(mask.true_count)])
+
+
+def _repeated(text: str | None, dtype: DataType, count: int) -> ChunkedArray:
+    """Column of one value."""
+    values: Array = pa.repeat(single_value(text, dtype)[0], count)
+    return pa.chunked_array([values])
+
+
+def _plain_lake_file(
+    file: pq.ParquetFile, schema: Schema, properties: Properties, sizes: GroupSizes
+) -> PlainFile | None:
+    """None for a file whose rows or columns are not read as they are stored."""
+    return plain_file(file, schema, sizes) if _is_as_stored(file.schema_arrow, schema, properties) else None
+
+
+def _is_as_stored(stored: pa.Schema, schema: Schema, properties: Properties) -> bool:
+    """True for a file all of whose rows count, and whose columns have the names and types of the table's, or others'
+    names.
+    """
+    if dict(properties).get(_FILE) is not None:
+        return False
+    columns = [one for one in lake_columns(properties) if one.name in schema.names]
+    names = stored_names(columns, stored)
+    alike = {field.name.lower() for field in stored if field.name.lower() in schema.names}
+    if set(names) != alike or any(name != place.lower() for name, place in names.items()):
+        return False
+    return not any(pa.types.is_nested(field.type) for field in stored)

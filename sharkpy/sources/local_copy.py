@@ -1,0 +1,168 @@
+"""Data files as readers open them: local ones where they lie, remote ones as copies of what is read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeVar, cast
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import Cancellation, current_cancellation, submit
+from sharkpy.sources.failures import io_error
+from sharkpy.sources.hadoop_codecs import HadoopCodec
+from sharkpy.sources.layout import NEVER_MODIFIED, DataFile
+from sharkpy.sources.split import Split
+from sharkpy.sources.storage.access import ACCESSES
+from sharkpy.sources.storage.errors import changed
+from sharkpy.sources.storage.fetched_files import FETCHED, FetchedFile
+from sharkpy.sources.storage.range_reader import RangeReader
+from sharkpy.sources.storage.ranges import Range
+from sharkpy.sources.storage.store import ObjectFacts, Store
+
+T = TypeVar("T")
+F = TypeVar("F", DataFile, Split)
+_FILES_AT_ONCE = 16
+
+
+class LocalCopy(Protocol):
+    """File that readers open at `path`, for as long as they have this."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def is_whole(self) -> bool:
+        """True if nothing need be fetched before it is read."""
+
+    def fetch(self, ranges: Iterable[Range]) -> None:
+        """Let some bytes be there."""
+
+    def steps(self, count: int, ranges_of: Callable[[int], Sequence[Range]]) -> Generator[int]:
+        """Numbers of the steps of a reader, each when its ranges are there; those of the next one are fetched
+        meanwhile.
+        """
+
+
+class _LocalFile:
+    """A local file is there as a whole."""
+
+    is_whole = True
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def fetch(self, ranges: Iterable[Range]) -> None:
+        pass
+
+    def steps(self, count: int, ranges_of: Callable[[int], Sequence[Range]]) -> Generator[int]:  # noqa: ARG002
+        yield from range(count)
+
+
+class _RemoteFile:
+    """A remote file is there as far as it was fetched."""
+
+    is_whole = False
+
+    def __init__(self, file: FetchedFile, store: Store) -> None:
+        self._file = file
+        self._store = store
+
+    @property
+    def path(self) -> str:
+        return self._file.path
+
+    def fetch(self, ranges: Iterable[Range]) -> None:
+        self._file.fetch(self._store, ranges)
+
+    def steps(self, count: int, ranges_of: Callable[[int], Sequence[Range]]) -> Generator[int]:
+        if count < 2:
+            for number in range(count):
+                self.fetch(ranges_of(number))
+                yield number
+            return
+        reading = Cancellation()
+        with (
+            reading.following(current_cancellation()),
+            ThreadPoolExecutor(1, thread_name_prefix="sharkpy-fetch") as pool,
+        ):
+            try:
+                coming = submit(pool, self._fetch_under, reading, ranges_of(0))
+                for number in range(count):
+                    coming.result()
+                    if number + 1 < count:
+                        coming = submit(pool, self._fetch_under, reading, ranges_of(number + 1))
+                    yield number
+            finally:
+                # What a reader does not wait for is not fetched to its end.
+                reading.cancel()
+
+    def _fetch_under(self, reading: Cancellation, ranges: Sequence[Range]) -> None:
+        with reading.active():
+            self.fetch(ranges)
+
+
+def local_copy(file: DataFile | Split) -> LocalCopy:
+    """Copy of a data file, or of that of a split, for readers that take a path."""
+    if not uri.is_remote(file.path):
+        return _LocalFile(file.path)
+    return _RemoteFile(FETCHED.file(facts_of(file), file.access), store_at(file))
+
+
+def of_each(make: Callable[[F], T], files: Sequence[F]) -> list[T]:
+    """What `make` gives for each data file, or split; it looks into several remote ones at once."""
+    if len(files) < 2 or not any(file.access for file in files):
+        return [make(file) for file in files]
+    with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="sharkpy-fetch") as pool:
+        made = [submit(pool, make, file) for file in files]
+        try:
+            return [one.result() for one in made]
+        finally:
+            for one in made:
+                one.cancel()
+
+
+def opened(file: DataFile | Split, start: int = 0, end: int | None = None) -> BinaryIO:
+    """Open a data file, or that of a split, unbuffered, for reading from `start` on; `end`: where most reads end."""
+    if not uri.is_remote(file.path):
+        return cast(BinaryIO, open(file.path, "rb", buffering=0))
+    return cast(BinaryIO, RangeReader(store_at(file), facts_of(file), start, end))
+
+
+def opened_codec(file: DataFile | Split, codec: HadoopCodec) -> BinaryIO:
+    """Open a compressed data file, or that of a split, for reading what it holds."""
+    return codec.stream(opened(file) if uri.is_remote(file.path) else file.path)
+
+
+def check_unchanged(split: Split) -> None:
+    """SourceError where the file is gone or was changed after the split was made. Where a store has tags, each request
+    for the file's bytes tells that.
+    """
+    if not uri.is_remote(split.path):
+        try:
+            status = Path(split.path).stat()
+        except OSError as error:
+            raise io_error(error, split.path) from None
+        modified_ns = status.st_mtime_ns if split.modified_ns != NEVER_MODIFIED else NEVER_MODIFIED
+        if (status.st_size, modified_ns) != (split.file_bytes, split.modified_ns):
+            raise changed(split.path)
+    elif not split.tag and store_at(split).stat(split.path) != facts_of(split):
+        raise changed(split.path)
+
+
+def facts_of(file: DataFile | Split) -> ObjectFacts:
+    """Remote object of a data file, or of that of a split."""
+    size = file.file_bytes if isinstance(file, Split) else file.size_bytes
+    return ObjectFacts(file.path, size, file.modified_ns, file.tag)
+
+
+def store_at(file: DataFile | Split) -> Store:
+    """Store of a remote file, with the access by which it was found."""
+    return store_with(file.path, file.access)
+
+
+def store_with(location: str, access_id: str) -> Store:
+    """Store that holds a remote location, with an access that was found for it."""
+    from sharkpy.sources.storage.stores import store_of
+
+    return store_of(location, ACCESSES.find(access_id))

@@ -1,0 +1,148 @@
+"""Data files below remote locations: as names in folders of tables, as paths, and as patterns."""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import checked
+from sharkpy.base.errors import BindError, SourceError
+from sharkpy.sources.folders.generations import is_hidden_name, visible_of
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.storage.store import ObjectFacts, Store
+
+ANY_FOLDERS = "**"
+SIGNS = "*?["
+"""Characters of patterns, as `glob` has them."""
+
+
+def remote_files(location: str, access_id: str, newest: int | None = None) -> list[DataFile]:
+    """Data files of a table's folder that count up to the generation `newest`, oldest first, then by path; or the one
+    file at the location. SourceError 58P01 where there is nothing.
+    """
+    found = files_below(location, access_id)
+    return visible_files(found, location, newest) if found else _only(location, access_id)
+
+
+def visible_files(files: Sequence[DataFile], folder: str, newest: int | None = None) -> list[DataFile]:
+    """Those of the files below a folder that count."""
+    by_name: dict[str, list[DataFile]] = {}
+    for file in files:
+        by_name.setdefault(parts_below(file, folder)[0], []).append(file)
+    return [file for one in visible_of(list(by_name), newest) for file in by_name[one.name]]
+
+
+def files_below(location: str, access_id: str) -> list[DataFile]:
+    """Data files below a location, by path; none where its server has no listings."""
+    store = store_with(location, access_id)
+    if not store.traits.lists:
+        return []
+    files = [_file(facts, access_id) for facts in checked(_objects(store, location))]
+    return sorted(files, key=lambda file: parts_below(file, location))
+
+
+def parts_below(file: DataFile, folder: str) -> list[str]:
+    """Parts of a file's path behind that of a folder."""
+    return file.path[len(folder.rstrip("/")) + 1 :].split("/")
+
+
+def is_file(location: str, access_id: str) -> bool:
+    """True if there is an object of just this name."""
+    return store_with(location, access_id).stat(location) is not None
+
+
+def has_files(location: str, access_id: str) -> bool:
+    """True if there is anything below a location, or an object at it. Servers without listings are asked for that."""
+    store = store_with(location, access_id)
+    if not store.traits.lists:
+        return store.stat(location) is not None
+    objects, folders = store.children(location)
+    return bool(objects or folders) or store.stat(location) is not None
+
+
+def remote_partition_files(location: str, access_id: str, newest: int | None, partition: str) -> list[DataFile]:
+    """Data files of a Hive partition; none where there is no folder."""
+    try:
+        files = remote_files(location, access_id, newest)
+    except SourceError as error:
+        if error.sqlstate != "58P01" or "there is no bucket" in error.message:
+            raise
+        return []
+    return [replace(file, partition=partition) for file in files]
+
+
+def matching_files(pattern: str, access_id: str) -> tuple[str, list[DataFile]]:
+    """The folder above the first name that is a pattern, and the files that match: `*`, `?` and `[…]` stand for parts
+    of names, one `**` for any folders. A folder that matches is all its files.
+    """
+    folder, names = pattern_parts(pattern)
+    if names.count(ANY_FOLDERS) > 1:
+        raise BindError(f'"{uri.shown(pattern)}" has ** twice: one is supported', sqlstate="42602")
+    wanted = names.split("/")
+    found = [file for file in files_below(folder, access_id) if _matches(parts_below(file, folder), wanted)]
+    if not found:
+        raise SourceError(f'no file matches "{uri.shown(pattern)}"', sqlstate="58P01")
+    return folder, found if ANY_FOLDERS in wanted else _matched(found, folder, len(wanted))
+
+
+def _matched(files: Sequence[DataFile], folder: str, depth: int) -> list[DataFile]:
+    """Files by matches with so many names below a folder; of a folder that is one, what counts."""
+    found = list[DataFile]()
+    for match, group in itertools.groupby(files, key=lambda file: parts_below(file, folder)[:depth]):
+        members, place = list(group), "/".join((folder, *match))
+        found += members if members[0].path == place else visible_files(members, place)
+    return found
+
+
+def pattern_parts(pattern: str) -> tuple[str, str]:
+    """The folder above the first name of a URI that is a pattern, and the rest."""
+    first = min(pattern.index(sign) for sign in SIGNS if sign in pattern)
+    place = pattern.rfind("/", 0, first)
+    folder, names = pattern[:place], pattern[place + 1 :]
+    if folder.endswith(("/", ":")):
+        raise BindError(f'"{uri.shown(pattern)}" has a pattern for its bucket', sqlstate="42602")
+    return folder, names
+
+
+def _only(location: str, access_id: str) -> list[DataFile]:
+    """The one file at a location; none for a folder that holds no data."""
+    store = store_with(location, access_id)
+    facts = store.stat(location)
+    if facts is not None:
+        return [_file(facts, access_id)]
+    if store.has_folder(location) or (store.traits.lists and next(iter(store.list(location)), None) is not None):
+        return []
+    raise SourceError(f'file or folder "{uri.shown(location)}" does not exist', sqlstate="58P01")
+
+
+def _objects(store: Store, location: str) -> Iterator[ObjectFacts]:
+    """Objects that are data: what no part of a name hides, and no mark of a folder."""
+    start = len(location.rstrip("/")) + 1
+    for facts in store.list(location):
+        if facts.size_bytes and not any(map(is_hidden_name, facts.path[start:].split("/"))):
+            yield facts
+
+
+def _file(facts: ObjectFacts, access_id: str) -> DataFile:
+    return DataFile(facts.path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
+
+
+def _matches(names: list[str], patterns: list[str]) -> bool:
+    """Whether the first names of a path match; what is left of it is below a folder that does."""
+    if not patterns:
+        return True
+    if patterns[0] == ANY_FOLDERS:
+        rest = patterns[1:]
+        return not rest or any(_matches_all(names[start:], rest) for start in range(len(names)))
+    return bool(names) and fnmatch.fnmatchcase(names[0], patterns[0]) and _matches(names[1:], patterns[1:])
+
+
+def _matches_all(names: list[str], patterns: list[str]) -> bool:
+    """Whether all names of a path match as many patterns."""
+    if len(names) != len(patterns):
+        return False
+    return all(fnmatch.fnmatchcase(*pair) for pair in zip(names, patterns, strict=True))

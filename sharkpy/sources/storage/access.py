@@ -1,0 +1,175 @@
+"""Access to storage: options and keys for one bucket, found where the session or the engine's owner has them."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sharkpy.base.errors import ConfigurationError, InternalError, NotAllowedError
+from sharkpy.base.secrets import Secret, fingerprint, names_secret
+from sharkpy.base.settings import METADATA_SERVICE, S3_CREDENTIALS, Conf, find_setting
+from sharkpy.sources.storage.setting_sources import Kind, Source, kinds_of, of_owner, of_session
+from sharkpy.sources.storage.storage_settings import KeySet, Option, StorageSettings, storage_settings
+
+NO_KEYS = "no keys"
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class StorageAccess:
+    """Access to one bucket: options and secrets by Hadoop's names, as they are for this bucket.
+
+    1. `id` tells accesses apart in this process and its workers, and tells nothing else. `repr` shows no option.
+    2. Without keys, `fs.s3a.aws.credentials.provider` names the anonymous one, or `shark.storage.metadata.service` is
+       "true": the library asks the machine's cloud. Where neither is, there are none.
+    3. Tasks get it with their stage, and with nothing that is kept: no plan, setting of Spark or file.
+    """
+
+    id: str
+    origin: str = field(compare=False)
+    """Where its keys come from, for errors: "keys of the environment"."""
+    options: tuple[tuple[str, Secret], ...] = field(compare=False, repr=False)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Secret], origin: str) -> StorageAccess:
+        ordered = tuple(sorted(options.items()))
+        return cls(fingerprint(ordered), origin, ordered)
+
+    def value(self, key: str) -> str | None:
+        """Text of an option, None where it is not given; secrets have none."""
+        found = None if names_secret(key) else self._find(key)
+        return None if found is None else found.reveal()
+
+    def secret(self, key: str) -> Secret | None:
+        return self._find(key) if names_secret(key) else None
+
+    def _find(self, key: str) -> Secret | None:
+        return next((value for name, value in self.options if name == key), None)
+
+
+class AccessBook:
+    """Accesses that this process uses, by id. It keeps none: each is there as long as a session or a task has it, or
+    another one of its id. Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, list[weakref.ref[StorageAccess]]] = {}
+
+    def note(self, accesses: Iterable[StorageAccess]) -> None:
+        with self._lock:
+            for access in accesses:
+                others = [ref for ref in self._known.get(access.id, ()) if ref() is not access]
+                self._known[access.id] = [*others, weakref.ref(access)]
+            alive = {one: [ref for ref in refs if ref() is not None] for one, refs in self._known.items()}
+            self._known = {one: refs for one, refs in alive.items() if refs}
+
+    def find(self, access_id: str) -> StorageAccess:
+        for ref in self._known.get(access_id, ()):
+            if (found := ref()) is not None:
+                return found
+        raise InternalError(f"no access {access_id} to storage is known in this process")
+
+
+ACCESSES = AccessBook()
+
+
+def access_to(
+    location: str, session: Conf, owner: Conf, *, is_restricted: bool = False, is_open: bool = True
+) -> StorageAccess:
+    """Access of a session to the bucket of a URI.
+
+    Each option, and the keys as a whole, are those of the first that has them: the session, the owner of its engine,
+    `spark.hadoop.…`, core-site.xml, the environment, the profile of AWS's tools; a bucket's own before those of all.
+
+    A restricted session uses keys of its own, to whatever they open, with the options of its session alone. Else it has
+    the access of the owner, as that is without the session's settings: no request that the owner's keys sign goes where
+    the session says. It has that where `is_open`: to tables of the catalog, and below the folders that the owner names.
+    NotAllowedError elsewhere.
+    """
+    wanted = storage_settings(location)
+    own = of_session(session)
+    if not is_restricted:
+        sources = of_owner(owner)
+        return _access(wanted, sources if session is owner else (own, *sources), owner)
+    found = _keys(wanted, (own,))
+    if found is not None:
+        keys, origin = found
+        return StorageAccess.of(_options(wanted, (own,)) | keys, origin)
+    if not is_open:
+        hint = "SET keys of your own for it, such as fs.s3a.access.key and fs.s3a.secret.key"
+        hint = hint if wanted.key_sets else "the engine's owner makes a table of it"
+        raise NotAllowedError(f'"{location}" is out of this session\'s bounds', hint=hint)
+    return _access(wanted, of_owner(owner), owner)
+
+
+def _access(wanted: StorageSettings, sources: Sequence[Source], owner: Conf) -> StorageAccess:
+    options = _options(wanted, sources)
+    providers = options.pop(S3_CREDENTIALS.key, None)
+    for kind in _default_kinds(owner) if providers is None else kinds_of(providers.reveal()):
+        if kind is Kind.NOBODY and providers is not None:
+            return StorageAccess.of(options | {S3_CREDENTIALS.key: providers}, NO_KEYS)
+        if kind is Kind.MACHINE:
+            return StorageAccess.of(options | {METADATA_SERVICE.key: Secret("true")}, "keys of the machine")
+        found = _keys(wanted, [source for source in sources if source.kind is kind])
+        if found is not None:
+            keys, origin = found
+            return StorageAccess.of(options | keys, origin)
+    return StorageAccess.of(options, NO_KEYS)
+
+
+def _default_kinds(owner: Conf) -> tuple[Kind, ...]:
+    kinds = (Kind.SETTINGS, Kind.ENVIRONMENT, Kind.PROFILE)
+    return (*kinds, Kind.MACHINE) if owner.value(METADATA_SERVICE) else kinds
+
+
+def _options(wanted: StorageSettings, sources: Sequence[Source]) -> dict[str, Secret]:
+    """Options that are given, each by the first source that has it."""
+    found = {
+        key: value
+        for source in reversed(sources)
+        for start in wanted.groups
+        for key, value in source.group(start).items()
+    }
+    named = {option.key: _first(option, sources) for option in wanted.options}
+    return found | {key: value for key, value in named.items() if value is not None}
+
+
+def _first(option: Option, sources: Sequence[Source]) -> Secret | None:
+    values = (_value(source, option, level) for source in sources for level in range(len(option.names)))
+    return next((value for value in values if value is not None), None)
+
+
+def _keys(wanted: StorageSettings, sources: Sequence[Source]) -> tuple[dict[str, Secret], str] | None:
+    """Keys of the first source that has a set of them, and where they are from."""
+    for source in sources:
+        for key_set in wanted.key_sets:
+            for level in range(len(key_set.needed[0].names)):
+                if keys := _keys_at(source, key_set, level):
+                    return keys, source.origin
+    return None
+
+
+def _keys_at(source: Source, key_set: KeySet, level: int) -> dict[str, Secret]:
+    """A set of keys of a source under the names of one level; empty if it has none of its secrets."""
+    found = {option: _value(source, option, level) for option in (*key_set.needed, *key_set.more)}
+    keys = {option.key: value for option, value in found.items() if value is not None}
+    missing = [option for option in key_set.needed if option.key not in keys]
+    if not missing:
+        return keys
+    if known := [option for option in key_set.needed if option.key in keys and names_secret(option.key)]:
+        message = f"{known[0].names[level]} is given without {missing[0].names[level]}"
+        raise ConfigurationError(message, hint=f"it is among the {source.origin}", sqlstate="28000")
+    return {}
+
+
+def _value(source: Source, option: Option, level: int) -> Secret | None:
+    """Text that a source has under one of an option's names, in the form that the table of settings gives it."""
+    given = source.find(option.names[level])
+    text = "" if given is None else given.reveal().strip()
+    if not text or names_secret(option.key):
+        return Secret(text) if text else None
+    setting = find_setting(option.names[-1])
+    value = text if setting is None else setting.parse(text)
+    return Secret(str(value).lower() if isinstance(value, bool) else str(value))

@@ -1,0 +1,217 @@
+"""Stores of buckets, with what a session may use of them: S3, Google Cloud Storage, Azure, and HTTP servers.
+
+obstore reads the environment of the process, too. What is given to it here comes before that.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from sharkpy.base import settings
+from sharkpy.base.errors import ConfigurationError, StorageRefusedError
+from sharkpy.base.uri import shown
+from sharkpy.sources.storage.access import NO_KEYS, StorageAccess
+from sharkpy.sources.storage.errors import StoreName
+from sharkpy.sources.storage.http_store import HttpStore
+from sharkpy.sources.storage.object_store import BucketStore
+from sharkpy.sources.storage.s3_uploads import Keys, S3Bucket, S3Uploads
+from sharkpy.sources.storage.store import Store, StoreLimits, StoreTraits
+
+if TYPE_CHECKING:
+    from obstore.store import (
+        AzureConfig,
+        ClientConfig,
+        GCSConfig,
+        RetryConfig,
+        S3Config,
+        S3Credential,
+        S3CredentialProvider,
+    )
+
+_REGION = "us-east-1"
+_ANONYMOUS = "AnonymousAWSCredentialsProvider"
+_CONNECT_SECONDS = 5.0
+_SORTED = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=True)
+_UNSORTED = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=False)
+"""Servers that keep objects in folders list these folder by folder: `a/b` before `a-c`."""
+
+
+def s3_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
+    """Store of `s3://bucket`, of Amazon or of another server that speaks S3: `fs.s3a.endpoint`."""
+    from obstore.store import S3Store
+
+    bucket = _authority(root)
+    region = access.value(settings.S3_REGION.key) or _REGION
+    endpoint = _s3_endpoint(region, access)
+    is_path_style = _is_path_style(bucket, endpoint, access)
+    place = urlsplit(endpoint)
+    address = f"{endpoint}/{bucket}" if is_path_style else f"{place.scheme}://{bucket}.{place.netloc}{place.path}"
+    keys = _s3_keys(access)
+    is_anonymous = _ANONYMOUS in (access.value(settings.S3_CREDENTIALS.key) or "")
+    if keys is None and not is_anonymous and not _asks_machine(access):
+        raise _without_keys(root, f"{settings.S3_ACCESS_KEY.key} and {settings.S3_SECRET_KEY.key}")
+    config: S3Config = {
+        "region": region,
+        "aws_endpoint_url_s3": endpoint if is_path_style else address,
+        "virtual_hosted_style_request": not is_path_style,
+        "skip_signature": is_anonymous,
+        "disable_bulk_delete": access.value(settings.S3_BULK_DELETE.key) == "false",
+    }
+    client = S3Store(
+        bucket,
+        config=config,
+        client_options=_client_options(endpoint, limits),
+        retry_config=_retries(limits),
+        credential_provider=None if keys is None or is_anonymous else _provider(keys),
+    )
+    is_sorted = _is_amazon(endpoint) and not bucket.endswith("--x-s3")
+    uploads = S3Uploads(S3Bucket(address, region, keys)) if keys is not None else None
+    name = StoreName(bucket, shown(endpoint), access.origin)
+    return BucketStore(client, name, limits, _SORTED if is_sorted else _UNSORTED, uploads)
+
+
+def gcs_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
+    """Store of `gs://bucket`, of Google Cloud Storage."""
+    from obstore.store import GCSStore
+
+    bucket = _authority(root)
+    endpoint = access.value(settings.GS_ENDPOINT.key) or "https://storage.googleapis.com"
+    key_file = access.value(settings.GS_KEY_FILE.key)
+    is_anonymous = access.value(settings.GS_AUTHENTICATION.key) == "UNAUTHENTICATED"
+    if not key_file and not is_anonymous and not _asks_machine(access):
+        raise _without_keys(root, settings.GS_KEY_FILE.key)
+    config: GCSConfig = {"base_url": endpoint.rstrip("/"), "skip_signature": is_anonymous}
+    if key_file and not is_anonymous:
+        config["application_credentials"] = key_file
+    client = GCSStore(
+        bucket, config=config, client_options=_client_options(endpoint, limits), retry_config=_retries(limits)
+    )
+    name = StoreName(bucket, shown(endpoint), access.origin)
+    return BucketStore(client, name, limits, _SORTED if _is_of(endpoint, "googleapis.com") else _UNSORTED)
+
+
+def azure_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
+    """Store of `abfss://container@account.dfs.core.windows.net`, of Azure. Without a host the account is a setting."""
+    from obstore.store import AzureStore
+
+    container, _, host = _authority(root).partition("@")
+    account = host.partition(".")[0]
+    suffix = f".{account}.dfs.core.windows.net" if account else ""
+    account = account or access.value(settings.AZURE_ACCOUNT.key) or ""
+    if not account:
+        message = f'there is no account for the container "{container}"'
+        raise ConfigurationError(message, hint=f"name it: abfss://{container}@<account>.dfs.core.windows.net")
+    endpoint = access.value(settings.AZURE_ENDPOINT.key) or f"https://{account}.blob.core.windows.net"
+    config: AzureConfig = {"account_name": account, "endpoint": endpoint}
+    config.update(_azure_credentials(root, suffix, access))
+    client = AzureStore(
+        container, config=config, client_options=_client_options(endpoint, limits), retry_config=_retries(limits)
+    )
+    # A container with folders lists these one by one.
+    return BucketStore(client, StoreName(container, shown(endpoint), access.origin), limits, _UNSORTED)
+
+
+def http_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:  # noqa: ARG001  as of all
+    """Store of the files of `https://host`, for which there are no keys."""
+    from obstore.store import HTTPStore
+
+    client = HTTPStore(root, client_options=_client_options(root, limits), retry_config=_retries(limits))
+    return HttpStore(client, StoreName(_authority(root), root, NO_KEYS), limits)
+
+
+def _authority(root: str) -> str:
+    return root.partition("://")[2]
+
+
+def _s3_endpoint(region: str, access: StorageAccess) -> str:
+    """URL of the server, without a slash at the end."""
+    endpoint = (access.value(settings.S3_ENDPOINT.key) or "").rstrip("/")
+    scheme = "http" if access.value(settings.S3_TLS.key) == "false" else "https"
+    if not endpoint or endpoint == "s3.amazonaws.com":
+        endpoint = f"s3.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
+    return endpoint if "://" in endpoint else f"{scheme}://{endpoint}"
+
+
+def _is_path_style(bucket: str, endpoint: str, access: StorageAccess) -> bool:
+    """Whether the bucket's name stands in the path. Certificates of Amazon are not for buckets with dots."""
+    value = access.value(settings.S3_PATH_STYLE.key)
+    if value is not None:
+        return value == "true"
+    return not _is_amazon(endpoint) or "." in bucket
+
+
+def _is_amazon(endpoint: str) -> bool:
+    return _is_of(endpoint, "amazonaws.com") or _is_of(endpoint, "amazonaws.com.cn")
+
+
+def _is_of(endpoint: str, domain: str) -> bool:
+    host = urlsplit(endpoint).hostname or ""
+    return host == domain or host.endswith(f".{domain}")
+
+
+def _s3_keys(access: StorageAccess) -> Keys | None:
+    access_key, secret = access.secret(settings.S3_ACCESS_KEY.key), access.secret(settings.S3_SECRET_KEY.key)
+    token = access.secret(settings.S3_SESSION_TOKEN.key)
+    if access_key is None or secret is None:
+        return None
+    return lambda: (access_key.reveal(), secret.reveal(), "" if token is None else token.reveal())
+
+
+def _provider(keys: Keys) -> S3CredentialProvider:
+    """The keys for obstore, and none of the environment's beside them."""
+
+    def credential() -> S3Credential:
+        access_key, secret, token = keys()
+        return {"access_key_id": access_key, "secret_access_key": secret, "token": token or None, "expires_at": None}
+
+    return credential
+
+
+def _azure_credentials(root: str, suffix: str, access: StorageAccess) -> AzureConfig:
+    """Account key, signature or login of a program; `suffix`: behind the names of settings of one account."""
+    if (key := access.secret(f"{settings.AZURE_ACCOUNT_KEY.key}{suffix}")) is not None:
+        return {"account_key": key.reveal(), "credential_type": "access_key"}
+    if (signature := access.secret(f"{settings.AZURE_SAS.key}{suffix}")) is not None:
+        return {"sas_key": signature.reveal(), "credential_type": "sas_token"}
+    client = access.value(f"{settings.AZURE_CLIENT_ID.key}{suffix}")
+    secret = access.secret(f"{settings.AZURE_CLIENT_SECRET.key}{suffix}")
+    login = access.value(f"{settings.AZURE_CLIENT_ENDPOINT.key}{suffix}")
+    if client and secret is not None and login:
+        place = urlsplit(login)
+        return {
+            "client_id": client,
+            "client_secret": secret.reveal(),
+            "tenant_id": place.path.strip("/").partition("/")[0],
+            "authority_host": f"{place.scheme}://{place.netloc}",
+            "credential_type": "client_secret",
+        }
+    if _asks_machine(access):
+        return {}
+    raise _without_keys(root, f"{settings.AZURE_ACCOUNT_KEY.key}{suffix}")
+
+
+def _asks_machine(access: StorageAccess) -> bool:
+    """Whether the keys are those of the machine, which its cloud tells: elsewhere, to ask costs seconds."""
+    return access.value(settings.METADATA_SERVICE.key) == "true"
+
+
+def _without_keys(location: str, names: str) -> StorageRefusedError:
+    hint = f"SET {names}, or have them in core-site.xml or in the environment"
+    return StorageRefusedError(f'there are no keys for "{location}"', hint=hint, sqlstate="28000")
+
+
+def _client_options(endpoint: str, limits: StoreLimits) -> ClientConfig:
+    seconds = limits.timeout_seconds
+    return {
+        "allow_http": endpoint.lower().startswith("http:"),
+        "timeout": timedelta(seconds=seconds),
+        "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, seconds)),
+        "read_timeout": timedelta(seconds=seconds / 2),
+    }
+
+
+def _retries(limits: StoreLimits) -> RetryConfig:
+    """Waits grow from a tenth of a second up to 15 seconds."""
+    return {"max_retries": limits.retries, "retry_timeout": timedelta(seconds=limits.timeout_seconds)}

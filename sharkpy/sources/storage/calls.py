@@ -1,0 +1,44 @@
+"""Calls to a store: within its limits, and with failures that are told as the engine's errors."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from sharkpy.sources.storage.errors import StoreName, storage_failure
+from sharkpy.sources.storage.requests import Call
+from sharkpy.sources.storage.store import StoreLimits
+
+T = TypeVar("T")
+
+
+class StoreCalls:
+    """Part that stores of all kinds have in common: who they are, and how their library is asked."""
+
+    def __init__(self, name: StoreName, limits: StoreLimits) -> None:
+        self.name = name
+        self.limits = limits
+        self._under_way = asyncio.Semaphore(limits.requests)
+
+    def failures(self) -> tuple[type[Exception], ...]:
+        """Errors that the store's library raises."""
+        raise NotImplementedError
+
+    def has_folder(self, path: str) -> bool:  # noqa: ARG002  where there is nothing but objects
+        return False
+
+    def asking(self, path: str, call: Callable[[], Awaitable[T]], is_bounded: bool = True) -> Call[T]:
+        """A call about `path`, within the store's limits, whose failure is told as the engine's error."""
+        seconds = self.limits.timeout_seconds if is_bounded else None
+        return lambda: self._asked(path, call, seconds)
+
+    async def _asked(self, path: str, call: Callable[[], Awaitable[T]], seconds: float | None) -> T:
+        async with self._under_way:
+            started = time.monotonic()
+            try:
+                async with asyncio.timeout(seconds):
+                    return await call()
+            except self.failures() as error:
+                raise storage_failure(error, path, self.name, time.monotonic() - started) from None

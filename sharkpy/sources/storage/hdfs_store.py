@@ -1,0 +1,282 @@
+"""Files of HDFS through hdfs-native, which speaks to name nodes and data nodes without Java."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import count, islice
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from uuid import uuid4
+
+from sharkpy.sources.storage.calls import StoreCalls
+from sharkpy.sources.storage.errors import StoreName, changed
+from sharkpy.sources.storage.object_reader import place_of, reads_at_once
+from sharkpy.sources.storage.requests import answer, in_parallel, in_turn
+from sharkpy.sources.storage.store import ObjectFacts, StoreLimits, StoreTraits
+from sharkpy.sources.storage.threads import CallThreads
+from sharkpy.sources.storage.upload import Upload
+
+if TYPE_CHECKING:
+    from hdfs_native import Client, FileReader, FileStatus, FileWriter
+
+T = TypeVar("T")
+_PAGE = 1000
+_DELETES = 16
+_MS_NS = 1_000_000
+_FIRST_WAIT_SECONDS = 0.1
+_MOST_WAIT_SECONDS = 1.0
+UPLOAD = ".sharkpy-upload-"
+"""Beginning of the names that files have until they are whole. Hive and Spark pass over names with a dot, too."""
+_NOT_DELETED = ("PathIsNotEmptyDirectoryException", "(is not a directory)")
+"""Words in refusals of deletes that tell that there is no such file: it would be a folder, or below another file."""
+
+
+class HdfsStore(StoreCalls):
+    """Files of a name node, a name service or a mount table. `permission`: of new files.
+
+    A file is written under another name of its folder, and renamed when it is whole: both `put` and `put_new` are one
+    step for others. Files have no tags; size and time, in milliseconds, tell whether one is still the same. The library
+    has no time limits of its own towards name nodes, and no calls that can be dropped: they are made in threads.
+    """
+
+    traits = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=False)
+
+    def __init__(self, client: Client, name: StoreName, limits: StoreLimits, permission: int) -> None:
+        super().__init__(name, limits)
+        self._client = client
+        self._permission = permission
+        self._threads = CallThreads(limits.requests)
+
+    def failures(self) -> tuple[type[Exception], ...]:
+        return (OSError, RuntimeError, NotImplementedError)
+
+    def stat(self, path: str) -> ObjectFacts | None:
+        return answer(self.asking(path, partial(self._found, path)))
+
+    def has_folder(self, path: str) -> bool:
+        status = answer(self.asking(path, partial(self._status, path)))
+        return status is not None and status.isdir
+
+    def list(self, folder: str, *, after: str = "", until: str = "") -> Iterator[ObjectFacts]:
+        for facts in self._files(folder, after, until):
+            if facts.path > after and (not until or facts.path <= until) and not _is_upload(facts.path):
+                yield facts
+
+    def children(self, folder: str) -> tuple[Sequence[ObjectFacts], Sequence[str]]:
+        entries = list(self._entries(folder))
+        objects = [_facts(path, status) for path, status in entries if not status.isdir and not _is_upload(path)]
+        return objects, [path for path, status in entries if status.isdir]
+
+    def read(self, facts: ObjectFacts, ranges: Sequence[tuple[int, int]]) -> Iterator[memoryview]:
+        reader = answer(self.asking(facts.path, partial(self._opened, facts)))
+        calls = (self.asking(facts.path, partial(self._piece, facts, reader, start, end)) for start, end in ranges)
+        yield from in_turn(calls, reads_at_once(ranges))
+
+    def put(self, path: str, content: BinaryIO | bytes) -> ObjectFacts:
+        return self._put(path, content, overwrite=True)[0]
+
+    def put_new(self, path: str, content: bytes) -> bool:
+        return self._put(path, content, overwrite=False)[1]
+
+    def copy(self, source: ObjectFacts, target: str) -> ObjectFacts:
+        upload = Upload()
+        call = partial(self._copied, source, target, upload)
+        return answer(self.asking(source.path, call, is_bounded=False), upload.give_up)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        calls = (self.asking(path, partial(self._in_thread, partial(self._delete, path))) for path in paths)
+        in_parallel(calls, _DELETES)
+
+    def remove_uploads(self, folder: str, before_ns: int) -> int:
+        files = self._files(folder)
+        left = [facts.path for facts in files if _is_upload(facts.path) and facts.modified_ns < before_ns]
+        self.delete(left)
+        return len(left)
+
+    def _files(self, folder: str, after: str = "", until: str = "") -> Iterator[ObjectFacts]:
+        """Files below a folder, the unfinished ones too, but for folders that are outside of the bounds as a whole."""
+        waiting = [folder]
+        while waiting:
+            folders: list[str] = []
+            for path, status in self._entries(waiting.pop()):
+                if not status.isdir:
+                    yield _facts(path, status)
+                elif _reaches(f"{path}/", after, until):
+                    folders.append(path)
+            waiting += reversed(folders)
+
+    def _entries(self, folder: str) -> Iterator[tuple[str, FileStatus]]:
+        """Files and folders right in a folder, with their URIs; none if it is not there or is a file."""
+        root, key = place_of(folder)
+        entries = self._client.list_status(f"/{key}")
+        while page := answer(self.asking(folder, partial(self._in_thread, partial(_next_page, entries)))):
+            for status in page:
+                if status.path != f"/{key}":
+                    yield f"{root}{status.path[1:]}", status
+
+    def _put(self, path: str, content: BinaryIO | bytes, overwrite: bool) -> tuple[ObjectFacts, bool]:
+        file = io.BytesIO(content) if isinstance(content, bytes) else content
+        start, upload = file.tell(), Upload()
+
+        def parts() -> Iterator[bytes]:
+            file.seek(start)
+            return upload.of_file(file, self.limits.part_bytes)
+
+        call = partial(self._uploaded, path, parts, overwrite)
+        return answer(self.asking(path, call, is_bounded=False), upload.give_up)
+
+    def _delete(self, path: str) -> None:
+        try:
+            self._client.delete(_path_of(path), recursive=False)
+        except RuntimeError as error:
+            if not any(name in str(error) for name in _NOT_DELETED):
+                raise
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await self._threads.run(call)
+
+    async def _step(self, call: Callable[[], T]) -> T:
+        """Result of one of several calls that are bounded each by itself."""
+        async with asyncio.timeout(self.limits.timeout_seconds):
+            return await self._threads.run(call)
+
+    async def _status(self, path: str) -> FileStatus | None:
+        """Status of a file or folder; None if there is none."""
+        try:
+            return await self._threads.run(partial(self._client.get_file_info, _path_of(path)))
+        except FileNotFoundError:
+            return None
+
+    async def _found(self, path: str) -> ObjectFacts | None:
+        status = await self._status(path)
+        return None if status is None or status.isdir else _facts(path, status)
+
+    async def _opened(self, facts: ObjectFacts) -> FileReader:
+        """Reader of a file's blocks. If the file is the same once these are known, they are its own."""
+        reader = await self._threads.run(partial(self._client.read, _path_of(facts.path)))
+        if len(reader) != facts.size_bytes or await self._found(facts.path) != facts:
+            raise changed(facts.path)
+        return reader
+
+    async def _piece(self, facts: ObjectFacts, reader: FileReader, start: int, end: int) -> memoryview:
+        """Bytes of a range. Blocks that cannot be read may have moved, or be gone with their file."""
+        if start >= end:
+            return memoryview(b"")
+        for attempt in count(1):
+            try:
+                return memoryview(await self._threads.run(partial(reader.read_range, start, end - start)))
+            except (OSError, RuntimeError):
+                if attempt > self.limits.retries:
+                    raise
+            await _pause(attempt)
+            reader = await self._opened(facts)
+        raise AssertionError("the last attempt raises")
+
+    async def _copied(self, source: ObjectFacts, target: str, upload: Upload) -> ObjectFacts:
+        reader = await self._opened(source)
+
+        def parts() -> Iterator[bytes]:
+            reader.seek(0)
+            return upload.of_reader(reader.read, self.limits.part_bytes)
+
+        return (await self._uploaded(target, parts, overwrite=True))[0]
+
+    async def _uploaded(
+        self, path: str, parts: Callable[[], Iterator[bytes]], overwrite: bool
+    ) -> tuple[ObjectFacts, bool]:
+        """Facts of a file with these parts, and whether it has got its name.
+
+        The library gives up where a data node that shall have a new block is not there. The name node may choose others
+        the next time.
+        """
+        for attempt in count(1):
+            try:
+                return await self._uploaded_once(path, parts(), overwrite)
+            except (OSError, RuntimeError) as error:
+                if attempt > self.limits.retries or not _is_broken(error):
+                    raise
+            await _pause(attempt)
+        raise AssertionError("the last attempt raises")
+
+    async def _uploaded_once(self, path: str, parts: Iterator[bytes], overwrite: bool) -> tuple[ObjectFacts, bool]:
+        key = _path_of(path)
+        unfinished = f"{key.rpartition('/')[0]}/{UPLOAD}{uuid4().hex}"
+        is_placed = False
+        try:
+            facts = _facts(path, await self._written(unfinished, parts))
+            is_placed = await self._renamed(unfinished, facts, overwrite)
+            return facts, is_placed
+        finally:
+            if not is_placed:
+                with suppress(*self.failures()):
+                    await self._step(partial(self._client.delete, unfinished))
+
+    async def _written(self, key: str, parts: Iterator[bytes]) -> FileStatus:
+        from hdfs_native import WriteOptions
+
+        options = WriteOptions(permission=self._permission, create_parent=True)
+        writer = await self._step(partial(self._client.create, key, options))
+        while await self._step(partial(_write_next, writer, parts)):
+            pass
+        await self._step(writer.close)
+        return await self._step(partial(self._client.get_file_info, key))
+
+    async def _renamed(self, unfinished: str, facts: ObjectFacts, overwrite: bool) -> bool:
+        """Give a file its name; False if another file has it."""
+        try:
+            await self._step(partial(self._client.rename, unfinished, _path_of(facts.path), overwrite))
+        except FileExistsError:
+            if overwrite:
+                raise
+            return False
+        except FileNotFoundError:
+            # The library tries again when an answer is lost, and then finds that the file has been renamed.
+            if await self._found(facts.path) != facts:
+                raise
+        return True
+
+
+async def _pause(attempt: int) -> None:
+    """Wait before the next attempt, each time longer."""
+    await asyncio.sleep(min(_FIRST_WAIT_SECONDS * 2 ** (attempt - 1), _MOST_WAIT_SECONDS))
+
+
+def _is_broken(error: Exception) -> bool:
+    """True for a connection that is broken or was refused; False for what a name node has answered."""
+    return type(error) is OSError or "DataTransferError" in str(error)
+
+
+def _path_of(path: str) -> str:
+    return f"/{place_of(path)[1]}"
+
+
+def _facts(path: str, status: FileStatus) -> ObjectFacts:
+    return ObjectFacts(path, status.length, status.modification_time * _MS_NS)
+
+
+def _is_upload(path: str) -> bool:
+    return path.rpartition("/")[2].startswith(UPLOAD)
+
+
+def _reaches(folder: str, after: str, until: str) -> bool:
+    """True if paths below a folder, which ends with a slash, may lie behind `after` and not behind `until`."""
+    return (folder > after or after.startswith(folder)) and (not until or folder <= until)
+
+
+def _next_page(entries: Iterator[FileStatus]) -> Sequence[FileStatus]:
+    """Next entries of a folder; none once it is gone."""
+    try:
+        return list(islice(entries, _PAGE))
+    except FileNotFoundError:
+        return ()
+
+
+def _write_next(writer: FileWriter, parts: Iterator[bytes]) -> bool:
+    """Write the next part; False if there is none."""
+    part = next(parts, b"")
+    if part:
+        writer.write(part)
+    return bool(part)

@@ -1,0 +1,55 @@
+"""Files of an HTTP server, each by its own URL: read alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import BinaryIO, NoReturn
+from urllib.parse import unquote
+
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.uri import shown
+from sharkpy.sources.storage.object_reader import ObjectReader, place_of
+from sharkpy.sources.storage.store import ObjectFacts, StoreTraits
+
+
+class HttpStore(ObjectReader):
+    """Files of one HTTP server. A path is a URL: it is encoded as URLs are."""
+
+    traits = StoreTraits(writes=False, lists=False, puts_new=False, is_sorted=False)
+
+    def key_of(self, path: str) -> str:
+        key = place_of(path)[1]
+        if "?" in key:
+            raise UnsupportedError(f'a query in the location "{shown(path)}"')
+        return unquote(key)
+
+    def list(self, folder: str, *, after: str = "", until: str = "") -> Iterator[ObjectFacts]:  # noqa: ARG002  as of all
+        _refuse_list(folder)
+
+    def children(self, folder: str) -> tuple[Sequence[ObjectFacts], Sequence[str]]:
+        _refuse_list(folder)
+
+    def put(self, path: str, content: BinaryIO | bytes) -> ObjectFacts:  # noqa: ARG002  as of all
+        _refuse_write(path)
+
+    def put_new(self, path: str, content: bytes) -> bool:  # noqa: ARG002  as of all
+        _refuse_write(path)
+
+    def copy(self, source: ObjectFacts, target: str) -> ObjectFacts:  # noqa: ARG002  as of all
+        _refuse_write(target)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            _refuse_write(path)
+
+    def remove_uploads(self, folder: str, before_ns: int) -> int:  # noqa: ARG002  as of all
+        return 0
+
+
+def _refuse_list(folder: str) -> NoReturn:
+    message = f'a list of the files at "{shown(folder)}": HTTP has none'
+    raise UnsupportedError(message, hint="name each file by its URL")
+
+
+def _refuse_write(path: str) -> NoReturn:
+    raise UnsupportedError(f'writing to "{shown(path)}" by HTTP')

@@ -1,0 +1,178 @@
+"""Buckets of objects through obstore: S3, Google Cloud Storage, Azure."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO
+
+from sharkpy.base.errors import SourceError
+from sharkpy.base.uri import shown
+from sharkpy.sources.storage.errors import StoreName, changed
+from sharkpy.sources.storage.object_reader import ObjectReader, facts_of, place_of
+from sharkpy.sources.storage.requests import answer, in_parallel
+from sharkpy.sources.storage.s3_uploads import S3Uploads
+from sharkpy.sources.storage.store import ObjectFacts, StoreLimits, StoreTraits
+from sharkpy.sources.storage.upload import Upload, length_of, part_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from obstore import ListStream, ObjectMeta
+    from obstore.store import ObjectStore
+
+_PAGE = 1000
+"""Objects of a page of a listing, and of a request that deletes: the most that S3 has."""
+_DELETES = 4
+_SINGLE_DELETES = 16
+_PARTS_AT_ONCE = 4
+_MOST_COPIED = 5 << 30
+"""Bytes that S3 copies by one request."""
+
+
+class BucketStore(ObjectReader):
+    """Objects of a bucket or container. `uploads`: those in parts, where they can be listed."""
+
+    def __init__(
+        self,
+        client: ObjectStore,
+        name: StoreName,
+        limits: StoreLimits,
+        traits: StoreTraits,
+        uploads: S3Uploads | None = None,
+    ) -> None:
+        super().__init__(client, name, limits)
+        self.traits = traits
+        self._uploads = uploads
+
+    def list(self, folder: str, *, after: str = "", until: str = "") -> Iterator[ObjectFacts]:
+        root, key = place_of(folder)
+        start = self.key_of(after) if self.traits.is_sorted else ""
+        stream = answer(self.asking(folder, partial(self._listing, key, start)))
+        last = ""
+        while page := answer(self.asking(folder, partial(_next_page, stream))):
+            for meta in page:
+                facts = facts_of(root + meta["path"], meta)
+                # The mark of a folder has lost the slash of its name, and with it its place.
+                if self.traits.is_sorted and facts.size_bytes:
+                    if facts.path <= last:
+                        raise SourceError(f'the listing of "{shown(folder)}" is not in the order of names')
+                    last = facts.path
+                    if until and last > until:
+                        return
+                if meta["path"] != key and facts.path > after and (not until or facts.path <= until):
+                    yield facts
+
+    def children(self, folder: str) -> tuple[Sequence[ObjectFacts], Sequence[str]]:
+        root, key = place_of(folder)
+        found = answer(self.asking(folder, lambda: self.client.list_with_delimiter_async(key or None)))
+        objects = [facts_of(root + meta["path"], meta) for meta in found["objects"] if meta["path"] != key]
+        return objects, [root + prefix for prefix in found["common_prefixes"]]
+
+    def put(self, path: str, content: BinaryIO | bytes) -> ObjectFacts:
+        file = io.BytesIO(content) if isinstance(content, bytes) else content
+        length = length_of(file)
+        upload, part = Upload(), part_of(length, self.limits.part_bytes)
+        parts = upload.of_file(file, part)
+        if length <= part:
+            return answer(self.asking(path, partial(self._put, path, b"".join(parts))))
+        return self._uploaded(path, upload, parts, part, length)
+
+    def put_new(self, path: str, content: bytes) -> bool:
+        return answer(self.asking(path, partial(self._put_new, path, content)))
+
+    def copy(self, source: ObjectFacts, target: str) -> ObjectFacts:
+        if source.size_bytes <= _MOST_COPIED:
+            copied = answer(self.asking(source.path, partial(self._copied, source, target)))
+            if copied.size_bytes != source.size_bytes:
+                raise changed(source.path)
+            return copied
+        upload, part = Upload(), part_of(source.size_bytes, self.limits.part_bytes)
+        parts = upload.of_object(source, partial(self.piece, source), part)
+        return self._uploaded(target, upload, parts, part, source.size_bytes)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        batches = _batches(paths, _PAGE)
+        in_parallel((self.asking(batch[0], partial(self._delete, batch)) for batch in batches), _DELETES)
+
+    def remove_uploads(self, folder: str, before_ns: int) -> int:
+        if self._uploads is None:
+            return 0
+        call = partial(self._uploads.remove, place_of(folder)[1], before_ns)
+        return answer(self.asking(folder, call, is_bounded=False))
+
+    def _uploaded(
+        self,
+        path: str,
+        upload: Upload,
+        parts: Iterator[bytes] | AsyncIterator[memoryview],
+        part_bytes: int,
+        length: int,
+    ) -> ObjectFacts:
+        call = partial(self._put_parts, path, parts, part_bytes, length)
+        return answer(self.asking(path, call, is_bounded=False), upload.give_up)
+
+    async def _listing(self, key: str, start: str) -> ListStream[Sequence[ObjectMeta]]:
+        return self.client.list(key or None, offset=start or None, chunk_size=_PAGE)
+
+    async def _put(self, path: str, content: bytes) -> ObjectFacts:
+        await self.client.put_async(self.key_of(path), content, mode="overwrite", use_multipart=False)
+        return await self._as_put(path, len(content))
+
+    async def _put_parts(
+        self, path: str, parts: Iterator[bytes] | AsyncIterator[memoryview], part_bytes: int, length: int
+    ) -> ObjectFacts:
+        await self.client.put_async(
+            self.key_of(path), parts, use_multipart=True, chunk_size=part_bytes, max_concurrency=_PARTS_AT_ONCE
+        )
+        return await self._as_put(path, length)
+
+    async def _as_put(self, path: str, length: int) -> ObjectFacts:
+        """Facts of an object that has just been put, as others see them."""
+        facts = await self.head(path)
+        if facts.size_bytes != length:
+            raise SourceError(f'"{shown(path)}" holds {facts.size_bytes} bytes, and not the {length} that were put')
+        return facts
+
+    async def _put_new(self, path: str, content: bytes) -> bool:
+        from obstore.exceptions import AlreadyExistsError
+
+        try:
+            await self.client.put_async(self.key_of(path), content, mode="create", use_multipart=False)
+        except AlreadyExistsError:
+            return False
+        return True
+
+    async def _copied(self, source: ObjectFacts, target: str) -> ObjectFacts:
+        await self.client.copy_async(self.key_of(source.path), self.key_of(target))
+        return await self.head(target)
+
+    async def _delete(self, batch: Sequence[str]) -> None:
+        keys = [self.key_of(path) for path in batch]
+        try:
+            await self.client.delete_async(keys)
+        except FileNotFoundError:
+            # Some stores tell of the first that is missing, and may not have come to the others.
+            for some in _batches(keys, _SINGLE_DELETES):
+                await asyncio.gather(*map(self._delete_one, some))
+
+    async def _delete_one(self, key: str) -> None:
+        with suppress(FileNotFoundError):
+            await self.client.delete_async(key)
+
+
+async def _next_page(stream: ListStream[Sequence[ObjectMeta]]) -> Sequence[ObjectMeta]:
+    try:
+        return await stream.__anext__()
+    except StopAsyncIteration:
+        return ()
+
+
+def _batches(items: Iterable[str], size: int) -> Iterator[Sequence[str]]:
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch

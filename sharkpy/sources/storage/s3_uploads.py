@@ -1,0 +1,149 @@
+"""Uploads in parts of an S3 bucket that nobody finished: listed and removed by signed requests, for which obstore has
+no calls.
+
+Signing is that of "Create a signed AWS API request" (AWS Signature Version 4), with the headers below and no body.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http.client import HTTPException
+from urllib.error import HTTPError
+from urllib.parse import quote, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+from xml.etree import ElementTree
+
+Keys = Callable[[], tuple[str, str, str]]
+"""Gives the access key, its secret, and the session token or nothing."""
+_ALGORITHM = "AWS4-HMAC-SHA256"
+_NO_BODY = hashlib.sha256(b"").hexdigest()
+_SECONDS = 10.0
+_MOST_BYTES = 16 << 20
+_NO_LIST = frozenset({403, 405, 501})
+_SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Upload:
+    key: str
+    upload_id: str
+    begun_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class S3Bucket:
+    """A bucket to which requests are signed. `address`: its URL, without a slash at the end."""
+
+    address: str
+    region: str
+    keys: Keys
+
+
+class S3Uploads:
+    """Unfinished uploads of a bucket."""
+
+    def __init__(self, bucket: S3Bucket) -> None:
+        self._bucket = bucket
+
+    async def remove(self, folder: str, before_ns: int) -> int:
+        """Remove those of keys below a folder that were begun before a time; their number."""
+        found = [one async for one in self._listed(f"{folder}/" if folder else "") if one.begun_ns < before_ns]
+        for one in found:
+            # 404: it was finished or removed meanwhile.
+            await self._asked("DELETE", one.key, {"uploadId": one.upload_id}, frozenset({404}))
+        return len(found)
+
+    async def _listed(self, prefix: str) -> AsyncIterator[_Upload]:
+        marker: Mapping[str, str] | None = {}
+        while marker is not None:
+            page = await self._asked("GET", "", {"uploads": "", "prefix": prefix, **marker}, _NO_LIST)
+            if page is None:
+                return
+            uploads, marker = _parsed(page)
+            for one in uploads:
+                yield one
+
+    async def _asked(self, method: str, key: str, query: Mapping[str, str], expected: frozenset[int]) -> bytes | None:
+        """Body of an answer; None for one with a status that is expected."""
+        request = signed_request(self._bucket, method, key, query, datetime.now(UTC))
+        status, content = await asyncio.to_thread(_answered, request)
+        if status in expected:
+            return None
+        if status >= 300:
+            # In the words that `storage_failure` reads.
+            raise OSError(f"status code: {status} {content.decode(errors='replace')}")
+        return content
+
+
+def signed_request(bucket: S3Bucket, method: str, key: str, query: Mapping[str, str], now: datetime) -> Request:
+    """Request about an object of a bucket, or about the bucket for an empty key, signed at a time of UTC."""
+    access_key, secret, token = bucket.keys()
+    address = urlsplit(bucket.address)
+    path = f"{address.path}/{quote(key)}" if key or not address.path else address.path
+    parameters = "&".join(f"{quote(name, safe='')}={quote(query[name], safe='')}" for name in sorted(query))
+    stamp = now.strftime("%Y%m%dT%H%M%SZ")
+    headers = {"host": address.netloc, "x-amz-content-sha256": _NO_BODY, "x-amz-date": stamp}
+    if token:
+        headers["x-amz-security-token"] = token
+    names = ";".join(headers)
+    lines = [method, path, parameters, *(f"{name}:{value}" for name, value in headers.items()), "", names, _NO_BODY]
+    scope = (stamp[:8], bucket.region, "s3", "aws4_request")
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    text = "\n".join((_ALGORITHM, stamp, "/".join(scope), digest))
+    signing = f"AWS4{secret}".encode()
+    for part in scope:
+        signing = hmac.digest(signing, part.encode(), "sha256")
+    signature = hmac.digest(signing, text.encode(), "sha256").hex()
+    credential = f"{access_key}/{'/'.join(scope)}"
+    headers["authorization"] = f"{_ALGORITHM} Credential={credential}, SignedHeaders={names}, Signature={signature}"
+    url = f"{address.scheme}://{address.netloc}{path}?{parameters}"
+    return Request(url, headers=headers, method=method)
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A signature is for one host."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def _answered(request: Request) -> tuple[int, bytes]:
+    try:
+        with build_opener(_NoRedirects).open(request, timeout=_SECONDS) as response:
+            return response.status, response.read(_MOST_BYTES)
+    except HTTPError as error:
+        with error:
+            return error.code, error.read(_MOST_BYTES)
+    except HTTPException as error:
+        raise ConnectionError(type(error).__name__) from None
+
+
+def _parsed(page: bytes) -> tuple[list[_Upload], Mapping[str, str] | None]:
+    """Uploads of a page of ListMultipartUploads, and where the next page begins."""
+    try:
+        root = ElementTree.fromstring(page)
+        texts = dict(_texts(root))
+        uploads = [_upload(dict(_texts(one))) for one in root if _name(one) == "Upload"]
+        if texts.get("IsTruncated") != "true":
+            return uploads, None
+        return uploads, {"key-marker": texts["NextKeyMarker"], "upload-id-marker": texts["NextUploadIdMarker"]}
+    except (ElementTree.ParseError, KeyError) as error:
+        raise ConnectionError(f"no list of uploads: {error}") from None
+
+
+def _upload(texts: Mapping[str, str]) -> _Upload:
+    begun = datetime.fromisoformat(texts["Initiated"])
+    return _Upload(texts["Key"], texts["UploadId"], int(begun.timestamp()) * _SECOND_NS)
+
+
+def _texts(node: ElementTree.Element) -> Iterator[tuple[str, str]]:
+    return ((_name(child), child.text or "") for child in node)
+
+
+def _name(node: ElementTree.Element) -> str:
+    return node.tag.rpartition("}")[2]

@@ -1,0 +1,131 @@
+"""Sources of storage's settings: what sessions have set, Hadoop's files, the environment, AWS's profiles."""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from sharkpy.base import settings
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.secrets import Secret, names_secret
+from sharkpy.base.settings import Conf
+from sharkpy.sources.storage.aws_profile import AwsProfile
+from sharkpy.sources.storage.core_site import site_settings
+
+
+class Kind(enum.Enum):
+    """Kind of a source of keys; the last two give none themselves."""
+
+    SETTINGS = enum.auto()
+    ENVIRONMENT = enum.auto()
+    PROFILE = enum.auto()
+    MACHINE = enum.auto()
+    """The service that tells the keys of the machine's role."""
+    NOBODY = enum.auto()
+    """Requests without keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Source of settings: `find` gives the text under a name of Hadoop's, or None; `origin` is for errors.
+
+    `group`: all that have names with a beginning, by these; no secrets.
+    """
+
+    origin: str
+    kind: Kind
+    find: Callable[[str], Secret | None]
+    group: Callable[[str], Mapping[str, Secret]] = lambda _: {}
+
+
+def of_session(session: Conf) -> Source:
+    return Source("keys of the session", Kind.SETTINGS, session.given, lambda start: _group(session, start))
+
+
+def of_owner(owner: Conf) -> tuple[Source, ...]:
+    """Sources of the engine's owner, in the order in which they are asked."""
+    profile = AwsProfile()
+    return (
+        Source("keys of the engine's owner", Kind.SETTINGS, owner.given, lambda start: _group(owner, start)),
+        Source(
+            "keys of spark.hadoop",
+            Kind.SETTINGS,
+            lambda name: owner.given(f"{_SPARK}{name}"),
+            lambda start: _group(owner, start, _SPARK),
+        ),
+        Source(
+            "keys of core-site.xml",
+            Kind.SETTINGS,
+            lambda name: site_settings(owner).get(name),
+            lambda start: _starting(site_settings(owner).items(), start),
+        ),
+        Source("keys of the environment", Kind.ENVIRONMENT, _in_environment),
+        Source(f'keys of the profile "{profile.name}"', Kind.PROFILE, profile.find),
+    )
+
+
+_SPARK = "spark.hadoop."
+
+
+def _group(conf: Conf, start: str, before: str = "") -> Mapping[str, Secret]:
+    """Settings of `conf` whose names begin with `before` and `start`, by the names behind `before`."""
+    found = _starting(((key, Secret(value)) for key, value in conf.changes()), before + start)
+    return {key.removeprefix(before): value for key, value in found.items()}
+
+
+def _starting(values: Iterable[tuple[str, Secret]], start: str) -> dict[str, Secret]:
+    return {key: value for key, value in values if key.startswith(start) and not names_secret(key)}
+
+
+_VARIABLES = {
+    settings.S3_ACCESS_KEY.key: ("AWS_ACCESS_KEY_ID",),
+    settings.S3_SECRET_KEY.key: ("AWS_SECRET_ACCESS_KEY",),
+    settings.S3_SESSION_TOKEN.key: ("AWS_SESSION_TOKEN",),
+    settings.S3_REGION.key: ("AWS_REGION", "AWS_DEFAULT_REGION"),
+    settings.S3_ENDPOINT.key: ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+    settings.GS_KEY_FILE.key: ("GOOGLE_APPLICATION_CREDENTIALS",),
+    settings.AZURE_ACCOUNT.key: ("AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"),
+    settings.AZURE_ACCOUNT_KEY.key: ("AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY"),
+    settings.AZURE_SAS.key: ("AZURE_STORAGE_SAS_TOKEN",),
+    settings.AZURE_CLIENT_ID.key: ("AZURE_CLIENT_ID",),
+    settings.AZURE_CLIENT_SECRET.key: ("AZURE_CLIENT_SECRET",),
+}
+"""Variables of the environment, by the setting that they stand for: the first that is there counts."""
+_TENANT = "AZURE_TENANT_ID"
+
+
+def _in_environment(name: str) -> Secret | None:
+    if name == settings.AZURE_CLIENT_ENDPOINT.key and (tenant := os.environ.get(_TENANT)):
+        return Secret(f"https://login.microsoftonline.com/{tenant}/oauth2/token")
+    found = (os.environ.get(variable) for variable in _VARIABLES.get(name, ()))
+    return next((Secret(value) for value in found if value), None)
+
+
+_PROVIDERS = {
+    "SimpleAWSCredentialsProvider": (Kind.SETTINGS,),
+    "TemporaryAWSCredentialsProvider": (Kind.SETTINGS,),
+    "EnvironmentVariableCredentialsProvider": (Kind.ENVIRONMENT,),
+    "ProfileCredentialsProvider": (Kind.PROFILE,),
+    "ProfileAWSCredentialsProvider": (Kind.PROFILE,),
+    "DefaultCredentialsProvider": (Kind.ENVIRONMENT, Kind.PROFILE, Kind.MACHINE),
+    "IAMInstanceCredentialsProvider": (Kind.MACHINE,),
+    "InstanceProfileCredentialsProvider": (Kind.MACHINE,),
+    "ContainerCredentialsProvider": (Kind.MACHINE,),
+    "WebIdentityTokenFileCredentialsProvider": (Kind.MACHINE,),
+    "AnonymousAWSCredentialsProvider": (Kind.NOBODY,),
+}
+"""Kinds that Hadoop's providers of keys ask, by the last name of their class."""
+
+
+def kinds_of(providers: str) -> tuple[Kind, ...]:
+    """Kinds of the providers in `fs.s3a.aws.credentials.provider`; UnsupportedError for a class that has none."""
+    kinds: list[Kind] = []
+    for text in providers.split(","):
+        name = text.strip().rpartition(".")[2]
+        if name not in _PROVIDERS:
+            hint = f"there are {', '.join(_PROVIDERS)}"
+            raise UnsupportedError(f'{settings.S3_CREDENTIALS.key} "{text.strip()}"', hint=hint)
+        kinds += _PROVIDERS[name]
+    return tuple(kinds)

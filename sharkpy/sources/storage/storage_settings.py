@@ -1,0 +1,139 @@
+"""Settings of one bucket: options, and keys that belong together, with the names under which each may be given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sharkpy.base import settings
+from sharkpy.base.errors import BindError
+from sharkpy.base.settings import Setting
+
+_ROOT = re.compile(r"([a-z][a-z0-9+.-]*):(?://)?([^/?#]*)", re.ASCII | re.IGNORECASE)
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}", re.ASCII | re.IGNORECASE)
+_CONTAINER = re.compile(
+    r"(?P<container>[a-z0-9$-]{1,63})(?:@(?P<account>[a-z0-9]{1,24})(?:\.[a-z0-9.-]{1,200})?)?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """Setting of one bucket: the key by which its access has it, and the names under which it may be given, that of
+    this bucket alone first, that of all last.
+    """
+
+    key: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """Keys that belong together: all come from one source, under names of one level. `more` may be missing."""
+
+    needed: tuple[Option, ...]
+    more: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSettings:
+    """Settings that a kind of storage has, of one bucket. Options are found one by one; of keys, the first set.
+
+    `groups`: beginnings of names; all settings with such a name are options, too.
+    """
+
+    options: tuple[Option, ...] = ()
+    key_sets: tuple[KeySet, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+def storage_settings(location: str) -> StorageSettings:
+    """Settings of the bucket or container of a URI; none for storage that has none. BindError 42602 if no bucket is
+    named.
+    """
+    match = _ROOT.match(location)
+    make = None if match is None else _KINDS.get(match[1].lower())
+    return StorageSettings() if match is None or make is None else make(match[2], location)
+
+
+def _of_s3(bucket: str, location: str) -> StorageSettings:
+    _check(_BUCKET.fullmatch(bucket), location)
+
+    def option(setting: Setting[str] | Setting[bool]) -> Option:
+        return Option(setting.key, (setting.key.replace("fs.s3a.", f"fs.s3a.bucket.{bucket}.", 1), setting.key))
+
+    needed = (option(settings.S3_ACCESS_KEY), option(settings.S3_SECRET_KEY))
+    return StorageSettings(
+        (
+            option(settings.S3_CREDENTIALS),
+            option(settings.S3_ENDPOINT),
+            option(settings.S3_REGION),
+            option(settings.S3_PATH_STYLE),
+            option(settings.S3_TLS),
+            option(settings.S3_BULK_DELETE),
+        ),
+        (KeySet(needed, (option(settings.S3_SESSION_TOKEN),)),),
+    )
+
+
+def _of_google(bucket: str, location: str) -> StorageSettings:
+    _check(_BUCKET.fullmatch(bucket), location)
+    endpoint, kind, file = settings.GS_ENDPOINT.key, settings.GS_AUTHENTICATION.key, settings.GS_KEY_FILE.key
+    options = (Option(endpoint, (endpoint,)), Option(kind, (kind,)))
+    return StorageSettings(options, (KeySet((Option(file, (file,)),)),))
+
+
+def _of_azure(authority: str, location: str) -> StorageSettings:
+    """Keys are by the account, `….<account>.dfs.core.windows.net`, as Hadoop has them, where the URI names it."""
+    match = _check(_CONTAINER.fullmatch(authority), location)
+    hosts = (
+        (f".{match['account']}.dfs.core.windows.net", f".{match['account']}.blob.core.windows.net")
+        if match["account"]
+        else ()
+    )
+
+    def option(setting: Setting[str], *more: str) -> Option:
+        names = (*(f"{setting.key}{host}" for host in hosts), *more, setting.key)
+        return Option(names[0], names)
+
+    login = (settings.AZURE_CLIENT_ID, settings.AZURE_CLIENT_SECRET, settings.AZURE_CLIENT_ENDPOINT)
+    of_container = (f"fs.azure.sas.{match['container']}{host}" for host in hosts)
+    account, endpoint = settings.AZURE_ACCOUNT.key, settings.AZURE_ENDPOINT.key
+    return StorageSettings(
+        (Option(account, (account,)), Option(endpoint, (endpoint,))),
+        (
+            KeySet((option(settings.AZURE_ACCOUNT_KEY),)),
+            KeySet((option(settings.AZURE_SAS, *of_container),)),
+            KeySet(tuple(option(setting) for setting in login)),
+        ),
+    )
+
+
+def _of_hdfs(authority: str, location: str) -> StorageSettings:  # noqa: ARG001  as of all
+    """Those of clients of Hadoop. Services, their name nodes and mounts are named in the names of settings."""
+    folder = settings.HADOOP_CONF_DIR.key
+    return StorageSettings((Option(folder, (folder,)),), groups=_HADOOP)
+
+
+def _check(match: re.Match[str] | None, location: str) -> re.Match[str]:
+    if match is None:
+        raise BindError(f'"{location}" names no bucket', sqlstate="42602")
+    return match
+
+
+_HADOOP = (
+    *("dfs.", "fs.viewfs.", "fs.defaultFS", "fs.permissions.umask-mode"),
+    *("hadoop.security.authentication", "hadoop.rpc.protection"),
+)
+_KINDS: dict[str, Callable[[str, str], StorageSettings]] = {
+    "s3": _of_s3,
+    "s3a": _of_s3,
+    "s3n": _of_s3,
+    "gs": _of_google,
+    "abfs": _of_azure,
+    "abfss": _of_azure,
+    "az": _of_azure,
+    "hdfs": _of_hdfs,
+    "viewfs": _of_hdfs,
+}

@@ -1,0 +1,89 @@
+"""Stores by location: which kind a scheme has, and the stores of this process that are open."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.uri import normal, scheme_of
+from sharkpy.sources.storage.access import StorageAccess
+from sharkpy.sources.storage.buckets import azure_store, gcs_store, http_store, s3_store
+from sharkpy.sources.storage.hdfs_client import hdfs_store
+from sharkpy.sources.storage.object_reader import place_of
+from sharkpy.sources.storage.store import Store, StoreLimits
+
+_MOST = 64
+"""Stores that are kept, each with its connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Kind of stores: its maker, which gets the root of the URIs; the module that it needs, and how that comes."""
+
+    make: Callable[[str, StorageAccess, StoreLimits], Store]
+    module: str = "obstore"
+    extra: str = "lake-s3"
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "s3": _Kind(s3_store),
+    "gs": _Kind(gcs_store),
+    "abfs": _Kind(azure_store),
+    "abfss": _Kind(azure_store),
+    "az": _Kind(azure_store),
+    "http": _Kind(http_store),
+    "https": _Kind(http_store),
+    "hdfs": _Kind(hdfs_store, "hdfs_native", "lake-hdfs"),
+    "viewfs": _Kind(hdfs_store, "hdfs_native", "lake-hdfs"),
+}
+"""Kinds by the common name of a scheme."""
+
+
+class _Stores:
+    """Stores by root, access and limits, those that were used last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known = OrderedDict[tuple[str, str, StoreLimits], Store]()
+
+    def store(self, root: str, access: StorageAccess, limits: StoreLimits) -> Store:
+        key = (root, access.id, limits)
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = _made(root, access, limits)
+                if len(self._known) > _MOST:
+                    self._known.popitem(last=False)
+            self._known.move_to_end(key)
+            return self._known[key]
+
+
+_stores = _Stores()
+
+
+def store_of(location: str, access: StorageAccess, limits: StoreLimits | None = None) -> Store:
+    """Store that holds a remote location, with what `access` allows.
+
+    UnsupportedError for a scheme that has none, ConfigurationError where the package for it is missing,
+    StorageRefusedError 28000 where there are no keys.
+    """
+    return _stores.store(normal(place_of(location)[0]), access, limits or StoreLimits())
+
+
+def is_supported(location: str) -> bool:
+    """True for a location whose scheme has stores."""
+    return scheme_of(normal(location)) in _KINDS
+
+
+def _made(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
+    scheme = scheme_of(root)
+    kind = _KINDS.get(scheme)
+    if kind is None:
+        raise UnsupportedError(f'storage of the scheme "{scheme}"')
+    if importlib.util.find_spec(kind.module) is None:
+        message = f'storage of the scheme "{scheme}" needs {kind.module}, which is not installed'
+        raise ConfigurationError(message, hint=f'run: pip install "sharkpy[{kind.extra}]"')
+    return kind.make(root, access, limits)

@@ -1,0 +1,94 @@
+"""Several writers of one table of Iceberg's: no row of theirs is lost, and none is written twice."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
+
+import pyarrow as pa
+from pyiceberg.exceptions import CommitFailedException
+
+import sharkpy
+from sharkpy.base.errors import SharkError, TableChangedError
+from sharkpy.catalog.lake_tables import Replaced
+from sharkpy.execution.commands.writes.lake_write import LakeWrite
+from sharkpy.sources.lake.iceberg import commits
+from sharkpy.sources.lake.lake_table import LakeTable
+from tests.lake.tables import own_catalog, rows, run
+
+WRITERS, EACH = 4, 3
+
+
+def test_appends_meet(tmp_path: Path) -> None:
+    failures: list[BaseException] = []
+    with sharkpy.connect(warehouse=tmp_path) as context:
+        run(context, "CREATE TABLE t (writer INT, number INT) STORED BY ICEBERG")
+
+        def write(writer: int) -> None:
+            try:
+                session = context.new_session()
+                for number in range(EACH):
+                    session.sql(f"INSERT INTO t VALUES ({writer}, {number})")
+                session.stop()
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=write, args=(writer,)) for writer in range(WRITERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        expected = [(writer, number) for writer in range(WRITERS) for number in range(EACH)]
+        assert rows(context, "SELECT * FROM t ORDER BY writer, number") == expected
+        assert rows(context, "SELECT count(*) FROM t.snapshots") == [(WRITERS * EACH,)]
+
+
+def test_changes_of_rows_see_others(tmp_path: Path) -> None:
+    """A statement that writes rows anew fails where others have written since it found the table; its files go."""
+    with sharkpy.connect(warehouse=tmp_path) as context:
+        run(context, "CREATE TABLE t (a INT) STORED BY ICEBERG", "INSERT INTO t VALUES (1)")
+        table = context.catalog.table("default", "t")
+        assert isinstance(table, LakeTable)
+        own_catalog(context).load_table("default.t").append(pa.table({"a": pa.array([2], pa.int32())}))
+        write = LakeWrite.begin(table, Replaced.ALL, context, is_unchanged=True)
+        with pytest.raises(TableChangedError) as error:
+            write.place()
+        write.discard()
+        assert error.value.sqlstate == "40001"
+        assert rows(context, "SELECT a FROM t ORDER BY a") == [(1,), (2,)]
+        folder = Path(table.location or "", "data")
+        assert not [one for one in folder.iterdir() if one.name.startswith(".")]
+
+
+def test_a_failed_query_leaves_nothing(tmp_path: Path) -> None:
+    with sharkpy.connect(warehouse=tmp_path) as context:
+        run(context, "CREATE TABLE t (a INT) STORED BY ICEBERG")
+        with pytest.raises(SharkError):
+            context.sql("INSERT INTO t SELECT assert_true(id < 0) IS NULL AS INT FROM range(10)")
+        with pytest.raises(SharkError):
+            context.sql("CREATE TABLE u STORED BY ICEBERG AS SELECT raise_error('no') AS a")
+        assert not own_catalog(context).table_exists("default.u")
+        assert rows(context, "SELECT count(*) FROM t") == [(0,)]
+        assert list(Path(context.catalog.table("default", "t").location or "").rglob("*.parquet")) == []
+
+
+def test_a_commit_that_was_told_to_have_failed_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit, calls = commits._commit, []
+
+    def told_to_fail(handle: Any, files: Any, mark: str, *, replaced: Replaced) -> None:
+        calls.append(mark)
+        commit(handle, files, mark, replaced=replaced)
+        raise CommitFailedException("the answer was lost")
+
+    with sharkpy.connect(warehouse=tmp_path) as context:
+        run(context, "CREATE TABLE t (a INT) STORED BY ICEBERG")
+        monkeypatch.setattr(commits, "_commit", told_to_fail)
+        run(context, "INSERT INTO t VALUES (1)")
+        assert len(calls) == 1
+        assert rows(context, "SELECT * FROM t") == [(1,)]

@@ -1,0 +1,562 @@
+"""Access to storage: where options and keys are found, in which order, and for whom."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import (
+    BindError,
+    CancelledError,
+    ConfigurationError,
+    InternalError,
+    NotAllowedError,
+    UnsupportedError,
+)
+from sharkpy.base.secrets import Secret
+from sharkpy.base.settings import SETTINGS, Conf
+from sharkpy.sources.storage import aws_profile
+from sharkpy.sources.storage.access import ACCESSES, StorageAccess, access_to
+from sharkpy.sources.storage.setting_sources import kinds_of
+from tests.waiting import allowed, when
+
+PLACE = "s3a://b/folder"
+ID, KEY, TOKEN = "fs.s3a.access.key", "fs.s3a.secret.key", "fs.s3a.session.token"
+PROVIDER = "fs.s3a.aws.credentials.provider"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without files, and an environment that says nothing of storage."""
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "AZURE_", "GOOGLE_", "HADOOP_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".aws").mkdir()
+    return tmp_path
+
+
+def site(folder: Path, **values: str) -> None:
+    """A core-site.xml with settings, whose names have _ for dots."""
+    rows = "".join(
+        f"<property><name>{name.replace('_', '.')}</name><value>\n {value} </value></property>"
+        for name, value in values.items()
+    )
+    (folder / "core-site.xml").write_text(f"<?xml version='1.0'?><configuration>{rows}</configuration>")
+
+
+def text(secret: Secret | None) -> str | None:
+    return None if secret is None else secret.reveal()
+
+
+class Given:
+    """What sessions, files and the environment say: `levels` in the order in which they count."""
+
+    def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.session, self.owner = Conf(), Conf()
+        self._home = home
+        self._set = monkeypatch.setenv
+        self.levels: list[tuple[str, Callable[[str], None]]] = [
+            ("keys of the session", lambda key: self._conf(self.session, "fs.s3a.bucket.b.", key)),
+            ("keys of the session", lambda key: self._conf(self.session, "fs.s3a.", key)),
+            ("keys of the engine's owner", lambda key: self._conf(self.owner, "fs.s3a.bucket.b.", key)),
+            ("keys of the engine's owner", lambda key: self._conf(self.owner, "fs.s3a.", key)),
+            ("keys of spark.hadoop", lambda key: self._conf(self.owner, "spark.hadoop.fs.s3a.", key)),
+            ("keys of core-site.xml", self._site),
+            ("keys of the environment", self._environment),
+            ('keys of the profile "default"', self._profile),
+            ("keys of the machine", lambda _: self.owner.set("shark.storage.metadata.service", "true")),
+            ("no keys", lambda _: None),
+        ]
+
+    def _conf(self, conf: Conf, prefix: str, key: str) -> None:
+        conf.set(f"{prefix}access.key", f"id of {key}")
+        conf.set(f"{prefix}secret.key", key)
+        conf.set(f"{prefix}endpoint.region", key)
+
+    def _site(self, key: str) -> None:
+        site(self._home, fs_s3a_access_key=f"id of {key}", fs_s3a_secret_key=key, fs_s3a_endpoint_region=key)
+        self.owner.set("shark.hadoop.conf.dir", str(self._home))
+
+    def _environment(self, key: str) -> None:
+        self._set("AWS_ACCESS_KEY_ID", f"id of {key}")
+        self._set("AWS_SECRET_ACCESS_KEY", key)
+        self._set("AWS_REGION", key)
+
+    def _profile(self, key: str) -> None:
+        credentials = f"[default]\naws_access_key_id = id of {key}\naws_secret_access_key = {key}\n"
+        (self._home / ".aws/credentials").write_text(credentials)
+        (self._home / ".aws/config").write_text(f"[default]\nregion = {key}\n")
+
+
+@pytest.mark.parametrize("first", range(10))
+def test_the_first_that_has_keys_gives_them(home: Path, monkeypatch: pytest.MonkeyPatch, first: int) -> None:
+    given = Given(home, monkeypatch)
+    for number, (_, give) in list(enumerate(given.levels))[first:]:
+        give(f"level-{number}")
+    access = access_to(PLACE, given.session, given.owner)
+    expected = f"level-{first}" if first < 8 else None
+    assert access.origin == given.levels[first][0]
+    assert text(access.secret(KEY)) == expected
+    assert text(access.secret(ID)) == (expected and f"id of {expected}")
+    assert access.value("fs.s3a.endpoint.region") == expected
+    assert access.value("shark.storage.metadata.service") == ("true" if first == 8 else None)
+
+
+def test_options_are_found_one_by_one_and_keys_together(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = Given(home, monkeypatch)
+    for number, (_, give) in list(enumerate(given.levels))[3:]:
+        give(f"level-{number}")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "of the environment's keys")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://host:1")
+    given.session.set("fs.s3a.bucket.b.path.style.access", "TRUE")
+    given.session.set("fs.s3a.bucket.c.endpoint", "elsewhere")
+    access = access_to(PLACE, given.session, given.owner)
+    assert {key: text(value) for key, value in access.options} == {
+        ID: "id of level-3",
+        KEY: "level-3",
+        "fs.s3a.endpoint": "http://host:1",
+        "fs.s3a.endpoint.region": "level-3",
+        "fs.s3a.path.style.access": "true",
+    }
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "host:2")
+    assert access_to(PLACE, given.session, given.owner).value("fs.s3a.endpoint") == "host:2"
+    assert access_to("s3://c", given.session, given.owner).value("fs.s3a.endpoint") == "elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({ID: "a"}, "fs.s3a.access.key is given without fs.s3a.secret.key"),
+        ({KEY: "hidden"}, "fs.s3a.secret.key is given without fs.s3a.access.key"),
+        ({"fs.s3a.bucket.b.access.key": "a", ID: "a", KEY: "hidden"}, "without fs.s3a.bucket.b.secret.key"),
+        ({"spark.hadoop.fs.s3a.secret.key": "hidden"}, "is given without"),
+    ],
+)
+def test_half_of_a_pair_is_an_error(values: dict[str, str], message: str) -> None:
+    conf = Conf(values)
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        access_to(PLACE, conf, conf)
+    assert caught.value.sqlstate == "28000"
+    assert "hidden" not in str(caught.value)
+
+
+def test_what_is_empty_is_not_given(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "")
+    site(home, fs_s3a_endpoint="", fs_s3a_secret_key=" ")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(home))
+    conf = Conf({ID: "", KEY: " ", "fs.s3a.endpoint": ""})
+    access = access_to(PLACE, conf, conf)
+    assert access.origin == "keys of the environment"
+    assert [key for key, _ in access.options] == [ID, KEY]
+
+
+def test_values_of_all_sources_are_checked(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", "evil.example/")
+    with pytest.raises(ConfigurationError, match="no region"):
+        access_to(PLACE, Conf(), Conf())
+    monkeypatch.delenv("AWS_REGION")
+    site(home, fs_s3a_endpoint="http://169.254.169.254")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(home))
+    with pytest.raises(ConfigurationError, match="machines ask there"):
+        access_to(PLACE, Conf(), Conf())
+
+
+# Hadoop's providers
+
+
+@pytest.mark.parametrize(
+    ("providers", "origin"),
+    [
+        ("org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider", "keys of the engine's owner"),
+        ("software.amazon.awssdk.auth.credentials.EnvironmentVariableCredentialsProvider", "keys of the environment"),
+        ("ProfileCredentialsProvider", 'keys of the profile "default"'),
+        ("org.apache.hadoop.fs.s3a.auth.IAMInstanceCredentialsProvider", "keys of the machine"),
+        ("org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider", "no keys"),
+        ("DefaultCredentialsProvider, SimpleAWSCredentialsProvider", "keys of the environment"),
+    ],
+)
+def test_providers_name_sources(home: Path, monkeypatch: pytest.MonkeyPatch, providers: str, origin: str) -> None:
+    given = Given(home, monkeypatch)
+    for _, give in given.levels[3:8]:
+        give("x")
+    given.owner.set("fs.s3a.bucket.b.aws.credentials.provider", providers)
+    access = access_to(PLACE, given.owner, given.owner)
+    assert access.origin == origin
+    assert (access.secret(KEY) is None) is (origin in ("no keys", "keys of the machine"))
+    assert access.value(PROVIDER) == (providers if origin == "no keys" else None)
+    assert access_to("s3://c", given.owner, given.owner).origin == "keys of the engine's owner"
+
+
+def test_keys_come_before_nobody_in_a_list() -> None:
+    both = "SimpleAWSCredentialsProvider,AnonymousAWSCredentialsProvider"
+    conf = Conf({PROVIDER: both})
+    assert access_to(PLACE, conf, conf).value(PROVIDER) == both
+    conf = Conf({PROVIDER: both, ID: "a", KEY: "b"})
+    assert access_to(PLACE, conf, conf).value(PROVIDER) is None
+
+
+def test_a_provider_that_nobody_knows() -> None:
+    with pytest.raises(UnsupportedError, match=r"org\.example\.Mine"):
+        kinds_of("SimpleAWSCredentialsProvider,org.example.Mine")
+
+
+# Restricted sessions
+
+
+OWNERS = {
+    ID: "owner's id",
+    KEY: "owner's key",
+    "fs.s3a.endpoint": "owners.example",
+    "fs.s3a.endpoint.region": "home",
+    "fs.s3a.path.style.access": "true",
+}
+
+
+def test_a_restricted_session_has_the_owners_access_as_it_is() -> None:
+    """No request that the owner's keys sign goes where the session says."""
+    owner = Conf(OWNERS)
+    session = Conf({"fs.s3a.endpoint": "evil.example", "fs.s3a.endpoint.region": "there", TOKEN: "x"})
+    access = access_to(PLACE, session, owner, is_restricted=True)
+    assert access == access_to(PLACE, owner, owner)
+    assert access.value("fs.s3a.endpoint") == "owners.example"
+    assert access.secret(TOKEN) is None
+
+
+def test_a_restricted_session_without_keys_has_none_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
+    for place in (PLACE, "gs://b/x", "abfss://c@a.dfs.core.windows.net/x", "https://host/x", "hdfs://n/x"):
+        with pytest.raises(NotAllowedError, match="out of this session's bounds"):
+            access_to(place, Conf(), Conf(OWNERS), is_restricted=True, is_open=False)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_restricted_sessions_own_keys_go_where_it_says(monkeypatch: pytest.MonkeyPatch, is_open: bool) -> None:
+    monkeypatch.setenv("AWS_REGION", "of-the-machine")
+    session = Conf({"fs.s3a.bucket.b.access.key": "own id", "fs.s3a.bucket.b.secret.key": "own key"})
+    session.set("fs.s3a.endpoint", "mine.example")
+    access = access_to(PLACE, session, Conf(OWNERS), is_restricted=True, is_open=is_open)
+    assert access.origin == "keys of the session"
+    assert {key: text(value) for key, value in access.options} == {
+        ID: "own id",
+        KEY: "own key",
+        "fs.s3a.endpoint": "mine.example",
+    }
+    with pytest.raises(NotAllowedError):
+        access_to("s3://c/x", session, Conf(OWNERS), is_restricted=True, is_open=False)
+
+
+def test_only_keys_open_a_way_out_of_bounds() -> None:
+    provider = Conf({PROVIDER: "AnonymousAWSCredentialsProvider", "fs.gs.auth.type": "UNAUTHENTICATED"})
+    for place in (PLACE, "gs://b"):
+        with pytest.raises(NotAllowedError):
+            access_to(place, provider, Conf(), is_restricted=True, is_open=False)
+
+
+# Other kinds of storage
+
+
+def test_google(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/of/the/environment")
+    access = access_to("gs://b/x", Conf(), Conf({"fs.gs.storage.root.url": "http://host:1"}))
+    assert access.value("fs.gs.auth.service.account.json.keyfile") == "/of/the/environment"
+    assert access.value("fs.gs.storage.root.url") == "http://host:1"
+    assert access.origin == "keys of the environment"
+
+
+@pytest.mark.parametrize(
+    ("values", "key", "value"),
+    [
+        ({"fs.azure.account.key.me.dfs.core.windows.net": "k"}, "fs.azure.account.key.me.dfs.core.windows.net", "k"),
+        ({"fs.azure.account.key.me.blob.core.windows.net": "k"}, "fs.azure.account.key.me.dfs.core.windows.net", "k"),
+        ({"fs.azure.account.key": "k"}, "fs.azure.account.key.me.dfs.core.windows.net", "k"),
+        (
+            {"fs.azure.sas.files.me.blob.core.windows.net": "s", "fs.azure.sas.other.me.blob.core.windows.net": "o"},
+            "fs.azure.sas.fixed.token.me.dfs.core.windows.net",
+            "s",
+        ),
+        ({"fs.azure.sas.fixed.token": "s"}, "fs.azure.sas.fixed.token.me.dfs.core.windows.net", "s"),
+        (
+            {
+                "fs.azure.account.oauth2.client.id": "i",
+                "fs.azure.account.oauth2.client.secret": "s",
+                "fs.azure.account.oauth2.client.endpoint": "https://login.example/t/oauth2/token",
+            },
+            "fs.azure.account.oauth2.client.secret.me.dfs.core.windows.net",
+            "s",
+        ),
+    ],
+)
+def test_azure(values: dict[str, str], key: str, value: str) -> None:
+    conf = Conf({**values, "fs.azure.account.key.other.dfs.core.windows.net": "of another account"})
+    access = access_to("abfss://files@me.dfs.core.windows.net/x", conf, conf)
+    assert text(access.secret(key)) == value
+    assert access.origin == "keys of the engine's owner"
+
+
+def test_a_login_without_a_secret_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workload identities have an id and a tenant in the environment."""
+    monkeypatch.setenv("AZURE_CLIENT_ID", "i")
+    monkeypatch.setenv("AZURE_TENANT_ID", "t")
+    assert access_to("az://files", Conf(), Conf()).origin == "no keys"
+    monkeypatch.setenv("AZURE_CLIENT_SECRET", "s")
+    access = access_to("az://files", Conf(), Conf())
+    endpoint = access.value("fs.azure.account.oauth2.client.endpoint")
+    assert endpoint == "https://login.microsoftonline.com/t/oauth2/token"
+
+
+@pytest.mark.parametrize("place", ["hdfs://n:8020/x", "https://host/x", "/data/x", "file:///data"])
+def test_storage_without_settings(place: str) -> None:
+    assert access_to(place, Conf(OWNERS), Conf(OWNERS)).options == ()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "s3://",
+        "s3:///x",
+        "s3a://a@b/x",
+        "s3://a b/x",
+        "s3://evil.example:80/x",
+        "gs://b:1/x",
+        "abfss://c@evil.example:80/x",
+        "abfss://@a/x",
+        "az://",
+    ],
+)
+def test_no_bucket(place: str) -> None:
+    with pytest.raises(BindError) as caught:
+        access_to(place, Conf(), Conf())
+    assert caught.value.sqlstate == "42602"
+
+
+def test_each_setting_of_storage_is_used() -> None:
+    """One that no bucket has would be a word without a meaning."""
+    everything = Conf({"shark.storage.metadata.service": "true"})
+    for one in SETTINGS:
+        if one.key.startswith("fs.") and one.key not in (PROVIDER, "fs.azure.account.key", "fs.azure.sas.fixed.token"):
+            everything.set(one.key, "true" if one.choices or isinstance(one.default, bool) else "x")
+    found = {
+        key
+        for place in ("s3://b", "gs://b", "az://c")
+        for conf in (everything, Conf({"fs.azure.account.key": "x"}), Conf({"fs.azure.sas.fixed.token": "x"}))
+        for key, _ in access_to(place, conf, conf).options
+    }
+    assert {one.key for one in SETTINGS if one.key.startswith("fs.")} <= found | {PROVIDER}
+
+
+# The object
+
+
+def test_an_access_shows_no_option() -> None:
+    access = StorageAccess.of({KEY: Secret("hunter2"), "fs.s3a.endpoint": Secret("place.example")}, "keys of the test")
+    for shown in (repr(access), f"{access}", f"{access.options}"):
+        assert "hunter2" not in shown
+        assert "place.example" not in shown
+    assert repr(access) == f"StorageAccess(id='{access.id}', origin='keys of the test')"
+    assert access.value(KEY) is None
+    assert access.secret("fs.s3a.endpoint") is None
+    assert access.value("fs.s3a.endpoint") == "place.example"
+    assert text(access.secret(KEY)) == "hunter2"
+
+
+def test_accesses_are_equal_by_what_they_give() -> None:
+    one, same = (StorageAccess.of({ID: Secret("a"), KEY: Secret("b")}, origin) for origin in ("x", "y"))
+    other = StorageAccess.of({ID: Secret("a"), KEY: Secret("c")}, "x")
+    assert one == same == pickle.loads(pickle.dumps(one))
+    assert len({one, same, other}) == 2
+    assert StorageAccess.of({}, "x") == StorageAccess.of({}, "y")
+
+
+def test_a_book_finds_accesses_by_their_ids() -> None:
+    access = StorageAccess.of({KEY: Secret("b")}, "x")
+    ACCESSES.note((access,))
+    assert ACCESSES.find(access.id) is access
+
+
+def test_a_book_knows_an_access_as_long_as_anybody_has_one_of_its_id() -> None:
+    """Sessions and tasks have objects of their own, and end in any order."""
+    one, same = (StorageAccess.of({KEY: Secret(f"only here {ID}")}, origin) for origin in ("x", "y"))
+    for access in (one, same, one):
+        ACCESSES.note((access,))
+    access_id = one.id
+    del one, access
+    assert ACCESSES.find(access_id) is same
+    other = StorageAccess.of({KEY: Secret(f"only here {ID}")}, "z")
+    ACCESSES.note((other,))
+    del other
+    assert ACCESSES.find(access_id) is same
+    del same
+    with pytest.raises(InternalError, match="no access"):
+        ACCESSES.find(access_id)
+
+
+# core-site.xml
+
+
+def test_a_site_is_read_again_once_it_is_another(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(home))
+    assert access_to(PLACE, Conf(), Conf()).value("fs.s3a.endpoint") is None
+    for endpoint in ("one.example", "four.example", "three.example"):
+        site(home, fs_s3a_endpoint=endpoint)
+        assert access_to(PLACE, Conf(), Conf()).value("fs.s3a.endpoint") == endpoint
+    elsewhere = home / "elsewhere"
+    elsewhere.mkdir()
+    site(elsewhere, fs_s3a_endpoint="five.example")
+    owner = Conf({"shark.hadoop.conf.dir": str(elsewhere)})
+    assert access_to(PLACE, Conf(), owner).value("fs.s3a.endpoint") == "five.example"
+
+
+def test_a_broken_site(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(home))
+    (home / "core-site.xml").write_text("<configuration>\n<property><name>fs.s3a.secret.key</name><value>hidden")
+    with pytest.raises(ConfigurationError, match=r"core-site.xml\" is no XML: line 2") as caught:
+        access_to(PLACE, Conf(), Conf())
+    assert "hidden" not in str(caught.value)
+    (home / "core-site.xml").unlink()
+    (home / "core-site.xml").mkdir()
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        access_to(PLACE, Conf(), Conf())
+
+
+# Profiles
+
+
+def test_the_profile_of_the_environment(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "config").write_text("[profile work]\nregion = eu\naws_access_key_id = a\naws_secret_access_key = b\n")
+    (home / "credentials").write_text("[work]\naws_access_key_id=i\naws_secret_access_key=k%s\naws_session_token=t\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(home / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(home / "credentials"))
+    assert access_to(PLACE, Conf(), Conf()).origin == "no keys"
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    access = access_to(PLACE, Conf(), Conf())
+    assert [text(access.secret(key)) for key in (ID, KEY, TOKEN)] == ["i", "k%s", "t"]
+    assert access.value("fs.s3a.endpoint.region") == "eu"
+    monkeypatch.setenv("AWS_PROFILE", "play")
+    with pytest.raises(ConfigurationError, match='no profile "play"'):
+        access_to(PLACE, Conf(), Conf())
+
+
+def test_a_broken_profile_is_not_quoted(home: Path) -> None:
+    (home / ".aws/credentials").write_text("aws_secret_access_key = hidden\n")
+    with pytest.raises(ConfigurationError, match="no file of profiles") as caught:
+        access_to(PLACE, Conf(), Conf())
+    assert "hidden" not in str(caught.value)
+
+
+def test_keys_of_a_role_are_not_guessed(home: Path) -> None:
+    (home / ".aws/config").write_text("[default]\nrole_arn = arn:x\nsource_profile = other\nregion = eu\n")
+    with pytest.raises(ConfigurationError, match="a role or a login") as caught:
+        access_to(PLACE, Conf(), Conf())
+    assert "export-credentials" in str(caught.value.hint)
+    keys = Conf({ID: "a", KEY: "b"})
+    assert access_to(PLACE, keys, keys).value("fs.s3a.endpoint.region") == "eu"
+
+
+def program(home: Path, code: str) -> None:
+    """A profile whose keys a program tells."""
+    path = home / "program.py"
+    path.write_text(f"import json, os, sys, time\nopen({str(home / 'calls')!r}, 'a').write('x')\n{code}\n")
+    (home / ".aws/config").write_text(f"[default]\ncredential_process = {sys.executable} '{path}'\n")
+
+
+def answer(home: Path, **more: object) -> None:
+    keys = {"Version": 1, "AccessKeyId": "i", "SecretAccessKey": "k", "SessionToken": "t", **more}
+    program(home, f"print({json.dumps(keys)!r})")
+
+
+def calls(home: Path) -> int:
+    return len((home / "calls").read_text())
+
+
+def test_a_program_is_asked_once(home: Path) -> None:
+    answer(home)
+    for _ in range(3):
+        access = access_to(PLACE, Conf(), Conf())
+        assert [text(access.secret(key)) for key in (ID, KEY, TOKEN)] == ["i", "k", "t"]
+    assert access.origin == 'keys of the profile "default"'
+    assert calls(home) == 1
+
+
+@pytest.mark.parametrize(("minutes", "asked"), [(14, 2), (20, 1)])
+def test_a_program_is_asked_again_before_its_keys_end(home: Path, minutes: int, asked: int) -> None:
+    end = datetime.now(UTC) + timedelta(minutes=minutes)
+    answer(home, Expiration=end.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    keys = [text(access_to(PLACE, Conf(), Conf()).secret(KEY)) for _ in range(2)]
+    assert keys == ["k", "k"]
+    assert calls(home) == asked
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("sys.exit(3)", "ended with code 3"),
+        ("print('hidden')", "told no keys"),
+        ("print('[1, \"hidden\"]')", "told no keys"),
+        ("print('[' * 100000)", "told no keys"),
+        ("print(json.dumps({'Version': 2, 'AccessKeyId': 'a', 'SecretAccessKey': 'hidden'}))", "told no keys"),
+        ("print(json.dumps({'Version': 1, 'SecretAccessKey': 'hidden'}))", "told no keys"),
+        ("sys.stderr.write('hidden')\nsys.exit(1)", "ended with code 1"),
+    ],
+)
+def test_a_program_that_tells_no_keys(home: Path, code: str, reason: str) -> None:
+    program(home, code)
+    with pytest.raises(ConfigurationError, match=reason) as caught:
+        access_to(PLACE, Conf(), Conf())
+    assert caught.value.sqlstate == "28000"
+    assert "hidden" not in str(caught.value)
+
+
+def test_a_program_that_is_not_there(home: Path) -> None:
+    for command in ("/no/such/program", "'"):
+        (home / ".aws/config").write_text(f"[default]\ncredential_process = {command}\n")
+        with pytest.raises(ConfigurationError, match="did not start"):
+            access_to(PLACE, Conf(), Conf())
+
+
+def is_running(home: Path) -> bool:
+    return any(str(home / "program.py") in (one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"]))
+
+
+def test_a_program_that_takes_too_long(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aws_profile, "PROCESS_SECONDS", 0.3)
+    program(home, "time.sleep(600)")
+    with pytest.raises(ConfigurationError, match=r"took longer than 0\.3 s"):
+        access_to(PLACE, Conf(), Conf())
+    assert not is_running(home)
+
+
+def test_a_program_ends_with_its_statement(home: Path) -> None:
+    program(home, "time.sleep(600)")
+    statement = Cancellation()
+    thread = when(lambda: (home / "calls").exists(), statement.cancel)
+    began = time.monotonic()
+    with statement.active(), pytest.raises(CancelledError):
+        access_to(PLACE, Conf(), Conf())
+    thread.join()
+    assert time.monotonic() - began < allowed(20)
+    assert not is_running(home)
+
+
+def test_statements_share_one_answer(home: Path) -> None:
+    answer(home)
+    threads = [threading.Thread(target=lambda: access_to(PLACE, Conf(), Conf())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert calls(home) == 1

@@ -1,0 +1,73 @@
+"""What the tests of storage share: servers of S3, their clients, and what the engine may use of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.hadoop import HadoopCluster
+from tests.storage.places import BUCKET
+from tests.storage.s3_servers import MotoServer, S3Server, SeaweedServer, s3_client
+
+
+@pytest.fixture(autouse=True)
+def no_keys_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environment of the tests says of clouds does not count."""
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "GOOGLE_", "AZURE_", "HADOOP_")) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    yield from _running(MotoServer(tmp_path_factory.mktemp("moto")))
+
+
+@pytest.fixture(scope="session")
+def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    if SeaweedServer.program() is None:
+        pytest.skip("the program weed is not installed: its package is for Linux alone")
+    yield from _running(SeaweedServer(tmp_path_factory.mktemp("seaweed")))
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HadoopCluster]:
+    """HDFS of a name node and three data nodes, two of which have a block. It starts in some ten seconds: tests with it
+    are slow ones.
+    """
+    pytest.importorskip("hdfs_native", reason="the extra lake-hdfs is not installed")
+    cluster = HadoopCluster(tmp_path_factory.mktemp("hdfs"))
+    try:
+        cluster.start_hdfs()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def s3(moto: S3Server) -> Iterator[Any]:
+    """Amazon's client of moto."""
+    client = s3_client(moto.address)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def folder() -> str:
+    """A folder of the bucket that no other test uses."""
+    return f"s3://{BUCKET}/{uuid4().hex}"
+
+
+def _running(server: S3Server) -> Iterator[S3Server]:
+    try:
+        server.start()
+        client = s3_client(server.address)
+        client.create_bucket(Bucket=BUCKET)
+        client.close()
+        yield server
+    finally:
+        server.stop()

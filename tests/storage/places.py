@@ -1,0 +1,106 @@
+"""Stores that the tests open, and calls that their statement ends."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pytest
+
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import CancelledError
+from sharkpy.base.secrets import Secret
+from sharkpy.sources.storage.access import NO_KEYS, StorageAccess
+from sharkpy.sources.storage.errors import StoreName
+from sharkpy.sources.storage.object_reader import ObjectReader
+from sharkpy.sources.storage.object_store import BucketStore
+from sharkpy.sources.storage.store import Store, StoreLimits, StoreTraits
+from sharkpy.sources.storage.stores import store_of
+from tests.storage.s3_servers import ACCESS_KEY, SECRET
+from tests.waiting import allowed
+
+BUCKET = "tests"
+QUICK = StoreLimits(timeout_seconds=10, retries=2, requests=16, part_bytes=5 << 20)
+"""Limits under which a failure is told soon."""
+_SORTED = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder of a store, of one test. `refused`: a character that names there cannot have."""
+
+    store: Store
+    folder: str
+    has_tags: bool = True
+    refused: str = ""
+
+    def path(self, name: str) -> str:
+        return f"{self.folder}/{name}"
+
+
+def access_to(options: dict[str, str], origin: str = "keys of the tests") -> StorageAccess:
+    return StorageAccess.of({key: Secret(value) for key, value in options.items()}, origin)
+
+
+def s3_access(address: str, access_key: str = ACCESS_KEY, secret: str = SECRET) -> StorageAccess:
+    keys = {"fs.s3a.access.key": access_key, "fs.s3a.secret.key": secret}
+    return access_to({**keys, "fs.s3a.endpoint": f"http://{address}"})
+
+
+def s3_store(
+    address: str,
+    *,
+    access: StorageAccess | None = None,
+    bucket: str = BUCKET,
+    limits: StoreLimits = QUICK,
+    is_sorted: bool = False,
+) -> Store:
+    """Store of a bucket at an address. `is_sorted`: the server is known to list by name."""
+    store = store_of(f"s3://{bucket}", access or s3_access(address), limits)
+    if not is_sorted:
+        return store
+    assert isinstance(store, ObjectReader)
+    return BucketStore(store.client, store.name, limits, _SORTED)
+
+
+def hdfs_place(uri: str) -> Place:
+    """A folder of the HDFS at `uri` that no other test uses."""
+    store = store_of(uri, access_to({}), QUICK)
+    return Place(store, f"{uri}/{uuid4().hex}", has_tags=False, refused=":")
+
+
+def http_store(address: str) -> Store:
+    return store_of(f"http://{address}", access_to({}, NO_KEYS), QUICK)
+
+
+def memory_store() -> Store:
+    from obstore.store import MemoryStore
+
+    return BucketStore(MemoryStore(), StoreName("memory", "memory", NO_KEYS), QUICK, _SORTED)
+
+
+def ended(call: Callable[[], object], when: Callable[[], object] | None = None) -> float:
+    """Seconds from the end of its statement, a moment after `when` holds, to the end of a call; CancelledError is
+    asserted.
+    """
+    statement = Cancellation()
+    at: list[float] = []
+
+    def end() -> None:
+        deadline = time.monotonic() + allowed(30)
+        while when is not None and not when() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        at.append(time.monotonic())
+        statement.cancel()
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    with statement.active(), pytest.raises(CancelledError):
+        call()
+    told = time.monotonic()
+    thread.join()
+    return told - at[0]

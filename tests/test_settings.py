@@ -122,6 +122,8 @@ def test_a_setting_of_one_bucket() -> None:
         ("fs.s3a.endpoint", "http://user:password@host"),
         ("fs.s3a.bucket.b.endpoint", "http://host/?x=1"),
         ("fs.azure.account.oauth2.client.endpoint.me", "http://host:port"),
+        ("fs.azure.abfs.account.name", "me.evil.example/"),
+        ("fs.azure.abfs.account.name", "a@b"),
     ],
 )
 def test_values_of_storage_are_checked(key: str, value: str) -> None:
@@ -134,6 +136,7 @@ def test_values_of_storage_are_checked(key: str, value: str) -> None:
     "host",
     [
         *("169.254.169.254", "169.254.43518", "2852039166", "0xA9FEA9FE", "0251.0376.0251.0376", "169.254.170.2"),
+        *("[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::1]"),
         *("[::ffff:169.254.169.254]", "[fe80::1]", "[fd00:ec2::254]", "100.100.100.200"),
         *("metadata.google.internal", "Metadata.Google.Internal.", "instance-data.ec2.internal"),
     ],

@@ -28,6 +28,12 @@ class Cancellation:
         self._lock = threading.Lock()
         self._error: SharkError | None = None
         self._stops: list[Callable[[], None]] = []
+        self._outer: Cancellation | None = None
+
+    @property
+    def whole(self) -> Cancellation:
+        """The statement that this is a part of, or this itself."""
+        return self if self._outer is None else self._outer.whole
 
     @property
     def is_cancelled(self) -> bool:
@@ -79,14 +85,16 @@ class Cancellation:
 
     @contextlib.contextmanager
     def following(self, outer: Cancellation | None) -> Iterator[None]:
-        """Inside, the end of `outer` is its end too."""
+        """Inside, the end of `outer` is its end too, and it is a part of that."""
         if outer is None:
             yield
             return
-        forget = outer.on_cancel(lambda: self.cancel(outer.error))
+        forget, before = outer.on_cancel(lambda: self.cancel(outer.error)), self._outer
+        self._outer = before if outer.whole is self else outer
         try:
             yield
         finally:
+            self._outer = before
             forget()
 
     def steps(self, items: Generator[T]) -> Generator[T]:

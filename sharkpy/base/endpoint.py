@@ -15,9 +15,12 @@ _ENDPOINT = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _REGION = re.compile(r"[a-z0-9-]{1,63}", re.ASCII | re.IGNORECASE)
+_ACCOUNT = re.compile(r"[a-z0-9]{1,24}", re.ASCII)
 _METADATA_HOSTS = ("metadata.google.internal", "instance-data.ec2.internal")
 _METADATA_ADDRESSES = (ipaddress.ip_address("fd00:ec2::254"), ipaddress.ip_address("100.100.100.200"))
 """Where machines of clouds ask for their own keys, beside the link-local addresses."""
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+"""Addresses of version 6 that networks take for those of version 4 at their end."""
 
 
 def check_endpoint(text: str) -> str:
@@ -46,6 +49,17 @@ def check_region(text: str) -> str:
     return region
 
 
+def check_account(text: str) -> str:
+    """The name of a storage account of Azure, which becomes part of a host's name, or nothing. ConfigurationError 22023
+    for others.
+    """
+    account = text.strip()
+    if account and _ACCOUNT.fullmatch(account) is None:
+        hint = "small letters and digits"
+        raise ConfigurationError(f'"{shortened(text)}" is no storage account', hint=hint, sqlstate="22023")
+    return account
+
+
 def _is_metadata_service(host: str) -> bool:
     if host.rstrip(".") in _METADATA_HOSTS:
         return True
@@ -62,5 +76,8 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
             return ipaddress.IPv4Address(socket.inet_aton(host))
         except OSError:
             return None
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return mapped or address
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in _TRANSLATED:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import unquote
 
 from sharkpy.base import uri
 from sharkpy.base.errors import NotAllowedError, SourceError
@@ -15,6 +16,8 @@ from sharkpy.catalog.local_path import local_path
 
 MOST_BYTES = 16 << 20
 """Limit on a file that is read whole, such as a schema."""
+_ENCODED = ("http", "https")
+"""Schemes of locations that are encoded as URLs are; names in others are as they are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +28,12 @@ class PathGate:
     2. `closed`: folders of the engine itself: no path leads into them, nor, where `folders` are given, to what holds
        them.
     3. Links and `..` are followed first. A refusal reads the same whether the path exists or not.
+    4. `remote`: a remote location has to lie in one of these, by its text, where `folders` are given.
     """
 
     folders: tuple[Path, ...] | None = None
     closed: tuple[Path, ...] = ()
+    remote: tuple[str, ...] = ()
 
     def check(self, path: str) -> str:
         """Real place that a path names; NotAllowedError if it is out of bounds."""
@@ -38,24 +43,36 @@ class PathGate:
         if is_closed or (self.folders is not None and any(folder.is_relative_to(place) for folder in closed)):
             raise NotAllowedError(f'"{path}" belongs to the engine', hint="choose another folder")
         if self.folders is not None and not any(place.is_relative_to(_real(folder)) for folder in self.folders):
-            raise NotAllowedError(f'"{path}" is out of this session\'s bounds', hint=_only(self.folders))
+            raise _out_of_bounds(path, (*self.folders, *self.remote))
         return str(place)
 
     def check_location(self, location: str) -> None:
-        """`check` of where an external table's files are to be read. A remote location is out of bounds where `folders`
-        are given: what the catalog has is read with the owner's keys, by all sessions.
+        """`check` of where a table's files are to be, which may be remote. What the catalog has is read with the
+        owner's keys, by all sessions: keys of a session's own do not open a location here.
         """
         if not uri.is_remote(location):
             self.check(location)
             return
         uri.check_no_secrets(location)
-        if self.folders is not None:
-            raise NotAllowedError(f'"{location}" is out of this session\'s bounds', hint=_only(self.folders))
+        if not self.opens(location):
+            raise _out_of_bounds(location, (*(self.folders or ()), *self.remote))
+
+    def opens(self, location: str) -> bool:
+        """True for a remote location within the bounds. Of a URL what counts is what its server will be asked for."""
+        if self.folders is None:
+            return True
+        if uri.scheme_of(location) in _ENCODED:
+            location = unquote(location)
+        return any(uri.below(location, folder) is not None for folder in self.remote)
 
     def require_below(self, path: str) -> None:
         """NotAllowedError for a folder that is emptied or deleted, if it is an allowed folder as a whole."""
-        place = os.path.realpath(local_path(path))
-        if any(_real(folder).is_relative_to(place) for folder in self.folders or ()):
+        if uri.is_remote(path):
+            is_whole = any(uri.below(folder, path) is not None for folder in self.remote)
+        else:
+            place = os.path.realpath(local_path(path))
+            is_whole = any(_real(folder).is_relative_to(place) for folder in self.folders or ())
+        if is_whole:
             raise NotAllowedError(f'"{path}" cannot be replaced as a whole', hint="name a folder below it")
 
     def read_text(self, path: str) -> str:
@@ -84,8 +101,9 @@ class PathGate:
                 self.check(link)
 
 
-def _only(folders: Iterable[Path]) -> str:
-    return f"allowed folders: {', '.join(map(str, folders)) or 'none'}"
+def _out_of_bounds(place: str, folders: Iterable[Path | str]) -> NotAllowedError:
+    hint = f"allowed folders: {', '.join(map(str, folders)) or 'none'}"
+    return NotAllowedError(f'"{place}" is out of this session\'s bounds', hint=hint)
 
 
 def open_regular(path: str) -> BinaryIO:

@@ -22,7 +22,7 @@ _COMMANDS = (
     ("demo", "a guided tour over the flights of 2013"),
     ("server", "serve JDBC and Thrift clients as HiveServer2 does"),
     ("warmup", "train the caches that let Spark's JVM start in half the time"),
-    ("doctor", "check this machine"),
+    ("doctor", "check this machine, or storage at a URI"),
     ("backup", "save the warehouse in a folder, while others use it"),
     ("restore", "make a warehouse from a backup"),
     ("debug-stage", "run one recorded stage again, alone"),
@@ -39,6 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         match options.command:
+            case "doctor" if options.uri is not None:
+                from sharkpy.cli.storage_doctor import run_storage_doctor
+
+                return run_storage_doctor(options.uri, session_settings(options), writes=options.write)
             case "doctor":
                 from sharkpy.cli.doctor import run_doctor
 
@@ -133,6 +137,9 @@ def _parser() -> argparse.ArgumentParser:
             _add_debug_arguments(command)
         if name in _FOLDERS:
             command.add_argument("folder", type=Path, help=_FOLDERS[name])
+        if name == "doctor":
+            command.add_argument("uri", nargs="?", help="storage to check instead, such as s3://bucket/folder")
+            command.add_argument("--write", action="store_true", help="also put a small object there, and delete it")
         if name == "server":
             from sharkpy.cli.server import add_server_arguments
 

@@ -59,11 +59,10 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--location-folder",
         dest="location_folders",
-        type=Path,
         action="append",
         default=[],
-        metavar="DIR",
-        help="where LOCATION and LOAD DATA of clients may point beside the warehouse",
+        metavar="DIR|URI",
+        help="where LOCATION, LOAD DATA and queries of clients may point beside the warehouse",
     )
     parser.add_argument(
         "--limit",

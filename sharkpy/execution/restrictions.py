@@ -26,6 +26,7 @@ class Restrictions:
     4. `refuses_code`: no code of the session's runs in the engine, as functions, JARs and scripts would.
     5. `refuses_connections`: no statement of the session's lets the engine connect to an address.
     6. `sees_own_statements`: of the history of statements it sees those of its own user alone.
+    7. `remote`: remote locations at and below which its statements may name files, read with the owner's keys.
     """
 
     folders: tuple[Path, ...] | None = None
@@ -34,11 +35,12 @@ class Restrictions:
     refuses_code: bool = False
     refuses_connections: bool = False
     sees_own_statements: bool = False
+    remote: tuple[str, ...] = ()
 
     @property
     def gate(self) -> PathGate:
         """Gate for the paths of the session's statements."""
-        return PathGate(self.folders, self.closed)
+        return PathGate(self.folders, self.closed, self.remote)
 
     def check_path(self, path: str) -> str:
         """Real place that a path names, after links; NotAllowedError if it is out of bounds."""
@@ -47,6 +49,10 @@ class Restrictions:
     def check_location(self, location: str) -> None:
         """NotAllowedError for where a new table's files may not be read: see `PathGate.check_location`."""
         self.gate.check_location(location)
+
+    def opens(self, location: str) -> bool:
+        """True for a remote location that the session's statements may name without keys of their own."""
+        return self.folders is not None and self.gate.opens(location)
 
     def check_setting(self, key: str) -> None:
         """Raise NotAllowedError for a setting that this session may not change."""

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+from sharkpy.base.cancellation import current_cancellation
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
-from sharkpy.execution.stages.stage_text import format_seconds
+from sharkpy.execution.stages.stage_text import format_seconds, requests_text
 from sharkpy.execution.tables.snapshot import reading
 from sharkpy.explain.continuous import (
     MOST_PROFILES,
@@ -38,6 +39,7 @@ from sharkpy.plan.commands import (
     queries_of,
 )
 from sharkpy.plan.logical import LogicalPlan
+from sharkpy.sources.storage.meter import METER
 from sharkpy.udf.user.function import shown_name
 
 if TYPE_CHECKING:
@@ -136,9 +138,11 @@ def _branch_lines(command: Explain, statement: MultiInsert | ChangeRows, session
 def _query_lines(command: Explain, plan: LogicalPlan, session: EngineSession) -> Iterator[str]:
     if command.extended:
         yield from ("== Bound plan ==", *plan.explain().splitlines(), "")
-    started = time.perf_counter()
+    started, asked = time.perf_counter(), METER.of(current_cancellation())
     optimized, physical = plan_steps(session, plan)
-    planning = time.perf_counter() - started
+    planning = format_seconds(time.perf_counter() - started)
+    if (requested := METER.of(current_cancellation()) - asked).requests:
+        planning += f" with {requests_text(requested)}"
     if command.extended:
         yield from ("== Logical plan ==", *optimized.explain().splitlines(), "")
     if command.extended or not command.analyze:
@@ -190,14 +194,14 @@ def _inner_queries(program: StageProgram) -> Iterator[str]:
             yield from spec.program.sql.splitlines() or ["(rows are handed on as they are)"]
 
 
-def _query_run(plan: LogicalPlan, physical: PlacedPlan, planning: float, session: EngineSession) -> Iterator[str]:
+def _query_run(plan: LogicalPlan, physical: PlacedPlan, planning: str, session: EngineSession) -> Iterator[str]:
     started = time.perf_counter()
     with session.observers.taking_profiles() as profiles:
         runner = new_runner(session, physical, plan.label)
         count = sum(batch.num_rows for batch in run_batches(session, runner))
     seconds = time.perf_counter() - started
     rows = f"{count:,} {'row' if count == 1 else 'rows'}"
-    yield f"== Run: {rows} in {format_seconds(seconds)}, planned in {format_seconds(planning)} =="
+    yield f"== Run: {rows} in {format_seconds(seconds)}, planned in {planning} =="
     for profile in profiles:
         yield from _profile_lines(profile)
 

@@ -1,4 +1,6 @@
-"""Splits of remote Parquet files without the row groups that cannot have rows for a scan's predicate."""
+"""Splits of remote files without the row groups of Parquet, and the stripes of ORC, that cannot have rows for a scan's
+predicate.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from dataclasses import replace
 
 from sharkpy.base import settings
 from sharkpy.columnar.pruning import prune
+from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.pruning_predicate import pruning_predicate
 from sharkpy.plan.logical import Scan
@@ -15,9 +18,13 @@ from sharkpy.plan.references import column_ids
 from sharkpy.sources.local_copy import of_each
 from sharkpy.sources.split import Split
 
+_ORC = "orc"
+
 
 def kept_row_groups(scan: Scan, splits: Sequence[Split], context: PlanContext) -> tuple[Split, ...]:
-    """The splits, cut where their files' statistics leave row groups out. Of local files none is: DuckDB does that."""
+    """The splits, cut where their files' statistics leave row groups or stripes out. Of local files none is: DuckDB
+    does that where it pays.
+    """
     if scan.predicate is None or scan.sample is not None or not context.conf.value(settings.PRUNING):
         return tuple(splits)
     if not any(map(_has_statistics, splits)):
@@ -26,32 +33,40 @@ def kept_row_groups(scan: Scan, splits: Sequence[Split], context: PlanContext) -
 
 
 def _has_statistics(split: Split) -> bool:
-    return bool(split.access) and split.plain is not None and not split.form
+    return bool(split.access) and not split.form and (split.plain is not None or split.format == _ORC)
 
 
 def _kept(scan: Scan, split: Split) -> Iterator[Split]:
-    if scan.predicate is None or split.plain is None or not _has_statistics(split):
+    found = _statistics(scan, split)
+    if scan.predicate is None or found is None:
         yield split
         return
+    known, statistics = found
+    mask = prune(statistics, pruning_predicate(scan.predicate, known))
+    for is_kept, run in itertools.groupby(range(split.length), key=lambda place: bool(mask[place])):
+        places = list(run)
+        if is_kept:
+            rows = None if split.num_rows is None else int(statistics.rows[places].sum())
+            yield replace(split, start=split.start + places[0], length=len(places), num_rows=rows)
+
+
+def _statistics(scan: Scan, split: Split) -> tuple[dict[int, str], StatisticsTable] | None:
+    """Columns of the predicate that have statistics, by their ids, and the statistics of the split's parts."""
+    if scan.predicate is None or not _has_statistics(split):
+        return None
+    from sharkpy.sources.orc_statistics import stripe_statistics
     from sharkpy.sources.row_group_statistics import row_group_statistics
 
-    used, stored = column_ids(scan.predicate), dict(split.plain.column_bytes)
+    data, used = scan.table.data_schema, column_ids(scan.predicate)
+    stored = data.names if split.plain is None else [name for name, _ in split.plain.column_bytes]
     names = {
         column.column_id: name
         for column, name in zip(scan.columns, scan.names, strict=True)
         if column.column_id in used and name in stored
     }
     if not names:
-        yield split
-        return
-    schema, statistics = row_group_statistics(split, scan.schema.select(sorted(set(names.values()))))
+        return None
+    read = stripe_statistics if split.plain is None else row_group_statistics
+    schema, statistics = read(split, data.select(sorted(set(names.values()))))
     known = {column_id: name for column_id, name in names.items() if name in schema.names}
-    if not known:
-        yield split
-        return
-    mask = prune(statistics, pruning_predicate(scan.predicate, known))
-    for is_kept, run in itertools.groupby(range(split.length), key=lambda place: bool(mask[place])):
-        places = list(run)
-        if is_kept:
-            rows = int(statistics.rows[places].sum())
-            yield replace(split, start=split.start + places[0], length=len(places), num_rows=rows)
+    return (known, statistics) if known else None

@@ -33,7 +33,8 @@ class SessionAccesses:
 
     def find(self, location: str, is_named: bool) -> str:
         """Id of the access to a location: of a table of the catalog, or one that a statement names, which is open to
-        sessions without restrictions, and to others with keys of their own. Errors are those of `access_to`.
+        sessions without restrictions, and to others within their bounds, or with keys of their own. Errors are those of
+        `access_to`.
         """
         from sharkpy.sources.storage.access import ACCESSES, access_to
         from sharkpy.sources.storage.fetched_files import FETCHED
@@ -41,7 +42,7 @@ class SessionAccesses:
         uri.check_no_secrets(location)
         restrictions = self._restrictions()
         is_restricted = restrictions.folders is not None or restrictions.guards_settings
-        is_open = not is_named or not is_restricted
+        is_open = not is_named or not is_restricted or restrictions.opens(location)
         found = access_to(location, self._conf, self._owner, is_restricted=is_restricted, is_open=is_open)
         with self._lock:
             kept = self._given.pop(found.id, found)

@@ -12,6 +12,7 @@ from sharkpy.base.cancellation import Cancellation, current_cancellation, submit
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.hadoop_codecs import HadoopCodec
 from sharkpy.sources.layout import NEVER_MODIFIED, DataFile
+from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.split import Split
 from sharkpy.sources.storage.access import ACCESSES
 from sharkpy.sources.storage.errors import changed
@@ -22,7 +23,6 @@ from sharkpy.sources.storage.store import ObjectFacts, Store
 
 T = TypeVar("T")
 F = TypeVar("F", DataFile, Split)
-_FILES_AT_ONCE = 16
 
 
 class LocalCopy(Protocol):
@@ -111,15 +111,7 @@ def local_copy(file: DataFile | Split) -> LocalCopy:
 
 def of_each(make: Callable[[F], T], files: Sequence[F]) -> list[T]:
     """What `make` gives for each data file, or split; it looks into several remote ones at once."""
-    if len(files) < 2 or not any(file.access for file in files):
-        return [make(file) for file in files]
-    with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="sharkpy-fetch") as pool:
-        made = [submit(pool, make, file) for file in files]
-        try:
-            return [one.result() for one in made]
-        finally:
-            for one in made:
-                one.cancel()
+    return side_by_side(make, files) if any(file.access for file in files) else [make(file) for file in files]
 
 
 def opened(file: DataFile | Split, start: int = 0, end: int | None = None) -> BinaryIO:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -24,6 +25,7 @@ from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
 from sharkpy.values.types import Schema, arrow_schema
 
+_KNOWN_FILES = 10_000
 _COMPRESSIONS: dict[str, Any] = {
     "none": "uncompressed",
     "uncompressed": "uncompressed",
@@ -52,7 +54,7 @@ class OrcSource:
         split_bytes: int,
     ) -> list[Split]:
         splits = []
-        counts = of_each(lambda file: OrcReader(file).num_stripes, files)
+        counts = of_each(_num_stripes, files)
         for file, stripes in zip(files, counts, strict=True):
             sizes = [file.size_bytes // stripes] * stripes if stripes else []
             for start, length in packed(sizes, split_bytes):
@@ -100,6 +102,12 @@ class OrcSource:
                 mend_fractions(file, Path(path).parent)
             _mark_calendar(file)
         return num_rows
+
+
+@functools.lru_cache(maxsize=_KNOWN_FILES)
+def _num_stripes(file: DataFile) -> int:
+    """Number of a file's stripes; its tail is read once, for a DataFile says which content it has."""
+    return OrcReader(file).num_stripes
 
 
 def _codec(properties: Properties) -> Any:

@@ -18,7 +18,16 @@ from sharkpy.sources.local_copy import facts_of, local_copy
 from sharkpy.sources.nested_arrays import leaves_of, with_leaves
 from sharkpy.sources.orc_ranges import fetch_tail, footer_range, stream_ranges
 from sharkpy.sources.orc_stripe import FIRST_OF_1900, ExactStripe, ids_of, is_utc
-from sharkpy.sources.orc_tail import OrcTail, read_tail
+from sharkpy.sources.orc_tail import (
+    NUM_ROWS,
+    STRIPES,
+    OrcTail,
+    fields_of,
+    messages,
+    number_of,
+    read_statistics,
+    read_tail,
+)
 from sharkpy.sources.split import Split
 from sharkpy.sources.storage.ranges import Range
 
@@ -51,6 +60,32 @@ class OrcReader:
     @property
     def names(self) -> list[str]:
         return list(self._file.schema.names)
+
+    @property
+    def is_hybrid(self) -> bool:
+        """True if days before 1582-10-15 are Julian ones."""
+        return self._tail.is_hybrid
+
+    @property
+    def stripe_rows(self) -> list[int]:
+        return [number_of(fields_of(stripe), NUM_ROWS) for stripe in messages(self._tail.footer, STRIPES)]
+
+    @property
+    def stripe_statistics(self) -> list[list[bytes]]:
+        """Statistics of each stripe as its writer has put them, by the ids of columns; none where it has not."""
+        try:
+            with open(self._path, "rb") as file:
+                return read_statistics(file, self._tail)
+        except _DAMAGE as error:
+            raise format_error(self._name, "ORC", error) from None
+
+    def column_id(self, name: str) -> int:
+        root = self._tail.types[0]
+        return root.children[root.names.index(name)]
+
+    def kind(self, name: str) -> int:
+        """Kind of a column's type, of those in `orc_tail`."""
+        return self._tail.types[self.column_id(name)].kind
 
     def steps(self, stripes: Sequence[int], columns: Sequence[str]) -> Generator[int]:
         """Stripes, each when it can be read; the columns of the next one are fetched meanwhile."""

@@ -20,14 +20,16 @@ Field = tuple[int, int | bytes]
 Fields = tuple[Field, ...]
 """Fields of a message in their order: a number, and the value of a varint or the bytes of anything else."""
 
-TIMESTAMP, LIST, MAP, STRUCT, DATE, INSTANT, LONG = 9, 10, 11, 12, 15, 18, 4
+TIMESTAMP, LIST, MAP, STRUCT, DATE, INSTANT, LONG, STRING = 9, 10, 11, 12, 15, 18, 4, 7
 """Kinds of types."""
 _JULIAN, PROLEPTIC = 1, 2
 """Values of the footer's calendar."""
 _JAVA = 0
 _ZLIB = 1
-_FOOTER_LENGTH, _CODEC, _BLOCK_BYTES, _METADATA_LENGTH = 1, 2, 3, 5
+_FOOTER_LENGTH, _CODEC, _BLOCK_BYTES, _METADATA_LENGTH, _WRITER_VERSION = 1, 2, 3, 5, 6
 STRIPES, _TYPES, _WRITER, _ENCRYPTION, _CALENDAR = 3, 4, 9, 10, 11
+NUM_ROWS = 5
+"""Field of a stripe in the footer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,18 @@ def read_tail(file: BinaryIO) -> OrcTail:
     file.seek(start)
     tail = OrcTail((), postscript, start)
     return replace(tail, footer=fields_of(tail.plain(file.read(size))))
+
+
+def read_statistics(file: BinaryIO, tail: OrcTail) -> list[list[bytes]]:
+    """Statistics of the columns of each stripe of an open file, by the columns' ids. None at all where the file has
+    none, or those of the first writers, which are wrong.
+    """
+    size = number_of(tail.postscript, _METADATA_LENGTH)
+    if not size or not number_of(tail.postscript, _WRITER_VERSION):
+        return []
+    file.seek(tail.footer_start - size)
+    stripes = messages(fields_of(tail.plain(file.read(size))), 1)
+    return [messages(fields_of(stripe), 1) for stripe in stripes]
 
 
 def _postscript(file: BinaryIO) -> tuple[Fields, int]:

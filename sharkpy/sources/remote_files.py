@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
@@ -13,7 +12,7 @@ from sharkpy.base.errors import BindError, SourceError
 from sharkpy.sources.folders.generations import is_hidden_name, visible_of
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import store_with
-from sharkpy.sources.storage.store import ObjectFacts, Store
+from sharkpy.sources.storage.store import ObjectFacts
 
 ANY_FOLDERS = "**"
 SIGNS = "*?["
@@ -41,8 +40,14 @@ def files_below(location: str, access_id: str) -> list[DataFile]:
     store = store_with(location, access_id)
     if not store.traits.lists:
         return []
-    files = [_file(facts, access_id) for facts in checked(_objects(store, location))]
-    return sorted(files, key=lambda file: parts_below(file, location))
+    found = (data_file(facts, location, access_id) for facts in checked(store.list(location)))
+    return sorted((file for file in found if file is not None), key=lambda file: parts_below(file, location))
+
+
+def data_file(facts: ObjectFacts, folder: str, access_id: str) -> DataFile | None:
+    """Data file of an object below a folder; None for one that a name there hides, and for the mark of a folder."""
+    names = facts.path[len(folder.rstrip("/")) + 1 :].split("/")
+    return None if not facts.size_bytes or any(map(is_hidden_name, names)) else _file(facts, access_id)
 
 
 def parts_below(file: DataFile, folder: str) -> list[str]:
@@ -64,15 +69,10 @@ def has_files(location: str, access_id: str) -> bool:
     return bool(objects or folders) or store.stat(location) is not None
 
 
-def remote_partition_files(location: str, access_id: str, newest: int | None, partition: str) -> list[DataFile]:
-    """Data files of a Hive partition; none where there is no folder."""
-    try:
-        files = remote_files(location, access_id, newest)
-    except SourceError as error:
-        if error.sqlstate != "58P01" or "there is no bucket" in error.message:
-            raise
-        return []
-    return [replace(file, partition=partition) for file in files]
+def subfolders(folder: str, access_id: str) -> list[str]:
+    """Folders right in a folder that are not hidden, by name."""
+    _, found = store_with(folder, access_id).children(folder.rstrip("/"))
+    return sorted(one for one in found if not is_hidden_name(uri.name_of(one)))
 
 
 def matching_files(pattern: str, access_id: str) -> tuple[str, list[DataFile]]:
@@ -117,14 +117,6 @@ def _only(location: str, access_id: str) -> list[DataFile]:
     if store.has_folder(location) or (store.traits.lists and next(iter(store.list(location)), None) is not None):
         return []
     raise SourceError(f'file or folder "{uri.shown(location)}" does not exist', sqlstate="58P01")
-
-
-def _objects(store: Store, location: str) -> Iterator[ObjectFacts]:
-    """Objects that are data: what no part of a name hides, and no mark of a folder."""
-    start = len(location.rstrip("/")) + 1
-    for facts in store.list(location):
-        if facts.size_bytes and not any(map(is_hidden_name, facts.path[start:].split("/"))):
-            yield facts
 
 
 def _file(facts: ObjectFacts, access_id: str) -> DataFile:

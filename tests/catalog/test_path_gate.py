@@ -30,6 +30,19 @@ def test_remote_locations_are_open_without_bounds_alone(tmp_path: Path) -> None:
             gate.check("s3://b/t")
 
 
+def test_remote_locations_within_the_bounds(tmp_path: Path) -> None:
+    gate = PathGate((tmp_path,), remote=("s3://b/open", "https://data.example/sets"))
+    for location in ("s3://b/open", "s3a://b/open/x/", "S3N://b/open/%2e%2e/x", "https://data.example/sets/a%20b"):
+        gate.check_location(location)
+    for location in (
+        *("s3://b/opened", "s3://b", "s3://b/open/../x", "s3://B/open/x", "s3://b/Open/x", "gs://b/open/x"),
+        *("https://data.example/sets/%2e%2E/x", "https://data.example/sets%2F..%2Fx", "https://data.example:1/sets/x"),
+    ):
+        with pytest.raises(NotAllowedError, match="bounds") as caught:
+            gate.check_location(location)
+        assert f"{tmp_path}, s3://b/open, https://data.example/sets" in str(caught.value.hint)
+
+
 def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
     table = tmp_path / "t"
     (table / "base_0000002").mkdir(parents=True)

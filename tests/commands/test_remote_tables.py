@@ -39,6 +39,14 @@ def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sharkpy
     assert not [path for path in (tmp_path / "there").iterdir() if ":" in path.name]
 
 
+@pytest.fixture
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "HADOOP_CONF_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
+
+
 def make(
     context: sharkpy.SharkContext,
     name: str,
@@ -66,7 +74,6 @@ def text_of(context: sharkpy.SharkContext, sql: str) -> str:
         "INSERT OVERWRITE TABLE far SELECT 1",
         "INSERT INTO parts PARTITION (p=1) VALUES (1)",
         "INSERT INTO here PARTITION (p=2) VALUES (1)",
-        "MSCK REPAIR TABLE parts SYNC PARTITIONS",
         "ALTER TABLE here ADD PARTITION (p=9) LOCATION 's3a://bucket/x'",
         "ALTER TABLE here PARTITION (p=1) SET LOCATION 's3a://bucket/x'",
         "EXPORT TABLE far TO '{tmp}/export'",
@@ -103,19 +110,15 @@ def test_what_writes_their_files_is_refused(context: sharkpy.SharkContext, tmp_p
         "SELECT * FROM far",
         "SELECT * FROM parts",
         "SELECT * FROM here",
+        "MSCK REPAIR TABLE parts SYNC PARTITIONS",
         "ANALYZE TABLE far COMPUTE STATISTICS",
         "ALTER TABLE owned SET LOCATION 's3a://bucket/x'",
         "CREATE TABLE x (a INT) LOCATION 's3a://bucket/x'",
         "SELECT * FROM parquet.`s3a://bucket/x`",
     ],
 )
-def test_what_reads_their_files_wants_keys(
-    context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch, statement: str
-) -> None:
-    for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "HADOOP_CONF_DIR"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
-    monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
+@pytest.mark.usefixtures("no_keys")
+def test_what_reads_their_files_wants_keys(context: sharkpy.SharkContext, statement: str) -> None:
     with pytest.raises(StorageRefusedError, match=r'there are no keys for "s3://bucket') as caught:
         rows(context, statement)
     assert caught.value.sqlstate == "28000"
@@ -182,10 +185,12 @@ def test_the_catalog_alone_is_changed(context: sharkpy.SharkContext) -> None:
     assert context.catalog.table_names("default") == ["here", "owned"]
 
 
+@pytest.mark.usefixtures("no_keys")
 def test_a_remote_partition_leaves_the_others_alone(context: sharkpy.SharkContext) -> None:
-    """MSCK does not take it for one whose folder is gone, and DROP deletes the local files alone."""
+    """MSCK asks for its folder and does not take it for one that is gone; DROP deletes the local files alone."""
     context.sql("INSERT OVERWRITE TABLE here PARTITION (p=1) VALUES (10)").close()
-    context.sql("MSCK REPAIR TABLE here SYNC PARTITIONS").close()
+    with pytest.raises(StorageRefusedError, match="there are no keys"):
+        context.sql("MSCK REPAIR TABLE here SYNC PARTITIONS")
     assert rows(context, "SHOW PARTITIONS here") == [("p=1",), ("p=2",)]
     assert rows(context, "SELECT a FROM here WHERE p < 2") == [(10,)]
     folder = Path(context.catalog.table("default", "here").location or "")

@@ -303,8 +303,6 @@ def test_files_of_a_folder() -> None:
     with pytest.raises(SourceError) as caught:
         listed("s3://memory/w", "")
     assert caught.value.sqlstate == "58P01"
-    assert remote_files.remote_partition_files("s3://memory/w", "", None, "p=1") == []
-    assert [file.partition for file in remote_files.remote_partition_files("s3://memory/u", "", None, "p=1")] == ["p=1"]
     assert remote_files.has_files("s3://memory/t", "")
     assert remote_files.has_files("s3://memory/u", "")
     assert not remote_files.has_files("s3://memory/w", "")

@@ -6,7 +6,9 @@ import ipaddress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from sharkpy.base.errors import ConfigurationError
+from sharkpy.base import uri
+from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.sources.storage.stores import is_supported
 
 AUTHENTICATIONS = ("none", "nosasl", "password", "ldap", "custom")
 
@@ -71,8 +73,10 @@ class ServerConfig:
     tls_key: Path | None = None
     allows_unsafe: bool = False
     """Permission to listen beyond loopback without authentication."""
-    location_folders: tuple[Path, ...] = ()
-    """Folders beside the warehouse where LOCATION and LOAD DATA of sessions may point; "/" for everywhere."""
+    location_folders: tuple[Path | str, ...] = ()
+    """Folders beside the warehouse where LOCATION and LOAD DATA of sessions may point; "/" for everywhere. A URI, such
+    as "s3://bucket/open", opens what is below it to the statements of all sessions, with the owner's keys.
+    """
     allows_code: bool = False
     """Permission for sessions to bring code: functions, JARs and scripts, which do what the engine's owner may do."""
     allows_connections: bool = False
@@ -89,6 +93,8 @@ class ServerConfig:
                 f'without authentication the server listens on loopback alone, not on "{self.host}"',
                 hint="choose --auth password, ldap or custom, or say --allow-unsafe",
             )
+        for folder in map(str, self.location_folders):
+            _check_folder(folder)
         needed = {"password": self.password_file, "ldap": self.ldap_url, "custom": self.custom_auth}
         if self.auth in needed and not needed[self.auth]:
             option = {"password": "--password-file", "ldap": "--ldap-url", "custom": "--custom-auth"}[self.auth]
@@ -102,3 +108,16 @@ class ServerConfig:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+
+def _check_folder(folder: str) -> None:
+    """ConfigurationError for a URI of storage that is not known here, or with a key in it."""
+    if not uri.is_remote(folder):
+        return
+    try:
+        uri.check_no_secrets(folder)
+    except UnsupportedError as error:
+        raise ConfigurationError(error.message, hint=error.hint) from None
+    if not is_supported(folder):
+        scheme = uri.scheme_of(folder)
+        raise ConfigurationError(f'--location-folder "{uri.shown(folder)}" is of the scheme "{scheme}", unknown here')

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base import uri
 from sharkpy.base.errors import NotAllowedError
+from sharkpy.catalog.local_path import local_path
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.thrift.client_session import ClientSession
 from sharkpy.thrift.config import ServerConfig
@@ -65,7 +67,8 @@ class SessionOpener:
 def _restrictions(engine_session: SharkContext, config: ServerConfig) -> Restrictions:
     """Restrictions on the sessions of remote clients."""
     catalog = engine_session.catalog
-    folders = (Path(catalog.warehouse_dir), *(folder.absolute() for folder in config.location_folders))
+    named = [str(folder) for folder in config.location_folders]
+    folders = (Path(catalog.warehouse_dir), *(Path(local_path(one)) for one in named if not uri.is_remote(one)))
     return Restrictions(
         folders,
         engine_session.restrictions.closed,
@@ -73,4 +76,5 @@ def _restrictions(engine_session: SharkContext, config: ServerConfig) -> Restric
         refuses_code=not config.allows_code,
         refuses_connections=not config.allows_connections,
         sees_own_statements=True,
+        remote=tuple(uri.normal(one) for one in named if uri.is_remote(one)),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from sharkpy.sources.storage.meter import METER
 from sharkpy.thrift.open_sessions import OpenSessions
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class StateCollector(Collector):
                 "Longest time that one thread has kept all others from running",
                 self._pulse.longest_pause,
             ),
+            "storage_requests": ("Requests to storage since the start", METER.total.requests),
+            "storage_fetched_bytes": ("Bytes of files that these have read", METER.total.fetched_bytes),
         }
         engine = self._engine_session.known_engine
         if engine is not None:

@@ -5,7 +5,7 @@ Secrets among them are those by whose names `names_secret` knows them.
 
 from __future__ import annotations
 
-from sharkpy.base.endpoint import check_endpoint, check_region
+from sharkpy.base.endpoint import check_account, check_endpoint, check_region
 from sharkpy.base.settings.setting import Setting
 
 S3_ACCESS_KEY = Setting(
@@ -78,7 +78,10 @@ GS_KEY_FILE = Setting(
     is_guarded=True,
 )
 AZURE_ACCOUNT = Setting(
-    "fs.azure.abfs.account.name", "", "Storage account of containers whose URI names none: az://container."
+    "fs.azure.abfs.account.name",
+    "",
+    "Storage account of containers whose URI names none: az://container.",
+    check=check_account,
 )
 AZURE_ENDPOINT = Setting(
     "fs.azure.storage.endpoint",

@@ -1,14 +1,14 @@
-"""MSCK REPAIR TABLE: the catalog's Hive partitions brought in line with the folders on disk."""
+"""MSCK REPAIR TABLE: the catalog's Hive partitions brought in line with the folders that are there."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, partition_name, unescape
-from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
@@ -16,9 +16,15 @@ from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import RepairTable
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.folders.generations import is_hidden_name
+from sharkpy.sources.named_files import Access
 from sharkpy.sources.partition_values import single_value
+from sharkpy.sources.remote_files import has_files, subfolders
+from sharkpy.sources.side_by_side import side_by_side
 
 Values = tuple[str, ...]
+Subfolders = Callable[[Sequence[str]], Sequence[Sequence[str]]]
+"""Folders that may be data in each of some folders, by name."""
 
 
 def repair_table(command: RepairTable, session: EngineSession) -> CommandResult:
@@ -28,23 +34,25 @@ def repair_table(command: RepairTable, session: EngineSession) -> CommandResult:
     """
     table = command.table
     with session.catalog.partition_changes(table) as changes:
-        lines = list(_changes(command, table, changes))
+        lines = list(_changes(command, table, changes, session.catalog.access_id))
     if not command.is_dry:
         load_new_blocks(table, session)
     return text_rows(("result",), [(line,) for line in lines])
 
 
-def _changes(command: RepairTable, table: Table, changes: PartitionChanges) -> Iterator[str]:
-    check_local(table.location or "")
-    done = not command.is_dry
+def _changes(command: RepairTable, table: Table, changes: PartitionChanges, access: Access) -> Iterator[str]:
+    done, home = not command.is_dry, table.location or ""
     known = {one.folder(table) for one in changes.known.values()}
-    found, bad = [], []
-    for folder, values in _folders(table.location or "", table.partition_columns):
+    found, bad, there = [], [], set[str]()
+    for folder, values in _folders(home, table.partition_columns, _subfolders_of(home, access)):
+        there.add(folder)
         if values is None or not _fits(table, values):
             bad.append(folder)
         elif folder not in known and partition_name(table.partition_columns, values) not in changes.known:
             found.append((partition_name(table.partition_columns, values), folder))
-    gone = [one for one in changes.known.values() if _is_gone(one.folder(table))]
+    absent = [one for one in changes.known.values() if one.folder(table) not in there]
+    are_there = side_by_side(lambda one: _is_there(one.folder(table), access), absent)
+    gone = [one for one, is_there in zip(absent, are_there, strict=True) if not is_there]
     if found:
         yield "Partitions not in metastore:\t" + "\t".join(f"{table.name}:{name}" for name, _ in found)
     if gone:
@@ -61,9 +69,9 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges) -> I
             yield f"Repair: Added partition to metastore {table.name}:{name}"
 
 
-def _is_gone(folder: str) -> bool:
-    """True for a missing folder; a remote one is not looked for, and counts as being there."""
-    return not (uri.is_remote(folder) or Path(folder).is_dir())
+def _is_there(folder: str, access: Access) -> bool:
+    """True for a folder that is there; a remote one is if it holds anything."""
+    return has_files(folder, access(folder)) if uri.is_remote(folder) else Path(folder).is_dir()
 
 
 def _fits(table: Table, values: Values) -> bool:
@@ -72,27 +80,34 @@ def _fits(table: Table, values: Values) -> bool:
     return all(text == DEFAULT_VALUE or single_value(text, field.dtype).null_count == 0 for field, text in pairs)
 
 
-def _folders(path: str, columns: tuple[str, ...]) -> Iterator[tuple[str, Values | None]]:
+def _folders(home: str, columns: tuple[str, ...], subfolders_of: Subfolders) -> Iterator[tuple[str, Values | None]]:
     """Folders column=value, one level a column, with their values; None for a folder with another name."""
-    if not columns:
-        yield path, ()
-        return
+    level = list[tuple[str, Values]]([(home, ())])
+    for column in columns:
+        above, level = level, []
+        found = subfolders_of([folder for folder, _ in above])
+        for (_, values), folders in zip(above, found, strict=True):
+            for folder in folders:
+                name, separator, value = folder.rpartition("/")[2].partition("=")
+                if separator and unescape(name).lower() == column:
+                    level.append((folder, (*values, unescape(value))))
+                else:
+                    yield folder, None
+    yield from level
+
+
+def _subfolders_of(home: str, access: Access) -> Subfolders:
+    """How the folders below a table's are found: remote ones by a request each, several at once."""
+    if not uri.is_remote(home):
+        return lambda folders: [_local_subfolders(folder) for folder in folders]
+    return partial(side_by_side, partial(subfolders, access_id=access(home)))
+
+
+def _local_subfolders(path: str) -> list[str]:
     try:
         with os.scandir(path) as scan:
-            entries = sorted((entry for entry in scan if _is_open(entry)), key=lambda entry: entry.name)
+            return sorted(entry.path for entry in scan if entry.is_dir() and not is_hidden_name(entry.name))
     except FileNotFoundError:
-        return
+        return []
     except OSError as error:
         raise io_error(error, path) from None
-    for entry in entries:
-        column, separator, value = entry.name.partition("=")
-        if not separator or unescape(column).lower() != columns[0]:
-            yield entry.path, None
-            continue
-        for folder, values in _folders(entry.path, columns[1:]):
-            yield folder, None if values is None else (unescape(value), *values)
-
-
-def _is_open(entry: os.DirEntry[str]) -> bool:
-    """True for entries that may be data: names that begin with `_` or `.` never are."""
-    return entry.is_dir() and not entry.name.startswith(("_", "."))

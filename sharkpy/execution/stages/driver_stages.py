@@ -19,6 +19,7 @@ from sharkpy.execution.tasks.task import BATCH_ROWS, run_task, task_batches
 from sharkpy.physical.sinks import BlockSink
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import ExchangeColumns
+from sharkpy.sources.storage.meter import METER, Requested
 
 
 @dataclass(slots=True)
@@ -38,7 +39,7 @@ class DriverStages:
             yield from self._batches(stage)
 
     def _batches(self, stage: Stage) -> Iterator[pa.RecordBatch]:
-        start = time.perf_counter()
+        start, asked = time.perf_counter(), METER.of(self.run.statement)
         metrics = TaskMetrics(is_profiled=self.run.is_profiled)
         total = len(stage.tasks)
         for number in range(total):
@@ -48,7 +49,7 @@ class DriverStages:
             else:
                 yield from self._known_rows(stage, stage.rows, metrics)
         self.run.note_progress(stage, total, total, metrics.rows_in)
-        self.run.note(stage, len(stage.tasks), [_report(metrics, start)], start)
+        self.run.note(stage, len(stage.tasks), [self._report(metrics, start, asked)], start)
 
     def _known_rows(self, stage: Stage, rows: pa.RecordBatch, metrics: TaskMetrics) -> Iterator[pa.RecordBatch]:
         self.run.check()
@@ -84,7 +85,7 @@ class DriverStages:
             return self._results(stage, only_tasks)
 
     def _results(self, stage: Stage, only_tasks: frozenset[int] | None) -> list[BlockResult | FileResult]:
-        start = time.perf_counter()
+        start, asked = time.perf_counter(), METER.of(self.run.statement)
         results: list[BlockResult | FileResult] = []
         metrics = TaskMetrics(is_profiled=self.run.is_profiled)
         try:
@@ -95,8 +96,15 @@ class DriverStages:
         except BaseException:
             self.run.discard_blocks(results)
             raise
-        self.run.note(stage, len(stage.tasks), [_report(metrics, start)], start)
+        self.run.note(stage, len(stage.tasks), [self._report(metrics, start, asked)], start)
         return results
+
+    def _report(self, metrics: TaskMetrics, start: float, asked: Requested) -> TaskReport:
+        seconds = time.perf_counter() - start
+        figures = (metrics.rows_in, metrics.rows_out, metrics.bytes_out)
+        requested = METER.of(self.run.statement) - asked
+        operators = tuple(metrics.operators)
+        return TaskReport(0, 0, *figures, seconds, metrics.read, operators=operators, requested=requested)
 
     def _task_results(self, stage: Stage, number: int, metrics: TaskMetrics) -> list[BlockResult | FileResult]:
         context = self._sink_context(stage, number)
@@ -158,9 +166,3 @@ def _begun(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, 
         yield second, False
     for batch in batches:
         yield batch, False
-
-
-def _report(metrics: TaskMetrics, start: float) -> TaskReport:
-    seconds = time.perf_counter() - start
-    figures = (metrics.rows_in, metrics.rows_out, metrics.bytes_out)
-    return TaskReport(0, 0, *figures, seconds, metrics.read, operators=tuple(metrics.operators))

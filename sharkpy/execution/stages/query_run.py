@@ -25,8 +25,10 @@ from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.small_files import reads_streams
 from sharkpy.execution.workers.connection_pool import ConnectionPool
 from sharkpy.execution.workers.held_connections import HeldConnections
+from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import NO_INPUT, StageProgram, TaskInput
+from sharkpy.sources.storage.meter import METER
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -193,7 +195,10 @@ class QueryRun:
         """A run of the stage that began at `start` is over."""
         self.observer.ended(stage, reports)
         seconds = time.perf_counter() - start
-        self.profile.stages.append(stage_profile(stage, count, reports, seconds, exchange_id, sizes))
+        profile = stage_profile(stage, count, reports, seconds, exchange_id, sizes)
+        self.profile.stages.append(profile)
+        if profile.placement != Place.DRIVER.value and profile.requested.requests:
+            METER.add(profile.requested, self.statement)
 
     # Ending
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sharkpy.execution.stages.profile import QueryProfile, StageProfile
     from sharkpy.physical.plan import PhysicalPlan
+    from sharkpy.sources.storage.meter import Requested
 
 
 def run_text(profile: QueryProfile, planned: PhysicalPlan, *, is_whole: bool) -> str:
@@ -51,6 +52,8 @@ def stage_work(stage: StageProfile) -> str:
         text += f", {stage.beside_tasks} of {count_of(stage.placed_tasks, 'task')} beside their blocks"
     if stage.blocks_rebuilt:
         text += f", {count_of(stage.blocks_rebuilt, 'block')} rebuilt in place"
+    if stage.requested.requests:
+        text += f", {requests_text(stage.requested)}"
     if stage.malformed_fields or stage.malformed_lines:
         lines, fields = (
             count_of(stage.malformed_lines, "malformed line"),
@@ -58,6 +61,10 @@ def stage_work(stage: StageProfile) -> str:
         )
         text += f"; {lines}, {fields}"
     return text
+
+
+def requests_text(requested: Requested) -> str:
+    return f"{count_of(requested.requests, 'request')} to storage for {format_bytes(requested.fetched_bytes)}"
 
 
 def count_of(number: int, word: str) -> str:

@@ -18,7 +18,8 @@ from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.sources.layout import DataFile, files_below
 from sharkpy.sources.named_files import Access
-from sharkpy.sources.remote_files import remote_files, remote_partition_files
+from sharkpy.sources.remote_files import remote_files
+from sharkpy.sources.remote_partitions import remote_partition_files
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ def partition_files(
     if isinstance(table, FileTable):
         names = {one.name for one in partitions}
         return tuple(file for file in table.named.files if file.partition in names)
-    return tuple(file for one in partitions for file in _partition_files(table, one, access))
+    chosen = tuple(partitions)
+    listed = {} if access is None else remote_partition_files(table, chosen, access)
+    return tuple(file for one in chosen for file in _partition_files(table, one, listed.get(one.name)))
 
 
 def columns_in_files(schema: Schema, files: Sequence[DataFile]) -> Schema:
@@ -77,11 +80,11 @@ def columns_in_files(schema: Schema, files: Sequence[DataFile]) -> Schema:
     return Schema(tuple(field for field in schema if field.name not in named)) if named else schema
 
 
-def _partition_files(table: Table, one: HivePartition, access: Access | None) -> list[DataFile]:
-    folder = one.folder(table)
-    if access is not None and uri.is_remote(folder):
-        files = remote_partition_files(folder, access(folder), one.newest, one.name)
+def _partition_files(table: Table, one: HivePartition, listed: list[DataFile] | None) -> list[DataFile]:
+    """Data files of a Hive partition: those that were listed, where it is in a remote folder."""
+    if listed is None:
+        files = table_folder(one.folder(table)).partition_files(one.newest, one.name)
     else:
-        files = table_folder(folder).partition_files(one.newest, one.name)
+        files = [replace(file, partition=one.name) for file in listed]
     form = form_to_text(one.storage, one.columns)
     return [replace(file, form=form) for file in files] if form else files

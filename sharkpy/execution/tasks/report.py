@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SharkError
+from sharkpy.sources.storage.meter import Requested
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
@@ -72,6 +73,8 @@ class TaskReport:
     blocks_afar: int = 0
     blocks_rebuilt: int = 0
     """Number of lost or damaged blocks that the task made whole again itself."""
+    requested: Requested = Requested()  # noqa: RUF009  it is frozen
+    """Requests of the task to storage."""
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ import struct
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from sharkpy.execution.workers.task_error import TaskError, is_heard, job_proper
 from sharkpy.physical.stage_program import GivenColumns, StageProgram, TaskInput
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess
 from sharkpy.sources.storage.fetched_files import FETCHED
+from sharkpy.sources.storage.meter import METER
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class StageTask:
             yield from self._run(partition, frames, statement)
 
     def _run(self, partition: int, frames: Iterable[Any], statement: Cancellation) -> Iterator[Any]:
-        start, cpu_start = time.perf_counter(), time.process_time()
+        start, cpu_start, asked = time.perf_counter(), time.process_time(), METER.total
         metrics = TaskMetrics(is_profiled=self.settings.is_profiled)
         results: list[BlockResult | FileResult] = []
         error = None
@@ -106,7 +107,8 @@ class StageTask:
                 raise TaskError(error) from None
         seconds = time.perf_counter() - start
         metrics.cpu_seconds = time.process_time() - cpu_start
-        self.reports.add([_report(self.run_id, partition, metrics, seconds, tuple(results), error)])
+        report = _report(self.run_id, partition, metrics, seconds, tuple(results), error)
+        self.reports.add([replace(report, requested=METER.total - asked)])
 
     def batches(self, partition: int, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
         """Rows of the task, for Python code in the same process; a failure is raised, as a SharkError."""

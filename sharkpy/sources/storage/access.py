@@ -10,10 +10,17 @@ from dataclasses import dataclass, field
 from sharkpy.base.errors import ConfigurationError, InternalError, NotAllowedError
 from sharkpy.base.secrets import Secret, fingerprint, names_secret
 from sharkpy.base.settings import METADATA_SERVICE, S3_CREDENTIALS, Conf, find_setting
+from sharkpy.base.uri import scheme_of
 from sharkpy.sources.storage.setting_sources import Kind, Source, kinds_of, of_owner, of_session
 from sharkpy.sources.storage.storage_settings import KeySet, Option, StorageSettings, storage_settings
 
 NO_KEYS = "no keys"
+NO_REDIRECTS = "shark.storage.no.redirects"
+"""Option of accesses whose requests go nowhere but to the server that is named, or below its name."""
+
+
+_FOLLOWING = ("http", "https")
+"""Schemes whose servers may send requests elsewhere, where the owner's session makes them."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -101,7 +108,10 @@ def access_to(
         hint = "SET keys of your own for it, such as fs.s3a.access.key and fs.s3a.secret.key"
         hint = hint if wanted.key_sets else "the engine's owner makes a table of it"
         raise NotAllowedError(f'"{location}" is out of this session\'s bounds', hint=hint)
-    return _access(wanted, of_owner(owner), owner)
+    given = _access(wanted, of_owner(owner), owner)
+    if scheme_of(location) not in _FOLLOWING:
+        return given
+    return StorageAccess.of({**dict(given.options), NO_REDIRECTS: Secret("true")}, given.origin)
 
 
 def _access(wanted: StorageSettings, sources: Sequence[Source], owner: Conf) -> StorageAccess:

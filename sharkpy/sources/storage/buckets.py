@@ -1,18 +1,26 @@
 """Stores of buckets, with what a session may use of them: S3, Google Cloud Storage, Azure, and HTTP servers.
 
 obstore reads the environment of the process, too. What is given to it here comes before that.
+
+A server that answers with a redirect could send requests to where sessions must not look, such as the service at which
+the machine asks for its own keys. obstore follows redirects. So all hosts but those of the storage are to be reached by
+a proxy that does not exist. Where the environment names proxies, these decide.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sharkpy.base import settings
+from sharkpy.base.endpoint import check_endpoint
 from sharkpy.base.errors import ConfigurationError, StorageRefusedError
 from sharkpy.base.uri import shown
-from sharkpy.sources.storage.access import NO_KEYS, StorageAccess
+from sharkpy.sources.storage.access import NO_KEYS, NO_REDIRECTS, StorageAccess
 from sharkpy.sources.storage.errors import StoreName
 from sharkpy.sources.storage.http_store import HttpStore
 from sharkpy.sources.storage.object_store import BucketStore
@@ -33,6 +41,9 @@ if TYPE_CHECKING:
 _REGION = "us-east-1"
 _ANONYMOUS = "AnonymousAWSCredentialsProvider"
 _CONNECT_SECONDS = 5.0
+NO_PROXY = "redirect.invalid"
+"""Host of the proxy that does not exist: no name server knows names that end so."""
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _SORTED = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=True)
 _UNSORTED = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=False)
 """Servers that keep objects in folders list these folder by folder: `a/b` before `a-c`."""
@@ -62,7 +73,7 @@ def s3_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     client = S3Store(
         bucket,
         config=config,
-        client_options=_client_options(endpoint, limits),
+        client_options=_client_options(address, limits, *_hosts(endpoint, access)),
         retry_config=_retries(limits),
         credential_provider=None if keys is None or is_anonymous else _provider(keys),
     )
@@ -85,9 +96,9 @@ def gcs_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     config: GCSConfig = {"base_url": endpoint.rstrip("/"), "skip_signature": is_anonymous}
     if key_file and not is_anonymous:
         config["application_credentials"] = key_file
-    client = GCSStore(
-        bucket, config=config, client_options=_client_options(endpoint, limits), retry_config=_retries(limits)
-    )
+    options = _client_options(endpoint, limits, *_hosts(endpoint, access, "googleapis.com"))
+    with _explained(f"{settings.GS_KEY_FILE.key} names no file with the key of a service account"):
+        client = GCSStore(bucket, config=config, client_options=options, retry_config=_retries(limits))
     name = StoreName(bucket, shown(endpoint), access.origin)
     return BucketStore(client, name, limits, _SORTED if _is_of(endpoint, "googleapis.com") else _UNSORTED)
 
@@ -106,19 +117,35 @@ def azure_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     endpoint = access.value(settings.AZURE_ENDPOINT.key) or f"https://{account}.blob.core.windows.net"
     config: AzureConfig = {"account_name": account, "endpoint": endpoint}
     config.update(_azure_credentials(root, suffix, access))
-    client = AzureStore(
-        container, config=config, client_options=_client_options(endpoint, limits), retry_config=_retries(limits)
-    )
+    login = urlsplit(config.get("authority_host") or "").hostname
+    options = _client_options(endpoint, limits, *_hosts(endpoint, access, *([login] if login else [])))
+    with _explained(f"the key of the account {account} is none of Azure's"):
+        client = AzureStore(container, config=config, client_options=options, retry_config=_retries(limits))
     # A container with folders lists these one by one.
     return BucketStore(client, StoreName(container, shown(endpoint), access.origin), limits, _UNSORTED)
 
 
-def http_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:  # noqa: ARG001  as of all
-    """Store of the files of `https://host`, for which there are no keys."""
+def http_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
+    """Store of the files of `https://host`, for which there are no keys. The owner's requests follow where it sends
+    them. ConfigurationError for a host that is none, and for the one at which the machine asks for its own keys.
+    """
     from obstore.store import HTTPStore
 
-    client = HTTPStore(root, client_options=_client_options(root, limits), retry_config=_retries(limits))
+    check_endpoint(root)
+    hosts = _hosts(root, access) if access.value(NO_REDIRECTS) else ()
+    client = HTTPStore(root, client_options=_client_options(root, limits, *hosts), retry_config=_retries(limits))
     return HttpStore(client, StoreName(_authority(root), root, NO_KEYS), limits)
+
+
+@contextmanager
+def _explained(message: str) -> Iterator[None]:
+    """Keys are looked at where a client is made, and nothing else can be wrong there."""
+    from obstore.exceptions import BaseError
+
+    try:
+        yield
+    except (BaseError, ValueError, OSError):
+        raise ConfigurationError(message, sqlstate="28000") from None
 
 
 def _authority(root: str) -> str:
@@ -202,14 +229,29 @@ def _without_keys(location: str, names: str) -> StorageRefusedError:
     return StorageRefusedError(f'there are no keys for "{location}"', hint=hint, sqlstate="28000")
 
 
-def _client_options(endpoint: str, limits: StoreLimits) -> ClientConfig:
+def _hosts(endpoint: str, access: StorageAccess, *others: str) -> Sequence[str]:
+    """Hosts that requests go to, with `others` that give keys for them. None where any may be asked: what the machine
+    asks for its own keys is where its cloud says.
+    """
+    host = urlsplit(endpoint).hostname
+    return () if host is None or _asks_machine(access) else (host, *others)
+
+
+def _client_options(endpoint: str, limits: StoreLimits, *hosts: str) -> ClientConfig:
+    """Options of a client for requests to `endpoint`; if `hosts` are given, to these and to what is below their names
+    alone.
+    """
     seconds = limits.timeout_seconds
-    return {
+    options: ClientConfig = {
         "allow_http": endpoint.lower().startswith("http:"),
         "timeout": timedelta(seconds=seconds),
         "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, seconds)),
         "read_timeout": timedelta(seconds=seconds / 2),
     }
+    if hosts and not any(os.environ.get(name) or os.environ.get(name.upper()) for name in _PROXIES):
+        options["proxy_url"] = f"http://{NO_PROXY}"
+        options["proxy_excludes"] = ",".join(hosts)
+    return options
 
 
 def _retries(limits: StoreLimits) -> RetryConfig:

@@ -119,7 +119,9 @@ _REASONS = (
     ("Connection refused", "nobody listens there"),
     ("dns error", "its host is not known"),
     ("failed to lookup address", "its host is not known"),
+    ("NotValidForName", "its certificate is for another name"),
     ("peer certificate", "its certificate is not trusted"),
+    ("InvalidCertificate", "its certificate is not trusted"),
     ("InvalidContentType", "it does not speak TLS"),
     ("Network is unreachable", "the network is unreachable"),
 )

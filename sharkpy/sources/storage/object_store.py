@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -52,10 +52,10 @@ class BucketStore(ObjectReader):
     def list(self, folder: str, *, after: str = "", until: str = "") -> Iterator[ObjectFacts]:
         root, key = place_of(folder)
         start = self.key_of(after) if self.traits.is_sorted else ""
-        stream = answer(self.asking(folder, partial(self._listing, key, start)))
+        pages = _Pages(lambda: self.client.list(key or None, offset=start or None, chunk_size=_PAGE))
         last = ""
-        while page := answer(self.asking(folder, partial(_next_page, stream))):
-            for meta in page:
+        while pages.is_open:
+            for meta in answer(self.asking(folder, pages.next)):
                 facts = facts_of(root + meta["path"], meta)
                 # The mark of a folder has lost the slash of its name, and with it its place.
                 if self.traits.is_sorted and facts.size_bytes:
@@ -116,9 +116,6 @@ class BucketStore(ObjectReader):
         call = partial(self._put_parts, path, parts, part_bytes, length)
         return answer(self.asking(path, call, is_bounded=False), upload.give_up)
 
-    async def _listing(self, key: str, start: str) -> ListStream[Sequence[ObjectMeta]]:
-        return self.client.list(key or None, offset=start or None, chunk_size=_PAGE)
-
     async def _put(self, path: str, content: bytes) -> ObjectFacts:
         await self.client.put_async(self.key_of(path), content, mode="overwrite", use_multipart=False)
         return await self._as_put(path, len(content))
@@ -165,11 +162,23 @@ class BucketStore(ObjectReader):
             await self.client.delete_async(key)
 
 
-async def _next_page(stream: ListStream[Sequence[ObjectMeta]]) -> Sequence[ObjectMeta]:
-    try:
-        return await stream.__anext__()
-    except StopAsyncIteration:
-        return ()
+class _Pages:
+    """Pages of a listing, which the first call begins; one that is not full is the last."""
+
+    def __init__(self, begin: Callable[[], ListStream[Sequence[ObjectMeta]]]) -> None:
+        self.is_open = True
+        self._begin = begin
+        self._stream: ListStream[Sequence[ObjectMeta]] | None = None
+
+    async def next(self) -> Sequence[ObjectMeta]:
+        if self._stream is None:
+            self._stream = self._begin()
+        try:
+            page = await self._stream.__anext__()
+        except StopAsyncIteration:
+            page = ()
+        self.is_open = len(page) == _PAGE
+        return page
 
 
 def _batches(items: Iterable[str], size: int) -> Iterator[Sequence[str]]:

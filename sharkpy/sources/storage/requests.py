@@ -14,11 +14,13 @@ from typing import Any, TypeVar
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import InternalError
+from sharkpy.sources.storage.meter import METER, Requested
 
 T = TypeVar("T")
 Call = Callable[[], Coroutine[Any, Any, T]]
 _POLL_SECONDS = 0.05
 _END_SECONDS = 1.0
+_ONE = Requested(requests=1)
 
 
 def answer(call: Call[T], give_up: Callable[[], object] | None = None) -> T:
@@ -54,6 +56,7 @@ def _first(waiting: deque[Future[T]]) -> T:
 
 def _begun(call: Call[T]) -> Future[T]:
     check_cancelled()
+    METER.add(_ONE)
     return asyncio.run_coroutine_threadsafe(call(), _thread.loop())
 
 
@@ -64,7 +67,10 @@ def _result(future: Future[T], give_up: Callable[[], object]) -> T:
     except BaseException:
         give_up()
         raise
-    return future.result()
+    result = future.result()
+    if isinstance(result, memoryview):
+        METER.add(Requested(fetched_bytes=result.nbytes))
+    return result
 
 
 class _LoopThread:

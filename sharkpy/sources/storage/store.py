@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
+from sharkpy.sources.storage.errors import StoreName
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectFacts:
@@ -60,6 +62,10 @@ class Store(Protocol):
 
     @property
     def traits(self) -> StoreTraits: ...
+
+    @property
+    def name(self) -> StoreName:
+        """How errors name the store."""
 
     def stat(self, path: str) -> ObjectFacts | None:
         """Facts of an object, None where there is none of that name."""

@@ -1,0 +1,56 @@
+"""Data files of the Hive partitions of a table that are in remote folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sharkpy.base import uri
+from sharkpy.base.errors import SourceError
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.model import Table
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.remote_files import data_file, parts_below, remote_files, visible_files
+from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.storage.folder_lists import objects_in_folders
+
+
+def remote_partition_files(
+    table: Table, partitions: Iterable[HivePartition], access: Callable[[str], str]
+) -> Mapping[str, list[DataFile]]:
+    """Data files of those Hive partitions of a table that are in remote folders, by the partitions' names. A folder
+    that is not there has none.
+
+    Folders below the table's own are listed together; those elsewhere, which may be files, each by itself.
+    """
+    home = table.location or ""
+    is_far = uri.is_remote(home)
+    remote = [(one, one.folder(table)) for one in partitions if is_far or one.location is not None]
+    remote = [(one, folder) for one, folder in remote if uri.is_remote(folder)]
+    found = dict[str, list[DataFile]]()
+    below = [(one, folder) for one, folder in remote if folder == uri.join(home, one.name)]
+    if below and store_with(home, access_id := access(home)).traits.lists:
+        listed = files_in_folders([folder for _, folder in below], access_id)
+        for one, folder in below:
+            found[one.name] = visible_files(listed.get(folder, ()), folder, one.newest)
+    apart = [(one, folder) for one, folder in remote if one.name not in found]
+    asked = side_by_side(lambda pair: _files_at(pair[1], access(pair[1]), pair[0].newest), apart)
+    return found | {one.name: files for (one, _), files in zip(apart, asked, strict=True)}
+
+
+def files_in_folders(folders: Sequence[str], access_id: str) -> dict[str, list[DataFile]]:
+    """Data files below each of some folders of one store, by path."""
+    store = store_with(folders[0], access_id)
+    found = objects_in_folders(store, folders, lambda facts, folder: data_file(facts, folder, access_id))
+    for folder, files in found.items():
+        files.sort(key=lambda file: parts_below(file, folder))
+    return found
+
+
+def _files_at(folder: str, access_id: str, newest: int | None) -> list[DataFile]:
+    try:
+        return remote_files(folder, access_id, newest)
+    except SourceError as error:
+        if error.sqlstate != "58P01" or "there is no bucket" in error.message:
+            raise
+        return []

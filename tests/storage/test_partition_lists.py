@@ -206,6 +206,9 @@ def test_many_partitions_are_listed_together(
     proxy.seen.clear()
     assert rows(session, f"SELECT count(*), sum(k) FROM {far} WHERE p <> 7") == [(39, sum(range(40)) - 7)]
     assert len(lists(proxy)) == (4 if is_sorted else 1)
+    proxy.seen.clear()
+    session.sql(f"ANALYZE TABLE {far} PARTITION (p) COMPUTE STATISTICS NOSCAN").close()
+    assert len(lists(proxy)) == (4 if is_sorted else 1)
 
 
 def test_repair(session: sharkpy.SharkContext, s3: Any, place: str) -> None:

@@ -12,7 +12,7 @@ from sharkpy.execution.commands.partition_spec import by_values, matching_spec, 
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.execution.tables.analyzed import content_of, mark_of
-from sharkpy.execution.tables.data_files import partition_files, table_files
+from sharkpy.execution.tables.data_files import files_by_partition, table_files
 from sharkpy.plan.commands import AnalyzeTable
 from sharkpy.sources.layout import DataFile
 from sharkpy.sql.statements.bind_analyze import FIGURES
@@ -56,7 +56,7 @@ def _of_partitions(command: AnalyzeTable, session: EngineSession) -> dict[str, T
     partitions = matching_spec(table, session.catalog.partitions(table), given)
     if given and not partitions:
         raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in given))
-    files = {one.name: partition_files(table, [one], session.catalog.access_id) for one in partitions}
+    files = files_by_partition(table, partitions, session.catalog.access_id)
     rows = _rows_by_partition(table, _rows(command, session), partitions)
     empty: Row = (0, *(None for _ in command.columns for _ in FIGURES))
     found: dict[str, TableStatistics] = {}

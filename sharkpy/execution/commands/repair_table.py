@@ -57,7 +57,7 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges, acce
         yield "Partitions not in metastore:\t" + "\t".join(f"{table.name}:{name}" for name, _ in found)
     if gone:
         yield "Partitions missing from filesystem:\t" + "\t".join(f"{table.name}:{one.name}" for one in gone)
-    for folder in bad:
+    for folder in sorted(bad):
         yield f"Skipped folder: {folder} is no name of a partition of {table.name}"
     if done and command.drops:
         for one in gone:

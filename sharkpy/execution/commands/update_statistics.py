@@ -11,7 +11,7 @@ from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.analyzed import content_of, is_content_of, mark_of
-from sharkpy.execution.tables.data_files import partition_files, table_files
+from sharkpy.execution.tables.data_files import files_by_partition, table_files
 from sharkpy.plan.commands import UpdateStatistics
 from sharkpy.sources.layout import DataFile
 
@@ -40,8 +40,9 @@ def update_statistics(command: UpdateStatistics, session: EngineSession) -> Comm
         partitions = matching_spec(table, catalog.partitions(table), command.partition)
         if not partitions:
             raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in command.partition))
+        files = files_by_partition(table, partitions, session.catalog.access_id)
         for one in partitions:
-            base = _base(known.get(one.name), partition_files(table, [one], session.catalog.access_id), mark_of(one))
+            base = _base(known.get(one.name), files[one.name], mark_of(one))
             found[one.name] = _updated(base, command.column, figures)
     else:
         base = _base(known.get(""), table_files(table, session.catalog), "")

@@ -74,6 +74,17 @@ def partition_files(
     return tuple(file for one in chosen for file in _partition_files(table, one, listed.get(one.name)))
 
 
+def files_by_partition(
+    table: Table, partitions: Iterable[HivePartition], access: Access | None = None
+) -> dict[str, tuple[DataFile, ...]]:
+    """Data files of each of some Hive partitions, by its name, listed as `partition_files` does."""
+    chosen = tuple(partitions)
+    found = {one.name: list[DataFile]() for one in chosen}
+    for file in partition_files(table, chosen, access):
+        found[file.partition].append(file)
+    return {name: tuple(files) for name, files in found.items()}
+
+
 def columns_in_files(schema: Schema, files: Sequence[DataFile]) -> Schema:
     """Columns of a stream that its files hold: not those that are in the names of their Hive partitions."""
     named = partition_values(files[0].partition) if files else {}

@@ -17,7 +17,7 @@ class LakeFiles:
     """Data files of a snapshot, with what its lists say of them.
 
     `statistics` has each file as if it were a block, in the same order. `outside`: paths that are not below the table's
-    folder, of files of deletes too.
+    folder, of files of deletes and lists of files too.
     """
 
     files: tuple[DataFile, ...]

@@ -11,6 +11,7 @@ from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
 from sharkpy.sources.lake.iceberg.errors import iceberg_failures
+from sharkpy.sources.lake.iceberg.local_files import only_local_files
 from sharkpy.sources.lake.lake_format import LakeHome
 
 CATALOG = "iceberg.catalog"
@@ -54,7 +55,7 @@ class IcebergCatalogs:
         with self._lock:
             if key not in self._open:
                 with iceberg_failures(f'the catalog "{name}"'):
-                    self._open[key] = load_catalog(name, **options)
+                    self._open[key] = only_local_files(load_catalog(name, **options))
             return self._open[key]
 
     def _options(self, name: str, conf: Conf) -> dict[str, str]:

@@ -32,6 +32,7 @@ from sharkpy.sources.lake.iceberg.catalogs import BY_LOCATION, CATALOG, IcebergC
 from sharkpy.sources.lake.iceberg.commits import commit_files
 from sharkpy.sources.lake.iceberg.errors import iceberg_failures
 from sharkpy.sources.lake.iceberg.facts import facts_of
+from sharkpy.sources.lake.iceberg.local_files import check_settable, check_writable, static_table
 from sharkpy.sources.lake.iceberg.planning import listed
 from sharkpy.sources.lake.iceberg.types import hive_schema, iceberg_schema, lake_columns
 from sharkpy.sources.lake.lake_format import LakeHome
@@ -58,7 +59,7 @@ class IcebergFormat:
         with iceberg_failures(entry.qualified_name):
             if catalog_name(entry) == BY_LOCATION:
                 place = newest_metadata(entry.location or "")
-                return self._kept(entry, place) or self._made(entry, StaticTable.from_metadata(place))
+                return self._kept(entry, place) or self._made(entry, static_table(place))
             handle = self._catalogs.find(entry, conf).load_table(identifier_of(entry))
             return self._kept(entry, handle.metadata_location) or self._made(entry, handle)
 
@@ -120,6 +121,8 @@ class IcebergFormat:
             return dataclasses.replace(entry, schema=found.schema, location=location, storage=StorageFormat(_NAME))
         if is_by_location:
             raise UnsupportedError(f"making {entry.qualified_name}, a table of Iceberg without a catalog")
+        properties = _table_properties(entry)
+        check_settable(properties)
         schema = iceberg_schema(entry.schema)
         identifier, catalog = identifier_of(entry), self._catalogs.find(entry, conf)
         with iceberg_failures(entry.qualified_name):
@@ -133,7 +136,7 @@ class IcebergFormat:
                 schema,
                 location=None if entry.location is None else f"file://{entry.location}",
                 partition_spec=_spec(schema, fields),
-                properties=_table_properties(entry),
+                properties=properties,
             )
         location = entry.location or lake_path(handle.location())
         return dataclasses.replace(entry, schema=hive_schema(handle.schema()), location=location)
@@ -155,6 +158,7 @@ class IcebergFormat:
     def partition_fields(self, table: LakeTable) -> tuple[PartitionField, ...]:
         if isinstance(table.handle, StaticTable):
             raise UnsupportedError(f"writing {table.qualified_name}, a table of Iceberg that is in no catalog here")
+        check_writable(table.qualified_name, table.handle.properties)
         schema = table.handle.schema()
         found: list[PartitionField] = []
         for field in table.handle.spec().fields:
@@ -165,6 +169,7 @@ class IcebergFormat:
 
     def set_properties(self, table: LakeTable, given: Mapping[str, str], unset: Sequence[str]) -> None:
         self.partition_fields(table)
+        check_settable(given)
         with iceberg_failures(table.qualified_name), _fresh(table).transaction() as transaction:
             if given:
                 transaction.set_properties(dict(given))

@@ -50,8 +50,20 @@ def listed(
         files.append(DataFile(path, task.file.file_size_in_bytes, NEVER_MODIFIED, form=form))
         statistics.append(_statistics(task.file, schema, hive))
         paths += [path, *(one.path for one in facts.deletes)]
+    paths += _metadata_paths(handle, snapshot_id)
     outside = tuple(path for path in paths if uri.below(path, location) is None)
     return LakeFiles(tuple(files), StatisticsTable.of(hive, statistics), outside)
+
+
+def _metadata_paths(handle: IcebergHandle, snapshot_id: int | None) -> list[str]:
+    """The lists that name the files of a snapshot."""
+    snapshot = None if snapshot_id is None else handle.metadata.snapshot_by_id(snapshot_id)
+    if snapshot is None:
+        return []
+    return [
+        lake_path(path)
+        for path in (snapshot.manifest_list, *(one.manifest_path for one in snapshot.manifests(handle.io)))
+    ]
 
 
 def _planned(handle: IcebergHandle, snapshot_id: int) -> Any:

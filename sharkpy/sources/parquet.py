@@ -22,7 +22,7 @@ from sharkpy.sources.local_copy import LocalCopy, check_unchanged, local_copy, o
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.parquet_encodings import choose_encodings
-from sharkpy.sources.parquet_ranges import chunk_ranges, fetch_footer
+from sharkpy.sources.parquet_ranges import chunk_ranges, fetch_footer, is_part
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import PlainFile, Split
 from sharkpy.sources.write_behind import written_behind
@@ -390,4 +390,4 @@ def _is_misread(chunk: pq.ColumnChunkMetaData) -> bool:
 def column_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> int:
     row_group = metadata.row_group(group)
     columns = (row_group.column(index) for index in range(row_group.num_columns))
-    return sum(c.total_compressed_size for c in columns if c.path_in_schema.split(".")[0] in names)
+    return sum(c.total_compressed_size for c in columns if is_part(c.path_in_schema, names))

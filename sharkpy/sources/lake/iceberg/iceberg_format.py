@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -35,6 +34,7 @@ from sharkpy.sources.lake.iceberg.facts import facts_of
 from sharkpy.sources.lake.iceberg.local_files import check_settable, check_writable, static_table
 from sharkpy.sources.lake.iceberg.planning import listed
 from sharkpy.sources.lake.iceberg.types import hive_schema, iceberg_schema, lake_columns
+from sharkpy.sources.lake.known_tables import KnownTables
 from sharkpy.sources.lake.lake_format import LakeHome
 from sharkpy.sources.lake.lake_table import LakeSnapshot, LakeTable
 from sharkpy.sources.lake.parquet_files import COLUMNS
@@ -51,31 +51,23 @@ class IcebergFormat:
 
     def __init__(self, home: LakeHome) -> None:
         self._catalogs = IcebergCatalogs(home)
-        self._lock = threading.Lock()
-        self._known: dict[str, tuple[Table, LakeTable]] = {}
-        self._entries: dict[str, Table] = {}
+        self._known = KnownTables()
 
     def load(self, entry: Table, conf: Conf) -> LakeTable:
         with iceberg_failures(entry.qualified_name):
             if catalog_name(entry) == BY_LOCATION:
                 place = newest_metadata(entry.location or "")
-                return self._kept(entry, place) or self._made(entry, static_table(place))
+                status = Path(place).stat()
+                # Another table may have come to the place, whose metadata have the same name.
+                state = place, status.st_mtime_ns, status.st_size
+                return self._known.find(entry, state) or self._made(entry, state, static_table(place))
             handle = self._catalogs.find(entry, conf).load_table(identifier_of(entry))
-            return self._kept(entry, handle.metadata_location) or self._made(entry, handle)
+            location = handle.metadata_location
+            return self._known.find(entry, location) or self._made(entry, location, handle)
 
-    def _kept(self, entry: Table, metadata: str) -> LakeTable | None:
-        """The table that was made before, if neither its entry nor its metadata is another."""
-        with self._lock:
-            known = self._known.get(entry.table_id)
-        is_same = known is not None and known[0] is entry and known[1].handle.metadata_location == metadata
-        return known[1] if known is not None and is_same else None
-
-    def _made(self, entry: Table, handle: IcebergHandle) -> LakeTable:
-        snapshot_id = handle.metadata.current_snapshot_id
-        made = lake_table(entry, handle, handle.schema(), snapshot_id)
-        with self._lock:
-            self._known[entry.table_id] = entry, made
-        return made
+    def _made(self, entry: Table, state: Hashable, handle: IcebergHandle) -> LakeTable:
+        made = lake_table(entry, handle, handle.schema(), handle.metadata.current_snapshot_id)
+        return self._known.keep(entry, state, made)
 
     def at(self, table: LakeTable, point: LakePoint) -> LakeTable:
         metadata = table.handle.metadata
@@ -93,19 +85,11 @@ class IcebergFormat:
         return lake_table(marked, table.handle, schema, found.snapshot_id)
 
     def named(self, place: str) -> LakeTable:
-        with self._lock:
-            entry = self._entries.get(place) or Table(
-                new_table_id(),
-                _NAME,
-                place,
-                TableKind.EXTERNAL,
-                Schema(()),
-                StorageFormat(_NAME),
-                place,
-                ((CATALOG, BY_LOCATION),),
-            )
-            self._entries[place] = entry
-        return self.load(entry, Conf())
+        def made() -> Table:
+            kind, storage, properties = TableKind.EXTERNAL, StorageFormat(_NAME), ((CATALOG, BY_LOCATION),)
+            return Table(new_table_id(), _NAME, place, kind, Schema(()), storage, place, properties)
+
+        return self.load(self._known.entry(place, made), Conf())
 
     def facts(self, table: LakeTable, what: str) -> SystemTable:
         return facts_of(table, what)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyiceberg import types as ice
 
 from sharkpy.sources.lake.iceberg.types import hive_type
-from sharkpy.sources.partition_values import single_value
+from sharkpy.sources.partition_values import single_value, text_of_bytes
 
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -26,6 +26,8 @@ def partition_text(value: Any, found: Any) -> str | None:
             return str(_EPOCH + datetime.timedelta(microseconds=value))
         case ice.BooleanType():
             return str(value).lower()
+        case ice.BinaryType() | ice.FixedType():
+            return text_of_bytes(value)
     return str(value)
 
 

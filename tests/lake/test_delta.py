@@ -13,6 +13,7 @@ pytest.importorskip("pyroaring", reason="the extra iceberg is not installed")
 import base64
 import datetime
 import json
+import shutil
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
@@ -142,6 +143,44 @@ def test_deletion_vectors(context: sharkpy.SharkContext, tmp_path: Path) -> None
     assert rows(context, "SELECT id FROM vectors WHERE id BETWEEN 6 AND 8 ORDER BY id") == [(6,), (8,)]
     with pytest.raises(UnsupportedError, match="with deletionVectors"):
         context.sql("INSERT INTO vectors VALUES (1)")
+
+
+def test_another_table_of_as_many_versions(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    place = tmp_path / "t"
+    write_deltalake(str(place), pa.table({"a": [1]}))
+    run(context, f"CREATE EXTERNAL TABLE again USING delta LOCATION '{place}'")
+    assert rows(context, f"SELECT a FROM delta.`{place}`") == rows(context, "SELECT a FROM again") == [(1,)]
+    shutil.rmtree(place)
+    write_deltalake(str(place), pa.table({"a": [2]}))
+    assert rows(context, f"SELECT a FROM delta.`{place}`") == rows(context, "SELECT a FROM again") == [(2,)]
+
+
+def test_binary_values_divide_files(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    written = pa.table({"a": [1, 2], "k": pa.array([b"x", None], pa.binary())})
+    write_deltalake(str(tmp_path), written, partition_by=["k"])
+    assert rows(context, f"SELECT a, k FROM delta.`{tmp_path}` ORDER BY a") == [(1, b"x"), (2, None)]
+
+
+@pytest.mark.parametrize("word", ["delta", "iceberg"])
+def test_a_table_that_fails_leaves_nothing(context: sharkpy.SharkContext, tmp_path: Path, word: str) -> None:
+    place = tmp_path / "t"
+    make = f"CREATE TABLE failed_{word} USING {word} LOCATION '{place}' AS SELECT id FROM range(3)"
+    with pytest.raises(SharkError, match="sevens"):
+        context.sql(f"{make} WHERE assert_true(id < 0, 'sevens') IS NULL")
+    assert not place.exists()
+    run(context, make)
+    assert rows(context, f"SELECT count(*) FROM failed_{word}") == [(3,)]
+
+
+def test_a_place_that_is_to_be_removed(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    """What a dropped table has left, since somebody reads it, does not go when another table is there."""
+    make = f"CREATE TABLE left_there USING delta LOCATION '{tmp_path / 't'}' AS SELECT 1 AS a"
+    run(context, make, "ALTER TABLE left_there SET TBLPROPERTIES ('external.table.purge'='true')")
+    reading = context.catalog.readers.enter(location(context, "left_there"))
+    run(context, "DROP TABLE left_there")
+    context.catalog.readers.leave(reading)
+    run(context, make)
+    assert rows(context, "SELECT a FROM left_there") == [(1,)]
 
 
 def test_unknown_features_are_refused(context: sharkpy.SharkContext, tmp_path: Path) -> None:

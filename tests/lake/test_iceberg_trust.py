@@ -13,7 +13,8 @@ import pytest
 pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
 
 import sharkpy
-from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.errors import BindError, NotAllowedError, SharkError, SourceError, UnsupportedError
+from sharkpy.execution.restrictions import Restrictions
 from tests.lake.tables import own_catalog, rows, run
 
 
@@ -77,3 +78,66 @@ def test_commits_run_no_code_of_others(context: sharkpy.SharkContext) -> None:
     assert rows(context, "SELECT * FROM led") == []
     with pytest.raises(UnsupportedError, match="py-io-impl"):
         run(context, "INSERT INTO led VALUES (1)")
+
+
+def test_metadata_of_another_table_at_the_place(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    place = changed(context, tmp_path, lambda _: None)
+    assert rows(context, f"SELECT count(*) FROM iceberg.`{place}`") == [(2,)]
+    changed(context, tmp_path, lambda body: body.update({"current-snapshot-id": None, "refs": {}}))
+    assert rows(context, f"SELECT count(*) FROM iceberg.`{place}`") == [(0,)]
+
+
+def test_values_for_files_without_a_column_are_refused(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    def change(body: dict[str, Any]) -> None:
+        added = {"id": 9, "name": "b", "required": False, "type": "int", "initial-default": 7, "write-default": 7}
+        body["format-version"], body["next-row-id"] = 3, 0
+        body["schemas"][0]["fields"].append(added)
+        body["last-column-id"] = 9
+
+    place = changed(context, tmp_path, change)
+    with pytest.raises(UnsupportedError, match='column "b"'):
+        rows(context, f"SELECT b FROM iceberg.`{place}`")
+
+
+def test_only_a_folder_of_its_own_goes_with_a_table(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    place = changed(context, tmp_path, lambda _: None)
+    above = context.catalog.warehouse_dir
+    (Path(above) / "metadata").symlink_to(Path(place) / "metadata")
+    run(context, f"CREATE EXTERNAL TABLE around STORED BY ICEBERG LOCATION '{above}'")
+    with pytest.raises(BindError, match="holds the warehouse"):
+        run(context, "ALTER TABLE around SET TBLPROPERTIES ('external.table.purge'='true')")
+    run(context, "DROP TABLE around")
+
+
+@pytest.fixture
+def guest(context: sharkpy.SharkContext, tmp_path: Path) -> sharkpy.SharkContext:
+    """A session of the server that may name addresses, and the files in one folder."""
+    session = context.new_session(shark_user="ann")
+    session.restrictions = Restrictions((tmp_path / "open",), (Path(context.catalog.state_dir),), guards_settings=True)
+    return session
+
+
+def test_remote_sessions_name_no_catalogs(guest: sharkpy.SharkContext, tmp_path: Path) -> None:
+    run(
+        guest,
+        "SET iceberg.catalog.mine.type=sql",
+        f"SET iceberg.catalog.mine.uri=sqlite:///{tmp_path}/mine.sqlite",
+    )
+    with pytest.raises(SharkError, match="no settings say"):
+        run(guest, "CREATE EXTERNAL TABLE x STORED BY ICEBERG TBLPROPERTIES ('iceberg.catalog'='mine', 'name'='a.b')")
+    assert not (tmp_path / "mine.sqlite").exists()
+
+
+def test_tables_of_a_catalog_lie_in_bounds(guest: sharkpy.SharkContext) -> None:
+    found = "STORED BY ICEBERG TBLPROPERTIES ('name'='default.t')"
+    with pytest.raises(NotAllowedError, match="out of this session's bounds"):
+        run(guest, f"CREATE EXTERNAL TABLE x {found}")
+    assert guest.catalog.find_entry("default", "x") is None
+
+
+def test_lists_of_files_lie_in_bounds(
+    context: sharkpy.SharkContext, guest: sharkpy.SharkContext, tmp_path: Path
+) -> None:
+    place = changed(context, tmp_path / "open", lambda _: None)
+    with pytest.raises(NotAllowedError, match="out of this session's bounds"):
+        rows(guest, f"SELECT count(*) FROM iceberg.`{place}`")

@@ -74,7 +74,7 @@ def test_commits_run_no_code_of_others(context: sharkpy.SharkContext) -> None:
     run(context, "CREATE TABLE led (a INT) STORED BY ICEBERG")
     table = own_catalog(context).load_table("default.led")
     with table.transaction() as transaction:
-        transaction.set_properties({"py-io-impl": "no.such.module"})
+        transaction.set_properties({"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"})
     assert rows(context, "SELECT * FROM led") == []
     with pytest.raises(UnsupportedError, match="py-io-impl"):
         run(context, "INSERT INTO led VALUES (1)")

@@ -172,7 +172,7 @@ def _alter(command: commands.AlterTable, table: LakeTable, session: EngineSessio
         what = "this clause of ALTER TABLE for"
         raise UnsupportedError(f"{what} {table.qualified_name}, a table of {table.storage.name}")
     if altered.schema != table.schema:
-        session.catalog.lakes.alter(table, stored_schema(altered.schema))
+        session.catalog.lakes.alter(table, stored_schema(altered.schema), command.renamed)
     entry = _entry(table, session)
     if altered.owner != entry.owner:
         session.catalog.alter_table(dataclasses.replace(entry, owner=altered.owner), was=entry)

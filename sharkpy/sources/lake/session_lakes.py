@@ -49,8 +49,8 @@ class SessionLakes:
     def drop(self, entry: Table) -> None:
         self._of(entry).drop(entry, self._conf())
 
-    def alter(self, table: Table, schema: Schema) -> None:
-        self._of(table).alter(_lake_table(table), schema)
+    def alter(self, table: Table, schema: Schema, renamed: tuple[str, str] | None) -> None:
+        self._of(table).alter(_lake_table(table), schema, renamed)
 
     def partition_fields(self, table: Table) -> tuple[PartitionField, ...]:
         return self._of(table).partition_fields(_lake_table(table))

@@ -109,7 +109,7 @@ class DeltaFormat:
     def drop(self, entry: Table, conf: Conf) -> None:
         """Its folder is all that a table has."""
 
-    def alter(self, table: LakeTable, schema: t.Schema) -> None:
+    def alter(self, table: LakeTable, schema: t.Schema, renamed: tuple[str, str] | None) -> None:  # noqa: ARG002
         self.partition_fields(table)
         known = table.schema.fields
         if schema.fields[: len(known)] != known:

@@ -131,11 +131,11 @@ class IcebergFormat:
         with iceberg_failures(entry.qualified_name), suppress(NoSuchTableError):
             self._catalogs.find(entry, conf).drop_table(identifier_of(entry))
 
-    def alter(self, table: LakeTable, schema: Schema) -> None:
+    def alter(self, table: LakeTable, schema: Schema, renamed: tuple[str, str] | None) -> None:
         self.partition_fields(table)
         with iceberg_failures(table.qualified_name):
             try:
-                change_columns(_fresh(table), table.schema, schema)
+                change_columns(_fresh(table), table.schema, schema, renamed)
             except (ValueError, TypeError) as error:
                 raise BindError(f"{table.qualified_name} of Iceberg: {error}", sqlstate="42809") from None
 

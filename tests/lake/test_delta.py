@@ -20,7 +20,8 @@ from deltalake import DeltaTable, write_deltalake
 from pyroaring import BitMap64
 
 import sharkpy
-from sharkpy.base.errors import BindError, SharkError, SourceError, UnsupportedError
+from sharkpy.base.errors import BindError, NotAllowedError, SharkError, SourceError, UnsupportedError
+from sharkpy.execution.restrictions import Restrictions
 from tests.lake.tables import rows, run
 
 
@@ -143,6 +144,24 @@ def test_deletion_vectors(context: sharkpy.SharkContext, tmp_path: Path) -> None
     assert rows(context, "SELECT id FROM vectors WHERE id BETWEEN 6 AND 8 ORDER BY id") == [(6,), (8,)]
     with pytest.raises(UnsupportedError, match="with deletionVectors"):
         context.sql("INSERT INTO vectors VALUES (1)")
+
+
+def test_hidden_names_do_not_lead_out_of_bounds(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    place, away = tmp_path / "open" / "t", tmp_path / "away"
+    write_deltalake(str(place), pa.table({"a": [1]}))
+    (file,) = place.glob("*.parquet")
+    (log,) = (place / "_delta_log").glob("*.json")
+    log.write_text(log.read_text().replace(file.name, f"_x/{file.name}"))
+    away.mkdir()
+    file.rename(away / file.name)
+    (place / "_x").symlink_to(away)
+    guest = context.new_session(shark_user="ann")
+    guest.restrictions = Restrictions((tmp_path / "open",))
+    with pytest.raises(NotAllowedError, match="out of this session's bounds"):
+        rows(guest, f"SELECT a FROM delta.`{place}`")
+    (place / "_x").unlink()
+    away.rename(place / "_x")
+    assert rows(guest, f"SELECT a FROM delta.`{place}`") == [(1,)]
 
 
 def test_another_table_of_as_many_versions(context: sharkpy.SharkContext, tmp_path: Path) -> None:

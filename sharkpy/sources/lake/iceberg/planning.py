@@ -10,7 +10,6 @@ from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.table import Table as IcebergHandle
 from pyiceberg.transforms import IdentityTransform
 
-from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.lake_tables import lake_path
@@ -21,7 +20,7 @@ from sharkpy.columnar.domain import MICROS_PER_DAY, Domain, DomainValue, domain_
 from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.sources.lake.deleted_rows import POSITIONS, PUFFIN, Deletes
 from sharkpy.sources.lake.iceberg.values import partition_text
-from sharkpy.sources.lake.lake_table import LakeFiles
+from sharkpy.sources.lake.lake_table import LakeFiles, may_be_outside
 from sharkpy.sources.lake.parquet_files import FileFacts
 from sharkpy.sources.layout import NEVER_MODIFIED, DataFile
 from sharkpy.values import types as t
@@ -51,7 +50,7 @@ def listed(
         statistics.append(_statistics(task.file, schema, hive))
         paths += [path, *(one.path for one in facts.deletes)]
     paths += _metadata_paths(handle, snapshot_id)
-    outside = tuple(path for path in paths if uri.below(path, location) is None)
+    outside = tuple(path for path in paths if may_be_outside(path, location))
     return LakeFiles(tuple(files), StatisticsTable.of(hive, statistics), outside)
 
 

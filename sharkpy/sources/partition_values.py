@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.hive_partition import partition_values
 from sharkpy.sources.arrow import Array, column_type
 from sharkpy.sources.lenient import lenient
@@ -26,14 +25,6 @@ def value_array(texts: Sequence[str | None], dtype: DataType) -> Array:
 def single_value(text: str | None, dtype: DataType) -> Array:
     """`value_array` of one text: thousands of Hive partitions have few values of a column."""
     return value_array([text], dtype)
-
-
-def text_of_bytes(value: bytes) -> str:
-    """Text of a value of the type BINARY; UnsupportedError for bytes that are none in UTF-8."""
-    try:
-        return value.decode("utf-8")
-    except UnicodeDecodeError:
-        raise UnsupportedError("files that are divided by binary values other than texts in UTF-8") from None
 
 
 def typed_values(names: Sequence[str], schema: Schema) -> list[tuple[object, ...]]:

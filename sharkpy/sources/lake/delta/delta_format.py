@@ -69,6 +69,9 @@ class DeltaFormat:
                 handle.load_as_version(point.number)
             elif point.moment_ms is not None:
                 handle.load_as_version(datetime.datetime.fromtimestamp(point.moment_ms / 1000, datetime.UTC))
+                # For a moment before the first version, the library loads that.
+                if (handle.history(1)[0].get("timestamp") or 0) > point.moment_ms:
+                    raise OverflowError("there was no table yet")
         except (DeltaError, OSError, OverflowError) as error:
             message = f"{table.qualified_name} has no {point}: {_line(error)}"
             raise BindError(message, hint=f"SELECT * FROM {table.qualified_name}.history", sqlstate="22023") from None

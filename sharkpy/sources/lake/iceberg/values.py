@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg import types as ice
 
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.sources.lake.iceberg.types import hive_type
-from sharkpy.sources.partition_values import single_value, text_of_bytes
+from sharkpy.sources.partition_values import single_value
 
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -27,7 +28,7 @@ def partition_text(value: Any, found: Any) -> str | None:
         case ice.BooleanType():
             return str(value).lower()
         case ice.BinaryType() | ice.FixedType():
-            return text_of_bytes(value)
+            raise UnsupportedError("a table of Iceberg that is divided by a binary column")
     return str(value)
 
 

@@ -99,6 +99,16 @@ def test_values_for_files_without_a_column_are_refused(context: sharkpy.SharkCon
         rows(context, f"SELECT b FROM iceberg.`{place}`")
 
 
+def test_names_that_differ_by_case_alone_are_refused(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    def change(body: dict[str, Any]) -> None:
+        body["schemas"][0]["fields"].append({"id": 9, "name": "A", "required": False, "type": "int"})
+        body["last-column-id"] = 9
+
+    place = changed(context, tmp_path, change)
+    with pytest.raises(UnsupportedError, match='two columns "a"'):
+        rows(context, f"SELECT a FROM iceberg.`{place}`")
+
+
 def test_only_a_folder_of_its_own_goes_with_a_table(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     place = changed(context, tmp_path, lambda _: None)
     above = context.catalog.warehouse_dir

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,8 +16,14 @@ import pytest
 pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
 
 import sharkpy
-from sharkpy.base.errors import BindError, NotAllowedError, SharkError, SourceError, UnsupportedError
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import BindError, CancelledError, NotAllowedError, SharkError, SourceError, UnsupportedError
+from sharkpy.base.settings import Conf
+from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.execution.restrictions import Restrictions
+from sharkpy.sources.lake.iceberg.catalogs import IcebergCatalogs
+from sharkpy.sources.lake.lake_format import LakeHome
+from sharkpy.values.types import Schema
 from tests.lake.tables import own_catalog, rows, run
 
 
@@ -117,6 +126,35 @@ def test_only_a_folder_of_its_own_goes_with_a_table(context: sharkpy.SharkContex
     with pytest.raises(BindError, match="holds the warehouse"):
         run(context, "ALTER TABLE around SET TBLPROPERTIES ('external.table.purge'='true')")
     run(context, "DROP TABLE around")
+
+
+def test_a_catalog_that_does_not_answer_ends_with_the_statement(tmp_path: Path) -> None:
+    catalogs = IcebergCatalogs(LakeHome(str(tmp_path), str(tmp_path), is_read_only=False))
+    properties = (("iceberg.catalog", "slow"), ("name", "a.b"))
+    schema, storage = Schema(()), StorageFormat("iceberg")
+    entry = Table("id", "default", "t", TableKind.EXTERNAL, schema, storage, properties=properties)
+    statement = Cancellation()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        uri = f"http://127.0.0.1:{server.getsockname()[1]}"
+        conf = Conf({"iceberg.catalog.slow.type": "REST", "iceberg.catalog.slow.uri": uri})
+        threading.Timer(0.2, statement.cancel).start()
+        with statement.active(), pytest.raises(CancelledError):
+            catalogs.load(entry, conf)
+
+
+def test_certificates_of_a_catalog_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, Any] = {}
+
+    def load(name: str, **options: Any) -> Any:
+        seen.update(options, name=name)
+        return SimpleNamespace(close=lambda: None)
+
+    monkeypatch.setattr("sharkpy.sources.lake.iceberg.catalogs.load_catalog", load)
+    start = "iceberg.catalog.default"
+    conf = Conf({f"{start}.type": "rest", f"{start}.uri": "https://host", f"{start}.ssl.cabundle": "/ca.pem"})
+    entry = Table("id", "default", "t", TableKind.EXTERNAL, Schema(()), StorageFormat("iceberg"))
+    IcebergCatalogs(LakeHome(str(tmp_path), str(tmp_path), is_read_only=False)).find(entry, conf)
+    assert seen == {"name": "default", "type": "rest", "uri": "https://host", "ssl": {"cabundle": "/ca.pem"}}
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sharkpy.base import uri
+from sharkpy.base.cancellation import held
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.sources.layout import DataFile
@@ -49,7 +50,7 @@ class LakeSnapshot:
 
     @property
     def found(self) -> LakeFiles:
-        with self._lock:
+        with held(self._lock):
             if self._found is None:
                 self._found = self._list()
             return self._found

@@ -61,7 +61,7 @@ class IcebergFormat:
                 # Another table may have come to the place, whose metadata have the same name.
                 state = place, status.st_mtime_ns, status.st_size
                 return self._known.find(entry, state) or self._made(entry, state, static_table(place))
-            handle = self._catalogs.find(entry, conf).load_table(identifier_of(entry))
+            handle = self._catalogs.load(entry, conf)
             location = handle.metadata_location
             return self._known.find(entry, location) or self._made(entry, location, handle)
 

@@ -71,12 +71,24 @@ def test_pipes_are_not_waited_for(context: sharkpy.SharkContext, tmp_path: Path)
         rows(context, f"SELECT a FROM iceberg.`{place}`")
 
 
-@pytest.mark.parametrize("key", ["py-io-impl", "write.py-location-provider.impl", "write.metadata.path"])
+@pytest.mark.parametrize(
+    "key", ["py-io-impl", "write.py-location-provider.impl", "write.metadata.path", "s3.secret-access-key"]
+)
 def test_properties_that_lead_elsewhere_are_not_set(context: sharkpy.SharkContext, key: str) -> None:
     with pytest.raises(UnsupportedError, match=key):
         run(context, f"ALTER TABLE t SET TBLPROPERTIES ('{key}'='a.b')")
     with pytest.raises(UnsupportedError, match=key):
         run(context, f"CREATE TABLE other (a INT) STORED BY ICEBERG TBLPROPERTIES ('{key}'='a.b')")
+
+
+def test_keys_to_storage_are_not_shown(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    properties = {"s3.secret-access-key": "hidden", "owner": "ann"}
+    place = changed(context, tmp_path, lambda body: body.update(properties=properties))
+    run(context, f"CREATE EXTERNAL TABLE keyed STORED BY ICEBERG LOCATION '{place}'")
+    for statement in ("SHOW TBLPROPERTIES keyed", "DESCRIBE FORMATTED keyed", "SHOW CREATE TABLE keyed"):
+        found = str(rows(context, statement))
+        assert "hidden" not in found, statement
+    assert "ann" in str(rows(context, "SHOW TBLPROPERTIES keyed"))
 
 
 def test_commits_run_no_code_of_others(context: sharkpy.SharkContext) -> None:

@@ -31,7 +31,7 @@ from sharkpy.sources.lake.iceberg.catalogs import BY_LOCATION, CATALOG, IcebergC
 from sharkpy.sources.lake.iceberg.commits import commit_files
 from sharkpy.sources.lake.iceberg.errors import iceberg_failures
 from sharkpy.sources.lake.iceberg.facts import facts_of
-from sharkpy.sources.lake.iceberg.local_files import check_settable, check_writable, static_table
+from sharkpy.sources.lake.iceberg.local_files import check_settable, check_writable, shown, static_table
 from sharkpy.sources.lake.iceberg.planning import listed
 from sharkpy.sources.lake.iceberg.types import hive_schema, iceberg_schema, lake_columns
 from sharkpy.sources.lake.known_tables import KnownTables
@@ -183,7 +183,7 @@ def lake_table(entry: Table, handle: IcebergHandle, schema: IcebergSchema, snaps
     given: dict[str, Any] = kept | {
         "schema": hive,
         "storage": storage,
-        "properties": tuple((dict(handle.properties) | dict(entry.properties)).items()),
+        "properties": tuple((shown(handle.properties) | dict(entry.properties)).items()),
         "constraints": _required(schema),
     }
     snapshot = LakeSnapshot(

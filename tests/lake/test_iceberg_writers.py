@@ -60,7 +60,7 @@ def test_changes_of_rows_see_others(tmp_path: Path) -> None:
         own_catalog(context).load_table("default.t").append(pa.table({"a": pa.array([2], pa.int32())}))
         write = LakeWrite.begin(table, Replaced.ALL, context, is_unchanged=True)
         with pytest.raises(TableChangedError) as error:
-            write.place()
+            write.prepare()
         write.discard()
         assert error.value.sqlstate == "40001"
         assert rows(context, "SELECT a FROM t ORDER BY a") == [(1,), (2,)]

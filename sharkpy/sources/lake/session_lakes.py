@@ -59,7 +59,8 @@ class SessionLakes:
         self._of(table).set_properties(_lake_table(table), given, unset)
 
     def commit(self, table: Table, files: Sequence[NewFile], *, replaced: Replaced, is_unchanged: bool) -> None:
-        self._of(table).commit(_lake_table(table), files, replaced=replaced, is_unchanged=is_unchanged)
+        with self._lakes().committing(table):
+            self._of(table).commit(_lake_table(table), files, replaced=replaced, is_unchanged=is_unchanged)
 
     def _of(self, table: Table) -> LakeFormat:
         return self._lakes().format(table.storage.name)

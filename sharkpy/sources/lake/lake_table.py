@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import held
-from sharkpy.catalog.model import Table
+from sharkpy.catalog.model import Constraint, Table
 from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.sources.layout import DataFile
 
@@ -36,6 +36,11 @@ def may_be_outside(path: str, folder: str) -> bool:
     """True for a path that is not below a folder, or has a name that hides it from the search for links there."""
     inside = uri.below(path, folder)
     return inside is None or any(name.startswith(("_", ".")) for name in inside.split("/"))
+
+
+def required(names: Iterable[str]) -> tuple[Constraint, ...]:
+    """Constraints of columns that have no NULLs."""
+    return tuple(Constraint("NOT NULL", f"{name}_required", (name,), is_enabled=True) for name in names)
 
 
 class LakeSnapshot:

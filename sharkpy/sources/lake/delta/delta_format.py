@@ -35,7 +35,7 @@ from sharkpy.sources.lake.delta.facts import facts_of
 from sharkpy.sources.lake.delta.planning import listed
 from sharkpy.sources.lake.delta.types import delta_field, delta_schema, fields_of, hive_schema, lake_columns
 from sharkpy.sources.lake.known_tables import KnownTables
-from sharkpy.sources.lake.lake_table import LakeFiles, LakeSnapshot, LakeTable
+from sharkpy.sources.lake.lake_table import LakeFiles, LakeSnapshot, LakeTable, required
 from sharkpy.sources.lake.parquet_files import COLUMNS
 from sharkpy.values import types as t
 
@@ -190,6 +190,7 @@ def _lake_table(entry: Table, handle: DeltaTable) -> LakeTable:
         "schema": hive,
         "storage": storage,
         "properties": tuple(properties.items()),
+        "constraints": required(one["name"].lower() for one in fields if not one["nullable"]),
     }
     snapshot = LakeSnapshot(handle.version(), partial(_listed, entry, handle, hive, storage, location))
     return LakeTable(**given, snapshot=snapshot, handle=handle)

@@ -21,7 +21,7 @@ from pyiceberg.transforms import IdentityTransform, parse_transform
 from sharkpy.base.errors import BindError, SourceError, TableChangedError, TableExistsError, UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced, lake_path
-from sharkpy.catalog.model import Constraint, StorageFormat, Table, TableKind
+from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.sources.failures import io_error
@@ -36,7 +36,7 @@ from sharkpy.sources.lake.iceberg.planning import listed
 from sharkpy.sources.lake.iceberg.types import hive_schema, iceberg_schema, lake_columns
 from sharkpy.sources.lake.known_tables import KnownTables
 from sharkpy.sources.lake.lake_format import LakeHome
-from sharkpy.sources.lake.lake_table import LakeSnapshot, LakeTable
+from sharkpy.sources.lake.lake_table import LakeSnapshot, LakeTable, required
 from sharkpy.sources.lake.parquet_files import COLUMNS
 from sharkpy.values.types import Schema
 
@@ -184,7 +184,7 @@ def lake_table(entry: Table, handle: IcebergHandle, schema: IcebergSchema, snaps
         "schema": hive,
         "storage": storage,
         "properties": tuple((shown(handle.properties) | dict(entry.properties)).items()),
-        "constraints": _required(schema),
+        "constraints": required(field.name.lower() for field in schema.fields if field.required),
     }
     snapshot = LakeSnapshot(
         snapshot_id, partial(_listed, entry.qualified_name, handle, snapshot_id, (schema, hive), storage, location)
@@ -213,11 +213,6 @@ def _names(mapping: Any) -> dict[int, tuple[str, ...]]:
             found[one.field_id] = tuple(one.names)
         waiting += one.fields
     return found
-
-
-def _required(schema: IcebergSchema) -> tuple[Constraint, ...]:
-    names = [field.name.lower() for field in schema.fields if field.required]
-    return tuple(Constraint("NOT NULL", f"{name}_required", (name,), is_enabled=True) for name in names)
 
 
 def _spec(schema: IcebergSchema, fields: Sequence[PartitionField]) -> PartitionSpec:

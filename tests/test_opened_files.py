@@ -100,6 +100,7 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/lake/deleted_rows.py": {"ParquetFile": LISTED, "open": LISTED},
     "sources/lake/delta/commits.py": {"read_metadata": MADE},
     "sources/lake/iceberg/commits.py": {"read_metadata": MADE},
+    "sources/lake/iceberg/local_files.py": {"LocalFileSystem": LISTED},
     "sources/local_copy.py": {"open": LISTED},
     "sources/mapped_file.py": {"open": LISTED},
     "sources/orc_ranges.py": {"open": OWN},

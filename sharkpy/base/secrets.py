@@ -12,7 +12,7 @@ _PROCESS_KEY = os.urandom(32)
 _SECRET_KEY = re.compile(
     r"(?:spark\.hadoop\.)?fs\.(?:s3[an]?|gs|azure|adl)\.[\w.-]*?"
     r"(?:secret|token|password|access\.?key|(?<=\.)sas\.|(?:account|encryption|private)\.key(?![a-z]))"
-    r"|iceberg\.catalog\.[\w-]+\.(?:credential|token)"
+    r"|iceberg\.catalog\.[\w.-]+\.(?:credential|token)"
 )
 
 

@@ -113,8 +113,10 @@ class LakeTables(Protocol):
     def drop(self, entry: Table) -> None:
         """Forget a table where its format knows it. Its files are the caller's."""
 
-    def alter(self, table: Table, schema: Schema) -> None:
-        """Give a table other columns: those of the same name stay what they were, one renamed by place too."""
+    def alter(self, table: Table, schema: Schema, renamed: tuple[str, str] | None) -> None:
+        """Give a table other columns: those of the same name stay what they were, and so does the one that was
+        `renamed`, its names before and after.
+        """
 
     def partition_fields(self, table: Table) -> tuple[PartitionField, ...]:
         """Fields that new files are divided by. UnsupportedError for a table that cannot be written."""

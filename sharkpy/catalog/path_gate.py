@@ -82,10 +82,13 @@ class PathGate:
             self.check(_opened_place(file) or place)
             return read_whole(file, path)
 
-    def check_outside(self, paths: Iterable[str]) -> None:
-        """NotAllowedError for files that a table has apart from its folder, if they are out of bounds."""
-        if self.folders is not None:
-            for path in paths:
+    def check_outside(self, paths: Iterable[str], folder: str | None) -> None:
+        """NotAllowedError for files that a table has, by their real places, out of its folder and the bounds."""
+        if self.folders is None:
+            return
+        home = None if folder is None else Path(os.path.realpath(local_path(folder)))
+        for path in paths:
+            if home is None or not Path(os.path.realpath(path)).is_relative_to(home):
                 self.check(path)
 
     def check_links(self, folder: str) -> None:

@@ -522,10 +522,12 @@ def _system_tables(session: weakref.ref[SharkContext]) -> Mapping[str, SystemTab
 
 def _lake_conf(session: weakref.ref[SharkContext], owner: Conf) -> Conf:
     """Settings that say where catalogs of lake tables are: those of the engine's owner for sessions that may not name
-    an address.
+    any address and any file. A catalog is either, and says itself where its tables lie.
     """
     known = session()
-    return owner if known is None or known.restrictions.refuses_connections else known.conf
+    if known is None or known.restrictions.refuses_connections or known.restrictions.folders is not None:
+        return owner
+    return known.conf
 
 
 def _stream_session(parts: SharedParts, values: Mapping[str, str]) -> SharkContext:

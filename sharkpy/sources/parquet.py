@@ -7,7 +7,6 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,14 @@ from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.sources.columns import batches_of, conform, file_columns, row_count_batch
 from sharkpy.sources.failures import format_error
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import LocalCopy, check_unchanged, local_copy, of_each
+from sharkpy.sources.local_copy import LocalCopy, check_unchanged, facts_of, local_copy, of_each
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.parquet_encodings import choose_encodings
-from sharkpy.sources.parquet_ranges import chunk_ranges, fetch_footer
+from sharkpy.sources.parquet_ranges import chunk_ranges, fetch_footer, is_part
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import PlainFile, Split
+from sharkpy.sources.storage.store import is_identified
 from sharkpy.sources.write_behind import written_behind
 from sharkpy.sources.written_rows import rows_of
 from sharkpy.values.types import (
@@ -216,12 +216,11 @@ def _has_deltas(properties: Properties) -> bool:
 def known_splits(
     format_name: str, plain_of: PlainOf, schema: Schema, properties: Properties, split_bytes: int
 ) -> Callable[[DataFile], tuple[Split, ...]]:
-    """The splits of a file; its footer is read once, for a DataFile says which content it has. `plain_of` tells what
-    DuckDB can read of it.
+    """The splits of a file; its footer is read once under each access, for a DataFile says which content it has.
+    `plain_of` tells what DuckDB can read of it.
     """
 
-    @functools.lru_cache(maxsize=_KNOWN_FILES)
-    def splits_of_file(file: DataFile) -> tuple[Split, ...]:
+    def made(file: DataFile) -> tuple[Split, ...]:
         with open_file(file, local_copy(file)) as parquet:
             sizes = _group_sizes(parquet.metadata)
             plain = plain_of(parquet, schema, properties, sizes)
@@ -238,20 +237,20 @@ def known_splits(
             for start, length in packed([sum(size) for size, _ in sizes], split_bytes)
         )
 
+    @functools.lru_cache(maxsize=_KNOWN_FILES)
+    def known(file: DataFile, _access: str) -> tuple[Split, ...]:
+        return made(file)
+
+    def splits_of_file(file: DataFile) -> tuple[Split, ...]:
+        # Another access may be one to another server, which calls its file the same.
+        return known(file, file.access) if not file.access or is_identified(facts_of(file)) else made(file)
+
     return splits_of_file
 
 
 def splits_of(files: Sequence[DataFile], splits_of_file: Callable[[DataFile], tuple[Split, ...]]) -> list[Split]:
     """Splits of files in their order, by those of each."""
-    found = of_each(splits_of_file, files)
-    return [split for file, splits in zip(files, found, strict=True) for split in _of_session(file, splits)]
-
-
-def _of_session(file: DataFile, splits: tuple[Split, ...]) -> tuple[Split, ...]:
-    """Splits of a file for who has listed it now: others may have done so before."""
-    if not file.access or all(split.access == file.access for split in splits):
-        return splits
-    return tuple(replace(split, access=file.access) for split in splits)
+    return [split for splits in of_each(splits_of_file, files) for split in splits]
 
 
 def packed(sizes: Sequence[int], split_bytes: int) -> Iterator[tuple[int, int]]:
@@ -390,4 +389,4 @@ def _is_misread(chunk: pq.ColumnChunkMetaData) -> bool:
 def column_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> int:
     row_group = metadata.row_group(group)
     columns = (row_group.column(index) for index in range(row_group.num_columns))
-    return sum(c.total_compressed_size for c in columns if c.path_in_schema.split(".")[0] in names)
+    return sum(c.total_compressed_size for c in columns if is_part(c.path_in_schema, names))

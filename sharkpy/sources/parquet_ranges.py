@@ -39,7 +39,12 @@ def chunk_ranges(metadata: pq.FileMetaData, group: int, names: Collection[str]) 
     """Ranges of the columns of a row group, which may have parts."""
     row_group = metadata.row_group(group)
     chunks = (row_group.column(index) for index in range(row_group.num_columns))
-    return [_range(chunk) for chunk in chunks if chunk.path_in_schema.split(".")[0] in names]
+    return [_range(chunk) for chunk in chunks if is_part(chunk.path_in_schema, names)]
+
+
+def is_part(path: str, names: Collection[str]) -> bool:
+    """True for the path of a column among `names`, or of a part of one. Names may have dots, too."""
+    return path in names or any(path[:end] in names for end, sign in enumerate(path) if sign == ".")
 
 
 def _range(chunk: pq.ColumnChunkMetaData) -> Range:

@@ -80,6 +80,7 @@ def test_equal_secrets_have_equal_ids_in_one_process() -> None:
         ("fs.gs.auth.service.account.private.key", True),
         ("iceberg.catalog.prod.credential", True),
         ("iceberg.catalog.prod.token", True),
+        ("iceberg.catalog.of.all.token", True),
         ("iceberg.catalog.prod.uri", False),
         ("fs.s3a.endpoint", False),
         ("fs.s3a.aws.credentials.provider", False),

@@ -13,13 +13,15 @@ pytest.importorskip("pyroaring", reason="the extra iceberg is not installed")
 import base64
 import datetime
 import json
+import shutil
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from pyroaring import BitMap64
 
 import sharkpy
-from sharkpy.base.errors import BindError, SharkError, SourceError, UnsupportedError
+from sharkpy.base.errors import BindError, NotAllowedError, SharkError, SourceError, UnsupportedError
+from sharkpy.execution.restrictions import Restrictions
 from tests.lake.tables import rows, run
 
 
@@ -57,6 +59,8 @@ def test_versions(context: sharkpy.SharkContext) -> None:
     assert rows(context, "SELECT a FROM past VERSION AS OF 2 ORDER BY a") == [(1,), (2,)]
     moment = rows(context, "SELECT timestamp FROM past.history WHERE version = 3")[0][0]
     assert rows(context, f"SELECT a FROM past FOR SYSTEM_TIME AS OF '{moment}Z'") == [(3,)]
+    with pytest.raises(BindError, match="has no time"):
+        context.sql("SELECT a FROM past FOR SYSTEM_TIME AS OF '2001-01-01 00:00:00'")
     with pytest.raises(BindError, match="has no version 99"):
         context.sql("SELECT * FROM past VERSION AS OF 99")
     run(context, "TRUNCATE TABLE past")
@@ -142,6 +146,76 @@ def test_deletion_vectors(context: sharkpy.SharkContext, tmp_path: Path) -> None
     assert rows(context, "SELECT id FROM vectors WHERE id BETWEEN 6 AND 8 ORDER BY id") == [(6,), (8,)]
     with pytest.raises(UnsupportedError, match="with deletionVectors"):
         context.sql("INSERT INTO vectors VALUES (1)")
+
+
+def test_hidden_names_do_not_lead_out_of_bounds(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    place, away = tmp_path / "open" / "t", tmp_path / "away"
+    write_deltalake(str(place), pa.table({"a": [1]}))
+    (file,) = place.glob("*.parquet")
+    (log,) = (place / "_delta_log").glob("*.json")
+    log.write_text(log.read_text().replace(file.name, f"_x/{file.name}"))
+    away.mkdir()
+    file.rename(away / file.name)
+    (place / "_x").symlink_to(away)
+    guest = context.new_session(shark_user="ann")
+    guest.restrictions = Restrictions((tmp_path / "open",))
+    with pytest.raises(NotAllowedError, match="out of this session's bounds"):
+        rows(guest, f"SELECT a FROM delta.`{place}`")
+    (place / "_x").unlink()
+    away.rename(place / "_x")
+    assert rows(guest, f"SELECT a FROM delta.`{place}`") == [(1,)]
+
+
+def test_columns_without_nulls_get_none(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("a", pa.int32(), nullable=False), pa.field("b", pa.int32())])
+    write_deltalake(str(tmp_path), pa.table({"a": [1], "b": [None]}, schema))
+    run(
+        context,
+        f"CREATE EXTERNAL TABLE no_nulls USING delta LOCATION '{tmp_path}'",
+        "INSERT INTO no_nulls VALUES (2, NULL)",
+    )
+    with pytest.raises(SharkError, match="NULL"):
+        context.sql("INSERT INTO no_nulls VALUES (NULL, 3)")
+    assert rows(context, "SELECT a FROM no_nulls ORDER BY a") == [(1,), (2,)]
+
+
+def test_another_table_of_as_many_versions(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    place = tmp_path / "t"
+    write_deltalake(str(place), pa.table({"a": [1]}))
+    run(context, f"CREATE EXTERNAL TABLE again USING delta LOCATION '{place}'")
+    assert rows(context, f"SELECT a FROM delta.`{place}`") == rows(context, "SELECT a FROM again") == [(1,)]
+    shutil.rmtree(place)
+    write_deltalake(str(place), pa.table({"a": [2]}))
+    assert rows(context, f"SELECT a FROM delta.`{place}`") == rows(context, "SELECT a FROM again") == [(2,)]
+
+
+def test_binary_values_that_divide_files_are_refused(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    written = pa.table({"a": [1, 2], "k": pa.array([b"x", None], pa.binary())})
+    write_deltalake(str(tmp_path), written, partition_by=["k"])
+    with pytest.raises(UnsupportedError, match="divided by a binary column"):
+        rows(context, f"SELECT a, k FROM delta.`{tmp_path}`")
+
+
+@pytest.mark.parametrize("word", ["delta", "iceberg"])
+def test_a_table_that_fails_leaves_nothing(context: sharkpy.SharkContext, tmp_path: Path, word: str) -> None:
+    place = tmp_path / "t"
+    make = f"CREATE TABLE failed_{word} USING {word} LOCATION '{place}' AS SELECT id FROM range(3)"
+    with pytest.raises(SharkError, match="assert_true"):
+        context.sql(f"{make} WHERE assert_true(id < 0) IS NULL")
+    assert not place.exists()
+    run(context, make)
+    assert rows(context, f"SELECT count(*) FROM failed_{word}") == [(3,)]
+
+
+def test_a_place_that_is_to_be_removed(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    """What a dropped table has left, since somebody reads it, does not go when another table is there."""
+    make = f"CREATE TABLE left_there USING delta LOCATION '{tmp_path / 't'}' AS SELECT 1 AS a"
+    run(context, make, "ALTER TABLE left_there SET TBLPROPERTIES ('external.table.purge'='true')")
+    reading = context.catalog.readers.enter(location(context, "left_there"))
+    run(context, "DROP TABLE left_there")
+    context.catalog.readers.leave(reading)
+    run(context, make)
+    assert rows(context, "SELECT a FROM left_there") == [(1,)]
 
 
 def test_unknown_features_are_refused(context: sharkpy.SharkContext, tmp_path: Path) -> None:

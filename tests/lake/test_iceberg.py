@@ -124,6 +124,14 @@ def test_columns_change(context: sharkpy.SharkContext) -> None:
     assert rows(context, f"SELECT a, b, c FROM columns VERSION AS OF {first}") == [(1, "x", 1.5)]
 
 
+def test_columns_that_replace_others_are_new(context: sharkpy.SharkContext) -> None:
+    run(context, "CREATE TABLE replaced (a INT, b INT) STORED BY ICEBERG", "INSERT INTO replaced VALUES (1, 2)")
+    run(context, "ALTER TABLE replaced REPLACE COLUMNS (b INT, c INT)")
+    assert rows(context, "SELECT * FROM replaced") == [(2, None)]
+    run(context, "ALTER TABLE replaced CHANGE b c1 INT AFTER c")
+    assert rows(context, "SELECT * FROM replaced") == [(None, 2)]
+
+
 def test_partitions(context: sharkpy.SharkContext) -> None:
     run(
         context,

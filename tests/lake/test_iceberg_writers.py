@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -58,7 +60,7 @@ def test_changes_of_rows_see_others(tmp_path: Path) -> None:
         own_catalog(context).load_table("default.t").append(pa.table({"a": pa.array([2], pa.int32())}))
         write = LakeWrite.begin(table, Replaced.ALL, context, is_unchanged=True)
         with pytest.raises(TableChangedError) as error:
-            write.place()
+            write.prepare()
         write.discard()
         assert error.value.sqlstate == "40001"
         assert rows(context, "SELECT a FROM t ORDER BY a") == [(1,), (2,)]
@@ -92,3 +94,25 @@ def test_a_commit_that_was_told_to_have_failed_counts_once(tmp_path: Path, monke
         run(context, "INSERT INTO t VALUES (1)")
         assert len(calls) == 1
         assert rows(context, "SELECT * FROM t") == [(1,)]
+
+
+@pytest.mark.parametrize("has_written", [True, False])
+def test_the_last_try_may_have_been_the_one(monkeypatch: pytest.MonkeyPatch, has_written: bool) -> None:
+    """A commit that is told to have failed may count: its files stay."""
+
+    def fail(*_: object, **__: object) -> None:
+        summary = {"sharkpy.write": marks[-1]} if has_written else None
+        metadata.snapshots = [SimpleNamespace(summary=summary)]
+        raise CommitFailedException("told so")
+
+    marks: list[str] = []
+    metadata = SimpleNamespace(current_snapshot_id=1, snapshots=[])
+    handle: Any = SimpleNamespace(metadata=metadata, name=lambda: ("a", "b"))
+    handle.refresh = lambda: handle
+    handle.schema = lambda: SimpleNamespace(schema_id=0)
+    handle.spec = lambda: SimpleNamespace(spec_id=0)
+    monkeypatch.setattr(commits, "_TRIES", 1)
+    monkeypatch.setattr(commits, "_commit", lambda _handle, _files, mark, **_: (marks.append(mark), fail()))
+    raised = nullcontext() if has_written else pytest.raises(TableChangedError, match="each time in 1 tries")
+    with raised:
+        commits.commit_files(handle, [], replaced=Replaced.NOTHING, expected=1, is_unchanged=False)

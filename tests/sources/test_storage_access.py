@@ -34,6 +34,7 @@ from tests.waiting import allowed, when
 PLACE = "s3a://b/folder"
 ID, KEY, TOKEN = "fs.s3a.access.key", "fs.s3a.secret.key", "fs.s3a.session.token"
 PROVIDER = "fs.s3a.aws.credentials.provider"
+ANONYMOUS = "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
 
 
 @pytest.fixture(autouse=True)
@@ -265,6 +266,17 @@ def test_only_keys_open_a_way_out_of_bounds() -> None:
     for place in (PLACE, "gs://b"):
         with pytest.raises(NotAllowedError):
             access_to(place, provider, Conf(), is_restricted=True, is_open=False)
+
+
+def test_what_a_session_has_from_its_owner_are_no_keys_of_its_own() -> None:
+    """New sessions begin with the owner's settings, among them the name of a file with a key."""
+    owner = Conf({"fs.gs.auth.service.account.json.keyfile": "/owners/key.json", PROVIDER: ANONYMOUS, **OWNERS})
+    session = owner.without_secrets()
+    with pytest.raises(NotAllowedError, match="out of this session's bounds"):
+        access_to("gs://b/x", session, owner, is_restricted=True, is_open=False)
+    session.set(ID, "own id")
+    session.set(KEY, "own key")
+    assert access_to(PLACE, session, owner, is_restricted=True, is_open=False).value(PROVIDER) is None
 
 
 # Other kinds of storage

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
@@ -12,6 +15,7 @@ from sharkpy.execution.tables.analyzed import content_of
 from sharkpy.execution.tables.file_contents import FileContents
 from sharkpy.execution.tasks.origins import file_of, origin_of, split_of
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
 from sharkpy.values.types import INT, Field, Schema
 
@@ -58,6 +62,24 @@ def test_figures_of_local_files_stay_valid() -> None:
     """Contents of files without a tag are what they were before there were tags."""
     text = b"x\x0010\x0020\n"
     assert content_of([LOCAL]) == hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def test_footers_are_kept_under_each_access(tmp_path: Path) -> None:
+    """Another access may be one to another server, with another file of that name."""
+    path = tmp_path / "f.parquet"
+
+    def rows(count: int, **facts: object) -> int | None:
+        pq.write_table(pa.table({"a": range(count)}), path)
+        file = replace(DataFile(str(path), 10, 1, tag='"t"'), **facts)  # type: ignore[arg-type]
+        (split,) = source("parquet").splits([file], Schema((Field("a", INT),)), (), 1 << 30)
+        assert split.access == file.access
+        return split.num_rows
+
+    assert rows(1, access="one") == 1
+    assert rows(2, access="one") == 1
+    assert rows(3, access="two") == 3
+    for count in (4, 5):
+        assert rows(count, access="one", modified_ns=0, tag="") == count
 
 
 @pytest.mark.parametrize("root", ["s3://b/t", "s3://b"])

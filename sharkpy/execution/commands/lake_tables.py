@@ -23,7 +23,7 @@ from sharkpy.execution.commands.storage import (
     stored_schema,
     with_cache_property,
 )
-from sharkpy.execution.commands.tables import COMMENT
+from sharkpy.execution.commands.tables import COMMENT, check_purge
 from sharkpy.execution.commands.writes.lake_write import LakeWrite
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.engine_session import EngineSession
@@ -53,27 +53,32 @@ def create_lake_table(command: commands.CreateTable, session: EngineSession, sna
         if command.or_replace:
             raise UnsupportedError(f'replacing "{command.name}" by a table of {lake}')
         raise TableExistsError(f'table "{command.name}" already exists')
-    entry = catalog.lakes.create(_new_entry(command, session), command.divided_by)
+    given = _new_entry(command, session)
+    is_new_folder = given.location is not None and not holds_files(given.location)
+    entry = catalog.lakes.create(given, command.divided_by)
     try:
-        if command.query is None:
-            catalog.create_table(entry)
-        else:
-            _create_with_rows(entry, command.query, session, snapshot)
+        if given.location is None and entry.location is not None:
+            session.restrictions.check_location(entry.location)
+        if command.query is not None:
+            _write_rows(entry, command.query, session, snapshot)
+        catalog.create_table(entry)
     except BaseException:
         if command.schema.fields:
             catalog.lakes.drop(entry)
+            if is_new_folder:
+                catalog.trash.discard(entry.location or "")
         raise
     snapshot.release()
     return NOTHING
 
 
-def _create_with_rows(entry: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot) -> None:
+def _write_rows(entry: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot) -> None:
     table = session.catalog.lakes.current(entry)
     assert isinstance(table, LakeTable)  # what `current` makes
     write = LakeWrite.begin(table, Replaced.NOTHING, session)
     with discarding([write]):
         write.stage(stored_query(query, table.schema), snapshot)
-        session.catalog.create_table(entry, publish=lambda: publish([write], session.catalog))
+        publish([write], session.catalog)
 
 
 def _new_entry(command: commands.CreateTable, session: EngineSession) -> Table:
@@ -105,7 +110,9 @@ def _location(command: commands.CreateTable, kind: TableKind, table_id: str, ses
     catalog = session.catalog
     if command.location is not None:
         check_lake_place(command.location)
-        return managed_folder(command.location, kind, session)
+        folder = managed_folder(command.location, kind, session)
+        catalog.clear_garbage(folder)
+        return folder
     if not command.schema.fields:
         return None
     usual = local_path(catalog.managed_location(command.database, command.name))
@@ -165,7 +172,7 @@ def _alter(command: commands.AlterTable, table: LakeTable, session: EngineSessio
         what = "this clause of ALTER TABLE for"
         raise UnsupportedError(f"{what} {table.qualified_name}, a table of {table.storage.name}")
     if altered.schema != table.schema:
-        session.catalog.lakes.alter(table, stored_schema(altered.schema))
+        session.catalog.lakes.alter(table, stored_schema(altered.schema), command.renamed)
     entry = _entry(table, session)
     if altered.owner != entry.owner:
         session.catalog.alter_table(dataclasses.replace(entry, owner=altered.owner), was=entry)
@@ -190,6 +197,7 @@ def _set_properties(
     if EXTERNAL in given:
         raise UnsupportedError(f"changing {EXTERNAL} of {table.qualified_name}, a table of {table.storage.name}")
     entry = _entry(table, session)
+    check_purge(entry, given, session)
     comment = given.pop(COMMENT, entry.comment)
     own = {key: value for key, value in given.items() if key.startswith(_OWN)}
     kept = {key: value for key, value in (dict(entry.properties) | own).items() if key not in command.unset}

@@ -124,7 +124,7 @@ def _kind(table: Table, external: str, session: EngineSession) -> TableKind:
     return kind
 
 
-def _check_purge(table: Table, properties: dict[str, str], session: EngineSession) -> None:
+def check_purge(table: Table, properties: dict[str, str], session: EngineSession) -> None:
     """Raise an error if files must not go with an external table that is to be purged."""
     is_purged = properties.get(PURGE_PROPERTY, "").lower() == "true"
     if is_purged and table.kind is TableKind.EXTERNAL and not table.owns_data:
@@ -135,7 +135,7 @@ def set_table_properties(command: SetTableProperties, session: EngineSession) ->
     """Set properties; `comment` and `EXTERNAL` are the table's comment and kind, as in Hive."""
     check_properties(command.properties)
     old, given = command.table, dict(command.properties)
-    _check_purge(old, given, session)
+    check_purge(old, given, session)
     kind = old.kind if EXTERNAL not in given else _kind(old, given.pop(EXTERNAL), session)
     comment = given.pop(COMMENT, old.comment)
     properties = dict(old.properties) | given

@@ -282,7 +282,7 @@ class QuerySnapshot:
             self._enter(table)
             if isinstance(table, LakeTable):
                 self.catalog.check_links(table, ())
-                self.catalog.gate.check_outside(table.snapshot.found.outside)
+                self.catalog.gate.check_outside(table.snapshot.found.outside, table.location)
             if self._table_cache.is_cached(table):
                 self.catalog.check_links(table, self._partitions_of(table))
             published = self._published.get(table.table_id)

@@ -90,12 +90,14 @@ class SetTableProperties(Command):
 class AlterTable(Command):
     """Other facts about a table whose data stays as it is: columns, format, location, buckets, constraints, owner.
 
-    `is_cascading`: Hive partitions that have columns of their own take the table's again.
+    `is_cascading`: Hive partitions that have columns of their own take the table's again. `renamed`: names of a column,
+    before and after.
     """
 
     table: Table
     altered: Table
     is_cascading: bool = False
+    renamed: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

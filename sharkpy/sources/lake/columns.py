@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.sources.arrow import Array, ChunkedArray, list_array, map_array, pc
 
 FIELD_ID = b"PARQUET:field_id"
@@ -44,7 +45,8 @@ class LakeColumn:
 
 
 def columns_text(columns: Iterable[LakeColumn]) -> str:
-    return json.dumps([_body(one) for one in columns], separators=(",", ":"))
+    """Text of the columns of a table. UnsupportedError where the names of two of them differ by case alone."""
+    return json.dumps(_bodies(columns), separators=(",", ":"))
 
 
 @functools.lru_cache(64)
@@ -52,8 +54,13 @@ def columns_of_text(text: str) -> tuple[LakeColumn, ...]:
     return tuple(_column(body) for body in json.loads(text))
 
 
-def _body(column: LakeColumn) -> list[Any]:
-    return [column.name, column.key, list(column.names), [_body(part) for part in column.parts], column.in_utc]
+def _bodies(columns: Iterable[LakeColumn]) -> list[list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for one in columns:
+        if one.name in found:
+            raise UnsupportedError(f'two columns "{one.name}" of a lake table, whose names differ by case alone')
+        found[one.name] = [one.name, one.key, list(one.names), _bodies(one.parts), one.in_utc]
+    return list(found.values())
 
 
 def _column(body: Sequence[Any]) -> LakeColumn:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
+from sharkpy.base.cancellation import held
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.catalog.model import Table
 from sharkpy.sources.lake.lake_format import LakeFormat, LakeHome
 
 
@@ -24,6 +27,9 @@ def _delta(home: LakeHome) -> LakeFormat:  # noqa: ARG001 - it has no catalogs
 _FORMATS: dict[str, Callable[[LakeHome], LakeFormat]] = {"iceberg": _iceberg, "delta": _delta}
 """Formats by their names. Their packages are large: they are imported by the first statement that needs them."""
 
+_COMMITS = 64
+"""Tables to which commits run side by side."""
+
 
 class KnownLakes:
     """Formats of an engine, each made when it is first needed. Safe to use from several threads."""
@@ -32,6 +38,11 @@ class KnownLakes:
         self._home = home
         self._lock = threading.Lock()
         self._made: dict[str, LakeFormat] = {}
+        self._commits = tuple(threading.Lock() for _ in range(_COMMITS))
+
+    def committing(self, table: Table) -> AbstractContextManager[None]:
+        """The turn of a commit to a table: those of one engine need not find out that they have met."""
+        return held(self._commits[hash(table.table_id) % _COMMITS])
 
     def format(self, name: str) -> LakeFormat:
         """ConfigurationError where the package that it needs is not installed."""

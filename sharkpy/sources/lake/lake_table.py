@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sharkpy.catalog.model import Table
+from sharkpy.base import uri
+from sharkpy.base.cancellation import held
+from sharkpy.catalog.model import Constraint, Table
 from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.sources.layout import DataFile
 
@@ -16,8 +18,8 @@ from sharkpy.sources.layout import DataFile
 class LakeFiles:
     """Data files of a snapshot, with what its lists say of them.
 
-    `statistics` has each file as if it were a block, in the same order. `outside`: paths that are not below the table's
-    folder, of files of deletes too.
+    `statistics` has each file as if it were a block, in the same order. `outside`: paths that may lead out of the
+    table's folder (see `may_be_outside`), of files of deletes and lists of files too.
     """
 
     files: tuple[DataFile, ...]
@@ -28,6 +30,17 @@ class LakeFiles:
     def num_rows(self) -> int:
         """Rows, with those that files of deletes take away."""
         return self.statistics.count()
+
+
+def may_be_outside(path: str, folder: str) -> bool:
+    """True for a path that is not below a folder, or has a name that hides it from the search for links there."""
+    inside = uri.below(path, folder)
+    return inside is None or any(name.startswith(("_", ".")) for name in inside.split("/"))
+
+
+def required(names: Iterable[str]) -> tuple[Constraint, ...]:
+    """Constraints of columns that have no NULLs."""
+    return tuple(Constraint("NOT NULL", f"{name}_required", (name,), is_enabled=True) for name in names)
 
 
 class LakeSnapshot:
@@ -42,7 +55,7 @@ class LakeSnapshot:
 
     @property
     def found(self) -> LakeFiles:
-        with self._lock:
+        with held(self._lock):
             if self._found is None:
                 self._found = self._list()
             return self._found

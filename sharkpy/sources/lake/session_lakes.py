@@ -49,8 +49,8 @@ class SessionLakes:
     def drop(self, entry: Table) -> None:
         self._of(entry).drop(entry, self._conf())
 
-    def alter(self, table: Table, schema: Schema) -> None:
-        self._of(table).alter(_lake_table(table), schema)
+    def alter(self, table: Table, schema: Schema, renamed: tuple[str, str] | None) -> None:
+        self._of(table).alter(_lake_table(table), schema, renamed)
 
     def partition_fields(self, table: Table) -> tuple[PartitionField, ...]:
         return self._of(table).partition_fields(_lake_table(table))
@@ -59,7 +59,8 @@ class SessionLakes:
         self._of(table).set_properties(_lake_table(table), given, unset)
 
     def commit(self, table: Table, files: Sequence[NewFile], *, replaced: Replaced, is_unchanged: bool) -> None:
-        self._of(table).commit(_lake_table(table), files, replaced=replaced, is_unchanged=is_unchanged)
+        with self._lakes().committing(table):
+            self._of(table).commit(_lake_table(table), files, replaced=replaced, is_unchanged=is_unchanged)
 
     def _of(self, table: Table) -> LakeFormat:
         return self._lakes().format(table.storage.name)

@@ -96,10 +96,10 @@ def access_to(
     NotAllowedError elsewhere.
     """
     wanted = storage_settings(location)
-    own = of_session(session)
     if not is_restricted:
         sources = of_owner(owner)
-        return _access(wanted, sources if session is owner else (own, *sources), owner)
+        return _access(wanted, sources if session is owner else (of_session(session), *sources), owner)
+    own = of_session(session, is_restricted=True)
     found = _keys(wanted, (own,))
     if found is not None:
         keys, origin = found

@@ -14,7 +14,7 @@ from sharkpy.base.cancellation import held
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.storage.ranges import Range, coalesced
 from sharkpy.sources.storage.spans import Spans
-from sharkpy.sources.storage.store import ObjectFacts, Store
+from sharkpy.sources.storage.store import ObjectFacts, Store, is_identified
 
 _MOST_FILES = 256
 _MOST_BYTES = 4 << 30
@@ -97,8 +97,7 @@ class FetchedFiles:
 
     def file(self, facts: ObjectFacts, access_id: str) -> FetchedFile:
         """Copy of an object for who has this access to it."""
-        if not facts.tag and not facts.modified_ns:
-            # Nothing tells it from another object of its name.
+        if not is_identified(facts):
             return FetchedFile(facts, self._folder, self._hole)
         key = access_id, facts
         with self._lock:

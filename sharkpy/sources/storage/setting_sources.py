@@ -40,8 +40,13 @@ class Source:
     group: Callable[[str], Mapping[str, Secret]] = lambda _: {}
 
 
-def of_session(session: Conf) -> Source:
-    return Source("keys of the session", Kind.SETTINGS, session.given, lambda start: _group(session, start))
+def of_session(session: Conf, *, is_restricted: bool = False) -> Source:
+    """Settings of a session. Those for the owner alone are none of a restricted one's: it has them from the owner."""
+
+    def find(name: str) -> Secret | None:
+        return None if is_restricted and settings.is_guarded(name) else session.given(name)
+
+    return Source("keys of the session", Kind.SETTINGS, find, lambda start: _group(session, start))
 
 
 def of_owner(owner: Conf) -> tuple[Source, ...]:

@@ -23,6 +23,11 @@ class ObjectFacts:
     tag: str = ""
 
 
+def is_identified(facts: ObjectFacts) -> bool:
+    """False where nothing tells an object from another one of its name and size."""
+    return bool(facts.tag or facts.modified_ns)
+
+
 @dataclass(frozen=True, slots=True)
 class StoreTraits:
     """Abilities of a store.

@@ -71,7 +71,7 @@ def change_column(binder: CommandBinder, target: Target) -> Command:
     if constraint is not None:
         constraints = [one for one in constraints if (one.kind, one.columns) != (constraint.kind, constraint.columns)]
         constraints.append(constraint)
-    return _altered(binder, target, columns, constraints, None)
+    return _altered(binder, target, columns, constraints, None, (old.name, field.name))
 
 
 def partition_column(binder: CommandBinder, target: Target) -> Command:
@@ -97,6 +97,7 @@ def _altered(
     columns: Sequence[Field],
     constraints: Sequence[Constraint],
     token: Token | None,
+    changed: tuple[str, str] | None = None,
 ) -> Command:
     reader, table = binder.reader, target.table
     is_cascading = reader.match_any("CASCADE", "RESTRICT") == "CASCADE"
@@ -118,7 +119,7 @@ def _altered(
         for old, new in zip(table.data_schema, columns, strict=False)
         if old.name not in schema.names and new.name not in table.schema.names
     }
-    return AlterTable(table, _with_bucket_names(altered, renamed), is_cascading)
+    return AlterTable(table, _with_bucket_names(altered, renamed), is_cascading, changed)
 
 
 def _with_bucket_names(table: Table, renamed: dict[str, str]) -> Table:

@@ -86,9 +86,10 @@ class LakeWrite(QuietWrite):
         return tuple(text.removeprefix(_MARK) if text.startswith(_MARK) else None for text in partition_texts(name))
 
     def prepare(self) -> None:
+        """Let the files count. The commit is the format's own: inside a transaction of the catalog, other writers would
+        wait for as long as it takes.
+        """
         table_folder(self.folder).sync_staged(self.staging)
-
-    def place(self) -> None:
         placed = [self._put(file) for file in self.files]
         table_folder(self.folder).sync()
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -35,7 +34,8 @@ from sharkpy.sources.lake.delta.commits import commit_files
 from sharkpy.sources.lake.delta.facts import facts_of
 from sharkpy.sources.lake.delta.planning import listed
 from sharkpy.sources.lake.delta.types import delta_field, delta_schema, fields_of, hive_schema, lake_columns
-from sharkpy.sources.lake.lake_table import LakeFiles, LakeSnapshot, LakeTable
+from sharkpy.sources.lake.known_tables import KnownTables
+from sharkpy.sources.lake.lake_table import LakeFiles, LakeSnapshot, LakeTable, required
 from sharkpy.sources.lake.parquet_files import COLUMNS
 from sharkpy.values import types as t
 
@@ -51,21 +51,14 @@ class DeltaFormat:
     """The format of Delta; see `LakeFormat`. A table is where it lies: there is no catalog beside."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: dict[str, tuple[Table, LakeTable]] = {}
-        self._entries: dict[str, Table] = {}
+        self._known = KnownTables()
 
     def load(self, entry: Table, conf: Conf) -> LakeTable:  # noqa: ARG002 - no settings
         with _failures(entry):
             handle = DeltaTable(entry.location or "")
-            with self._lock:
-                known = self._known.get(entry.table_id)
-            if known is not None and known[0] is entry and known[1].snapshot.number == handle.version():
-                return known[1]
-            made = _lake_table(entry, handle)
-        with self._lock:
-            self._known[entry.table_id] = entry, made
-        return made
+            # Another table may have come to the place, with as many versions.
+            state = handle.metadata().id, handle.version()
+            return self._known.find(entry, state) or self._known.keep(entry, state, _lake_table(entry, handle))
 
     def at(self, table: LakeTable, point: LakePoint) -> LakeTable:
         if point.name:
@@ -76,6 +69,9 @@ class DeltaFormat:
                 handle.load_as_version(point.number)
             elif point.moment_ms is not None:
                 handle.load_as_version(datetime.datetime.fromtimestamp(point.moment_ms / 1000, datetime.UTC))
+                # For a moment before the first version, the library loads that.
+                if (handle.history(1)[0].get("timestamp") or 0) > point.moment_ms:
+                    raise OverflowError("there was no table yet")
         except (DeltaError, OSError, OverflowError) as error:
             message = f"{table.qualified_name} has no {point}: {_line(error)}"
             raise BindError(message, hint=f"SELECT * FROM {table.qualified_name}.history", sqlstate="22023") from None
@@ -83,12 +79,11 @@ class DeltaFormat:
             return _lake_table(table.from_files(f"@{handle.version()}"), handle)
 
     def named(self, place: str) -> LakeTable:
-        with self._lock:
-            entry = self._entries.get(place) or Table(
-                new_table_id(), _NAME, place, TableKind.EXTERNAL, t.Schema(()), StorageFormat(_NAME), place
-            )
-            self._entries[place] = entry
-        return self.load(entry, Conf())
+        def made() -> Table:
+            kind, storage = TableKind.EXTERNAL, StorageFormat(_NAME)
+            return Table(new_table_id(), _NAME, place, kind, t.Schema(()), storage, place)
+
+        return self.load(self._known.entry(place, made), Conf())
 
     def facts(self, table: LakeTable, what: str) -> SystemTable:
         return facts_of(table, what)
@@ -117,7 +112,7 @@ class DeltaFormat:
     def drop(self, entry: Table, conf: Conf) -> None:
         """Its folder is all that a table has."""
 
-    def alter(self, table: LakeTable, schema: t.Schema) -> None:
+    def alter(self, table: LakeTable, schema: t.Schema, renamed: tuple[str, str] | None) -> None:  # noqa: ARG002
         self.partition_fields(table)
         known = table.schema.fields
         if schema.fields[: len(known)] != known:
@@ -195,6 +190,7 @@ def _lake_table(entry: Table, handle: DeltaTable) -> LakeTable:
         "schema": hive,
         "storage": storage,
         "properties": tuple(properties.items()),
+        "constraints": required(one["name"].lower() for one in fields if not one["nullable"]),
     }
     snapshot = LakeSnapshot(handle.version(), partial(_listed, entry, handle, hive, storage, location))
     return LakeTable(**given, snapshot=snapshot, handle=handle)

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.lake_tables import lake_path
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.catalog.serialize import form_to_text
@@ -21,7 +21,7 @@ from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of, to_domain
 from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.sources.lake.deleted_rows import Deletes, inline
-from sharkpy.sources.lake.lake_table import LakeFiles
+from sharkpy.sources.lake.lake_table import LakeFiles, may_be_outside
 from sharkpy.sources.lake.parquet_files import FileFacts
 from sharkpy.sources.layout import NEVER_MODIFIED, DataFile
 from sharkpy.values import types as t
@@ -55,7 +55,9 @@ def listed(handle: DeltaTable, hive: t.Schema, storage: StorageFormat, location:
             for field in hive
         )
         statistics.append(BlockStatistics(max(row.get("num_records") or 0, 1), columns))
-    outside = tuple(file.path for file in files if uri.below(file.path, location) is None)
+    if unknown := deletes.keys() - {file.path for file in files}:
+        raise SourceError(f'deleted rows of "{min(unknown)}", which is no file of the table')
+    outside = tuple(file.path for file in files if may_be_outside(file.path, location))
     return LakeFiles(tuple(files), StatisticsTable.of(hive, statistics), outside)
 
 
@@ -92,6 +94,9 @@ def partition_text(value: Any) -> str | None:
             return None
         case bool():
             return str(value).lower()
+        case bytes():
+            # Writers do not agree on how the log has them.
+            raise UnsupportedError("a table of Delta that is divided by a binary column")
         case datetime.datetime():
             return str(value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo else value)
     return str(value)

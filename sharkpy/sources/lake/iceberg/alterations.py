@@ -11,19 +11,16 @@ from sharkpy.sources.lake.iceberg.types import iceberg_type
 from sharkpy.values.types import Schema
 
 
-def change_columns(handle: IcebergHandle, old: Schema, new: Schema) -> None:
-    """Bring the columns `old` of a table to `new`, in one commit. One that alone has another name was renamed; others
+def change_columns(handle: IcebergHandle, old: Schema, new: Schema, renamed: tuple[str, str] | None) -> None:
+    """Bring the columns `old` of a table to `new`, in one commit. `renamed`: the name of one before and after; others
     come and go. Types become wider only: pyiceberg refuses the rest.
     """
     stored = {field.name.lower(): field.name for field in handle.schema().fields}
-    gone = [name for name in old.names if name not in new.names]
-    come = [name for name in new.names if name not in old.names]
-    renamed = dict(zip(gone, come, strict=True)) if len(gone) == len(come) == 1 else {}
-    before = {after: name for name, after in renamed.items()}
+    before = {} if renamed is None else {renamed[1]: renamed[0]}
+    gone = [name for name in old.names if name not in new.names and name not in before.values()]
     with handle.update_schema(case_sensitive=True) as update:
         for name in gone:
-            if name not in renamed:
-                update.delete_column(stored[name])
+            update.delete_column(stored[name])
         for field in new:
             name = before.get(field.name, field.name)
             if name not in stored:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.table import Table as IcebergHandle
 
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
 from sharkpy.sources.lake.iceberg.errors import iceberg_failures
+from sharkpy.sources.lake.iceberg.local_files import only_local_files
 from sharkpy.sources.lake.lake_format import LakeHome
+from sharkpy.sources.storage.requests import answer
+from sharkpy.sources.storage.threads import CallThreads
 
 CATALOG = "iceberg.catalog"
 """Property with the name of a table's catalog, and beginning of the settings `iceberg.catalog.<name>.<option>`."""
@@ -25,7 +30,9 @@ _OPTIONS = (
     *("ssl.cabundle", "hive.kerberos-authentication", "ugi"),
 )
 """Options that are passed on: none of them names code."""
+_CERTIFICATES = "ssl.cabundle"
 _TYPES = ("sql", "rest", "hive")
+_MOST_CALLS = 32
 
 
 def identifier_of(entry: Table) -> tuple[str, ...]:
@@ -45,6 +52,17 @@ class IcebergCatalogs:
         self._home = home
         self._lock = threading.Lock()
         self._open: dict[tuple[tuple[str, str], ...], Catalog] = {}
+        self._calls = CallThreads(_MOST_CALLS)
+
+    def load(self, entry: Table, conf: Conf) -> IcebergHandle:
+        """Table as its catalog has it now. While a server takes its time to answer, the statement can be ended."""
+
+        def found() -> IcebergHandle:
+            return self.find(entry, conf).load_table(identifier_of(entry))
+
+        if self._options(catalog_name(entry), conf)["type"] == _TYPES[0]:
+            return found()
+        return answer(lambda: self._calls.run(found))
 
     def find(self, entry: Table, conf: Conf) -> Catalog:
         """Catalog of a table. ConfigurationError where the settings do not say where it is."""
@@ -52,10 +70,16 @@ class IcebergCatalogs:
         options = self._options(name, conf)
         key = (("", name), *sorted(options.items()))
         with self._lock:
-            if key not in self._open:
-                with iceberg_failures(f'the catalog "{name}"'):
-                    self._open[key] = load_catalog(name, **options)
-            return self._open[key]
+            known = self._open.get(key)
+        if known is not None:
+            return known
+        with iceberg_failures(f'the catalog "{name}"'):
+            made = only_local_files(load_catalog(name, **_nested(options)))
+        with self._lock:
+            known = self._open.setdefault(key, made)
+        if known is not made:
+            made.close()
+        return known
 
     def _options(self, name: str, conf: Conf) -> dict[str, str]:
         given = {option: conf.given(f"{CATALOG}.{name}.{option}") for option in _OPTIONS}
@@ -69,10 +93,19 @@ class IcebergCatalogs:
         kind = options.get("type", "").lower()
         if kind not in _TYPES:
             raise UnsupportedError(f'the type "{kind}" of the catalog "{name}" of Iceberg (known: {", ".join(_TYPES)})')
-        return options
+        return options | {"type": kind}
 
     def close(self) -> None:
         with self._lock:
             for catalog in self._open.values():
                 catalog.close()
             self._open.clear()
+
+
+def _nested(options: dict[str, str]) -> dict[str, Any]:
+    """Options as pyiceberg takes them: that of certificates is a part of another one there."""
+    found: dict[str, Any] = dict(options)
+    if _CERTIFICATES in found:
+        scheme, _, name = _CERTIFICATES.partition(".")
+        found[scheme] = {name: found.pop(_CERTIFICATES)}
+    return found

@@ -61,6 +61,8 @@ def commit_files(
             raise
         else:
             return
+    if _has_written(handle.refresh(), mark):
+        return
     raise TableChangedError(f"others have changed {'.'.join(handle.name())} each time in {_TRIES} tries to commit")
 
 

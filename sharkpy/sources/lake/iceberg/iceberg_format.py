@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ from pyiceberg.transforms import IdentityTransform, parse_transform
 from sharkpy.base.errors import BindError, SourceError, TableChangedError, TableExistsError, UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced, lake_path
-from sharkpy.catalog.model import Constraint, StorageFormat, Table, TableKind
+from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.sources.failures import io_error
@@ -32,10 +31,12 @@ from sharkpy.sources.lake.iceberg.catalogs import BY_LOCATION, CATALOG, IcebergC
 from sharkpy.sources.lake.iceberg.commits import commit_files
 from sharkpy.sources.lake.iceberg.errors import iceberg_failures
 from sharkpy.sources.lake.iceberg.facts import facts_of
+from sharkpy.sources.lake.iceberg.local_files import check_settable, check_writable, shown, static_table
 from sharkpy.sources.lake.iceberg.planning import listed
 from sharkpy.sources.lake.iceberg.types import hive_schema, iceberg_schema, lake_columns
+from sharkpy.sources.lake.known_tables import KnownTables
 from sharkpy.sources.lake.lake_format import LakeHome
-from sharkpy.sources.lake.lake_table import LakeSnapshot, LakeTable
+from sharkpy.sources.lake.lake_table import LakeSnapshot, LakeTable, required
 from sharkpy.sources.lake.parquet_files import COLUMNS
 from sharkpy.values.types import Schema
 
@@ -50,31 +51,23 @@ class IcebergFormat:
 
     def __init__(self, home: LakeHome) -> None:
         self._catalogs = IcebergCatalogs(home)
-        self._lock = threading.Lock()
-        self._known: dict[str, tuple[Table, LakeTable]] = {}
-        self._entries: dict[str, Table] = {}
+        self._known = KnownTables()
 
     def load(self, entry: Table, conf: Conf) -> LakeTable:
         with iceberg_failures(entry.qualified_name):
             if catalog_name(entry) == BY_LOCATION:
                 place = newest_metadata(entry.location or "")
-                return self._kept(entry, place) or self._made(entry, StaticTable.from_metadata(place))
-            handle = self._catalogs.find(entry, conf).load_table(identifier_of(entry))
-            return self._kept(entry, handle.metadata_location) or self._made(entry, handle)
+                status = Path(place).stat()
+                # Another table may have come to the place, whose metadata have the same name.
+                state = place, status.st_mtime_ns, status.st_size
+                return self._known.find(entry, state) or self._made(entry, state, static_table(place))
+            handle = self._catalogs.load(entry, conf)
+            location = handle.metadata_location
+            return self._known.find(entry, location) or self._made(entry, location, handle)
 
-    def _kept(self, entry: Table, metadata: str) -> LakeTable | None:
-        """The table that was made before, if neither its entry nor its metadata is another."""
-        with self._lock:
-            known = self._known.get(entry.table_id)
-        is_same = known is not None and known[0] is entry and known[1].handle.metadata_location == metadata
-        return known[1] if known is not None and is_same else None
-
-    def _made(self, entry: Table, handle: IcebergHandle) -> LakeTable:
-        snapshot_id = handle.metadata.current_snapshot_id
-        made = lake_table(entry, handle, handle.schema(), snapshot_id)
-        with self._lock:
-            self._known[entry.table_id] = entry, made
-        return made
+    def _made(self, entry: Table, state: Hashable, handle: IcebergHandle) -> LakeTable:
+        made = lake_table(entry, handle, handle.schema(), handle.metadata.current_snapshot_id)
+        return self._known.keep(entry, state, made)
 
     def at(self, table: LakeTable, point: LakePoint) -> LakeTable:
         metadata = table.handle.metadata
@@ -92,19 +85,11 @@ class IcebergFormat:
         return lake_table(marked, table.handle, schema, found.snapshot_id)
 
     def named(self, place: str) -> LakeTable:
-        with self._lock:
-            entry = self._entries.get(place) or Table(
-                new_table_id(),
-                _NAME,
-                place,
-                TableKind.EXTERNAL,
-                Schema(()),
-                StorageFormat(_NAME),
-                place,
-                ((CATALOG, BY_LOCATION),),
-            )
-            self._entries[place] = entry
-        return self.load(entry, Conf())
+        def made() -> Table:
+            kind, storage, properties = TableKind.EXTERNAL, StorageFormat(_NAME), ((CATALOG, BY_LOCATION),)
+            return Table(new_table_id(), _NAME, place, kind, Schema(()), storage, place, properties)
+
+        return self.load(self._known.entry(place, made), Conf())
 
     def facts(self, table: LakeTable, what: str) -> SystemTable:
         return facts_of(table, what)
@@ -120,6 +105,8 @@ class IcebergFormat:
             return dataclasses.replace(entry, schema=found.schema, location=location, storage=StorageFormat(_NAME))
         if is_by_location:
             raise UnsupportedError(f"making {entry.qualified_name}, a table of Iceberg without a catalog")
+        properties = _table_properties(entry)
+        check_settable(properties)
         schema = iceberg_schema(entry.schema)
         identifier, catalog = identifier_of(entry), self._catalogs.find(entry, conf)
         with iceberg_failures(entry.qualified_name):
@@ -133,7 +120,7 @@ class IcebergFormat:
                 schema,
                 location=None if entry.location is None else f"file://{entry.location}",
                 partition_spec=_spec(schema, fields),
-                properties=_table_properties(entry),
+                properties=properties,
             )
         location = entry.location or lake_path(handle.location())
         return dataclasses.replace(entry, schema=hive_schema(handle.schema()), location=location)
@@ -144,17 +131,18 @@ class IcebergFormat:
         with iceberg_failures(entry.qualified_name), suppress(NoSuchTableError):
             self._catalogs.find(entry, conf).drop_table(identifier_of(entry))
 
-    def alter(self, table: LakeTable, schema: Schema) -> None:
+    def alter(self, table: LakeTable, schema: Schema, renamed: tuple[str, str] | None) -> None:
         self.partition_fields(table)
         with iceberg_failures(table.qualified_name):
             try:
-                change_columns(_fresh(table), table.schema, schema)
+                change_columns(_fresh(table), table.schema, schema, renamed)
             except (ValueError, TypeError) as error:
                 raise BindError(f"{table.qualified_name} of Iceberg: {error}", sqlstate="42809") from None
 
     def partition_fields(self, table: LakeTable) -> tuple[PartitionField, ...]:
         if isinstance(table.handle, StaticTable):
             raise UnsupportedError(f"writing {table.qualified_name}, a table of Iceberg that is in no catalog here")
+        check_writable(table.qualified_name, table.handle.properties)
         schema = table.handle.schema()
         found: list[PartitionField] = []
         for field in table.handle.spec().fields:
@@ -165,6 +153,7 @@ class IcebergFormat:
 
     def set_properties(self, table: LakeTable, given: Mapping[str, str], unset: Sequence[str]) -> None:
         self.partition_fields(table)
+        check_settable(given)
         with iceberg_failures(table.qualified_name), _fresh(table).transaction() as transaction:
             if given:
                 transaction.set_properties(dict(given))
@@ -194,8 +183,8 @@ def lake_table(entry: Table, handle: IcebergHandle, schema: IcebergSchema, snaps
     given: dict[str, Any] = kept | {
         "schema": hive,
         "storage": storage,
-        "properties": tuple((dict(handle.properties) | dict(entry.properties)).items()),
-        "constraints": _required(schema),
+        "properties": tuple((shown(handle.properties) | dict(entry.properties)).items()),
+        "constraints": required(field.name.lower() for field in schema.fields if field.required),
     }
     snapshot = LakeSnapshot(
         snapshot_id, partial(_listed, entry.qualified_name, handle, snapshot_id, (schema, hive), storage, location)
@@ -224,11 +213,6 @@ def _names(mapping: Any) -> dict[int, tuple[str, ...]]:
             found[one.field_id] = tuple(one.names)
         waiting += one.fields
     return found
-
-
-def _required(schema: IcebergSchema) -> tuple[Constraint, ...]:
-    names = [field.name.lower() for field in schema.fields if field.required]
-    return tuple(Constraint("NOT NULL", f"{name}_required", (name,), is_enabled=True) for name in names)
 
 
 def _spec(schema: IcebergSchema, fields: Sequence[PartitionField]) -> PartitionSpec:

@@ -10,7 +10,6 @@ from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.table import Table as IcebergHandle
 from pyiceberg.transforms import IdentityTransform
 
-from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.lake_tables import lake_path
@@ -21,7 +20,7 @@ from sharkpy.columnar.domain import MICROS_PER_DAY, Domain, DomainValue, domain_
 from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.sources.lake.deleted_rows import POSITIONS, PUFFIN, Deletes
 from sharkpy.sources.lake.iceberg.values import partition_text
-from sharkpy.sources.lake.lake_table import LakeFiles
+from sharkpy.sources.lake.lake_table import LakeFiles, may_be_outside
 from sharkpy.sources.lake.parquet_files import FileFacts
 from sharkpy.sources.layout import NEVER_MODIFIED, DataFile
 from sharkpy.values import types as t
@@ -50,8 +49,20 @@ def listed(
         files.append(DataFile(path, task.file.file_size_in_bytes, NEVER_MODIFIED, form=form))
         statistics.append(_statistics(task.file, schema, hive))
         paths += [path, *(one.path for one in facts.deletes)]
-    outside = tuple(path for path in paths if uri.below(path, location) is None)
+    paths += _metadata_paths(handle, snapshot_id)
+    outside = tuple(path for path in paths if may_be_outside(path, location))
     return LakeFiles(tuple(files), StatisticsTable.of(hive, statistics), outside)
+
+
+def _metadata_paths(handle: IcebergHandle, snapshot_id: int | None) -> list[str]:
+    """The lists that name the files of a snapshot."""
+    snapshot = None if snapshot_id is None else handle.metadata.snapshot_by_id(snapshot_id)
+    if snapshot is None:
+        return []
+    return [
+        lake_path(path)
+        for path in (snapshot.manifest_list, *(one.manifest_path for one in snapshot.manifests(handle.io)))
+    ]
 
 
 def _planned(handle: IcebergHandle, snapshot_id: int) -> Any:

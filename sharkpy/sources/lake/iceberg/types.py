@@ -74,6 +74,9 @@ def lake_columns(schema: IcebergSchema, names: dict[int, tuple[str, ...]]) -> tu
 
 
 def _column(field: Any, names: dict[int, tuple[str, ...]]) -> LakeColumn:
+    if field.initial_default is not None:
+        message = f'the column "{field.name}" of Iceberg, with a value for the rows of files that do not have it'
+        raise UnsupportedError(message, hint="rewrite its data files without the default")
     return LakeColumn(
         field.name.lower(),
         field.field_id,

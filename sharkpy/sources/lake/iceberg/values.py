@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg import types as ice
 
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.sources.lake.iceberg.types import hive_type
 from sharkpy.sources.partition_values import single_value
 
@@ -26,6 +27,8 @@ def partition_text(value: Any, found: Any) -> str | None:
             return str(_EPOCH + datetime.timedelta(microseconds=value))
         case ice.BooleanType():
             return str(value).lower()
+        case ice.BinaryType() | ice.FixedType():
+            raise UnsupportedError("a table of Iceberg that is divided by a binary column")
     return str(value)
 
 

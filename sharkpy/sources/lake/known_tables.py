@@ -1,0 +1,46 @@
+"""Tables that were looked up last."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+from sharkpy.catalog.model import Table
+from sharkpy.sources.lake.lake_table import LakeTable
+
+_MOST = 256
+
+
+class KnownTables:
+    """Tables of a format that were looked up last, each for its entry and for what tells its state, and the entries of
+    those that were named by their places. Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: OrderedDict[str, tuple[Table, Hashable, LakeTable]] = OrderedDict()
+        self._named: OrderedDict[str, Table] = OrderedDict()
+
+    def find(self, entry: Table, state: Hashable) -> LakeTable | None:
+        """The table that was made before, if neither its entry nor its state is another."""
+        with self._lock:
+            known = self._made.get(entry.table_id)
+        return known[2] if known is not None and known[0] is entry and known[1] == state else None
+
+    def keep(self, entry: Table, state: Hashable, made: LakeTable) -> LakeTable:
+        with self._lock:
+            self._made[entry.table_id] = entry, state, made
+            self._made.move_to_end(entry.table_id)
+            if len(self._made) > _MOST:
+                self._made.popitem(last=False)
+        return made
+
+    def entry(self, place: str, make: Callable[[], Table]) -> Table:
+        """Entry of a table that a query names by its place: the same one each time."""
+        with self._lock:
+            found = self._named.pop(place, None) or make()
+            self._named[place] = found
+            if len(self._named) > _MOST:
+                self._named.popitem(last=False)
+        return found

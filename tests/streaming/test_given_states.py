@@ -180,14 +180,17 @@ def test_a_program_gets_the_groups_that_change(context: sharkpy.SharkContext, tm
     context.sql(f"CREATE CONTINUOUS SINK s TO PROGRAM {NOW} EMIT UPDATE {STATE} AS {query}")
     handle = context.foreach_batch("s", changes)
     before: list[str] = []
+    written = 0
     for number in range(10):
         put_epoch(tmp_path, number)
         changes.last = []
         handle.resume()
+        written += len(changes.last)
         now = in_order(rows(context, query))
         assert in_order(list(changes.known.values())) == now
         assert set(now) - set(before) <= set(map(repr, changes.last))
         before = now
+    assert rows(context, "SHOW CONTINUOUS TABLES LIKE 's'")[0][6] == written
 
 
 def test_closed_windows_do_not_change_and_are_forgotten(context: sharkpy.SharkContext, folder: Path) -> None:
@@ -447,6 +450,17 @@ def test_bad_rows_are_counted_once(context: sharkpy.SharkContext, folder: Path) 
     assert sorted(rows(context, "SELECT n FROM got")) == [(1,), (1,), (2,)]
     assert rows(context, "SELECT count(*) FROM bad") == [(1,)]
     assert [(row[3], row[6]) for row in rows(context, "SHOW EPOCHS i")] == [(3, 1)]
+
+
+def test_bad_rows_of_a_sink_are_counted_once(context: sharkpy.SharkContext, folder: Path) -> None:
+    context.sql(
+        f"CREATE CONTINUOUS SINK s TO PROGRAM {NOW} AS SELECT count(*) AS n FROM events GROUP BY {_WINDOW} "
+        "UNION ALL SELECT id FROM events"
+    )
+    changes = Changes(["n"])
+    put(folder, "1.json", [event(11, 1), {"id": "none"}, event(12, 40)])
+    context.foreach_batch("s", changes).resume()
+    assert [(row[3], row[6]) for row in rows(context, "SHOW EPOCHS s")] == [(4, 1)]
 
 
 def test_files_of_closed_windows(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:

@@ -388,6 +388,20 @@ def test_it_is_steered_by_its_name(context: sharkpy.SharkContext, folder: Path) 
     assert len(rows(context, "SELECT * FROM got")) == 3
 
 
+def test_rows_that_wait_are_given_when_they_were_to_be(context: sharkpy.SharkContext, folder: Path) -> None:
+    """A query that gives the same waiting rows sooner, or later, would lose some or give them twice."""
+    before, behind = (
+        f"SELECT id, count(*) OVER (ORDER BY ts RANGE BETWEEN {frame}) AS n FROM events"
+        for frame in ("INTERVAL 20 SECONDS PRECEDING AND CURRENT ROW", "CURRENT ROW AND INTERVAL 20 SECONDS FOLLOWING")
+    )
+    context.sql("CREATE TABLE got (id BIGINT, n BIGINT)")
+    for name, first, second in (("one", before, behind), ("two", behind, before)):
+        context.sql(f"CREATE CONTINUOUS INSERT {name} {NOW} AS INSERT INTO got {first}")
+        with pytest.raises(SharkError, match="is that of another query"):
+            context.sql(f"ALTER CONTINUOUS INSERT {name} AS INSERT INTO got {second}")
+        context.sql(f"ALTER CONTINUOUS INSERT {name} AS INSERT INTO got {first.replace('count(*)', '2 * count(*)')}")
+
+
 def test_rollback(context: sharkpy.SharkContext, folder: Path) -> None:
     """The state goes back, and so do the streams; what the targets have is people's to mend."""
     text = f"SELECT window.start AS start, count(*) AS n FROM events GROUP BY {_WINDOW}"

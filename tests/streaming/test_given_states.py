@@ -402,6 +402,19 @@ def test_rows_that_wait_are_given_when_they_were_to_be(context: sharkpy.SharkCon
         context.sql(f"ALTER CONTINUOUS INSERT {name} AS INSERT INTO got {first.replace('count(*)', '2 * count(*)')}")
 
 
+def test_the_query_of_idle_streams_may_be_another(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+        columns = f"{_COLUMNS} IDLE AFTER 1 SECONDS"
+        context.sql(f"CREATE STREAM {name} ({columns}) STORED AS JSON FROM FOLDER '{tmp_path / name}'")
+    both = f"FROM (SELECT * FROM x UNION ALL SELECT * FROM y) u GROUP BY k, {_WINDOW}"
+    context.sql("CREATE TABLE got (k STRING, n BIGINT)")
+    context.sql(f"CREATE CONTINUOUS INSERT i {NOW} AS INSERT INTO got SELECT k, count(*) {both}")
+    context.sql(f"ALTER CONTINUOUS INSERT i {NOW} AS INSERT INTO got SELECT upper(k), count(*) {both}")
+    with pytest.raises(SharkError, match="is that of another query"):
+        context.sql(f"ALTER CONTINUOUS INSERT i AS INSERT INTO got SELECT k, sum(v) {both}")
+
+
 def test_rollback(context: sharkpy.SharkContext, folder: Path) -> None:
     """The state goes back, and so do the streams; what the targets have is people's to mend."""
     text = f"SELECT window.start AS start, count(*) AS n FROM events GROUP BY {_WINDOW}"

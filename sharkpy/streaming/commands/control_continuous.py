@@ -23,6 +23,7 @@ from sharkpy.plan.commands import (
 )
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind_state
+from sharkpy.sql.context import StatementClock
 from sharkpy.sql.statements.stream_clauses import other_state
 from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
@@ -88,7 +89,9 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
 def _check_same_state(known: ContinuousQuery, query: ContinuousQuery, table: Table, session: StreamSession) -> None:
     """What epochs of an insert or sink add to its state stays what it is; what is given of it may change."""
     state, conf, catalog = table_of_rows(table, session), session.conf, session.catalog
-    old, new = (bind_state(one.text, state, catalog, conf, one.database) for one in (known, query))
+    # Both at one time: streams that may be idle read the clock.
+    clock = StatementClock()
+    old, new = (bind_state(one.text, state, catalog, conf, one.database, clock) for one in (known, query))
     if not new.has_state_of(old):
         raise other_state(table)
 

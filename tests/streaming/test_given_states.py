@@ -465,6 +465,45 @@ def test_rows_of_a_table_come_first(context: sharkpy.SharkContext, folder: Path)
     assert rows(context, "SELECT second(start), n FROM got ORDER BY start") == [(0, 1), (10, 2)]
 
 
+@pytest.mark.parametrize("is_written", [False, True])
+def test_rows_of_a_table_that_are_outside_already(
+    context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch, is_written: bool
+) -> None:
+    """Their state is computed again, if the table has no rows of the stream that come with the next epoch."""
+    changes = Changes(["k"])
+
+    def fail(done: str) -> None:
+        if done == steps.STAGED:
+            monkeypatch.setattr(steps, "hook", None)
+            raise SharkError("killed", sqlstate="XX000")
+
+    context.sql("CREATE TABLE history (id BIGINT, k STRING)")
+    context.sql("CREATE STREAM appended FROM TABLE history")
+    context.sql("INSERT INTO history VALUES (1, 'a'), (2, 'b')")
+    context.sql(
+        f"CREATE CONTINUOUS SINK s TO PROGRAM {NOW} EMIT UPDATE {STATE} START FROM TABLE history THEN STREAM appended "
+        "AS SELECT k, count(*) AS n FROM appended GROUP BY k"
+    )
+    monkeypatch.setattr(steps, "hook", fail)
+    with pytest.raises(SharkError, match="killed"):
+        context.foreach_batch("s", changes).resume()
+    begun = context.streams.log(context.catalog.table("default", "s").continuous).begun(1)
+    assert begun is not None
+    mark = mark_of(begun.ranges)
+    if is_written:
+        context.sql("INSERT INTO history VALUES (3, 'a')")
+    with monkeypatch.context() as patched:
+        patched.setattr(ProgramSink, "written", lambda _, query, __: mark if query.epoch == 0 else None)
+        if is_written:
+            with pytest.raises(BindError, match="history has got rows of the stream since"):
+                context.sql("RESUME CONTINUOUS SINK s")
+            return
+        context.sql("RESUME CONTINUOUS SINK s")
+    context.sql("INSERT INTO history VALUES (3, 'a')")
+    context.sql("RESUME CONTINUOUS SINK s")
+    assert in_order(list(changes.known.values())) == in_order([("a", 2), ("b", 1)])
+
+
 def test_bad_rows_are_counted_once(context: sharkpy.SharkContext, folder: Path) -> None:
     """Though the state, a row-wise INSERT and the late rows are computed of the same records."""
     context.sql("CREATE TABLE got (n BIGINT)")

@@ -504,6 +504,20 @@ def test_rows_of_a_table_that_are_outside_already(
     assert in_order(list(changes.known.values())) == in_order([("a", 2), ("b", 1)])
 
 
+def test_a_table_without_rows_that_wait_comes_before_no_stream(context: sharkpy.SharkContext, folder: Path) -> None:
+    """Rows of the stream that are in a state would be in neither."""
+    context.sql("CREATE TABLE got (id BIGINT, k STRING, v INT, ts TIMESTAMP)")
+    query = "SELECT id, k, v, ts FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY ts) AS r FROM events) e"
+    context.sql(f"CREATE CONTINUOUS INSERT i {NOW} {STATE} AS INSERT INTO got {query}")
+    put(folder, "1.json", [event(number, number * 3) for number in range(6)])
+    context.sql("RESUME CONTINUOUS INSERT i")
+    start = "START FROM TABLE got THEN STREAM events"
+    with pytest.raises(BindError, match="has rows of the stream that it has not given yet"):
+        context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {start} AS SELECT id FROM events")
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {start} FROM LATEST AS SELECT id FROM events")
+    assert 0 < len(rows(context, "SELECT * FROM t")) < 6
+
+
 def test_bad_rows_are_counted_once(context: sharkpy.SharkContext, folder: Path) -> None:
     """Though the state, a row-wise INSERT and the late rows are computed of the same records."""
     context.sql("CREATE TABLE got (n BIGINT)")

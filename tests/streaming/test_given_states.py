@@ -370,6 +370,12 @@ def test_it_is_steered_by_its_name(context: sharkpy.SharkContext, folder: Path) 
     for refused in ("CREATE STREAM c FROM TABLE i", "DROP TABLE i", "DROP VIEW i", "ALTER VIEW i RENAME TO j"):
         with pytest.raises(BindError, match=" is a "):
             context.sql(refused)
+    for refused in (
+        "SET TBLPROPERTIES ('shark.stream.gives' = 'UPDATE')",
+        "UNSET TBLPROPERTIES ('shark.stream.gives')",
+    ):
+        with pytest.raises(BindError, match="cannot be changed"):
+            context.sql(f"ALTER TABLE i {refused}")
     with pytest.raises(SharkError, match="is that of another query"):
         context.sql("ALTER CONTINUOUS INSERT i AS INSERT INTO got SELECT k, sum(v) FROM events GROUP BY k, " + _WINDOW)
     with pytest.raises(SharkError, match="is that of another query"):
@@ -649,6 +655,7 @@ def test_explain(context: sharkpy.SharkContext) -> None:
             "TABLE keeps",
         ),
         ("INSERT i LATE ROWS TO late AS INSERT INTO got SELECT k, v FROM events", "leaves no row out", "EMIT APPEND"),
+        ("TABLE t TBLPROPERTIES ('shark.stream.gives' = 'UPDATE') AS SELECT k FROM events", "the property", "None"),
         (
             "SINK s TO FOLDER '{}/x' EMIT UPDATE AS SELECT k, count(*) AS n FROM events GROUP BY k",
             "TO FOLDER",

@@ -573,6 +573,8 @@ def test_a_dstream_gives_a_function_its_groups(context: sharkpy.SharkContext, fo
     assert sorted(changes.known.values()) == [("a", 2), ("b", 1)]
     assert changes.last == [("a", 2)]
     counts.foreach_batch(changes, name="s", emit="UPDATE", unbounded=True)
+    with pytest.raises(BindError, match="has EMIT UPDATE, and not EMIT APPEND"):
+        counts.foreach_batch(changes, name="s", unbounded=True)
 
 
 def test_states_that_go_on_are_given(context: sharkpy.SharkContext, folder: Path) -> None:

@@ -536,6 +536,8 @@ def test_bad_rows_are_counted_once(context: sharkpy.SharkContext, folder: Path) 
     assert sorted(rows(context, "SELECT n FROM got")) == [(1,), (1,), (2,)]
     assert rows(context, "SELECT count(*) FROM bad") == [(1,)]
     assert [(row[3], row[6]) for row in rows(context, "SHOW EPOCHS i")] == [(3, 1)]
+    with pytest.raises(UnsupportedError, match="ROLLBACK of a continuous insert whose bad rows go to a table"):
+        context.sql("ROLLBACK CONTINUOUS INSERT i TO EPOCH 1")
 
 
 def test_bad_rows_of_a_sink_are_counted_once(context: sharkpy.SharkContext, folder: Path) -> None:

@@ -19,6 +19,8 @@ EXPIRES_PROPERTY = "shark.stream.expires"
 """Property of a continuous table, and of its state, whose joins of streams keep rows as long as others may match."""
 VIEW_DATABASE = "view.catalogAndNamespace.part.1"
 """Property with the database in which the names of a view's text are looked up, as Spark notes it."""
+CLAUSE_PROPERTIES = frozenset((GIVES_PROPERTY, EXPIRES_PROPERTY, VIEW_DATABASE, *EMIT_PROPERTIES.values()))
+"""Properties of continuous queries that tell what their clauses say; statements about properties leave them alone."""
 STATE_PREFIX = "$state_"
 """Beginning of the names of tables with the state of others."""
 

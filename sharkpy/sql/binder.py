@@ -119,13 +119,22 @@ def bind_epoch(
     return _bound_query(text, catalog, conf, database, partial(epoch_insert, tables=tables), clock)
 
 
-def bind_state(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> DividedQuery:
-    """Bind a continuous insert or sink, and divide it as one with some `state`; the errors are those of `bind`."""
+def bind_state(
+    text: str,
+    state: Table,
+    catalog: CatalogReader,
+    conf: Conf,
+    database: str,
+    clock: StatementClock | None = None,
+) -> DividedQuery:
+    """Bind a continuous insert or sink, and divide it as one with some `state`; the errors, and `clock`, are those of
+    `bind`.
+    """
 
     def bound(binder: CommandBinder) -> DividedQuery:
         return given_queries(binder, state, queries_of_text(binder)[1]).state
 
-    return _bound_query(text, catalog, conf, database, bound)
+    return _bound_query(text, catalog, conf, database, bound, clock)
 
 
 def bind_state_folds(

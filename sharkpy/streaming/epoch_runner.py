@@ -152,8 +152,9 @@ class EpochRunner:
         number, began = query.epoch + 1, time.monotonic()
         sink = self._outside(view)
         known = None if sink is None else self._written(query, sink)
-        if known is None and query.is_before_history:
-            snapshot, ranges = self._at_history(view)
+        keeps_state = view.table is not None and view.table.gives
+        if query.is_before_history and (known is None or keeps_state):
+            snapshot, ranges = self._at_history(view, known)
         else:
             snapshot, ranges = self.session.snapshot(), known or ranges
         try:
@@ -304,10 +305,21 @@ class EpochRunner:
         else:
             write_epoch(sink, epoch)
 
-    def _at_history(self, view: EpochView) -> tuple[QuerySnapshot, Ranges]:
-        """A snapshot with the rows that come before a stream, and the ranges of the epoch that reads them alone."""
+    def _at_history(self, view: EpochView, known: Ranges | None) -> tuple[QuerySnapshot, Ranges]:
+        """A snapshot with the rows that come before a stream, and the ranges of the epoch that reads them alone; these
+        are `known` of one that is outside already. BindError 55000 where the table has rows of the stream by now that
+        are behind those.
+        """
         query = view.query
         snapshot, position = snapshot_of_history(query, self.session, view.readers[query.continued])
+        if known is not None:
+            if all(end == position for stream, _, end in known if stream == query.continued):
+                return snapshot, known
+            snapshot.release()
+            name = self._stream(query.history).qualified_name
+            message = f"epoch {query.epoch + 1} has been written, and {name} has got rows of the stream since"
+            hint = "DROP the sink and make it again, with START FROM where its rows end"
+            raise BindError(message, hint=hint, sqlstate="55000")
         ranges = []
         for stream, reader in view.readers.items():
             at = position if stream == query.continued else self._start(query, stream, reader)

@@ -131,13 +131,18 @@ def _place(query: ContinuousQuery, history: Table, catalog: Catalog) -> Callable
 
 def _writers(history: str, stream: str, catalog: Catalog) -> list[ContinuousQuery]:
     """The continuous query that writes a table's rows from a stream, both by id, if there is one; BindError for
-    several.
+    several, and for one that has rows of the stream in a state.
     """
     queries = catalog.streams.queries()
     found = [one for one in queries if stream in one.streams and history in (one.table_id, *one.targets)]
+    hint = "say where the stream begins: THEN STREAM … FROM EARLIEST, LATEST or TIMESTAMP"
     if len(found) > 1:
-        hint = "say where the stream begins: THEN STREAM … FROM EARLIEST, LATEST or TIMESTAMP"
         raise BindError("several continuous queries write the table from the stream", hint=hint, sqlstate="55000")
+    for one in found:
+        state = catalog.current_table(one.table_id)
+        if state is not None and state.gives:
+            message = "the continuous insert that writes the table has rows of the stream that it has not given yet"
+            raise BindError(message, hint=hint, sqlstate="55000")
     return found
 
 

@@ -180,14 +180,17 @@ def test_a_program_gets_the_groups_that_change(context: sharkpy.SharkContext, tm
     context.sql(f"CREATE CONTINUOUS SINK s TO PROGRAM {NOW} EMIT UPDATE {STATE} AS {query}")
     handle = context.foreach_batch("s", changes)
     before: list[str] = []
+    written = 0
     for number in range(10):
         put_epoch(tmp_path, number)
         changes.last = []
         handle.resume()
+        written += len(changes.last)
         now = in_order(rows(context, query))
         assert in_order(list(changes.known.values())) == now
         assert set(now) - set(before) <= set(map(repr, changes.last))
         before = now
+    assert rows(context, "SHOW CONTINUOUS TABLES LIKE 's'")[0][6] == written
 
 
 def test_closed_windows_do_not_change_and_are_forgotten(context: sharkpy.SharkContext, folder: Path) -> None:
@@ -367,6 +370,12 @@ def test_it_is_steered_by_its_name(context: sharkpy.SharkContext, folder: Path) 
     for refused in ("CREATE STREAM c FROM TABLE i", "DROP TABLE i", "DROP VIEW i", "ALTER VIEW i RENAME TO j"):
         with pytest.raises(BindError, match=" is a "):
             context.sql(refused)
+    for refused in (
+        "SET TBLPROPERTIES ('shark.stream.gives' = 'UPDATE')",
+        "UNSET TBLPROPERTIES ('shark.stream.gives')",
+    ):
+        with pytest.raises(BindError, match="cannot be changed"):
+            context.sql(f"ALTER TABLE i {refused}")
     with pytest.raises(SharkError, match="is that of another query"):
         context.sql("ALTER CONTINUOUS INSERT i AS INSERT INTO got SELECT k, sum(v) FROM events GROUP BY k, " + _WINDOW)
     with pytest.raises(SharkError, match="is that of another query"):
@@ -383,6 +392,33 @@ def test_it_is_steered_by_its_name(context: sharkpy.SharkContext, folder: Path) 
     context.sql("DROP CONTINUOUS INSERT j")
     assert [one.name for one in context.catalog.tables("default", with_states=True)] == ["events", "got", "others"]
     assert len(rows(context, "SELECT * FROM got")) == 3
+
+
+def test_rows_that_wait_are_given_when_they_were_to_be(context: sharkpy.SharkContext, folder: Path) -> None:
+    """A query that gives the same waiting rows sooner, or later, would lose some or give them twice."""
+    before, behind = (
+        f"SELECT id, count(*) OVER (ORDER BY ts RANGE BETWEEN {frame}) AS n FROM events"
+        for frame in ("INTERVAL 20 SECONDS PRECEDING AND CURRENT ROW", "CURRENT ROW AND INTERVAL 20 SECONDS FOLLOWING")
+    )
+    context.sql("CREATE TABLE got (id BIGINT, n BIGINT)")
+    for name, first, second in (("one", before, behind), ("two", behind, before)):
+        context.sql(f"CREATE CONTINUOUS INSERT {name} {NOW} AS INSERT INTO got {first}")
+        with pytest.raises(SharkError, match="is that of another query"):
+            context.sql(f"ALTER CONTINUOUS INSERT {name} AS INSERT INTO got {second}")
+        context.sql(f"ALTER CONTINUOUS INSERT {name} AS INSERT INTO got {first.replace('count(*)', '2 * count(*)')}")
+
+
+def test_the_query_of_idle_streams_may_be_another(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+        columns = f"{_COLUMNS} IDLE AFTER 1 SECONDS"
+        context.sql(f"CREATE STREAM {name} ({columns}) STORED AS JSON FROM FOLDER '{tmp_path / name}'")
+    both = f"FROM (SELECT * FROM x UNION ALL SELECT * FROM y) u GROUP BY k, {_WINDOW}"
+    context.sql("CREATE TABLE got (k STRING, n BIGINT)")
+    context.sql(f"CREATE CONTINUOUS INSERT i {NOW} AS INSERT INTO got SELECT k, count(*) {both}")
+    context.sql(f"ALTER CONTINUOUS INSERT i {NOW} AS INSERT INTO got SELECT upper(k), count(*) {both}")
+    with pytest.raises(SharkError, match="is that of another query"):
+        context.sql(f"ALTER CONTINUOUS INSERT i AS INSERT INTO got SELECT k, sum(v) {both}")
 
 
 def test_rollback(context: sharkpy.SharkContext, folder: Path) -> None:
@@ -435,6 +471,59 @@ def test_rows_of_a_table_come_first(context: sharkpy.SharkContext, folder: Path)
     assert rows(context, "SELECT second(start), n FROM got ORDER BY start") == [(0, 1), (10, 2)]
 
 
+@pytest.mark.parametrize("is_written", [False, True])
+def test_rows_of_a_table_that_are_outside_already(
+    context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch, is_written: bool
+) -> None:
+    """Their state is computed again, if the table has no rows of the stream that come with the next epoch."""
+    changes = Changes(["k"])
+
+    def fail(done: str) -> None:
+        if done == steps.STAGED:
+            monkeypatch.setattr(steps, "hook", None)
+            raise SharkError("killed", sqlstate="XX000")
+
+    context.sql("CREATE TABLE history (id BIGINT, k STRING)")
+    context.sql("CREATE STREAM appended FROM TABLE history")
+    context.sql("INSERT INTO history VALUES (1, 'a'), (2, 'b')")
+    context.sql(
+        f"CREATE CONTINUOUS SINK s TO PROGRAM {NOW} EMIT UPDATE {STATE} START FROM TABLE history THEN STREAM appended "
+        "AS SELECT k, count(*) AS n FROM appended GROUP BY k"
+    )
+    monkeypatch.setattr(steps, "hook", fail)
+    with pytest.raises(SharkError, match="killed"):
+        context.foreach_batch("s", changes).resume()
+    begun = context.streams.log(context.catalog.table("default", "s").continuous).begun(1)
+    assert begun is not None
+    mark = mark_of(begun.ranges)
+    if is_written:
+        context.sql("INSERT INTO history VALUES (3, 'a')")
+    with monkeypatch.context() as patched:
+        patched.setattr(ProgramSink, "written", lambda _, query, __: mark if query.epoch == 0 else None)
+        if is_written:
+            with pytest.raises(BindError, match="history has got rows of the stream since"):
+                context.sql("RESUME CONTINUOUS SINK s")
+            return
+        context.sql("RESUME CONTINUOUS SINK s")
+    context.sql("INSERT INTO history VALUES (3, 'a')")
+    context.sql("RESUME CONTINUOUS SINK s")
+    assert in_order(list(changes.known.values())) == in_order([("a", 2), ("b", 1)])
+
+
+def test_a_table_without_rows_that_wait_comes_before_no_stream(context: sharkpy.SharkContext, folder: Path) -> None:
+    """Rows of the stream that are in a state would be in neither."""
+    context.sql("CREATE TABLE got (id BIGINT, k STRING, v INT, ts TIMESTAMP)")
+    query = "SELECT id, k, v, ts FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY ts) AS r FROM events) e"
+    context.sql(f"CREATE CONTINUOUS INSERT i {NOW} {STATE} AS INSERT INTO got {query}")
+    put(folder, "1.json", [event(number, number * 3) for number in range(6)])
+    context.sql("RESUME CONTINUOUS INSERT i")
+    start = "START FROM TABLE got THEN STREAM events"
+    with pytest.raises(BindError, match="has rows of the stream that it has not given yet"):
+        context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {start} AS SELECT id FROM events")
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} {start} FROM LATEST AS SELECT id FROM events")
+    assert 0 < len(rows(context, "SELECT * FROM t")) < 6
+
+
 def test_bad_rows_are_counted_once(context: sharkpy.SharkContext, folder: Path) -> None:
     """Though the state, a row-wise INSERT and the late rows are computed of the same records."""
     context.sql("CREATE TABLE got (n BIGINT)")
@@ -447,6 +536,19 @@ def test_bad_rows_are_counted_once(context: sharkpy.SharkContext, folder: Path) 
     assert sorted(rows(context, "SELECT n FROM got")) == [(1,), (1,), (2,)]
     assert rows(context, "SELECT count(*) FROM bad") == [(1,)]
     assert [(row[3], row[6]) for row in rows(context, "SHOW EPOCHS i")] == [(3, 1)]
+    with pytest.raises(UnsupportedError, match="ROLLBACK of a continuous insert whose bad rows go to a table"):
+        context.sql("ROLLBACK CONTINUOUS INSERT i TO EPOCH 1")
+
+
+def test_bad_rows_of_a_sink_are_counted_once(context: sharkpy.SharkContext, folder: Path) -> None:
+    context.sql(
+        f"CREATE CONTINUOUS SINK s TO PROGRAM {NOW} AS SELECT count(*) AS n FROM events GROUP BY {_WINDOW} "
+        "UNION ALL SELECT id FROM events"
+    )
+    changes = Changes(["n"])
+    put(folder, "1.json", [event(11, 1), {"id": "none"}, event(12, 40)])
+    context.foreach_batch("s", changes).resume()
+    assert [(row[3], row[6]) for row in rows(context, "SHOW EPOCHS s")] == [(4, 1)]
 
 
 def test_files_of_closed_windows(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
@@ -473,6 +575,8 @@ def test_a_dstream_gives_a_function_its_groups(context: sharkpy.SharkContext, fo
     assert sorted(changes.known.values()) == [("a", 2), ("b", 1)]
     assert changes.last == [("a", 2)]
     counts.foreach_batch(changes, name="s", emit="UPDATE", unbounded=True)
+    with pytest.raises(BindError, match="has EMIT UPDATE, and not EMIT APPEND"):
+        counts.foreach_batch(changes, name="s", unbounded=True)
 
 
 def test_states_that_go_on_are_given(context: sharkpy.SharkContext, folder: Path) -> None:
@@ -555,6 +659,7 @@ def test_explain(context: sharkpy.SharkContext) -> None:
             "TABLE keeps",
         ),
         ("INSERT i LATE ROWS TO late AS INSERT INTO got SELECT k, v FROM events", "leaves no row out", "EMIT APPEND"),
+        ("TABLE t TBLPROPERTIES ('shark.stream.gives' = 'UPDATE') AS SELECT k FROM events", "the property", "None"),
         (
             "SINK s TO FOLDER '{}/x' EMIT UPDATE AS SELECT k, count(*) AS n FROM events GROUP BY k",
             "TO FOLDER",

@@ -352,6 +352,13 @@ def test_groups_that_change(context: sharkpy.SharkContext, folder: Path, topic: 
             f"CREATE CONTINUOUS SINK c {made.sink()} EMIT UPDATE WITH UNBOUNDED STATE AS "
             f"{query.replace('FROM', ', current_timestamp() AS t FROM')}"
         )
+    with pytest.raises(SharkError, match="that keeps values of rand"):
+        context.sql(
+            f"CREATE CONTINUOUS SINK c {made.sink()} EMIT UPDATE WITH UNBOUNDED STATE AS "
+            "SELECT k AS __key, count(*) AS c FROM (SELECT CAST(rand() < 0.5 AS STRING) AS k FROM numbers) n GROUP BY k"
+        )
+    of_groups = query.replace("FROM", ", rand() AS r FROM")
+    context.sql(f"CREATE CONTINUOUS SINK c {made.sink()} {NOW} EMIT UPDATE WITH UNBOUNDED STATE AS {of_groups}")
 
 
 @pytest.mark.parametrize(

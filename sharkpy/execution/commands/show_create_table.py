@@ -19,10 +19,7 @@ from sharkpy.catalog.hive_formats import (
 from sharkpy.catalog.kafka_options import RAW, shown_options
 from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import (
-    EMIT_PROPERTIES,
-    EXPIRES_PROPERTY,
-    GIVES_PROPERTY,
-    VIEW_DATABASE,
+    CLAUSE_PROPERTIES,
     BucketSpec,
     Constraint,
     SkewSpec,
@@ -49,8 +46,6 @@ _CLAUSES = (
     ("line.delim", "LINES TERMINATED BY"),
     ("serialization.null.format", "NULL DEFINED AS"),
 )
-_OWN = (VIEW_DATABASE, EXPIRES_PROPERTY, GIVES_PROPERTY, *EMIT_PROPERTIES.values())
-"""Properties that clauses tell."""
 _SKIPPED = ("skip.header.line.count", "skip.footer.line.count")
 
 
@@ -174,7 +169,9 @@ def _form(table: Table) -> Iterator[str]:
 def _notes(table: Table) -> Iterator[str]:
     if table.comment is not None:
         yield f"COMMENT {quoted(table.comment)}"
-    yield from _properties("TBLPROPERTIES", sorted(pair for pair in table.properties if pair[0] not in _OWN))
+    yield from _properties(
+        "TBLPROPERTIES", sorted(pair for pair in table.properties if pair[0] not in CLAUSE_PROPERTIES)
+    )
 
 
 def _table(table: Table) -> Iterator[str]:

@@ -255,19 +255,26 @@ class DividedQuery:
         return next((growth for _, part in self.parts if (growth := part.growth) is not None), None)
 
     def has_state_of(self, other: DividedQuery) -> bool:
-        """True if epochs of both add the same rows to the same state, and folds forget the same."""
-        if self.schema != other.schema:
-            return False
-        mine, others = (
-            [_numbered(plan) for plan in (one._kept_delta, *one.folds(one.nothing, is_first=True))]
-            for one in (self, other)
-        )
-        return mine == others
+        """True if epochs of both add the same rows to the same state, folds forget the same, and rows that wait are
+        given at the same time.
+        """
+        return self.schema == other.schema and self._uses_of_state == other._uses_of_state
 
     @property
-    def _kept_delta(self) -> LogicalPlan:
+    def _uses_of_state(self) -> list[LogicalPlan]:
+        added, folds = self.kept_delta, self.folds(self.nothing, is_first=True)
+        return list(map(_numbered, (added, *folds, *self._given_of_waiting)))
+
+    @property
+    def kept_delta(self) -> LogicalPlan:
         """Rows that an epoch adds to the parts that are kept, which has found nothing there."""
         return self._delta(self.nothing, self._kept_places)
+
+    @property
+    def _given_of_waiting(self) -> list[LogicalPlan]:
+        """Rows that wait in the state, and that an epoch gives, which are in no part of it."""
+        given = (self.parts[place][1] for place in sorted(self.unkept))
+        return [one.window.passing(self.kept(self.nothing)) for one in given if isinstance(one, PassedRows)]
 
     def nothing(self) -> LogicalPlan:
         """A state without rows."""

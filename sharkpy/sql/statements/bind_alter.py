@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.catalog.hive_kafka import PREFIXES
-from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.model import CLAUSE_PROPERTIES, Table, TableKind
 from sharkpy.catalog.stream_kinds import FOLDER, KAFKA
 from sharkpy.plan.commands import (
     AlterTable,
@@ -114,7 +114,7 @@ def _check_stream_clause(binder: CommandBinder, table: Table, token: Token | Non
     if not any(binder.reader.peek(*words) for words in clauses):
         known = ", ".join(" ".join(words) for words in clauses)
         message = f"{table.qualified_name} is a {table.streaming_kind}: ALTER TABLE cannot change it so"
-        raise binder.error(message, token, hint=f"there are {known}", sqlstate="42809")
+        raise binder.error(message, token, hint=f"there are {known}" if known else None, sqlstate="42809")
 
 
 _INSTEAD = {
@@ -147,11 +147,21 @@ def _set_properties(binder: CommandBinder, target: Target) -> Command:
                 message = f'changing the property "{key}" of a stream FROM KAFKA is not supported'
                 hint = "DROP STREAM and make it again: the records stay in the topic"
                 raise binder.error(message, token, UnsupportedError, hint)
+    _check_own(binder, target.table, [key for key, _ in properties], token)
     return SetTableProperties(target.table, properties)
 
 
 def _unset_properties(binder: CommandBinder, target: Target) -> Command:
-    return SetTableProperties(target.table, (), unset_keys(binder, dict(target.table.properties), "the table"))
+    token, keys = binder.reader.current, unset_keys(binder, dict(target.table.properties), "the table")
+    _check_own(binder, target.table, keys, token)
+    return SetTableProperties(target.table, (), keys)
+
+
+def _check_own(binder: CommandBinder, table: Table, keys: Iterable[str], token: Token | None) -> None:
+    """Refuse changes of what the clauses of a continuous query have said."""
+    if table.continuous and (key := next((key for key in keys if key in CLAUSE_PROPERTIES), None)) is not None:
+        message = f'{table.qualified_name} is a {table.streaming_kind}: its property "{key}" cannot be changed'
+        raise binder.error(message, token, hint="with other clauses it is a new one", sqlstate="42809")
 
 
 def _set_owner(binder: CommandBinder, target: Target) -> Command:

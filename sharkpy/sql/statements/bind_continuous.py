@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.continuous_query import EpochPoint
-from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.model import CLAUSE_PROPERTIES, Table, TableKind
 from sharkpy.catalog.sink_kinds import sink_kind
 from sharkpy.plan.commands import (
     AlterContinuous,
@@ -120,6 +120,8 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
     clauses = table_clauses(binder, (), (*ENDS, *CLAUSES))
     if clauses.location is not None or clauses.buckets is not None or clauses.skew is not None:
         raise reader.unsupported("LOCATION, CLUSTERED BY or SKEWED BY of a continuous table")
+    if (key := next((key for key, _ in clauses.properties or () if key in CLAUSE_PROPERTIES), None)) is not None:
+        raise reader.unsupported(f'the property "{key}" of a continuous table')
     clauses_of_stream = stream_clauses(binder)
     reader.match("AS")
     kept, state = divided_query(binder, clauses_of_stream)

@@ -41,7 +41,7 @@ def bind_drop(binder: CommandBinder) -> Command:
         message = f"{table.qualified_name} is a {kind}"
         raise binder.error(message, token, hint=f"use DROP {word}", sqlstate="42809")
     if table is not None and (kind := table.streaming_kind):
-        hint = "DROP the continuous table that it belongs to" if table.is_state else f"use DROP {kind.upper()}"
+        hint = "DROP the continuous query that it belongs to" if table.is_state else f"use DROP {kind.upper()}"
         raise binder.error(f"{table.qualified_name} is a {kind}", token, hint=hint, sqlstate="42809")
     reader.match("PURGE")  # files are deleted at once either way: there is no trash
     if reader.match("FOR", "METADATA"):

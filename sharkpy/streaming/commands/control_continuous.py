@@ -23,6 +23,7 @@ from sharkpy.plan.commands import (
 )
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind_state
+from sharkpy.sql.context import StatementClock
 from sharkpy.sql.statements.stream_clauses import other_state
 from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
@@ -88,7 +89,9 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
 def _check_same_state(known: ContinuousQuery, query: ContinuousQuery, table: Table, session: StreamSession) -> None:
     """What epochs of an insert or sink add to its state stays what it is; what is given of it may change."""
     state, conf, catalog = table_of_rows(table, session), session.conf, session.catalog
-    old, new = (bind_state(one.text, state, catalog, conf, one.database) for one in (known, query))
+    # Both at one time: streams that may be idle read the clock.
+    clock = StatementClock()
+    old, new = (bind_state(one.text, state, catalog, conf, one.database, clock) for one in (known, query))
     if not new.has_state_of(old):
         raise other_state(table)
 
@@ -110,13 +113,14 @@ def _bad_rows_of(
     return None if known is None else bad_row_table(OnBadRow((known.database, known.name)), streams, session)
 
 
-def check_own_rows(query: ContinuousQuery, action: str) -> None:
+def check_own_rows(query: ContinuousQuery, table: Table, action: str) -> None:
     """UnsupportedError where what is read again would come to a table of bad or of late rows twice."""
+    what = f"{action} of a {table.streaming_kind}"
     if query.bad_rows:
         hint = "ALTER … ON BAD ROW NULL first"
-        raise UnsupportedError(f"{action} of a continuous table whose bad rows go to a table", hint=hint)
+        raise UnsupportedError(f"{what} whose bad rows go to a table", hint=hint)
     if query.late_rows:
-        raise UnsupportedError(f"{action} of a continuous table whose late rows go to a table")
+        raise UnsupportedError(f"{what} whose late rows go to a table")
 
 
 def _queries(given: LogicalPlan | Insert | MultiInsert | None) -> Sequence[LogicalPlan]:
@@ -178,7 +182,7 @@ def lacks_program(table: Table, session: StreamSession) -> bool:
 def _refresh(table: Table, session: StreamSession) -> None:
     """Begin with the first items of the streams again; the table is empty until they have been read."""
     query = query_of(table, session)
-    check_own_rows(query, "REFRESH")
+    check_own_rows(query, table, "REFRESH")
     session.streams.restart(query.query_id, lambda: without_rows(table_of_rows(table, session), session))
     _resume(table, session)
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sharkpy.base.errors import TableExistsError, UnsupportedError
-from sharkpy.base.settings import USER, is_guarded
+from sharkpy.base.settings import USER, Conf, is_guarded
 from sharkpy.base.users import user_name
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.catalog.sink_kinds import KAFKA, sink_kind
+from sharkpy.catalog.store import Catalog
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.plan.logical import LogicalPlan, Scan, Step
 from sharkpy.plan.steps.script import Script
-from sharkpy.sql.binder import bind_epoch
+from sharkpy.sql.binder import bind_epoch, bind_state
 from sharkpy.sql.context import StatementClock
+from sharkpy.sql.incremental.row_wise import expressions_of, varying_function
 from sharkpy.sql.statements.bind_epoch import EpochTables
 from sharkpy.streaming.history import bind_history_epoch
 from sharkpy.streaming.late_rows import known_late_rows
@@ -89,9 +91,20 @@ def check_epochs(query: ContinuousQuery, rows: Table, owner: Table, session: Eng
     late_rows = known_late_rows(query, catalog.current_tables(query.named_tables))
     tables = EpochTables(rows, owner, late_rows=late_rows)
     bind_epoch(query.text, tables, catalog, session.conf, query.database, clock)
-    if rows.gives and clock.was_read and owner.is_continuous_sink and sink_kind(owner) is KAFKA:
-        # Where a broker has an epoch that the catalog does not know, its state is computed again.
-        hint = "leave IDLE AFTER, CURRENT_TIMESTAMP and their like out"
-        raise UnsupportedError("a continuous sink TO KAFKA with state that reads the clock", hint=hint)
+    if rows.gives and owner.is_continuous_sink and sink_kind(owner) is KAFKA:
+        _check_repeatable(query, rows, catalog, session.conf, reads_clock=clock.was_read)
     if query.is_before_history and (stream := catalog.current_table(query.continued)) is not None:
         bind_history_epoch(query, tables, stream, catalog, session.conf)
+
+
+def _check_repeatable(query: ContinuousQuery, state: Table, catalog: Catalog, conf: Conf, *, reads_clock: bool) -> None:
+    """UnsupportedError where the state of an epoch would be another one if it is computed again: as where a broker has
+    an epoch that the catalog does not know.
+    """
+    what = "a continuous sink TO KAFKA with state that"
+    if reads_clock:
+        hint = "leave IDLE AFTER, CURRENT_TIMESTAMP and their like out"
+        raise UnsupportedError(f"{what} reads the clock", hint=hint)
+    added = bind_state(query.text, state, catalog, conf, query.database).kept_delta
+    if (name := varying_function(expressions_of(added))) is not None:
+        raise UnsupportedError(f"{what} keeps values of {name}", hint="compute it of what is grouped, or leave it out")

@@ -24,7 +24,7 @@ def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> 
     """
     table, streams = command.table, session.streams
     query = query_of(table, session)
-    check_own_rows(query, "ROLLBACK")
+    check_own_rows(query, table, "ROLLBACK")
     if table.gives and query.state is QueryState.RUNNING:
         hint = f"PAUSE it, and take the rows of the epochs behind {command.to} out of its targets: they come again"
         message = f"{table.qualified_name} runs: ROLLBACK of a continuous insert leaves its targets as they are"

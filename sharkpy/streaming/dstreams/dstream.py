@@ -293,7 +293,8 @@ class DStream:
     def sink(self, name: str, *, emit: str | None = None, unbounded: bool = False) -> ContinuousTable:
         """Continuous sink TO PROGRAM of the rows, which waits for a function; the known one of that name."""
         clauses = ["TO PROGRAM", f"EMIT {emit}" if emit else "", "WITH UNBOUNDED STATE" if unbounded else ""]
-        return self._kept("SINK", name, " ".join(filter(None, clauses)))
+        given = EmitMode.APPEND.value if emit is None else emit.upper()
+        return self._kept("SINK", name, " ".join(filter(None, clauses)), given)
 
     def train(self, model: Estimator, name: str, **options: Any) -> ContinuousTable:
         """Let a model learn from the rows while this program runs, each epoch once: by `model.partial_fit(rows,
@@ -306,8 +307,10 @@ class DStream:
 
         return train(self, model, name, options)
 
-    def _kept(self, kind: str, name: str, clauses: str) -> ContinuousTable:
-        """The continuous table or sink of a name: a new one, or the known one with this query."""
+    def _kept(self, kind: str, name: str, clauses: str, given: str | None = None) -> ContinuousTable:
+        """The continuous table or sink of a name: a new one, or the known one with this query. BindError 42809 for a
+        sink that gives other rows of it than `given`, APPEND or UPDATE.
+        """
         from sharkpy.streaming.handles import ContinuousTable
 
         session = self._session
@@ -325,6 +328,8 @@ class DStream:
                         drop_kept(database, short, session.catalog)
                     raise
             else:
+                if given is not None:
+                    _check_given(known, given)
                 with session.catalog.transaction():
                     _alter(known, kind, self._query.kept(database, short, session), session)
             table = ContinuousTable(session, session.catalog.table(database, short))
@@ -396,6 +401,12 @@ def run(text: str, session: StreamSession) -> None:
     command = bind_text(session, text)
     assert not isinstance(command, LogicalPlan)  # the text is a command
     session.run_command(command, session.snapshot())
+
+
+def _check_given(sink: Table, given: str) -> None:
+    if sink.gives and sink.emit is not None and sink.emit.value != given:
+        message = f"{sink.qualified_name} has EMIT {sink.emit.value}, and not EMIT {given}"
+        raise BindError(message, hint="drop it, and make it again", sqlstate="42809")
 
 
 def _alter(known: Table, kind: str, text: str, session: StreamSession) -> None:

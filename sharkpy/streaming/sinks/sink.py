@@ -129,10 +129,13 @@ def _write(epoch: SinkEpoch, begin: Callable[[SinkEpoch], SinkWrite] | None) -> 
     with discarding(writes), epoch.session.as_statement() as statement:
         statement.rows_written = statement.malformed_rows = 0
         with nullcontext() if epoch.state is None else added_rows(epoch.state, epoch.session, epoch.snapshot):
+            of_added, statement.rows_written, statement.malformed_rows = statement.malformed_rows, 0, 0
             if begin is not None:
                 write = begin(epoch)
                 writes.append(write)
                 write.fill(statement)
+            # What is added to a state is of the same records.
+            statement.malformed_rows = max(of_added, statement.malformed_rows)
             if epoch.state is not None:
                 stage_uncounted(epoch.state.kept, statement, epoch.session, epoch.snapshot, writes)
         if epoch.bad_rows is not None:

@@ -27,7 +27,7 @@ _OF_STORAGE = ("s3.", "client.", "glue.", "dynamodb.", "adls.", "gcs.", "hdfs.",
 """Beginnings of properties with servers of storage, and with the keys to them."""
 
 
-class LocalFiles(FileIO):
+class LocalFiles(FileIO):  # type: ignore[misc]
     """Local files. Properties are not asked: `py-io-impl` among them names code to run, others name servers."""
 
     def new_input(self, location: str) -> InputFile:

@@ -117,6 +117,7 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/staged_files.py": {"hardlink_to": MADE, "open": MADE},
     "sources/storage/aws_profile.py": {"read_text": OWNER},
     "sources/storage/core_site.py": {"read_bytes": OWNER},
+    "sources/storage/requests.py": {"read_text": SYSTEM},
     "sources/storage/s3_uploads.py": {"open": NONE},
     "streaming/epoch_log.py": {"open": OWN, "read_text": OWN},
     "streaming/lease.py": {"open": OWN, "read_text": OWN},

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -363,6 +364,20 @@ assert store.stat(sys.argv[2]) is None
 def test_a_process_that_was_forked_too_late_does_not_wait_for_ever(moto: S3Server, folder: str) -> None:
     done = run(_FORKED_LATE, moto.address, folder)
     assert done.returncode == 0, done.stderr
+
+
+_SHORT = """
+import sys
+from tests.storage.places import s3_store
+assert s3_store(sys.argv[1]).stat(sys.argv[2]) is None
+"""
+
+
+def test_processes_end_well_right_after_a_request(moto: S3Server, folder: str) -> None:
+    """One in six was aborted by a thread of the library that asked for the interpreter's lock too late."""
+    with ThreadPoolExecutor(8) as pool:
+        ended = list(pool.map(lambda number: run(_SHORT, moto.address, f"{folder}/{number}"), range(24)))
+    assert [done.stderr for done in ended if done.returncode] == []
 
 
 _ENDING = """

@@ -7,9 +7,11 @@ import atexit
 import contextlib
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from concurrent.futures import CancelledError, Future, wait
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sharkpy.base.cancellation import check_cancelled
@@ -20,6 +22,9 @@ T = TypeVar("T")
 Call = Callable[[], Coroutine[Any, Any, T]]
 _POLL_SECONDS = 0.05
 _END_SECONDS = 1.0
+_REST_SECONDS = 0.002
+_LIBRARY = "tokio"
+"""What the names of the threads of the libraries below begin with."""
 _ONE = Requested(requests=1)
 
 
@@ -57,7 +62,8 @@ def _first(waiting: deque[Future[T]]) -> T:
 def _begun(call: Call[T]) -> Future[T]:
     check_cancelled()
     METER.add(_ONE)
-    return asyncio.run_coroutine_threadsafe(call(), _thread.loop())
+    loop = _thread.loop()
+    return asyncio.run_coroutine_threadsafe(call(), loop)
 
 
 def _result(future: Future[T], give_up: Callable[[], object]) -> T:
@@ -99,11 +105,29 @@ class _LoopThread:
         self._is_lost = True
 
     def _end(self) -> None:
-        """Drop what is under way: threads of a library must not come back to an interpreter that has ended."""
+        """Drop what is under way, and wait until the threads of the libraries rest: one that came back to an
+        interpreter that has ended would abort the process.
+        """
         if self._loop is None or self._is_lost:
             return
         with contextlib.suppress(TimeoutError, CancelledError):
             asyncio.run_coroutine_threadsafe(_drop_all(), self._loop).result(_END_SECONDS)
+        deadline, rests = time.monotonic() + _END_SECONDS, 0
+        while rests < 2 and time.monotonic() < deadline:
+            # Whoever waits for the interpreter's lock gets it meanwhile.
+            time.sleep(_REST_SECONDS)
+            rests = 0 if _is_busy() else rests + 1
+
+
+def _is_busy() -> bool:
+    """Whether a thread of the libraries runs, or waits for a core. False where the system does not tell."""
+    with contextlib.suppress(OSError):
+        for thread in Path("/proc/self/task").iterdir():
+            with contextlib.suppress(OSError):
+                name, _, state = Path(thread, "stat").read_text().partition("(")[2].rpartition(") ")
+                if name.startswith(_LIBRARY) and not state.startswith("S"):
+                    return True
+    return False
 
 
 async def _drop_all() -> None:

@@ -42,7 +42,7 @@ def measure(runs: int, scale: float = 1.0) -> list[Figure]:
             scans = [_timed(lambda sql: context.sql(sql).to_arrow(), sql, runs) for sql in SCANS]
             connection = duckdb.connect(config={"threads": CORES})
             connection.execute(f"CREATE VIEW t AS SELECT * FROM read_parquet({[_path(one) for one in files]!r})")
-            duck = [_timed(lambda sql: connection.execute(sql).to_arrow_table(), sql, runs) for sql in SCANS]
+            duck = [_timed(lambda sql: connection.sql(sql).to_arrow_table(), sql, runs) for sql in SCANS]
     ratio, mean = ours / theirs, float(np.exp(np.mean(np.log(np.array(scans) / np.array(duck)))))
     text = f"{ratio:.2f} times: {ours:.2f} s, pyiceberg {theirs:.2f} s"
     return [

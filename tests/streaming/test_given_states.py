@@ -30,6 +30,7 @@ APPENDED = {
     "sliding": "SELECT window.end AS till, count(DISTINCT k) AS n FROM events "
     "GROUP BY window(ts, '20 seconds', '8 seconds')",
     "having": f"SELECT k, max(v) AS high FROM events WHERE v > 0 GROUP BY k, {_WINDOW} HAVING count(*) > 1",
+    "sort by": f"SELECT k, count(*) AS n FROM events GROUP BY k, {_WINDOW} SORT BY n",
     "sessions": "SELECT k, session_window.start AS start, session_window.end AS till, count(*) AS n FROM events "
     "GROUP BY k, session_window(ts, '3 seconds')",
     "of rows": "SELECT count(*) AS n, sum(v) AS s FROM events WINDOWING 7 ROWS",

@@ -8,7 +8,7 @@ from typing import TypeGuard
 from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.plan.expr import Expr, Literal
-from sharkpy.plan.logical import Aggregate, Distribute, Filter, Generate, LogicalPlan, Project, Union, Window
+from sharkpy.plan.logical import Aggregate, Distribute, Filter, Generate, LogicalPlan, Project, Sort, Union, Window
 from sharkpy.plan.sessions import Sessions, behind
 from sharkpy.sql.context import Context
 from sharkpy.sql.incremental.aggregate_state import AggregateState, aggregate_state, rows_of
@@ -285,5 +285,6 @@ def _ends(sessions: Sessions | None, panes: Panes | None) -> tuple[Expr, Expr]:
 def _keeps_rows(node: LogicalPlan, streams: Streams) -> bool:
     """True if a node leaves rows as they are that do not change any more."""
     has_queries = any(True for _ in queries_in(node))
-    is_keeping = isinstance(node, _KEEPING) or is_table_function(node)
+    is_sort_by = isinstance(node, Sort) and not node.is_global
+    is_keeping = isinstance(node, _KEEPING) or is_sort_by or is_table_function(node)
     return is_keeping and all(map(streams.below, node.children)) and not has_queries

@@ -14,6 +14,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError
+from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.catalog.avro_schema import AvroSchema, columns_of, given_schema, record_of, type_of
 from sharkpy.sources.arrow import column_type
 from sharkpy.sources.columns import row_count_batch
@@ -269,7 +270,9 @@ def _read_header(data: FileBytes, path: str) -> AvroHeader:
             for _ in range(abs(count)):
                 key, place = _bytes(data, place)
                 metadata[key.decode()], place = _bytes(data, place)
-        record = json.loads(metadata["avro.schema"])
+        schema = metadata["avro.schema"].decode()
+        check_json_nesting(schema)
+        record = json.loads(schema)
     except (IndexError, KeyError, ValueError):
         raise cut_off(path) from None
     if not isinstance(record, dict) or record.get("type") != "record":

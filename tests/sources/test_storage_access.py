@@ -29,6 +29,7 @@ from sharkpy.base.settings import SETTINGS, Conf
 from sharkpy.sources.storage import aws_profile
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess, access_to
 from sharkpy.sources.storage.setting_sources import kinds_of
+from sharkpy.sql.nesting import within_stack
 from tests.waiting import allowed, when
 
 PLACE = "s3a://b/folder"
@@ -531,6 +532,28 @@ def test_a_program_that_tells_no_keys(home: Path, code: str, reason: str) -> Non
         access_to(PLACE, Conf(), Conf())
     assert caught.value.sqlstate == "28000"
     assert "hidden" not in str(caught.value)
+
+
+def test_an_answer_that_is_nested_deeply(home: Path) -> None:
+    """In a thread with a small stack, of a process that has read statements: Python bounds no recursion there."""
+    within_stack(lambda: None)
+    program(home, "print('[' * 100000)")
+    found: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            access_to(PLACE, Conf(), Conf())
+        except ConfigurationError as error:
+            found.append(error)
+
+    usual = threading.stack_size(512 << 10)
+    try:
+        thread = threading.Thread(target=ask)
+        thread.start()
+    finally:
+        threading.stack_size(usual)
+    thread.join()
+    assert "told no keys" in str(found[0])
 
 
 def test_a_program_that_is_not_there(home: Path) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sharkpy.base.errors import SourceError
+from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.sources.arrow import pc
 from sharkpy.sources.failures import format_error, io_error
 from sharkpy.sources.lake.roaring import Positions, bitmap_positions
@@ -93,9 +94,14 @@ def _place_in_puffin(file: BinaryIO, written_path: str) -> tuple[int, int] | Non
     if end[-4:] != b"PFA1" or end[4]:
         raise SourceError(f'"{file.name}" is no Puffin file with a plain footer')
     file.seek(-_PUFFIN_END - size, os.SEEK_END)
-    for blob in json.loads(file.read(size))["blobs"]:
-        if blob["type"] == _BLOB and blob.get("properties", {}).get("referenced-data-file") == written_path:
-            return blob["offset"], blob["length"]
+    try:
+        footer = file.read(size).decode()
+        check_json_nesting(footer)
+        for blob in json.loads(footer)["blobs"]:
+            if blob["type"] == _BLOB and blob.get("properties", {}).get("referenced-data-file") == written_path:
+                return int(blob["offset"]), int(blob["length"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise SourceError(f'the footer of the Puffin file "{file.name}" is damaged') from None
     return None
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from sharkpy.base.cancellation import check_cancelled, held
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.base.secrets import Secret
 
 LEAST_LEFT_SECONDS = 900.0
@@ -170,7 +171,9 @@ def _waited_for(name: str, process: subprocess.Popen[bytes]) -> bytes:
 
 def _parsed_answer(name: str, output: bytes) -> _Answer:
     try:
-        values = json.loads(output[:_MOST_ANSWER])
+        text = output[:_MOST_ANSWER].decode()
+        check_json_nesting(text)
+        values = json.loads(text)
         if values["Version"] != 1 or not values["AccessKeyId"] or not values["SecretAccessKey"]:
             raise ValueError("no keys")
         keys = {option: Secret(str(values[word])) for option, word in _ANSWERED.items() if values.get(word)}

@@ -41,6 +41,7 @@ def test_modules() -> None:
         assert callable(module.measure)
 
 
+@pytest.mark.slow
 def test_cold_queries_loading_and_bytes(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     query = "SELECT sum(l_quantity) AS s FROM lineitem WHERE l_orderkey < 10000"
     with bucket.s3_bucket() as place:

@@ -135,6 +135,7 @@ def test_a_name_is_taken_once(place: Place) -> None:
     assert place.store.put_new(place.path("n"), b"third")
 
 
+@pytest.mark.slow
 def test_of_many_writers_one_takes_a_name(seaweed: S3Server, folder: str) -> None:
     """A writer that a busy server leaves without an answer knows nothing, and may be the one."""
     store = s3_store(seaweed.address)

@@ -30,5 +30,9 @@ def format_error(path: str, format_name: str, error: Exception) -> ExecutionErro
     """An Arrow reader's complaint about one file; operating system errors among them keep their meaning."""
     if isinstance(error, OSError) and error.errno is not None:
         return io_error(error, path)
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return SourceError(f'"{path}" is not a readable {format_name} file: {reason}')
+    return SourceError(f'"{path}" is not a readable {format_name} file: {first_line(error)}')
+
+
+def first_line(error: Exception) -> str:
+    """What a library says of an error, without what follows in other lines; the error's class where it says nothing."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from tests.hadoop import HadoopCluster
+from tests.storage.fault_proxy import FaultProxy, fault_proxy
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import MotoServer, S3Server, SeaweedServer, s3_client
 
@@ -25,6 +26,13 @@ def no_keys_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     yield from _running(MotoServer(tmp_path_factory.mktemp("moto")))
+
+
+@pytest.fixture(scope="module")
+def proxy(moto: S3Server) -> Iterator[FaultProxy]:
+    """Faults between the engine and moto."""
+    with fault_proxy(moto.address) as proxy:
+        yield proxy
 
 
 @pytest.fixture(scope="session")

@@ -41,26 +41,17 @@ class _Handler(QuietHandler):
     def do_GET(self) -> None:
         path = self.owner.folder / unquote(self.path.removeprefix("/"))
         if not path.is_file():
-            return self._answer(404, b"", {})
+            return self.answer(404, b"", {})
         content = path.read_bytes()
         headers = {"Last-Modified": formatdate(path.stat().st_mtime, usegmt=True)}
         tag = f'"{md5(content).hexdigest()}"'
         if self.owner.has_tags:
             headers["ETag"] = tag
             if self.headers.get("If-Match", tag) != tag:
-                return self._answer(412, b"", {})
+                return self.answer(412, b"", {})
         asked = _RANGE.fullmatch(self.headers.get("Range", ""))
         if asked is None or not self.owner.has_ranges:
-            return self._answer(200, content, headers)
+            return self.answer(200, content, headers)
         start, end = int(asked.group(1)), min(int(asked.group(2)) + 1, len(content))
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(content)}"
-        return self._answer(206, content[start:end], headers)
-
-    def _answer(self, status: int, content: bytes, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
+        return self.answer(206, content[start:end], headers)

@@ -87,24 +87,15 @@ class _Handler(QuietHandler):
         place = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(place.query).items()}
         if "list-type" in query:
-            self._answer(200, self.owner.page(query).encode(), {"Content-Type": "application/xml"})
+            self.answer(200, self.owner.page(query).encode(), {"Content-Type": "application/xml"})
             return
         content = self.owner.content(unquote(place.path.removeprefix(f"/{self.owner.bucket}/")))
         if content is None:
-            self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>", {})
+            self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>", {})
             return
         start, _, end = self.headers.get("Range", "bytes=0-7").removeprefix("bytes=").partition("-")
         part = content[int(start) : int(end) + 1]
         told = {"ETag": '"1"', "Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT"}
         if "Range" in self.headers:
             told["Content-Range"] = f"bytes {start}-{int(start) + len(part) - 1}/{len(content)}"
-        self._answer(206 if "Range" in self.headers else 200, part, told)
-
-    def _answer(self, status: int, content: bytes, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
+        self.answer(206 if "Range" in self.headers else 200, part, told)

@@ -67,3 +67,13 @@ class QuietHandler(BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         self.do_GET()
+
+    def answer(self, status: int, content: bytes, headers: dict[str, str]) -> None:
+        """Send a whole answer; to HEAD without its content."""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)

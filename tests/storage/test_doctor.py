@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import ssl
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -20,19 +19,13 @@ from sharkpy.base.settings import Conf
 from sharkpy.cli.main import main
 from sharkpy.cli.storage_doctor import storage_checks
 from sharkpy.sources.storage.object_store import BucketStore
-from tests.storage.fault_proxy import FaultProxy, Rule, fault_proxy
+from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.files_server import FilesServer
 from tests.storage.loopback import LoopbackServer, QuietHandler
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server
 
 Lines = list[tuple[bool, str, str]]
-
-
-@pytest.fixture(scope="module")
-def proxy(moto: S3Server) -> Iterator[FaultProxy]:
-    with fault_proxy(moto.address) as proxy:
-        yield proxy
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from sharkpy.sources import remote_partitions
 from sharkpy.sources.remote_partitions import files_in_folders
 from sharkpy.sources.storage import buckets, folder_lists
 from sharkpy.sources.storage.store import ObjectFacts, StoreTraits
-from tests.storage.fault_proxy import FaultProxy, Rule, fault_proxy
+from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.listing_server import ListingServer
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server
@@ -116,12 +116,6 @@ def test_what_is_not_wanted_takes_no_memory(traits: StoreTraits, monkeypatch: py
 
 
 # Statements
-
-
-@pytest.fixture(scope="module")
-def proxy(moto: S3Server) -> Iterator[FaultProxy]:
-    with fault_proxy(moto.address) as proxy:
-        yield proxy
 
 
 @pytest.fixture(scope="module")

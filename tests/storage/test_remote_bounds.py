@@ -25,16 +25,10 @@ from sharkpy.sources.storage.store import Store
 from sharkpy.sources.storage.stores import store_of
 from sharkpy.thrift.config import ServerConfig
 from tests.session.test_restrictions import OPENED, PLACES
-from tests.storage.fault_proxy import FaultProxy, fault_proxy
+from tests.storage.fault_proxy import FaultProxy
 from tests.storage.loopback import LoopbackServer, QuietHandler
 from tests.storage.places import BUCKET, QUICK, access_to, s3_store
-from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server
-
-
-@pytest.fixture(scope="module")
-def proxy(moto: S3Server) -> Iterator[FaultProxy]:
-    with fault_proxy(moto.address) as proxy:
-        yield proxy
+from tests.storage.s3_servers import ACCESS_KEY, SECRET
 
 
 @pytest.fixture(scope="module")

@@ -29,19 +29,13 @@ from sharkpy.base.errors import (
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources import local_copy
 from sharkpy.sources.storage.fetched_files import FetchedFiles
-from tests.storage.fault_proxy import FaultProxy, Rule, fault_proxy
+from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.files_server import FilesServer
 from tests.storage.places import BUCKET
-from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server
+from tests.storage.s3_servers import ACCESS_KEY, SECRET
 from tests.waiting import allowed, when
 
 Put = Callable[[str, bytes], None]
-
-
-@pytest.fixture(scope="module")
-def proxy(moto: S3Server) -> Iterator[FaultProxy]:
-    with fault_proxy(moto.address) as proxy:
-        yield proxy
 
 
 @pytest.fixture(scope="module")

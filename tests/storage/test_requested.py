@@ -20,9 +20,9 @@ from sharkpy.base.cancellation import Cancellation
 from sharkpy.sources import local_copy
 from sharkpy.sources.storage.fetched_files import FetchedFiles
 from sharkpy.sources.storage.meter import METER, Meter, Requested
-from tests.storage.fault_proxy import FaultProxy, fault_proxy
+from tests.storage.fault_proxy import FaultProxy
 from tests.storage.places import BUCKET, memory_store
-from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server
+from tests.storage.s3_servers import ACCESS_KEY, SECRET
 
 _REQUESTED = re.compile(r"(\d+) requests? to storage for ([\d.]+) (\w+)")
 
@@ -61,12 +61,6 @@ def test_requests_to_a_store() -> None:
         assert METER.of(statement) == Requested(6, 6)
         assert list(store.list("s3://memory/none")) == []
         assert METER.of(statement).requests == 7
-
-
-@pytest.fixture(scope="module")
-def proxy(moto: S3Server) -> Iterator[FaultProxy]:
-    with fault_proxy(moto.address) as proxy:
-        yield proxy
 
 
 @pytest.fixture(scope="module")

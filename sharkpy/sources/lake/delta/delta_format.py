@@ -29,6 +29,7 @@ from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Repl
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.sources.failures import first_line
 from sharkpy.sources.lake.columns import columns_text
 from sharkpy.sources.lake.delta.commits import commit_files
 from sharkpy.sources.lake.delta.facts import facts_of
@@ -73,7 +74,7 @@ class DeltaFormat:
                 if (handle.history(1)[0].get("timestamp") or 0) > point.moment_ms:
                     raise OverflowError("there was no table yet")
         except (DeltaError, OSError, OverflowError) as error:
-            message = f"{table.qualified_name} has no {point}: {_line(error)}"
+            message = f"{table.qualified_name} has no {point}: {first_line(error)}"
             raise BindError(message, hint=f"SELECT * FROM {table.qualified_name}.history", sqlstate="22023") from None
         with _failures(table):
             return _lake_table(table.from_files(f"@{handle.version()}"), handle)
@@ -166,15 +167,11 @@ def _failures(table: Table) -> Iterator[None]:
     except NoTableError:
         raise SourceError(f'no table of Delta is in "{table.location}"', sqlstate="58P01") from None
     except CommitFailedError as error:
-        raise TableChangedError(f"others have changed {table.qualified_name}: {_line(error)}") from None
+        raise TableChangedError(f"others have changed {table.qualified_name}: {first_line(error)}") from None
     except OSError as error:
-        raise SourceError(f"the log of {table.qualified_name} cannot be read or written: {_line(error)}") from None
+        raise SourceError(f"the log of {table.qualified_name} cannot be read or written: {first_line(error)}") from None
     except Exception as error:
-        raise ExecutionError(f"Delta failed with {table.qualified_name}: {_line(error)}") from error
-
-
-def _line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+        raise ExecutionError(f"Delta failed with {table.qualified_name}: {first_line(error)}") from error
 
 
 def _lake_table(entry: Table, handle: DeltaTable) -> LakeTable:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pyarrow as pa
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.sources.lake.fact_table import Row, Rows, fact_table, moment_of
 from sharkpy.sources.lake.lake_table import LakeTable
-from sharkpy.values.types import BIGINT, STRING, TIMESTAMP, Field, MapType, Schema, arrow_schema
+from sharkpy.values.types import BIGINT, STRING, TIMESTAMP, Field, MapType, Schema
 
-Row = tuple[Any, ...]
 _VERSIONS = Schema(
     (
         Field("version", BIGINT),
@@ -29,22 +27,14 @@ def facts_of(table: LakeTable, what: str) -> SystemTable:
     if what not in _FACTS:
         raise UnsupportedError(f"{table.qualified_name}.{what} of a table of Delta")
     schema, rows = _FACTS[what]
-
-    def made() -> pa.Table:
-        values = list(zip(*rows(table), strict=True)) or [()] * len(schema)
-        target = arrow_schema(schema)
-        return pa.table(
-            [pa.array(list(column), field.type) for column, field in zip(values, target, strict=True)], schema=target
-        )
-
-    return SystemTable(f"{table.name}.{what}", schema, made)
+    return fact_table(table, what, schema, rows)
 
 
 def _versions(table: LakeTable) -> Iterator[Row]:
     """Versions up to the one that the table is read at, the first one first."""
     for one in sorted(table.handle.history(), key=lambda one: int(one["version"])):
         if one["version"] <= (table.snapshot.number or 0):
-            moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=one.get("timestamp") or 0)
+            moment = moment_of(one.get("timestamp") or 0)
             given = [(key, str(value)) for key, value in (one.get("operationParameters") or {}).items()]
             yield one["version"], moment, one.get("operation"), given
 
@@ -54,7 +44,7 @@ def _files(table: LakeTable) -> Iterator[Row]:
         yield row["path"], row["size_bytes"], row.get("num_records")
 
 
-_FACTS: dict[str, tuple[Schema, Callable[[LakeTable], Iterator[Row]]]] = {
+_FACTS: dict[str, tuple[Schema, Rows]] = {
     "snapshots": (_VERSIONS, _versions),
     "history": (_VERSIONS, _versions),
     "files": (_FILES, _files),

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pyiceberg import exceptions
 
 from sharkpy.base.errors import ExecutionError, SharkError, SourceError, TableChangedError, TableNotFoundError
+from sharkpy.sources.failures import first_line
 
 _MISSING = (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError)
 _CONFLICTS = (exceptions.CommitFailedException, exceptions.ValidationException)
@@ -23,12 +24,8 @@ def iceberg_failures(table: str) -> Iterator[None]:
     except _MISSING:
         raise TableNotFoundError(f"Iceberg's catalog has no table for {table}") from None
     except _CONFLICTS as error:
-        raise TableChangedError(f"others have changed {table} at the same time: {_line(error)}") from None
+        raise TableChangedError(f"others have changed {table} at the same time: {first_line(error)}") from None
     except OSError as error:
-        raise SourceError(f"the metadata of {table} cannot be read or written: {_line(error)}") from None
+        raise SourceError(f"the metadata of {table} cannot be read or written: {first_line(error)}") from None
     except Exception as error:
-        raise ExecutionError(f"Iceberg failed with {table}: {_line(error)}") from error
-
-
-def _line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+        raise ExecutionError(f"Iceberg failed with {table}: {first_line(error)}") from error

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Iterator
-from typing import Any
-
-import pyarrow as pa
+from collections.abc import Iterator
 
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.sources.lake.fact_table import Row, Rows, fact_table, moment_of
 from sharkpy.sources.lake.lake_table import LakeTable
-from sharkpy.values.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, Field, MapType, Schema, arrow_schema
+from sharkpy.values.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, Field, MapType, Schema
 
-Row = tuple[Any, ...]
 _SNAPSHOTS = Schema(
     (
         Field("committed_at", TIMESTAMP, "when it was committed, in UTC"),
@@ -46,19 +42,7 @@ _REFS = Schema((Field("name", STRING), Field("type", STRING), Field("snapshot_id
 
 def facts_of(table: LakeTable, what: str) -> SystemTable:
     schema, rows = _FACTS[what]
-
-    def made() -> pa.Table:
-        values = list(zip(*rows(table), strict=True)) or [()] * len(schema)
-        target = arrow_schema(schema)
-        return pa.table(
-            [pa.array(list(column), field.type) for column, field in zip(values, target, strict=True)], schema=target
-        )
-
-    return SystemTable(f"{table.name}.{what}", schema, made)
-
-
-def _moment(milliseconds: int) -> datetime.datetime:
-    return datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=milliseconds)
+    return fact_table(table, what, schema, rows)
 
 
 def _snapshots(table: LakeTable) -> Iterator[Row]:
@@ -66,7 +50,7 @@ def _snapshots(table: LakeTable) -> Iterator[Row]:
         summary = one.summary
         operation = None if summary is None else summary.operation.value
         figures = {} if summary is None else dict(summary.additional_properties)
-        moment = _moment(one.timestamp_ms)
+        moment = moment_of(one.timestamp_ms)
         yield moment, one.snapshot_id, one.parent_snapshot_id, operation, one.manifest_list, list(figures.items())
 
 
@@ -79,7 +63,7 @@ def _history(table: LakeTable) -> Iterator[Row]:
         current = known.get(current)
     for entry in metadata.snapshot_log:
         number = entry.snapshot_id
-        yield _moment(entry.timestamp_ms), number, known.get(number), number in ancestors
+        yield moment_of(entry.timestamp_ms), number, known.get(number), number in ancestors
 
 
 def _files(table: LakeTable) -> Iterator[Row]:
@@ -100,7 +84,7 @@ def _refs(table: LakeTable) -> Iterator[Row]:
         yield name, ref.snapshot_ref_type.value.upper(), ref.snapshot_id
 
 
-_FACTS: dict[str, tuple[Schema, Callable[[LakeTable], Iterator[Row]]]] = {
+_FACTS: dict[str, tuple[Schema, Rows]] = {
     "snapshots": (_SNAPSHOTS, _snapshots),
     "history": (_HISTORY, _history),
     "files": (_FILES, _files),

@@ -103,7 +103,7 @@ def epoch_lines(command: Continuous, session: EngineSession) -> Iterator[str]:
     database, name = _place(command)
     streams = cast("StreamSession", session).streams
     query = query_of(session.catalog.table(database, name), cast("StreamSession", session))
-    epochs = streams.log(query.query_id).epochs(_SHOWN_EPOCHS)
+    epochs = streams.log(query.query_id).epochs(query.epoch, _SHOWN_EPOCHS)
     if not epochs:
         yield "no epoch: there was nothing to read"
     elif query.epoch > len(epochs):

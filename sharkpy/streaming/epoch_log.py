@@ -70,35 +70,39 @@ class EpochLog:
         """Note that an epoch has been written."""
         self._append(_end_line(number, rows, round(seconds, 6), bad_rows), is_synced=False)
         if self._lines > 4 * self._most_epochs:
-            self._shorten()
+            self._shorten(number)
 
     def roll_back(self, number: int) -> None:
         """Note that the epochs after `number` do not count any more."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._append({"epoch": number, "rolled_back": at}, is_synced=True)
 
-    def epochs(self, limit: int | None = None) -> list[LoggedEpoch]:
-        """Epochs, newest first; of one that ran several times the last try."""
-        found: dict[int, LoggedEpoch] = {}
+    def epochs(self, written: int, limit: int | None = None) -> list[LoggedEpoch]:
+        """Epochs, newest first, of a query whose last one that counts is `written`; of one that ran several times the
+        try that counts.
+
+        An epoch that begins again when it has ended was rolled back, perhaps by a process that was killed before it
+        could say so; or a process began it that had not yet heard of its end, and does not end it.
+        """
+        begun: dict[int, LoggedEpoch] = {}
+        ended: dict[int, LoggedEpoch] = {}
         for line in self._read():
             number = line["epoch"]
-            if "rolled_back" in line:
-                found = {one: known for one, known in found.items() if one <= number}
-            elif "offsets" in line:
-                # Later ones were rolled back, perhaps by a process that was killed before it could say so.
-                while found and next(reversed(found)) >= number:
-                    found.popitem()
-                found[number] = LoggedEpoch(number, _ranges(line), line["began"])
-            elif number in found:
-                known = found[number]
+            if "offsets" in line:
+                begun[number] = LoggedEpoch(number, _ranges(line), line["began"])
+                continue
+            if "rolled_back" in line or number in ended:
+                begun, ended = _until(number, begun), _until(number, ended)
+            if "rolled_back" not in line and number in begun:
                 figures = line["rows"], line["seconds"], line.get("bad_rows")
-                found[number] = LoggedEpoch(number, known.ranges, known.began, *figures)
-        newest = sorted(found.values(), key=lambda one: one.number, reverse=True)
+                ended[number] = LoggedEpoch(number, begun[number].ranges, begun[number].began, *figures)
+        found = begun | _until(written, ended)
+        newest = sorted(_until(written + 1, found).values(), key=lambda one: one.number, reverse=True)
         return newest if limit is None else newest[:limit]
 
     def begun(self, number: int) -> LoggedEpoch | None:
-        """Epoch that was begun and may not have ended; None if it was not begun."""
-        newest = self.epochs(1)
+        """Epoch that was begun and has not ended, behind those that count; None if it was not begun."""
+        newest = self.epochs(number - 1, 1)
         return newest[0] if newest and newest[0].number == number else None
 
     def tried(self, number: int, mark: str) -> Ranges | None:
@@ -146,9 +150,9 @@ class EpochLog:
                 if file.read(1) != b"\n":
                     file.write(b"\n")
 
-    def _shorten(self) -> None:
+    def _shorten(self, written: int) -> None:
         """Keep the newest epochs alone."""
-        kept = reversed(self.epochs(self._most_epochs))
+        kept = reversed(self.epochs(written, self._most_epochs))
         lines: list[dict[str, Any]] = []
         for one in kept:
             lines.append(_begin_line(one.number, one.began, one.ranges))
@@ -164,6 +168,10 @@ class EpochLog:
         except OSError as error:
             raise io_error(error, self._path) from None
         self._lines = len(lines)
+
+
+def _until(number: int, epochs: dict[int, LoggedEpoch]) -> dict[int, LoggedEpoch]:
+    return {one: known for one, known in epochs.items() if one <= number}
 
 
 def _ranges(line: dict[str, Any]) -> Ranges:

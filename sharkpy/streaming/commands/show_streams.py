@@ -120,7 +120,7 @@ class _Shown:
 
     def epochs(self, query: ContinuousQuery, limit: int | None = None) -> Iterator[Row]:
         """Epochs of a query, newest first."""
-        for one in self.scheduler.log(query.query_id).epochs(limit):
+        for one in self.scheduler.log(query.query_id).epochs(query.epoch, limit):
             state = "WRITTEN" if one.number <= query.epoch else "BEGUN"
             reads = {self._name(stream): [as_numbers(start), as_numbers(end)] for stream, start, end in one.ranges}
             yield one.number, state, one.began, one.rows, one.seconds, json.dumps(reads), one.bad_rows

@@ -19,7 +19,7 @@ _AGGREGATES = (
     ("size(collect_set(v))", "count(DISTINCT v)"),
     ("sort_array(collect_list(v))", "coalesce(list_sort(list(v) FILTER (WHERE v IS NOT NULL)), [])"),
 )
-_OLD = "SELECT CAST(-1 AS BIGINT), k, 7, CAST(1.25 AS DECIMAL(10,2)), true, CAST(NULL AS TIMESTAMP) FROM names"
+_OLD = "SELECT CAST(-ascii(k) AS BIGINT), k, 7, CAST(1.25 AS DECIMAL(10,2)), true, CAST(NULL AS TIMESTAMP) FROM names"
 _SOURCES = (
     ("SELECT id, k, v, d, b, ts FROM events",) * 2,
     ("SELECT e.id, n.name AS k, e.v, e.d, e.b, e.ts FROM events e JOIN names n ON e.k = n.k",) * 2,

@@ -21,6 +21,8 @@ LONG_FILES = (
     "tests/streaming/test_generated_definitions.py",
     "tests/faults/test_killed_windows.py",
     "tests/streaming/test_generated_windows.py",
+    "tests/streaming/test_expiring_joins.py",
+    "tests/streaming/test_window_functions.py",
     "tests/faults/test_altered_tables.py",
     "tests/udf/test_huge_arguments.py",
     "tests/differential/test_differential.py",

@@ -30,6 +30,7 @@ from sharkpy.sources.storage import aws_profile
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess, access_to
 from sharkpy.sources.storage.setting_sources import kinds_of
 from sharkpy.sql.nesting import within_stack
+from tests.small_stack import with_stack
 from tests.waiting import allowed, when
 
 PLACE = "s3a://b/folder"
@@ -546,13 +547,7 @@ def test_an_answer_that_is_nested_deeply(home: Path) -> None:
         except ConfigurationError as error:
             found.append(error)
 
-    usual = threading.stack_size(512 << 10)
-    try:
-        thread = threading.Thread(target=ask)
-        thread.start()
-    finally:
-        threading.stack_size(usual)
-    thread.join()
+    with_stack(512 << 10, ask)
     assert "told no keys" in str(found[0])
 
 

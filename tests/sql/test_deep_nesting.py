@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 
@@ -8,6 +7,7 @@ import pytest
 
 from sharkpy.base.errors import BindError, ParseError, SharkError
 from sharkpy.sql.nesting import MOST_LEVELS
+from tests.small_stack import with_stack
 from tests.sql.memory_catalog import make_catalog, plan_of
 from tests.waiting import allowed
 
@@ -92,13 +92,7 @@ def test_no_depth_needs_more_than_the_stack_of_a_thread(name: str, levels: int) 
         except SharkError as error:
             ended.append(error)
 
-    usual = threading.stack_size(4 << 20)
-    try:
-        thread = threading.Thread(target=bind)
-        thread.start()
-    finally:
-        threading.stack_size(usual)
-    thread.join()
+    with_stack(4 << 20, bind)
     assert len(ended) == 1
 
 

@@ -14,14 +14,15 @@ from sharkpy.base.errors import SharkError
 from sharkpy.base.version import __version__
 
 if TYPE_CHECKING:
+    from sharkpy.session.connect import connect
     from sharkpy.session.result import Result
-    from sharkpy.session.shark_context import SharkContext, connect
+    from sharkpy.session.shark_context import SharkContext
     from sharkpy.udf.user.declare import aggregate, function, table_function
 
 __all__ = ["Result", "SharkContext", "SharkError", "__version__", "aggregate", "connect", "function", "table_function"]
 
 _LAZY = {
-    "connect": "sharkpy.session.shark_context",
+    "connect": "sharkpy.session.connect",
     "SharkContext": "sharkpy.session.shark_context",
     "Result": "sharkpy.session.result",
     "function": "sharkpy.udf.user.declare",

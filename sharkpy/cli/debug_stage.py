@@ -40,7 +40,7 @@ def run_debug_stage(options: argparse.Namespace) -> int:
 def _record(options: argparse.Namespace) -> int:
     from sharkpy.cli.run_statements import run_script
     from sharkpy.cli.shell_session import LocalNames
-    from sharkpy.session.shark_context import connect
+    from sharkpy.session.connect import connect
 
     values = {**session_settings(options), settings.DEBUG_RECORD.key: str(options.folder.absolute())}
     with connect(options.master, options.warehouse, **values) as session:

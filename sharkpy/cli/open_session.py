@@ -41,7 +41,7 @@ def open_session(
     """Open the session, and a source of its names for completion. In one that `stays`, continuous tables go on."""
     if options.url is None:
         from sharkpy.cli.shell_session import LocalNames
-        from sharkpy.session.shark_context import connect
+        from sharkpy.session.connect import connect
 
         opened = connect(options.master, options.warehouse, **settings)
         if stays:

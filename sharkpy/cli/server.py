@@ -113,7 +113,7 @@ def _serve(
     options: argparse.Namespace, settings: dict[str, str], config: ServerConfig, guard: int, board: WorkBoard
 ) -> None:
     """Serve until a signal comes, and what runs has ended after it."""
-    from sharkpy.session.shark_context import connect
+    from sharkpy.session.connect import connect
     from sharkpy.thrift.row_sets import COLUMNAR_SINCE, encode_row_set
     from sharkpy.thrift.server import HiveServer
 

@@ -58,7 +58,7 @@ def run_warmup(settings: Mapping[str, str]) -> int:
 
 def train(cache: ClassCache, settings: Mapping[str, str]) -> int:
     """Run statements on a JVM that writes the cache at its end; returns the cache's bytes."""
-    from sharkpy.session.shark_context import connect
+    from sharkpy.session.connect import connect
 
     with tempfile.TemporaryDirectory(dir=cache.path.parent, prefix="training-") as folder:
         written = Path(folder) / cache.path.name

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.settings import Conf
+from sharkpy.session.connect import connect
 from sharkpy.session.defaults import default_warehouse, setting_key
-from sharkpy.session.shark_context import SharkContext, connect
+from sharkpy.session.shark_context import SharkContext
 
 OF_THE_ENGINE = (
     *("spark.", "shark.store.", "shark.scan.cache.", "shark.java.", "shark.jvm.", "shark.temp."),

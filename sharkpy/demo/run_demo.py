@@ -33,7 +33,7 @@ def default_folder() -> Path:
 
 def run_demo(warehouse: str | None, master: str) -> int:
     """Run the demo; returns the exit code."""
-    from sharkpy.session.shark_context import connect
+    from sharkpy.session.connect import connect
 
     started = time.perf_counter()
     folder = Path(warehouse) if warehouse else default_folder()

@@ -22,7 +22,8 @@ from sharkpy.dbapi.placeholders import BoundText
 from sharkpy.notebook.display import Answer, DisplayBoard
 from sharkpy.notebook.expressions import bind_expressions
 from sharkpy.notebook.options import Options, parse_options
-from sharkpy.session.shark_context import SharkContext, connect
+from sharkpy.session.connect import connect
+from sharkpy.session.shark_context import SharkContext
 from sharkpy.sql.grammar.split_statements import split_statements
 from sharkpy.values.types import arrow_schema
 

@@ -1,79 +1,37 @@
-"""Session of an engine: `connect` makes a SharkContext, and `ctx.sql(text)` takes a statement through all steps.
+"""Session as its user sees it: `ctx.sql(text)` takes a statement through all steps.
 
 text → bind → LogicalPlan | Command → optimize → plan_physical → PlanRunner → Arrow batches → Result
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from sharkpy.base import settings
 from sharkpy.base.cancellation import current_cancellation
 from sharkpy.base.errors import ParseError
-from sharkpy.base.secrets import redacted
-from sharkpy.base.settings import Conf
 from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.names import qualified
-from sharkpy.execution.engine_session import DEFAULT_STATEMENTS
-from sharkpy.execution.function_loader import FunctionLoader
-from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions, of_owner
-from sharkpy.session.defaults import add_keywords, default_warehouse
+from sharkpy.session.defaults import add_keywords
 from sharkpy.session.result import Result, Row
-from sharkpy.session.running_statements import PYTHON, StatementTitle, new_query_id
-from sharkpy.session.session_accesses import SessionAccesses
-from sharkpy.session.session_state import SessionState
-from sharkpy.session.shared_parts import SharedParts
-from sharkpy.sources.lake.session_lakes import SessionLakes
+from sharkpy.session.session_seam import SessionSeam
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.function_catalog import ModelFunction
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.statement_record import StatementRecord
-    from sharkpy.catalog.store import Catalog
-    from sharkpy.catalog.system_tables import SystemTable
-    from sharkpy.execution.commands.command_result import CommandResult
-    from sharkpy.execution.engine import Engine
-    from sharkpy.execution.queries.admission import Admission
-    from sharkpy.execution.queries.plan_observers import PlanObservers
-    from sharkpy.execution.spark.pools import Pool
     from sharkpy.execution.stages.progress import ProgressListener
-    from sharkpy.execution.statement import Statement
-    from sharkpy.execution.tables.snapshot import QuerySnapshot
-    from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.ml.models.estimator import Estimator
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.plan.commands import Command
     from sharkpy.plan.expr import PythonValue
     from sharkpy.session.prepared_statement import PreparedStatement
     from sharkpy.streaming.dstreams.new_streams import Streams
     from sharkpy.streaming.handles import ContinuousTable
     from sharkpy.streaming.push import StreamWriter
-    from sharkpy.streaming.scheduler import StreamScheduler
     from sharkpy.streaming.sinks.programs import BatchFunction, Console
     from sharkpy.udf.user.declare import Returns, TypeLike
 
 
-def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None = None, **conf: object) -> SharkContext:
-    """Open a session over the warehouse folder (default: SHARKPY_WAREHOUSE, else in the user's data folder).
-
-    Settings are keyword arguments, `**{"shark.block.rows": 100_000}` or `shark_block_rows=100_000`. ConfigurationError
-    if the warehouse cannot be written.
-    """
-    values = add_keywords(Conf(), conf)
-    values.set(settings.MASTER.key, master)
-    folder = Path(warehouse) if warehouse is not None else default_warehouse(values)
-    values.set(settings.WAREHOUSE.key, str(folder.expanduser().absolute()))
-    parts = SharedParts(values)
-    return _new_session(values, parts, parts.catalog, is_owner=True)
-
-
-class SharkContext:
+class SharkContext(SessionSeam):
     """Session of an engine: settings, a current database, temporary tables, and the engine behind them.
 
     1. `sql` runs one statement; a query's rows are computed while its Result is read.
@@ -82,12 +40,6 @@ class SharkContext:
     4. `cancel` ends what runs now; `stop` ends the session and frees everything it holds.
     5. `new_session` gives another session on the same engine; those end with this one, which owns the engine.
     """
-
-    def __init__(self, conf: Conf, state: SessionState) -> None:
-        self.conf = conf
-        self._state = state
-        self._parts = state.parts
-        self._statements = state.statements
 
     def __enter__(self) -> Self:
         return self
@@ -98,30 +50,6 @@ class SharkContext:
     @property
     def master(self) -> str:
         return self.conf.value(settings.MASTER)
-
-    @property
-    def is_stopped(self) -> bool:
-        return self._statements.is_stopped
-
-    @property
-    def num_running(self) -> int:
-        """Number of statements that have begun and not ended."""
-        return self._statements.num_running
-
-    @property
-    def engine(self) -> Engine:
-        self._statements.check_open()
-        return self._parts.engine
-
-    @property
-    def known_engine(self) -> Engine | None:
-        """Engine, if it was needed so far; else None."""
-        return self._parts.known_engine
-
-    @property
-    def table_cache(self) -> TableCache:
-        self._statements.check_open()
-        return self._parts.table_cache
 
     def sql(self, text: str) -> Result:
         """Run a statement, or several separated by ";", whose result is that of the last."""
@@ -158,33 +86,6 @@ class SharkContext:
         except BaseException as error:
             self._statements.end(statement, error)
             raise
-
-    def _title(self, text: str, kind: str = "", query_id: str = "") -> StatementTitle:
-        return StatementTitle(query_id or new_query_id(), redacted(text), self._user, kind)
-
-    @property
-    def _user(self) -> str:
-        return self.conf.value(settings.USER) or self._parts.user
-
-    def working(self, text: str | None = None) -> contextlib.AbstractContextManager[None]:
-        """Run the body as a statement of the session, or as a part of the one that this thread works for.
-
-        It is in the history as `text`, if that is given.
-        """
-        return self._statements.working(self._timeout, self._work_title(text))
-
-    def as_statement(self, text: str | None = None) -> contextlib.AbstractContextManager[Statement]:
-        """Run the body as one statement, which `cancel` and the time limit end, or as a part of the one that the
-        thread works for.
-        """
-        return self._statements.as_statement(self._timeout, self._work_title(text))
-
-    def _work_title(self, text: str | None) -> StatementTitle | None:
-        return None if text is None else self._title(text, PYTHON)
-
-    @property
-    def _timeout(self) -> float:
-        return self.conf.value(settings.QUERY_TIMEOUT)
 
     def substituted(self, text: str) -> str:
         """Replace the variables of `text` by their values; those of the environment are not for remote users."""
@@ -316,16 +217,11 @@ class SharkContext:
         Its settings are those of `connect` with `conf` over them; those of memory and of the queue are the owner's. It
         uses the owner's access to storage, and sees none of its keys.
         """
+        from sharkpy.session.connect import open_session
+
         self._statements.check_open()
         values = add_keywords(self._parts.initial_conf.copy(), conf)
-        return _new_session(values, self._parts, self._parts.catalog.for_session(), is_owner=False)
-
-    def with_settings(self, values: Mapping[str, str]) -> SharkContext:
-        """View of the session under other settings, for one statement; other changes apply to the session too."""
-        conf = self.conf.copy()
-        for key, value in values.items():
-            conf.set(key, value)
-        return SharkContext(conf, self._state)
+        return open_session(values, self._parts, self._parts.catalog.for_session(), is_owner=False)
 
     def push(self, stream: str) -> StreamWriter:
         """Writer of rows into a stream FROM PROGRAM: `with ctx.push("events") as out: out.write(rows)`.
@@ -366,41 +262,6 @@ class SharkContext:
         if any(query.state is QueryState.RUNNING for query in self.catalog.streams.queries()):
             self.streams.start()
 
-    def history(
-        self,
-        limit: int | None = DEFAULT_STATEMENTS,
-        *,
-        like: str | None = None,
-        user: str | None = None,
-        query_id: str | None = None,
-    ) -> list[StatementRecord]:
-        """Records of the statements of all sessions, running ones too, newest first; None as `limit`: all that is kept.
-
-        `like`: those whose whole text matches a pattern of SHOW; `user`: those of one user; `query_id`: the one with
-        this id, if there is any.
-        """
-        if self.restrictions.sees_own_statements:
-            if user not in (None, self._user):
-                return []
-            user = self._user
-        running, history = self._parts.running_statements(), self._parts.history
-        if query_id is None:
-            return history.newest(running, limit, like, user)
-        found = history.find(running, query_id)
-        return [found] if found is not None and user in (None, found.user) else []
-
-    def running_statements(self) -> list[StatementRecord]:
-        """Records of the session's statements that run, each as far as it is."""
-        return self._statements.records()
-
-    def statements(self) -> list[Statement]:
-        """Statements of the session that have begun and not ended."""
-        return self._statements.statements()
-
-    def all_statements(self) -> list[Statement]:
-        """Statements of all sessions that have begun and not ended."""
-        return self._parts.statements()
-
     def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]:
         """Report the progress of running queries to `listener`, from any thread; the returned function removes it."""
         return self._state.observers.add_listener(listener)
@@ -424,121 +285,3 @@ class SharkContext:
         from sharkpy.execution.commands.tables import drop_temporary_tables
 
         drop_temporary_tables(self.catalog, self._parts.table_cache)
-
-    # The seam to what works for the session: see EngineSession
-
-    @property
-    def catalog(self) -> Catalog:
-        return self._state.catalog
-
-    @property
-    def current_database(self) -> str:
-        return self._state.current_database
-
-    @current_database.setter
-    def current_database(self, name: str) -> None:
-        self._state.current_database = name
-
-    @property
-    def restrictions(self) -> Restrictions:
-        return self._state.restrictions
-
-    @restrictions.setter
-    def restrictions(self, restrictions: Restrictions) -> None:
-        self._state.restrictions = restrictions
-        self.catalog.gate = restrictions.gate
-
-    @property
-    def observers(self) -> PlanObservers:
-        return self._state.observers
-
-    def check_open(self) -> None:
-        self._statements.check_open()
-
-    def snapshot(self) -> QuerySnapshot:
-        from sharkpy.execution.queries.write_plan import write_query_table
-        from sharkpy.execution.tables.snapshot import QuerySnapshot
-
-        compute = partial(write_query_table, self)
-        return QuerySnapshot(self.catalog, self.table_cache, self.conf, compute, self._give_stream_rows)
-
-    def _give_stream_rows(self, stream: Table, snapshot: QuerySnapshot) -> None:
-        self.streams.readers.give_now(stream, snapshot)
-
-    def run_command(self, command: Command, snapshot: QuerySnapshot) -> CommandResult:
-        from sharkpy.session.run_command import run_command
-
-        return run_command(command, self, snapshot)
-
-    @property
-    def streams(self) -> StreamScheduler:
-        """Scheduler of the engine's continuous queries."""
-        self._statements.check_open()
-        return self._parts.streams(partial(_stream_session, self._parts))
-
-    def forget_plans(self, table: Table) -> None:
-        self._parts.plans.drop_table(table)
-
-    @property
-    def pool(self) -> Pool:
-        """Pool of the session: its share of the engine."""
-        from sharkpy.execution.spark.pools import Pool
-
-        return Pool(self.conf.value(settings.POOL) or self._state.name, self.conf.value(settings.POOL_WEIGHT))
-
-    @property
-    def admission(self) -> Admission:
-        """Admission of the engine's queries."""
-        return self._parts.admission
-
-
-def _new_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: bool) -> SharkContext:
-    """Make a session of `parts` whose functions are loaded by its own settings."""
-    state = SessionState(parts, catalog, parts.new_name(), is_owner)
-    known = weakref.ref(state)
-
-    def restrictions() -> Restrictions:
-        state = known()
-        return UNRESTRICTED if state is None else state.restrictions
-
-    catalog.functions.loader = FunctionLoader(conf, restrictions)
-    catalog.functions.model_loader = _model_function
-    session = SharkContext(conf, state)
-    catalog.system_tables = partial(_system_tables, weakref.ref(session))
-    catalog.find_files = parts.find_files
-    catalog.find_access = SessionAccesses(conf, parts.conf, restrictions).find
-    catalog.known_lakes = SessionLakes(lambda: parts.lakes, partial(_lake_conf, weakref.ref(session), parts.conf))
-    session.restrictions = of_owner(parts.conf, catalog)
-    parts.join(session)
-    return session
-
-
-def _system_tables(session: weakref.ref[SharkContext]) -> Mapping[str, SystemTable]:
-    from sharkpy.streaming.commands.show_streams import system_tables
-
-    known = session()
-    return {} if known is None else system_tables(known)
-
-
-def _lake_conf(session: weakref.ref[SharkContext], owner: Conf) -> Conf:
-    """Settings that say where catalogs of lake tables are: those of the engine's owner for sessions that may not name
-    any address and any file. A catalog is either, and says itself where its tables lie.
-    """
-    known = session()
-    if known is None or known.restrictions.refuses_connections or known.restrictions.folders is not None:
-        return owner
-    return known.conf
-
-
-def _stream_session(parts: SharedParts, values: Mapping[str, str]) -> SharkContext:
-    """Open a session for the epochs of a continuous query, under its settings."""
-    conf = parts.initial_conf.copy()
-    for key, value in values.items():
-        conf.set(key, value)
-    return _new_session(conf, parts, parts.catalog.for_session(), is_owner=False)
-
-
-def _model_function(table: Table, method: str) -> ModelFunction:
-    from sharkpy.ml.generate.model_table import model_function
-
-    return model_function(table, method)

@@ -18,7 +18,8 @@ from sharkpy.base.errors import BindError, ConfigurationError, UnsupportedError
 from sharkpy.base.java import find_java
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.gateway import pyspark_home
-from sharkpy.session.shark_context import SharkContext, connect
+from sharkpy.session.connect import connect
+from sharkpy.session.shark_context import SharkContext
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

@@ -1,0 +1,93 @@
+"""Opening of sessions: `connect` makes an engine's first one, which owns it."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharkpy.base import settings
+from sharkpy.base.settings import Conf
+from sharkpy.execution.function_loader import FunctionLoader
+from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions, of_owner
+from sharkpy.session.defaults import add_keywords, default_warehouse
+from sharkpy.session.session_accesses import SessionAccesses
+from sharkpy.session.session_state import SessionState
+from sharkpy.session.shared_parts import SharedParts
+from sharkpy.session.shark_context import SharkContext
+from sharkpy.sources.lake.session_lakes import SessionLakes
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.function_catalog import ModelFunction
+    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.system_tables import SystemTable
+
+
+def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None = None, **conf: object) -> SharkContext:
+    """Open a session over the warehouse folder (default: SHARKPY_WAREHOUSE, else in the user's data folder).
+
+    Settings are keyword arguments, `**{"shark.block.rows": 100_000}` or `shark_block_rows=100_000`. ConfigurationError
+    if the warehouse cannot be written.
+    """
+    values = add_keywords(Conf(), conf)
+    values.set(settings.MASTER.key, master)
+    folder = Path(warehouse) if warehouse is not None else default_warehouse(values)
+    values.set(settings.WAREHOUSE.key, str(folder.expanduser().absolute()))
+    parts = SharedParts(values)
+    return open_session(values, parts, parts.catalog, is_owner=True)
+
+
+def open_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: bool) -> SharkContext:
+    """Make a session of `parts` whose functions are loaded by its own settings."""
+    state = SessionState(parts, catalog, parts.new_name(), is_owner)
+    known = weakref.ref(state)
+
+    def restrictions() -> Restrictions:
+        state = known()
+        return UNRESTRICTED if state is None else state.restrictions
+
+    catalog.functions.loader = FunctionLoader(conf, restrictions)
+    catalog.functions.model_loader = _model_function
+    session = SharkContext(conf, state)
+    catalog.system_tables = partial(_system_tables, weakref.ref(session))
+    catalog.find_files = parts.find_files
+    catalog.find_access = SessionAccesses(conf, parts.conf, restrictions).find
+    catalog.known_lakes = SessionLakes(lambda: parts.lakes, partial(_lake_conf, weakref.ref(session), parts.conf))
+    session.restrictions = of_owner(parts.conf, catalog)
+    parts.join(session)
+    return session
+
+
+def _system_tables(session: weakref.ref[SharkContext]) -> Mapping[str, SystemTable]:
+    from sharkpy.streaming.commands.show_streams import system_tables
+
+    known = session()
+    return {} if known is None else system_tables(known)
+
+
+def _lake_conf(session: weakref.ref[SharkContext], owner: Conf) -> Conf:
+    """Settings that say where catalogs of lake tables are: those of the engine's owner for sessions that may not name
+    any address and any file. A catalog is either, and says itself where its tables lie.
+    """
+    known = session()
+    if known is None or known.restrictions.refuses_connections or known.restrictions.folders is not None:
+        return owner
+    return known.conf
+
+
+def open_stream_session(parts: SharedParts, values: Mapping[str, str]) -> SharkContext:
+    """Open a session for the epochs of a continuous query, under its settings."""
+    conf = parts.initial_conf.copy()
+    for key, value in values.items():
+        conf.set(key, value)
+    return open_session(conf, parts, parts.catalog.for_session(), is_owner=False)
+
+
+def _model_function(table: Table, method: str) -> ModelFunction:
+    from sharkpy.ml.generate.model_table import model_function
+
+    return model_function(table, method)

@@ -114,6 +114,7 @@ class FileSink:
 
     `forms`: Hive partitions by the names of their folders in `directory` ("" for itself) whose files have a format
     and columns of their own. `stem`: beginning of the names of files that belong to no bucket and no Hive partition.
+    `access`: id of the access to the store of a remote `directory`.
     """
 
     schema: Schema
@@ -125,6 +126,7 @@ class FileSink:
     max_partitions: int | None = None
     forms: tuple[tuple[str, StorageFormat, Schema], ...] = ()
     stem: str = "part"
+    access: str = ""
 
 
 StageSink = ResultSink | HashSink | RangeSink | SingleSink | BroadcastSink | BlockSink | FileSink

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base import uri
 from sharkpy.base.settings import MAX_DYNAMIC_PARTITIONS, MAX_TASK_PARTITIONS
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
@@ -82,7 +82,7 @@ def write_partitions(
     files = write_files(session, _by_folder(query, table, len(dynamic)), sink, snapshot)
     if not dynamic:
         return [static]
-    names = sorted({str(Path(path).parent.relative_to(staging)) for path, _, _ in files})
+    names = sorted({uri.below(uri.parent(path), staging) or "" for path, _, _ in files})
     most = session.conf.value(MAX_DYNAMIC_PARTITIONS)
     if len(names) > most:
         raise too_many_partitions("the statement", most, MAX_DYNAMIC_PARTITIONS)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sharkpy.base import uri
 from sharkpy.base.settings import BLOCK_ROWS, COMPRESS_OUTPUT, OUTPUT_CODEC, OUTPUT_COMPRESSION_TYPE, TEXT_TORN, Conf
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.plan_query import plan_query, plan_stage
@@ -31,6 +32,8 @@ def write_files(
     failed.
     """
     sink = replace(sink, properties=_with_output_settings(sink.properties, session.conf))
+    if uri.is_remote(sink.directory):
+        sink = replace(sink, access=session.catalog.access_id(sink.directory))
     physical, stage = plan_stage(session, plan, snapshot)
     results = run_to_sink(session, new_runner(session, physical, plan.label), sink, stage)
     return [(one.path, one.num_rows, one.encoded_bytes) for one in results if isinstance(one, FileResult)]

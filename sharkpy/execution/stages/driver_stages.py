@@ -149,7 +149,7 @@ class DriverStages:
         engine = self.run.engine
         settings = engine.task_settings()
         writer = engine.store.writer() if isinstance(stage.program.sink, BlockSink) else None
-        return SinkContext(number, 0, writer, settings.block_bytes, settings.force_encoding)
+        return SinkContext(number, 0, writer, settings.block_bytes, settings.force_encoding, str(engine.scratch))
 
 
 def _begun(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, bool]]:

@@ -14,6 +14,7 @@ from sharkpy.execution.stages.stage_outputs import StageOutputs
 from sharkpy.execution.workers.frame_files import FrameBuffer
 from sharkpy.execution.workers.stage_task import StageTask, payloads_by_exchange
 from sharkpy.optimizer.replan.pack_buckets import Packed, packing_decision
+from sharkpy.physical.sinks import FileSink, StageSink
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import BlockColumns, TaskInput
 from sharkpy.physical.task_inputs import merged, preferred_host
@@ -74,7 +75,8 @@ def prepare(
     broadcasts = tuple((spec.exchange_id, outputs.source(jobs, spec)) for spec in stage.broadcasts)
     if engine.is_local:
         engine.recipes.save()
-    settings = replace(engine.task_settings(writer), is_profiled=run.is_profiled, accesses=_accesses(tasks))
+    accesses = _accesses(tasks, stage.program.sink)
+    settings = replace(engine.task_settings(writer), is_profiled=run.is_profiled, accesses=accesses)
     stop_file = str(jobs.stop_file(run.group)) if engine.is_local else ""
     parts = _pickled_parts(tasks)
     task = StageTask(run_id, stage.program, parts, broadcasts, exchange_id, settings, stop_file)
@@ -126,9 +128,11 @@ def _scanned_bytes(stage: Stage) -> list[int]:
     ]
 
 
-def _accesses(tasks: Sequence[TaskInput]) -> tuple[StorageAccess, ...]:
-    """Accesses to the remote files that tasks read."""
+def _accesses(tasks: Sequence[TaskInput], sink: StageSink) -> tuple[StorageAccess, ...]:
+    """Accesses to the remote files that tasks read and write."""
     ids = {split.access for part in tasks for _, splits in part.splits for split in splits}
+    if isinstance(sink, FileSink):
+        ids.add(sink.access)
     return tuple(ACCESSES.find(one) for one in sorted(ids) if one)
 
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from sharkpy.execution.tasks.buckets import BUCKET_COLUMN
+from sharkpy.execution.tasks.new_files import write_file
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.execution.tasks.row_buckets import split_by_number
-from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, SinkContext, conform, windows, write_block, write_file
+from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, SinkContext, conform, windows, write_block
 from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.values.types import arrow_schema
 
@@ -37,7 +38,7 @@ def write_bucketed_files(
     for bucket, table in bucket_tables(batches, schema, num_buckets, _ALL_ROWS, context.block_bytes):
         name = f"bucket-{bucket:05d}-part-{context.partition:05d}-{written[bucket]}"
         written[bucket] += 1
-        yield from write_file(table.to_batches(), sink, name)
+        yield from write_file(table.to_batches(), sink, name, context.temp_dir)
 
 
 def bucket_tables(

@@ -11,17 +11,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base import uri
 from sharkpy.base.errors import ResourceError
 from sharkpy.base.settings import MAX_TASK_PARTITIONS, Setting
 from sharkpy.catalog.hive_partition import partition_name
+from sharkpy.execution.tasks.new_files import write_file
 from sharkpy.execution.tasks.report import FileResult
-from sharkpy.execution.tasks.sinks import write_file
+from sharkpy.execution.tasks.sinks import SinkContext
 from sharkpy.physical.sinks import FileSink
 from sharkpy.sources.convert import convert_columns
 from sharkpy.sources.staged_files import staged_subfolder
 
 
-def write_partitioned_files(batches: Iterable[pa.RecordBatch], sink: FileSink, partition: int) -> Iterator[FileResult]:
+def write_partitioned_files(
+    batches: Iterable[pa.RecordBatch], sink: FileSink, context: SinkContext
+) -> Iterator[FileResult]:
     """Write one file for each run of rows of one Hive partition; one file is open at a time.
 
     ResourceError if they are more than the sink allows.
@@ -33,9 +37,14 @@ def write_partitioned_files(batches: Iterable[pa.RecordBatch], sink: FileSink, p
             raise too_many_partitions("one task", len(files), MAX_TASK_PARTITIONS)
         again = f"-{files[name]}" if files[name] else ""
         files[name] += 1
-        folder = replace(sink, directory=staged_subfolder(sink.directory, name), partition_columns=())
+        folder = replace(sink, directory=_subfolder(sink.directory, name), partition_columns=())
         rows, into = in_form((rows for _, rows in members), folder, name)
-        yield from write_file(rows, into, f"part-{partition:05d}{again}")
+        yield from write_file(rows, into, f"part-{context.partition:05d}{again}", context.temp_dir)
+
+
+def _subfolder(folder: str, name: str) -> str:
+    """Folder in a staging folder, which is made where that is a local one."""
+    return uri.join(folder, name) if uri.is_remote(folder) else staged_subfolder(folder, name)
 
 
 def too_many_partitions(writer: str, most: int, setting: Setting[int]) -> ResourceError:

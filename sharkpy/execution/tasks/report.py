@@ -36,11 +36,15 @@ class BlockResult:
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """File that a FileSink wrote; `encoded_bytes` is its size on disk."""
+    """File that a FileSink wrote; `encoded_bytes` is its size on disk. `modified_ns` and `tag` are those that the store
+    of a remote one gives.
+    """
 
     path: str
     num_rows: int
     encoded_bytes: int
+    modified_ns: int = 0
+    tag: str = ""
 
 
 def num_rows(results: Sequence[object]) -> int:

@@ -1,17 +1,15 @@
-"""Sinks of a task's batches: payloads for an exchange or the driver, blocks of the store, files."""
+"""Sinks of a task's batches: payloads for an exchange or the driver, blocks of the store, files (see `new_files`)."""
 
 from __future__ import annotations
 
-import itertools
 import struct
-import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.execution.tasks.new_files import write_file
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.execution.tasks.row_checksum import row_checksum
 from sharkpy.physical.sinks import BlockSink, FileSink
@@ -32,13 +30,16 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class SinkContext:
-    """Context of sinks beside the program: the store's writer, and how blocks are cut and encoded."""
+    """Context of sinks beside the program: the store's writer, how blocks are cut and encoded, and the folder for files
+    that are to be put into remote storage.
+    """
 
     partition: int = 0
     exchange_id: int = 0
     writer: Any = None
     block_bytes: int = 256 << 20
     force_encoding: str = ""
+    temp_dir: str = ""
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -121,44 +122,6 @@ def _named(table: pa.Table, schema: Schema) -> pa.Table:
     return table.rename_columns(list(schema.names))
 
 
-def write_files(batches: Iterable[pa.RecordBatch], sink: FileSink, partition: int) -> Iterator[FileResult]:
-    """Write rows to one file; a task without rows writes none."""
-    yield from write_file(batches, sink, f"{sink.stem}-{partition:05d}")
-
-
-def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> Iterator[FileResult]:
-    """Write rows to the file `name`, put in place when it is complete; without rows there is none.
-
-    The folder exists while the statement runs: a task that outlives it must not make it anew.
-    """
-    from sharkpy.sources.parquet import ParquetSource
-    from sharkpy.sources.registry import file_suffix, source
-    from sharkpy.sources.written_rows import kept_of
-    from sharkpy.values.types import arrow_schema
-
-    schema = arrow_schema(sink.schema)
-    filled = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches if batch.num_rows)
-    first = next(filled, None)
-    if first is None:
-        return
-    folder = Path(sink.directory)
-    suffix = file_suffix(sink.format, sink.properties)
-    path = folder / f"{name}{suffix}"
-    # A name of its own for each attempt: two of them may run at once.
-    attempt = folder / f".{name}-{uuid.uuid4().hex}{suffix}"
-    whole: Iterator[pa.RecordBatch] = itertools.chain([first], filled)
-    writer, kept = source(sink.format), kept_of(sink.directory)
-    file = None if kept is None else kept.begin_file()
-    try:
-        if file is not None and isinstance(writer, ParquetSource):
-            rows = writer.write(whole, sink.schema, sink.properties, str(attempt), file.add)
-            file.end(attempt)
-        else:
-            rows = writer.write(whole, sink.schema, sink.properties, str(attempt))
-        attempt.replace(path)
-    except BaseException:
-        if file is not None:
-            file.drop()
-        attempt.unlink(missing_ok=True)
-        raise
-    yield FileResult(str(path), rows, path.stat().st_size)
+def write_files(batches: Iterable[pa.RecordBatch], sink: FileSink, context: SinkContext) -> Iterator[FileResult]:
+    """Write rows to one file, or to several remote ones; a task without rows writes none."""
+    yield from write_file(batches, sink, f"{sink.stem}-{context.partition:05d}", context.temp_dir)

@@ -97,10 +97,10 @@ def run_task(
                     yield from write_blocks(batches, sink, context)
             case FileSink() as sink if sink.partition_columns:
                 with task_batches(program, data, connection, metrics, batch_rows) as batches:
-                    yield from write_partitioned_files(batches, sink, context.partition)
+                    yield from write_partitioned_files(batches, sink, context)
             case FileSink() as sink:
                 with task_batches(program, data, connection, metrics, batch_rows) as batches:
-                    yield from write_files(*in_form(batches, sink, ""), context.partition)
+                    yield from write_files(*in_form(batches, sink, ""), context)
     except GeneratorExit:
         raise
     except BaseException as error:

@@ -151,8 +151,9 @@ class StageTask:
         pool = process_pool(self.settings.connection)
         data = self._data(partition, frames, metrics, statement, pool)
         header = partition if self.exchange_id is None else self.exchange_id
+        settings, temp_dir = self.settings, str(Path(pool.settings.temp_directory).parent)
         context = SinkContext(
-            partition, header, self.settings.writer, self.settings.block_bytes, self.settings.force_encoding
+            partition, header, settings.writer, settings.block_bytes, settings.force_encoding, temp_dir
         )
         with pool.borrow(statement) as connection:
             yield from run_task(self.program, data, connection, context, metrics, self.settings.batch_rows)

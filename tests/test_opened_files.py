@@ -73,7 +73,7 @@ PLACES: dict[str, dict[str, str]] = {
     "execution/backup/make_backup.py": {"hardlink_to": OWNER},
     "execution/backup/manifest.py": {"read_text": OWNER},
     "execution/commands/export_table.py": {"copyfile": LISTED, "read_text": PASSED, "write_text": MADE},
-    "execution/commands/load_data.py": {"copyfile": PASSED, "hardlink_to": PASSED, "symlink_to": MADE},
+    "execution/commands/load_data.py": {"hardlink_to": PASSED},
     "execution/commands/writes/table_feed.py": {"copy2": LISTED, "hardlink_to": LISTED},
     "execution/spark/class_cache.py": {"read_text": SYSTEM, "write_text": OWN},
     "execution/spark/gateway.py": {"open": OWN, "read_bytes": OWN, "read_text": OWN, "write_text": OWN},

@@ -1,5 +1,5 @@
 """Folders of a catalog's tables, Hive partitions and databases: nothing that replaces or deletes a folder takes those
-of others along.
+of others along. Remote ones are told by their texts.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class TableFolders:
 
         `besides`: id of a table whose own folders do not count.
         """
-        place = os.path.realpath(path)
+        place = _place(path)
         same = [one for one in self._owners.get(place, ()) if one.is_owned]
         others = (one for one in (*same, *self._inside(place)) if one.table_id != besides)
         return next(others, None)
@@ -67,15 +67,15 @@ class TableFolders:
 
     def lies_in(self, path: str) -> TakenFolder | None:
         """Find the managed table, or its Hive partition, that has the folder or file `path`."""
-        place = Path(os.path.realpath(path))
-        owners = (one for folder in (place, *place.parents) for one in self._owners.get(str(folder), ()))
+        owners = (one for folder in _and_above(_place(path)) for one in self._owners.get(folder, ()))
         return next((one for one in owners if one.table_id and one.is_owned), None)
 
     def require_no_others(self, path: str, action: str, besides: str | None = None) -> None:
         """BindError if an action that replaces or deletes what is in `path` would take files of others along."""
-        if _is_below(self._warehouse, os.path.realpath(path)):
-            raise BindError(f'{action} would delete the warehouse "{self._warehouse}"', sqlstate="42809")
-        require_own_folder(path, action)
+        if not uri.is_remote(path):
+            if _is_below(self._warehouse, os.path.realpath(path)):
+                raise BindError(f'{action} would delete the warehouse "{self._warehouse}"', sqlstate="42809")
+            require_own_folder(path, action)
         if (other := self.held_by(path, besides)) is not None:
             message = f'{action} would delete the files of {other.owner} in "{path}"'
             raise BindError(message, hint="name another folder", sqlstate="42809")
@@ -84,19 +84,18 @@ class TableFolders:
 def _taken(catalog: Catalog) -> Iterator[TakenFolder]:
     real, placed = _RealPlaces(catalog.warehouse_dir), catalog.placed_partitions()
     for name in catalog.database_names():
-        if (place := real(catalog.database(name).location)) is not None:
-            yield TakenFolder(place, f'the database "{name}"')
+        yield TakenFolder(real(catalog.database(name).location), f'the database "{name}"')
         for table in catalog.tables(name, with_states=True):
             if table.location is None:
                 continue
             owner, is_owned = f'the table "{table.qualified_name}"', table.kind in _OWNING
-            if (place := real(table.location)) is not None:
-                yield TakenFolder(place, owner, table.table_id, is_owned)
+            yield TakenFolder(real(table.location), owner, table.table_id, is_owned)
             if table.table_id not in placed:
                 continue
             for one in catalog.partitions(table):
-                if one.location is not None and (place := real(one.location)) is not None:
-                    yield TakenFolder(place, f"the partition {one.name} of {owner}", table.table_id, is_owned)
+                if one.location is not None:
+                    of_table = f"the partition {one.name} of {owner}"
+                    yield TakenFolder(real(one.location), of_table, table.table_id, is_owned)
 
 
 def holds_files(location: str) -> bool:
@@ -130,15 +129,26 @@ class _RealPlaces:
     def __init__(self, warehouse: str) -> None:
         self._warehouse, self._real = warehouse, os.path.realpath(warehouse)
 
-    def __call__(self, location: str) -> str | None:
-        """None for a remote folder."""
+    def __call__(self, location: str) -> str:
         if uri.is_remote(location):
-            return None
+            return uri.normal(location)
         path = location if location.startswith("/") else local_path(location)
         parent, _, name = path.rpartition("/")
         if parent == self._warehouse and name and not Path(path).is_symlink():
             return f"{self._real}/{name}"
         return os.path.realpath(path)
+
+
+def _place(path: str) -> str:
+    return uri.normal(path) if uri.is_remote(path) else os.path.realpath(path)
+
+
+def _and_above(place: str) -> Iterator[str]:
+    """A place, and the folders that hold it."""
+    yield place
+    while (above := uri.parent(place)) != place:
+        yield above
+        place = above
 
 
 def _is_below(place: str, folder: str) -> bool:

@@ -81,6 +81,11 @@ def files_at(place: str, check: Check, access: Access) -> NamedFiles:
         raise io_error(error, path) from None
 
 
+def is_pattern(place: str) -> bool:
+    """True for a remote location with signs of a pattern, where there are lists."""
+    return glob.has_magic(place) and uri.scheme_of(place) not in _WITHOUT_LISTS
+
+
 def partition_columns(files: Iterable[DataFile]) -> Schema:
     """Columns of the Hive partitions of some files, with the types that all their values have; SourceError where the
     files differ in them.
@@ -133,8 +138,7 @@ def _partitions(folder: str, above: tuple[str, ...]) -> Iterator[tuple[str, str]
 
 
 def _named_remote(place: str, access_id: str) -> NamedFiles:
-    is_pattern = glob.has_magic(place) and uri.scheme_of(place) not in _WITHOUT_LISTS
-    if not is_pattern or is_file(place, access_id):
+    if not is_pattern(place) or is_file(place, access_id):
         return _remote_at(place, access_id)
     root, files = matching_files(place, access_id)
     return NamedFiles(root, tuple(replace(file, partition=_remote_partition(file, root)) for file in files))

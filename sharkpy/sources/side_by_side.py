@@ -13,14 +13,14 @@ Item = TypeVar("Item")
 AT_ONCE = 16
 
 
-def side_by_side(make: Callable[[Item], T], items: Sequence[Item]) -> list[T]:
+def side_by_side(make: Callable[[Item], T], items: Sequence[Item], at_once: int = AT_ONCE) -> list[T]:
     """What `make` gives for each item, in their order. The first failure is raised; what has not begun then never does.
 
     Threads wait for answers here: work that computes gains nothing by it.
     """
     if len(items) < 2:
         return [make(item) for item in items]
-    with ThreadPoolExecutor(min(AT_ONCE, len(items)), thread_name_prefix="sharkpy-ask") as pool:
+    with ThreadPoolExecutor(min(at_once, len(items)), thread_name_prefix="sharkpy-ask") as pool:
         made = [submit(pool, make, item) for item in items]
         try:
             return [one.result() for one in made]

@@ -78,7 +78,6 @@ def text_of(context: sharkpy.SharkContext, sql: str) -> str:
         "ALTER TABLE here PARTITION (p=1) SET LOCATION 's3a://bucket/x'",
         "EXPORT TABLE far TO '{tmp}/export'",
         "LOAD DATA LOCAL INPATH '{tmp}/rows' INTO TABLE far",
-        "LOAD DATA INPATH 's3a://bucket/x' INTO TABLE here PARTITION (p=1)",
         "IMPORT TABLE x FROM 's3a://bucket/x'",
         "TRUNCATE TABLE owned",
         "DROP TABLE owned",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from sharkpy.base.errors import BindError, SourceError
+from sharkpy.base import uri
+from sharkpy.base.errors import BindError, SharkError, SourceError, UnsupportedError
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
@@ -17,7 +17,7 @@ from sharkpy.execution.commands.insert import insert
 from sharkpy.execution.commands.partition_spec import spec_name
 from sharkpy.execution.commands.storage import check_named_files
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
-from sharkpy.execution.commands.writes.staging import discard_staging, table_staging
+from sharkpy.execution.commands.writes.staging import table_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles, target_folder
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
@@ -26,9 +26,17 @@ from sharkpy.plan.commands import Insert, LoadData
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Scan
 from sharkpy.sources import layout
+from sharkpy.sources.copied_files import copy_files, delete_unchanged
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import store_at
+from sharkpy.sources.named_files import NamedFiles, is_pattern
+from sharkpy.sources.remote_files import is_file, matching_files, remote_files
 from sharkpy.values.types import Schema
+
+_NOT_LINKED = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP)
 
 
 def load_data(command: LoadData, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
@@ -36,12 +44,9 @@ def load_data(command: LoadData, session: EngineSession, snapshot: QuerySnapshot
     table = command.table
     if table.is_view or table.location is None:
         raise BindError(f'LOAD DATA into "{table.name}", which has no files', sqlstate="42809")
-    session.restrictions.check_path(command.path)
-    sources = source_files(command.path)
-    for path in sources:
-        session.restrictions.check_path(path)
+    sources = source_files(command.path, session)
     if not command.is_local:
-        _require_unowned(sources, session)
+        _require_movable(sources, session)
     if command.storage is not None:
         check_named_files(command.storage.properties, session)
     if command.is_insert:
@@ -49,43 +54,42 @@ def load_data(command: LoadData, session: EngineSession, snapshot: QuerySnapshot
     else:
         _take_files(command, sources, session)
     if not command.is_local:
-        _remove(sources)
+        _remove(sources, table)
     return NOTHING
 
 
-def _require_unowned(sources: Sequence[str], session: EngineSession) -> None:
-    """BindError if files that are about to be moved belong to a managed table."""
+def _require_movable(sources: Sequence[DataFile], session: EngineSession) -> None:
+    """BindError if files that are about to be moved belong to a managed table, UnsupportedError where they stay."""
+    if any(not store_at(file).traits.writes for file in sources if file.access):
+        hint = "LOAD DATA LOCAL copies files"
+        raise UnsupportedError(f'moving "{uri.shown(sources[0].path)}", which cannot be deleted there', hint=hint)
     folders = TableFolders(session.catalog)
-    for folder in dict.fromkeys(str(Path(path).parent) for path in sources):
+    for folder in dict.fromkeys(uri.parent(file.path) for file in sources):
         if (owner := folders.lies_in(folder)) is not None:
             message = f'LOAD DATA would take files of {owner.owner} out of "{folder}"'
             raise BindError(message, hint="LOAD DATA LOCAL copies files", sqlstate="42809")
 
 
-def _insert_rows(command: LoadData, sources: Sequence[str], session: EngineSession, snapshot: QuerySnapshot) -> None:
+def _insert_rows(
+    command: LoadData, sources: Sequence[DataFile], session: EngineSession, snapshot: QuerySnapshot
+) -> None:
     """Insert the rows of files, as a table for this statement whose last columns are partition columns without a
     value.
     """
     table = command.table
     given = {name for name, value in command.partition if value is not None}
     schema = Schema(tuple(field for field in table.schema if field.name not in given))
-    folder = table_staging(table, target_folder(table, session), session)
-    try:
-        for path in sources:
-            Path(_free_name(folder, Path(path).name)).symlink_to(path)
-        kind, storage = TableKind.EXTERNAL, command.storage or table.storage
-        files = Table(new_table_id(), table.database, "loaded", kind, schema, storage, folder)
-        columns = tuple(ColumnRef(number, field.name, field.dtype) for number, field in enumerate(schema, start=1))
-        rows = Scan(files, columns, schema.names)
-        insert(Insert(table, rows, command.overwrite, command.partition), session, snapshot)
-    except OSError as error:
-        raise io_error(error, command.path) from None
-    finally:
-        discard_staging(folder, session)
+    # Every file was checked by itself: the folder that holds it need not be.
+    named = NamedFiles(sources[0].path, tuple(sources))
+    kind, storage = TableKind.EXTERNAL, command.storage or table.storage
+    files = FileTable(new_table_id(), table.database, "loaded", kind, schema, storage, named.root, named=named)
+    columns = tuple(ColumnRef(number, field.name, field.dtype) for number, field in enumerate(schema, start=1))
+    rows = Scan(files, columns, schema.names)
+    insert(Insert(table, rows, command.overwrite, command.partition), session, snapshot)
 
 
-def _take_files(command: LoadData, sources: Sequence[str], session: EngineSession) -> None:
-    """Take files over: copied if LOCAL, else linked or copied aside, put in place by one rename, then unlinked."""
+def _take_files(command: LoadData, sources: Sequence[DataFile], session: EngineSession) -> None:
+    """Take files over: local ones that are moved are linked aside, others copied, and put in place at once."""
     table = command.table
     partition = spec_name(table, command.partition, session)
     location = target_folder(table, session, overwrite=command.overwrite and not partition)
@@ -96,26 +100,43 @@ def _take_files(command: LoadData, sources: Sequence[str], session: EngineSessio
     else:
         write = TableFiles(table, location, staging, command.overwrite, session)
     with discarding([write]):
-        try:
-            folder = table_folder(location).staged_subfolder(staging, partition)
-            for path in sources:
-                _place(path, _free_name(folder, Path(path).name), may_link=not command.is_local)
-        except OSError as error:
-            raise io_error(error, command.path) from None
+        folder = table_folder(location).staged_subfolder(staging, partition)
+        access_id = session.catalog.access_id(location) if uri.is_remote(location) else ""
+        targets = [uri.join(folder, name) for name in _free_names(sources)]
+        copies = zip(sources, targets, strict=True)
+        copy_files([one for one in copies if command.is_local or not _is_linked(*one)], access_id)
         publish([write], session.catalog)
 
 
-def source_files(path: str) -> list[str]:
-    """Data files that a path, folder or pattern names; SourceError 58P01 if there are none."""
-    local = local_path(path)
-    places = [local] if Path(local).exists() else _glob(local)
-    if not places:
-        raise SourceError(f'file or folder "{local}" does not exist', sqlstate="58P01")
-    found = [file.path for place in places for file in layout.list_data_files(place)]
+def source_files(path: str, session: EngineSession) -> list[DataFile]:
+    """Data files that a path, folder or pattern names; SourceError 58P01 if there are none. NotAllowedError for those
+    that the session's statements may not name.
+    """
+    if uri.is_remote(path):
+        found = _remote_sources(path, session.catalog.named_access_id(path))
+    else:
+        session.restrictions.check_path(path)
+        found = _local_sources(local_path(path))
+        for file in found:
+            session.restrictions.check_path(file.path)
     if not found:
-        raise SourceError(f'folder "{local}" has no data files', sqlstate="58P01")
+        raise SourceError(f'folder "{uri.shown(path)}" has no data files', sqlstate="58P01")
+    return found
+
+
+def _remote_sources(path: str, access_id: str) -> list[DataFile]:
+    if is_pattern(path) and not is_file(path, access_id):
+        return matching_files(path, access_id)[1]
+    return remote_files(path.rstrip("/"), access_id)
+
+
+def _local_sources(path: str) -> list[DataFile]:
+    places = [path] if Path(path).exists() else _glob(path)
+    if not places:
+        raise SourceError(f'file or folder "{path}" does not exist', sqlstate="58P01")
+    found = [file for place in places for file in layout.list_data_files(place)]
     for file in found:
-        layout.require_readable(file)
+        layout.require_readable(file.path)
     return found
 
 
@@ -124,31 +145,35 @@ def _glob(pattern: str) -> list[str]:
     return sorted(str(path) for path in Path(root).glob(str(Path(pattern).relative_to(root))))
 
 
-def _place(source: str, target: str, may_link: bool) -> None:
-    if may_link:
-        try:
-            Path(target).hardlink_to(source)
-        except OSError as error:
-            if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP):
-                raise
-        else:
-            return
-    shutil.copyfile(source, target)
+def _is_linked(source: DataFile, target: str) -> bool:
+    """Give a local file a second name, where the system can."""
+    if uri.is_remote(source.path) or uri.is_remote(target):
+        return False
+    try:
+        Path(target).hardlink_to(source.path)
+    except OSError as error:
+        if error.errno not in _NOT_LINKED:
+            raise io_error(error, source.path) from None
+        return False
+    return True
 
 
-def _free_name(folder: str, name: str) -> str:
-    target, number = Path(folder, name), 0
-    while target.exists():
-        number += 1
-        target = Path(folder, f"{Path(name).stem}_{number}{Path(name).suffix}")
-    return str(target)
+def _free_names(sources: Sequence[DataFile]) -> list[str]:
+    """Names for files in one folder, each once; those that are hidden where they are count here."""
+    taken: dict[str, None] = {}
+    for file in sources:
+        first = name = uri.name_of(file.path).lstrip("_.") or "file"
+        number = 0
+        while name in taken:
+            number += 1
+            name = f"{Path(first).stem}_{number}{Path(first).suffix}"
+        taken[name] = None
+    return list(taken)
 
 
-def _remove(paths: list[str]) -> None:
-    for path in paths:
-        try:
-            Path(path).unlink()
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise io_error(error, path) from None
+def _remove(sources: Sequence[DataFile], table: Table) -> None:
+    try:
+        delete_unchanged(sources)
+    except SharkError as error:
+        message = f"the files are loaded into {table.qualified_name}, and not all are gone from where they were"
+        raise SourceError(f"{message}: {error.message}", hint="delete those that are left, do not load them") from error

@@ -1,0 +1,207 @@
+"""Statements that move files between buckets and local tables: rows, what is left where, and failures half way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
+
+import sharkpy
+from sharkpy.base.errors import CancelledError, SharkError, SourceError, UnsupportedError
+from tests.storage.fault_proxy import FaultProxy, Rule
+from tests.storage.files_server import FilesServer
+from tests.storage.places import BUCKET
+from tests.storage.s3_servers import ACCESS_KEY, SECRET
+from tests.waiting import allowed, when
+
+Put = Callable[[str, bytes], None]
+Names = Callable[[str], list[str]]
+MB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def session(proxy: FaultProxy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("w")) as session:
+        for name, value in (
+            ("access.key", ACCESS_KEY),
+            ("secret.key", SECRET),
+            ("endpoint", f"http://{proxy.address}"),
+        ):
+            session.sql(f"SET fs.s3a.{name}={value}").close()
+        yield session
+
+
+@pytest.fixture(autouse=True)
+def no_faults(proxy: FaultProxy) -> None:
+    proxy.rules.clear()
+    proxy.seen.clear()
+
+
+@pytest.fixture
+def place() -> str:
+    """Folder of a test, as a statement writes it."""
+    return f"s3a://{BUCKET}/{uuid4().hex}"
+
+
+@pytest.fixture
+def put(s3: Any) -> Put:
+    return lambda location, content: s3.put_object(Bucket=BUCKET, Key=_key(location), Body=content)
+
+
+@pytest.fixture
+def names(s3: Any) -> Names:
+    """Names of the objects below a location, relative to it."""
+
+    def below(location: str) -> list[str]:
+        prefix = f"{_key(location)}/"
+        found = s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix).get("Contents", ())
+        return sorted(one["Key"].removeprefix(prefix) for one in found)
+
+    return below
+
+
+@pytest.fixture
+def table(session: sharkpy.SharkContext) -> str:
+    """A table of text with a row."""
+    made = f"t{uuid4().hex}"
+    run(session, f"CREATE TABLE {made} (a INT) STORED AS TEXTFILE", f"INSERT INTO {made} VALUES (0)")
+    return made
+
+
+def _key(location: str) -> str:
+    return location.partition(f"{BUCKET}/")[2]
+
+
+def run(session: sharkpy.SharkContext, *statements: str) -> None:
+    for one in statements:
+        session.sql(one).close()
+
+
+def rows(session: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in session.sql(sql).fetchall()]
+
+
+def values(session: sharkpy.SharkContext, table: str) -> list[int]:
+    return [a for (a,) in rows(session, f"SELECT a FROM {table} ORDER BY a")]
+
+
+def test_load_moves_files(session: sharkpy.SharkContext, table: str, place: str, put: Put, names: Names) -> None:
+    for name in ("in/a.txt", "in/b.txt", "in/deep/a.txt", "in/_hidden", "other/a.txt"):
+        put(f"{place}/{name}", b"1\n2\n")
+    run(session, f"LOAD DATA INPATH '{place}/in' INTO TABLE {table}")
+    assert values(session, table) == [0, *[1] * 3, *[2] * 3]
+    assert names(place) == ["in/_hidden", "other/a.txt"]
+    run(session, f"LOAD DATA INPATH '{place}/other/a.txt' OVERWRITE INTO TABLE {table}")
+    assert values(session, table) == [1, 2]
+    assert names(place) == ["in/_hidden"]
+    run(session, f"LOAD DATA INPATH '{place}/in/_hidden' INTO TABLE {table}")
+    assert values(session, table) == [1, 1, 2, 2]
+    with pytest.raises(SourceError) as caught:
+        run(session, f"LOAD DATA INPATH '{place}/in' INTO TABLE {table}")
+    assert caught.value.sqlstate == "58P01"
+
+
+def test_load_local_copies_files(session: sharkpy.SharkContext, table: str, place: str, put: Put, names: Names) -> None:
+    for name in ("day=1/a.txt", "day=1/b.csv", "day=2/a.txt"):
+        put(f"{place}/{name}", b"5\n")
+    before = names(place)
+    run(session, f"LOAD DATA LOCAL INPATH '{place}/day=*/*.txt' INTO TABLE {table}")
+    assert values(session, table) == [0, 5, 5]
+    assert names(place) == before
+
+
+def test_load_into_partitions(session: sharkpy.SharkContext, place: str, put: Put, names: Names) -> None:
+    table = f"t{uuid4().hex}"
+    run(session, f"CREATE TABLE {table} (a INT) PARTITIONED BY (p STRING) STORED AS TEXTFILE")
+    put(f"{place}/a", b"1\n")
+    put(f"{place}/b", b"2\n")
+    put(f"{place}/c", b"3\x01x\n4\x01y\n")
+    run(
+        session,
+        f"LOAD DATA INPATH '{place}/a' INTO TABLE {table} PARTITION (p='x')",
+        f"LOAD DATA INPATH '{place}/b' OVERWRITE INTO TABLE {table} PARTITION (p='x')",
+        f"LOAD DATA INPATH '{place}/c' INTO TABLE {table} PARTITION (p)",
+    )
+    assert rows(session, f"SELECT a, p FROM {table} ORDER BY a") == [(2, "x"), (3, "x"), (4, "y")]
+    assert names(place) == []
+
+
+def test_a_copy_that_fails_changes_nothing(
+    session: sharkpy.SharkContext, proxy: FaultProxy, table: str, place: str, put: Put, names: Names
+) -> None:
+    for name in "abc":
+        put(f"{place}/{name}", b"1\n" * MB)
+    before = names(place)
+    proxy.rules.append(Rule("GET", "/b$", status=403, code="AccessDenied"))
+    with pytest.raises(SharkError) as caught:
+        run(session, f"LOAD DATA INPATH '{place}' INTO TABLE {table}")
+    assert caught.value.sqlstate == "42501"
+    assert values(session, table) == [0]
+    assert names(place) == before
+    assert _left(session, table) == []
+
+
+def test_a_copy_that_is_cancelled_changes_nothing(
+    session: sharkpy.SharkContext, proxy: FaultProxy, table: str, place: str, put: Put, names: Names
+) -> None:
+    put(f"{place}/a", b"1\n" * (8 * MB))
+    proxy.rules.append(Rule("GET", "/a$", delay=30))
+    thread = when(lambda: any(rule.met for rule in proxy.rules), session.cancel)
+    start = time.monotonic()
+    with pytest.raises(CancelledError):
+        run(session, f"LOAD DATA INPATH '{place}' INTO TABLE {table}")
+    assert time.monotonic() - start < allowed(15)
+    thread.join()
+    assert values(session, table) == [0]
+    assert names(place) == ["a"]
+    assert _left(session, table) == []
+
+
+def test_files_that_stay_are_told(
+    session: sharkpy.SharkContext, proxy: FaultProxy, table: str, place: str, put: Put, names: Names
+) -> None:
+    for name in "abc":
+        put(f"{place}/{name}", b"1\n")
+    proxy.rules.append(Rule("DELETE", "/b", status=403, code="AccessDenied"))
+    proxy.rules.append(Rule("POST", "delete", times=1, status=403, code="AccessDenied"))
+    with pytest.raises(SourceError, match=f"the files are loaded into default.{table}, and not all are gone"):
+        run(session, f"LOAD DATA INPATH '{place}' INTO TABLE {table}")
+    assert values(session, table) == [0, 1, 1, 1]
+    assert len(names(place)) == 1
+
+
+def test_a_file_that_was_changed_stays(
+    session: sharkpy.SharkContext, proxy: FaultProxy, table: str, place: str, put: Put, names: Names
+) -> None:
+    for name in "ab":
+        put(f"{place}/{name}", b"1\n")
+    # Between the copy and what follows it, the file is asked for by HEAD.
+    proxy.rules.append(Rule("HEAD", "/b$", times=1, before=lambda: put(f"{place}/b", b"22\n")))
+    with pytest.raises(SourceError, match="changed after it was copied"):
+        run(session, f"LOAD DATA INPATH '{place}/[ab]' INTO TABLE {table}")
+    assert values(session, table) == [0, 1, 1]
+    assert names(place) == ["b"]
+
+
+def test_load_by_http(session: sharkpy.SharkContext, table: str, tmp_path: Path) -> None:
+    server = FilesServer(tmp_path)
+    server.put("a.txt", b"7\n")
+    try:
+        with pytest.raises(UnsupportedError, match="cannot be deleted there"):
+            run(session, f"LOAD DATA INPATH 'http://{server.address}/a.txt' INTO TABLE {table}")
+        run(session, f"LOAD DATA LOCAL INPATH 'http://{server.address}/a.txt' INTO TABLE {table}")
+    finally:
+        server.close()
+    assert values(session, table) == [0, 7]
+
+
+def _left(session: sharkpy.SharkContext, table: str) -> list[str]:
+    """What a failed statement has left in a table's folder."""
+    folder = Path(session.catalog.table("default", table).location or "")
+    return [one.name for one in folder.iterdir() if one.name.startswith((".", "_"))]

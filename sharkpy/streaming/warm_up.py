@@ -12,11 +12,11 @@ def warm_up() -> None:
     """Load the compiled code that makes blocks, once a process, in a thread of its own."""
     if not _begun.is_set():
         _begun.set()
-        threading.Thread(target=_encode, name="warm up").start()
+        threading.Thread(target=load_compiled, name="warm up").start()
 
 
-def _encode() -> None:
-    """Encode rows of the common types. Arrow makes no array of Python's values: it would import pandas for that."""
+def load_compiled() -> None:
+    """Encode rows of the common types, in this thread. Arrow makes no array of Python's values: it imports pandas."""
     import pyarrow as pa
 
     from sharkpy.columnar.block import encode_block

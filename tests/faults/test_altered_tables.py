@@ -7,8 +7,6 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +18,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError
 from sharkpy.streaming import steps
+from tests.children import child
 from tests.faults.test_killed_epochs import KINDS, PER_FILE, put_file
 from tests.streaming.folder_input import make_stream, rows
 from tests.waiting import until
@@ -77,23 +76,18 @@ with sharkpy.connect("local[2]", sys.argv[1], **{"shark.stream.kept.epochs": 6})
 @contextmanager
 def other_process(root: Path) -> Iterator[Callable[[str], None]]:
     """Another process that runs statements, and the epochs where this one does not."""
-    command = [sys.executable, "-c", CHILD, str(root / "w")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        written, read = process.stdin, process.stdout
+    with child(CHILD, root / "w") as process:
 
         def run(text: str) -> None:
-            written.write(f"{text}\n")
-            written.flush()
-            if message := read.readline().strip():
+            process.input.write(f"{text}\n")
+            process.input.flush()
+            if message := process.output.readline().strip():
                 raise BindError(message)
 
-        try:
-            read.readline()
-            yield run
-        finally:
-            written.close()
+        process.output.readline()
+        yield run
+        process.input.close()
+        assert process.wait() == 0
 
 
 class Trouble:

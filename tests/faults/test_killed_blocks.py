@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.streaming import steps
+from tests.children import status_of
 from tests.faults.test_killed_epochs import check_prefix, make, put_file
 from tests.streaming.folder_input import until_numbers
 
@@ -42,9 +41,7 @@ def test_killed_with_blocks_that_do_not_count(tmp_path: Path, step: str) -> None
     (tmp_path / "shm").mkdir()
     for number in range(3):
         put_file(tmp_path, number)
-    command = [sys.executable, "-c", CHILD, str(tmp_path / "w"), str(tmp_path / "shm"), step]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert status_of(CHILD, tmp_path / "w", tmp_path / "shm", step) == -signal.SIGKILL
     conf = {"shark.store.shm.dir": tmp_path / "shm", "shark.compaction": False}
     with sharkpy.connect("local[2]", tmp_path / "w", **conf) as context:
         epochs = 1 if step in steps.STEPS[: steps.STEPS.index(steps.COMMITTED)] else 2

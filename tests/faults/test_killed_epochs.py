@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ import pytest
 
 import sharkpy
 from sharkpy.streaming import steps
+from tests.children import Child, child
 from tests.paths_below import paths_below
 from tests.streaming.folder_input import make_stream, numbers, put, put_numbers, rows, until_numbers
 
@@ -73,16 +72,11 @@ def put_file(root: Path, number: int) -> None:
 
 
 @contextmanager
-def runner(root: Path, step: str = "", times: int = 0) -> Iterator[subprocess.Popen[str]]:
+def runner(root: Path, step: str = "", times: int = 0) -> Iterator[Child]:
     """A process that runs the epochs, and kills itself after a step was done so many times."""
-    command = [sys.executable, "-c", CHILD, str(root / "w"), step, str(times)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            process.stdout.readline()
-            yield process
-        finally:
-            process.kill()
+    with child(CHILD, root / "w", step, times) as process:
+        process.output.readline()
+        yield process
 
 
 def check_prefix(context: sharkpy.SharkContext, kind: str, most: int) -> int:

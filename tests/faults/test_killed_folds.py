@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import sharkpy
+from tests.children import status_of
 from tests.paths_below import paths_below
 from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import make_stream, put_numbers, rows
@@ -71,8 +70,7 @@ def test_killed_between_two_steps(tmp_path: Path, query: str, clauses: str, step
         context.sql(f"CREATE CONTINUOUS TABLE t {clauses} {NOW} WITH UNBOUNDED STATE AS {query}")
     for number in range(10):
         put_numbers(folder, f"{number:03}.json", [number])
-    command = [sys.executable, "-c", CHILD, str(warehouse), step]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert status_of(CHILD, warehouse, step) == -signal.SIGKILL
     with sharkpy.connect("local[2]", warehouse, **few) as context:
         assert sorted(rows(context, "SELECT * FROM t")) == AFTER_THREE[query]
         state = context.catalog.state_table(context.catalog.table("default", "t"))

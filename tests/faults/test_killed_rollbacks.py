@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.streaming import steps
+from tests.children import status_of
 from tests.faults.test_killed_epochs import KINDS
 from tests.paths_below import paths_below
 from tests.streaming.folder_input import make_stream, put, rows
@@ -54,8 +53,7 @@ def content(context: sharkpy.SharkContext, version: str = "") -> list[tuple[obje
 def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         write_epochs(context, tmp_path, KINDS[kind])
-    command = [sys.executable, "-c", CHILD, str(tmp_path / "w"), step, "2"]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert status_of(CHILD, tmp_path / "w", step, "2") == -signal.SIGKILL
     is_done = step in (steps.COMMITTED, steps.ENDED)
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         last = 2 if is_done else 4
@@ -79,8 +77,7 @@ def test_epochs_that_were_rolled_back_do_not_begin_again(tmp_path: Path) -> None
     """The log does not know of the rollback: the ranges in it of later epochs are not those of the new ones."""
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         write_epochs(context, tmp_path, "")
-    command = [sys.executable, "-c", CHILD, str(tmp_path / "w"), steps.COMMITTED, "1"]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert status_of(CHILD, tmp_path / "w", steps.COMMITTED, "1") == -signal.SIGKILL
     wanted = expected(4)
     for number in (5, 6, 7):
         # The next process looks into the log for an epoch that has begun.

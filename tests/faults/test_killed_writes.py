@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import sharkpy
+from tests.children import status_of
 
 CHILD = """
 import os, signal, sys, importlib, sharkpy
@@ -86,11 +85,8 @@ def tree(warehouse: Path) -> set[str]:
 def test_old_or_new_and_nothing_else(warehouse: Path, case: str) -> None:
     place, times, statement, is_done = CASES[case]
     before = tree(warehouse)
-    arguments = [str(warehouse), place, str(times), statement.format(folder=warehouse.parent)]
-    ended = subprocess.run(
-        [sys.executable, "-c", CHILD, *arguments], capture_output=True, text=True, check=False, timeout=120
-    )
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    arguments = (warehouse, place, times, statement.format(folder=warehouse.parent))
+    assert status_of(CHILD, *arguments) == -signal.SIGKILL
     with sharkpy.connect(warehouse=warehouse) as context:
         assert not [path for path in tree(warehouse) if ".staging" in path]
         if not is_done:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
-import sys
 import textwrap
 import threading
 from pathlib import Path
@@ -17,10 +15,10 @@ import sharkpy
 from sharkpy.base.errors import SharkError
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.sources import folder_swap
+from tests.children import status_of
 from tests.faults.disk import used
 from tests.faults.nth_write import nth_write_fails
 
-ROOT = Path(__file__).resolve().parents[2]
 ROWS = 200
 _MOST_WRITES = 400
 TABLES = {"plain": "NONE", "kept": "MEMORY", "alone": "MEMORY_ONLY"}
@@ -158,11 +156,9 @@ CHILD = """
 """
 
 
-def run_child(folder: Path, last: int) -> subprocess.CompletedProcess[str]:
-    """Run the statement in another process, which dies right before the step of that number."""
-    command = [sys.executable, "-c", textwrap.dedent(CHILD), str(folder), str(last)]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, capture_output=True, text=True, env=environ, cwd=ROOT, timeout=60, check=False)
+def run_child(folder: Path, last: int) -> int:
+    """Run the statement in another process, which dies right before the step of that number; returns its status."""
+    return status_of(textwrap.dedent(CHILD), folder, last)
 
 
 def check_killed(folder: Path, numbers: range | list[int]) -> list[set[int]]:
@@ -178,13 +174,13 @@ def check_killed(folder: Path, numbers: range | list[int]) -> list[set[int]]:
                     statement(folder, LASTING).replace("FROM base a", "FROM (SELECT * FROM base WHERE id < 4) a")
                 )
             assert set(contents(context, LASTING).values()) == {3}
-        child = run_child(folder, number)
-        assert child.returncode in (0, 9), child.stderr
+        status = run_child(folder, number)
+        assert status in (0, 9)
         with session(folder) as context:
             found = contents(context, LASTING)
         assert set(found.values()) <= {3, ROWS}, (number, found)
         seen.append(set(found.values()))
-        if child.returncode == 0:
+        if status == 0:
             break
     return seen
 

@@ -1,0 +1,21 @@
+"""All that a process of the engine loads before its first epoch has ended; it starts no thread, so it can be forked."""
+
+import importlib
+
+import numba  # noqa: F401
+import pandas as pd  # noqa: F401  pyarrow imports it for the first values of Python
+
+from sharkpy.streaming.warm_up import load_compiled
+
+for _module in (
+    "sharkpy.session.shark_context",
+    "sharkpy.session.run_command",
+    "sharkpy.streaming.commands",
+    "sharkpy.streaming.scheduler",
+    "sharkpy.physical.block_form",
+    "sharkpy.sources.registry",
+    "sharkpy.udf.connection",
+    "sharkpy.udf.kernels",
+):
+    importlib.import_module(_module)
+load_compiled()

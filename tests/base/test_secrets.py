@@ -36,6 +36,8 @@ REVEALING = {
     "sharkpy/execution/engine.py": "gives Spark what its owner has set for Spark",
     "sharkpy/sources/lake/iceberg/catalogs.py": "gives pyiceberg the options of a catalog",
     "sharkpy/sources/storage/access.py": "gives options that are no secrets as texts, and strips what was given",
+    "sharkpy/sources/storage/azure_keys.py": "gives keys to the library that signs requests",
+    "sharkpy/sources/storage/google_keys.py": "gives keys to the library that asks for tokens",
     "sharkpy/sources/storage/aws_profile.py": "runs the program that a profile names",
     "sharkpy/sources/storage/buckets.py": "gives keys to the libraries that sign requests",
 }

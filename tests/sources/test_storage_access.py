@@ -292,34 +292,41 @@ def test_google(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert access.origin == "keys of the environment"
 
 
+AZURE_KEY = "fs.azure.account.key"
+AZURE_SAS = "fs.azure.sas.fixed.token"
+LOGIN = "fs.azure.account.oauth2.client"
+
+
 @pytest.mark.parametrize(
     ("values", "key", "value"),
     [
-        ({"fs.azure.account.key.me.dfs.core.windows.net": "k"}, "fs.azure.account.key.me.dfs.core.windows.net", "k"),
-        ({"fs.azure.account.key.me.blob.core.windows.net": "k"}, "fs.azure.account.key.me.dfs.core.windows.net", "k"),
-        ({"fs.azure.account.key": "k"}, "fs.azure.account.key.me.dfs.core.windows.net", "k"),
+        ({f"{AZURE_KEY}.me.dfs.core.windows.net": "k", AZURE_KEY: "of all"}, AZURE_KEY, "k"),
+        ({f"{AZURE_KEY}.me.blob.core.windows.net": "k"}, AZURE_KEY, "k"),
+        ({AZURE_KEY: "k"}, AZURE_KEY, "k"),
         (
             {"fs.azure.sas.files.me.blob.core.windows.net": "s", "fs.azure.sas.other.me.blob.core.windows.net": "o"},
-            "fs.azure.sas.fixed.token.me.dfs.core.windows.net",
+            AZURE_SAS,
             "s",
         ),
-        ({"fs.azure.sas.fixed.token": "s"}, "fs.azure.sas.fixed.token.me.dfs.core.windows.net", "s"),
+        ({AZURE_SAS: "s"}, AZURE_SAS, "s"),
         (
-            {
-                "fs.azure.account.oauth2.client.id": "i",
-                "fs.azure.account.oauth2.client.secret": "s",
-                "fs.azure.account.oauth2.client.endpoint": "https://login.example/t/oauth2/token",
-            },
-            "fs.azure.account.oauth2.client.secret.me.dfs.core.windows.net",
+            {f"{LOGIN}.id": "i", f"{LOGIN}.secret": "s", f"{LOGIN}.endpoint": "https://login.example/t/oauth2/token"},
+            f"{LOGIN}.secret",
             "s",
         ),
     ],
 )
-def test_azure(values: dict[str, str], key: str, value: str) -> None:
+@pytest.mark.parametrize("place", ["abfss://files@me.dfs.core.windows.net", "wasb://files@me.blob.core.windows.net"])
+def test_azure(values: dict[str, str], key: str, value: str, place: str) -> None:
     conf = Conf({**values, "fs.azure.account.key.other.dfs.core.windows.net": "of another account"})
-    access = access_to("abfss://files@me.dfs.core.windows.net/x", conf, conf)
+    access = access_to(f"{place}/x", conf, conf)
     assert text(access.secret(key)) == value
     assert access.origin == "keys of the engine's owner"
+
+
+def test_azure_in_another_cloud() -> None:
+    conf = Conf({f"{AZURE_KEY}.me.dfs.core.chinacloudapi.cn": "c", f"{AZURE_KEY}.me.dfs.core.windows.net": "k"})
+    assert text(access_to("abfss://files@me.dfs.core.chinacloudapi.cn", conf, conf).secret(AZURE_KEY)) == "c"
 
 
 def test_a_login_without_a_secret_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,6 +355,8 @@ def test_storage_without_settings(place: str) -> None:
         "s3://evil.example:80/x",
         "gs://b:1/x",
         "abfss://c@evil.example:80/x",
+        "abfss://c@me.dfs.core.evil.example/x",
+        "wasbs://c@evil.example/x",
         "abfss://@a/x",
         "az://",
     ],
@@ -360,14 +369,15 @@ def test_no_bucket(place: str) -> None:
 
 def test_each_setting_of_storage_is_used() -> None:
     """One that no bucket has would be a word without a meaning."""
+    firsts = (AZURE_KEY, AZURE_SAS, "fs.gs.auth.access.token", "fs.gs.auth.service.account.json.keyfile")
     everything = Conf({"shark.storage.metadata.service": "true"})
     for one in SETTINGS:
-        if one.key.startswith("fs.") and one.key not in (PROVIDER, "fs.azure.account.key", "fs.azure.sas.fixed.token"):
+        if one.key.startswith("fs.") and one.key not in (PROVIDER, *firsts):
             everything.set(one.key, "true" if one.choices or isinstance(one.default, bool) else "x")
     found = {
         key
         for place in ("s3://b", "gs://b", "az://c")
-        for conf in (everything, Conf({"fs.azure.account.key": "x"}), Conf({"fs.azure.sas.fixed.token": "x"}))
+        for conf in (everything, *(Conf({first: "x"}) for first in firsts))
         for key, _ in access_to(place, conf, conf).options
     }
     assert {one.key for one in SETTINGS if one.key.startswith("fs.")} <= found | {PROVIDER}

@@ -10,7 +10,9 @@ from uuid import uuid4
 import pytest
 
 from tests.hadoop import HadoopCluster
+from tests.storage.azurite import AzuriteServer, azurite_program
 from tests.storage.fault_proxy import FaultProxy, fault_proxy
+from tests.storage.gcs_server import GcsServer
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import MotoServer, S3Server, SeaweedServer, s3_client
 
@@ -40,6 +42,26 @@ def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     if SeaweedServer.program() is None:
         pytest.skip("the program weed is not installed: its package is for Linux alone")
     yield from _running(SeaweedServer(tmp_path_factory.mktemp("seaweed")))
+
+
+@pytest.fixture(scope="session")
+def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzuriteServer]:
+    if azurite_program() is None:
+        pytest.skip("Azurite is not there, and cannot be fetched: that needs Node.js, npm and its registry")
+    server = AzuriteServer(tmp_path_factory.mktemp("azurite"))
+    try:
+        server.start()
+        server.create_container(BUCKET)
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def gcs() -> Iterator[GcsServer]:
+    server = GcsServer(BUCKET)
+    yield server
+    server.close()
 
 
 @pytest.fixture(scope="session")

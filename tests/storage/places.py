@@ -19,6 +19,8 @@ from sharkpy.sources.storage.object_reader import ObjectReader
 from sharkpy.sources.storage.object_store import BucketStore
 from sharkpy.sources.storage.store import Store, StoreLimits, StoreTraits
 from sharkpy.sources.storage.stores import store_of
+from tests.storage.azurite import ACCOUNT, KEY
+from tests.storage.gcs_server import TOKEN
 from tests.storage.s3_servers import ACCESS_KEY, SECRET
 from tests.waiting import allowed
 
@@ -30,12 +32,15 @@ _SORTED = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=True)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder of a store, of one test. `refused`: a character that names there cannot have."""
+    """A folder of a store, of one test. `refused`: a character that names there cannot have. `deleted`: what is told,
+    with its SQLSTATE, of an object that was deleted before it is read.
+    """
 
     store: Store
     folder: str
     has_tags: bool = True
     refused: str = ""
+    deleted: tuple[str, str] = ("does not exist", "58P01")
 
     def path(self, name: str) -> str:
         return f"{self.folder}/{name}"
@@ -64,6 +69,28 @@ def s3_store(
         return store
     assert isinstance(store, ObjectReader)
     return BucketStore(store.client, store.name, limits, _SORTED)
+
+
+def gcs_options(address: str) -> dict[str, str]:
+    return {"fs.gs.storage.root.url": f"http://{address}", "fs.gs.auth.access.token": TOKEN}
+
+
+def gcs_place(address: str) -> Place:
+    """A folder of Google's storage at an address that no other test uses."""
+    root = f"gs://{BUCKET}"
+    return Place(store_of(root, access_to(gcs_options(address)), QUICK), f"{root}/{uuid4().hex}")
+
+
+def azure_options(address: str) -> dict[str, str]:
+    return {"fs.azure.storage.endpoint": f"http://{address}/{ACCOUNT}", "fs.azure.account.key": KEY}
+
+
+def azure_place(address: str) -> Place:
+    """A folder of a container at an address that no other test uses."""
+    root = f"abfss://{BUCKET}@{ACCOUNT}.dfs.core.windows.net"
+    store = store_of(root, access_to(azure_options(address)), QUICK)
+    # Azurite looks at the condition first.
+    return Place(store, f"{root}/{uuid4().hex}", deleted=("was changed", "58030"))
 
 
 def hdfs_place(uri: str) -> Place:

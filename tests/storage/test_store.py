@@ -18,9 +18,19 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 from sharkpy.base.errors import ExecutionError, SourceError, StorageRefusedError, UnsupportedError
 from sharkpy.sources.storage.store import ObjectFacts, Store
-from tests.hadoop import HadoopCluster
 from tests.storage.files_server import FilesServer
-from tests.storage.places import BUCKET, QUICK, Place, hdfs_place, http_store, memory_store, s3_access, s3_store
+from tests.storage.places import (
+    BUCKET,
+    QUICK,
+    Place,
+    azure_place,
+    gcs_place,
+    hdfs_place,
+    http_store,
+    memory_store,
+    s3_access,
+    s3_store,
+)
 from tests.storage.s3_servers import S3Server, s3_client
 
 NAMES = (
@@ -29,19 +39,22 @@ NAMES = (
 )
 
 
-def store_of_kind(request: pytest.FixtureRequest, kind: str) -> Store:
+def place_of_kind(request: pytest.FixtureRequest, kind: str, folder: str) -> Place:
     if kind == "memory":
-        return memory_store()
-    server: S3Server = request.getfixturevalue(kind)
-    return s3_store(server.address, is_sorted=kind == "moto")
+        return Place(memory_store(), folder)
+    server = request.getfixturevalue(kind)
+    if kind == "hdfs":
+        return hdfs_place(server.hdfs)
+    if kind == "gcs":
+        return gcs_place(server.address)
+    if kind == "azurite":
+        return azure_place(server.address)
+    return Place(s3_store(server.address, is_sorted=kind == "moto"), folder)
 
 
-@pytest.fixture(params=["moto", "seaweed", "memory", pytest.param("hdfs", marks=pytest.mark.slow)])
+@pytest.fixture(params=["moto", "seaweed", "gcs", "azurite", "memory", pytest.param("hdfs", marks=pytest.mark.slow)])
 def place(request: pytest.FixtureRequest, folder: str) -> Place:
-    if request.param == "hdfs":
-        cluster: HadoopCluster = request.getfixturevalue("hdfs")
-        return hdfs_place(cluster.hdfs)
-    return Place(store_of_kind(request, request.param), folder)
+    return place_of_kind(request, request.param, folder)
 
 
 def content_of(store: Store, facts: ObjectFacts) -> bytes:
@@ -68,9 +81,10 @@ def test_there_is_nothing(place: Place) -> None:
     assert place.store.stat(place.path("none")) is None
     assert names(place) == []
     assert place.store.children(place.folder) == ([], [])
-    with pytest.raises(SourceError, match='none" does not exist') as caught:
+    message, sqlstate = place.deleted
+    with pytest.raises(SourceError, match=f'none" {message}') as caught:
         list(place.store.read(ObjectFacts(place.path("none"), 5, 0, '"tag"'), [(0, 3)]))
-    assert caught.value.sqlstate == "58P01"
+    assert caught.value.sqlstate == sqlstate
 
 
 def test_ranges_come_in_their_order(place: Place) -> None:
@@ -185,9 +199,10 @@ def test_lists_between_bounds_are_the_whole_list(place: Place) -> None:
     assert names(place, until=place.path("A")) == []
 
 
-@pytest.mark.parametrize("kind", ["moto", "memory"])
+@pytest.mark.parametrize("kind", ["moto", "gcs", "memory"])
 def test_more_than_a_page(request: pytest.FixtureRequest, kind: str, folder: str) -> None:
-    store = store_of_kind(request, kind)
+    place = place_of_kind(request, kind, folder)
+    store, folder = place.store, place.folder
     wanted = [f"{folder}/{number:05d}" for number in range(1_050)]
     with ThreadPoolExecutor(8) as writers:
         assert all(writers.map(lambda path: store.put_new(path, b"1"), wanted))

@@ -12,9 +12,9 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 from sharkpy.base.errors import ConfigurationError, StorageRefusedError, UnsupportedError
 from sharkpy.sources.storage.access import NO_KEYS
 from sharkpy.sources.storage.object_reader import ObjectReader
-from sharkpy.sources.storage.s3_uploads import S3Bucket, signed_request
 from sharkpy.sources.storage.store import StoreLimits
 from sharkpy.sources.storage.stores import store_of
+from sharkpy.sources.storage.unfinished_uploads import S3Bucket, signed_request
 from tests.storage.fault_proxy import fault_proxy
 from tests.storage.places import BUCKET, QUICK, access_to, s3_access, s3_store
 from tests.storage.s3_servers import ACCESS_KEY, S3Server
@@ -121,12 +121,12 @@ def test_without_keys(location: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"fs.azure.account.key.account.dfs.core.windows.net": "a2V5"},
-        {"fs.azure.sas.fixed.token.account.dfs.core.windows.net": "sv=2024&sig=abc"},
+        {"fs.azure.account.key": "a2V5"},
+        {"fs.azure.sas.fixed.token": "sv=2024&sig=abc"},
         {
-            "fs.azure.account.oauth2.client.id.account.dfs.core.windows.net": "id",
-            "fs.azure.account.oauth2.client.secret.account.dfs.core.windows.net": "secret",
-            "fs.azure.account.oauth2.client.endpoint.account.dfs.core.windows.net": "https://login/tenant/oauth2/token",
+            "fs.azure.account.oauth2.client.id": "id",
+            "fs.azure.account.oauth2.client.secret": "secret",
+            "fs.azure.account.oauth2.client.endpoint": "https://login/tenant/oauth2/token",
         },
         {"shark.storage.metadata.service": "true"},
     ],
@@ -136,6 +136,22 @@ def test_keys_of_azure(options: dict[str, str]) -> None:
     assert isinstance(store, ObjectReader)
     assert store.name.endpoint == "https://account.blob.core.windows.net"
     assert not store.traits.is_sorted
+
+
+@pytest.mark.parametrize(
+    ("place", "endpoint"),
+    [
+        ("wasb://c@account.blob.core.windows.net", "https://account.blob.core.windows.net"),
+        ("abfs://c@account.dfs.core.chinacloudapi.cn", "https://account.blob.core.chinacloudapi.cn"),
+        ("abfss://c@account.z07.dfs.storage.azure.net", "https://account.z07.blob.storage.azure.net"),
+        ("abfss://work@onelake.dfs.fabric.microsoft.com", "https://onelake.blob.fabric.microsoft.com"),
+        ("az://c", "https://mine.blob.core.windows.net"),
+        ("az://c@account", "https://account.blob.core.windows.net"),
+    ],
+)
+def test_endpoints_of_azure(place: str, endpoint: str) -> None:
+    options = {"fs.azure.account.key": "a2V5", "fs.azure.abfs.account.name": "mine"}
+    assert store_of(f"{place}/t", access_to(options)).name.endpoint == endpoint
 
 
 def test_a_container_without_an_account() -> None:

@@ -74,9 +74,19 @@ GS_AUTHENTICATION = Setting(
 GS_KEY_FILE = Setting(
     "fs.gs.auth.service.account.json.keyfile",
     "",
-    "File with the key of a service account for Google's storage.",
+    "File with the key of a service account for Google's storage, or with application default credentials.",
     is_guarded=True,
 )
+GS_ACCESS_TOKEN = Setting(
+    "fs.gs.auth.access.token",
+    "",
+    "Token for Google's storage, as gcloud auth print-access-token gives it, which ends within the hour.",
+)
+GS_CLIENT_ID = Setting(
+    "fs.gs.auth.client.id", "", "Id of a program that asks Google's storage in the name of a user, beside its secret."
+)
+GS_CLIENT_SECRET = Setting("fs.gs.auth.client.secret", "", "Secret of that program.")
+GS_REFRESH_TOKEN = Setting("fs.gs.auth.refresh.token", "", "Token of the user that has let the program do so.")
 AZURE_ACCOUNT = Setting(
     "fs.azure.abfs.account.name",
     "",

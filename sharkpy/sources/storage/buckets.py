@@ -21,11 +21,14 @@ from sharkpy.base.endpoint import check_endpoint
 from sharkpy.base.errors import ConfigurationError, StorageRefusedError
 from sharkpy.base.uri import shown
 from sharkpy.sources.storage.access import NO_KEYS, NO_REDIRECTS, StorageAccess
+from sharkpy.sources.storage.azure_keys import azure_keys
+from sharkpy.sources.storage.azure_place import azure_place
 from sharkpy.sources.storage.errors import StoreName
+from sharkpy.sources.storage.google_keys import google_tokens, no_tokens
 from sharkpy.sources.storage.http_store import HttpStore
 from sharkpy.sources.storage.object_store import BucketStore
-from sharkpy.sources.storage.s3_uploads import Keys, S3Bucket, S3Uploads
 from sharkpy.sources.storage.store import Store, StoreLimits, StoreTraits
+from sharkpy.sources.storage.unfinished_uploads import Keys, S3Bucket, gcs_uploads, s3_uploads
 
 if TYPE_CHECKING:
     from obstore.store import (
@@ -78,7 +81,7 @@ def s3_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
         credential_provider=None if keys is None or is_anonymous else _provider(keys),
     )
     is_sorted = _is_amazon(endpoint) and not bucket.endswith("--x-s3")
-    uploads = S3Uploads(S3Bucket(address, region, keys)) if keys is not None else None
+    uploads = s3_uploads(S3Bucket(address, region, keys)) if keys is not None else None
     name = StoreName(bucket, shown(endpoint), access.origin)
     return BucketStore(client, name, limits, _SORTED if is_sorted else _UNSORTED, uploads)
 
@@ -88,41 +91,50 @@ def gcs_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     from obstore.store import GCSStore
 
     bucket = _authority(root)
-    endpoint = access.value(settings.GS_ENDPOINT.key) or "https://storage.googleapis.com"
-    key_file = access.value(settings.GS_KEY_FILE.key)
+    endpoint = (access.value(settings.GS_ENDPOINT.key) or "https://storage.googleapis.com").rstrip("/")
     is_anonymous = access.value(settings.GS_AUTHENTICATION.key) == "UNAUTHENTICATED"
-    if not key_file and not is_anonymous and not _asks_machine(access):
+    tokens = no_tokens if is_anonymous else google_tokens(access)
+    if tokens is None and not _asks_machine(access):
         raise _without_keys(root, settings.GS_KEY_FILE.key)
-    config: GCSConfig = {"base_url": endpoint.rstrip("/"), "skip_signature": is_anonymous}
-    if key_file and not is_anonymous:
-        config["application_credentials"] = key_file
-    options = _client_options(endpoint, limits, *_hosts(endpoint, access, "googleapis.com"))
-    with _explained(f"{settings.GS_KEY_FILE.key} names no file with the key of a service account"):
-        client = GCSStore(bucket, config=config, client_options=options, retry_config=_retries(limits))
+    config: GCSConfig = {"base_url": endpoint, "skip_signature": is_anonymous}
+    options = _client_options(endpoint, limits, *_hosts(endpoint, access))
+    with _explained("the environment names keys for Google's storage that are none"):
+        client = GCSStore(
+            bucket, config=config, client_options=options, retry_config=_retries(limits), credential_provider=tokens
+        )
     name = StoreName(bucket, shown(endpoint), access.origin)
-    return BucketStore(client, name, limits, _SORTED if _is_of(endpoint, "googleapis.com") else _UNSORTED)
+    uploads = gcs_uploads(f"{endpoint}/{bucket}", lambda: tokens()["token"]) if tokens is not None else None
+    is_sorted = _is_of(endpoint, "googleapis.com")
+    return BucketStore(client, name, limits, _SORTED if is_sorted else _UNSORTED, uploads)
 
 
 def azure_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     """Store of `abfss://container@account.dfs.core.windows.net`, of Azure. Without a host the account is a setting."""
     from obstore.store import AzureStore
 
-    container, _, host = _authority(root).partition("@")
-    account = host.partition(".")[0]
-    suffix = f".{account}.dfs.core.windows.net" if account else ""
-    account = account or access.value(settings.AZURE_ACCOUNT.key) or ""
-    if not account:
-        message = f'there is no account for the container "{container}"'
-        raise ConfigurationError(message, hint=f"name it: abfss://{container}@<account>.dfs.core.windows.net")
-    endpoint = access.value(settings.AZURE_ENDPOINT.key) or f"https://{account}.blob.core.windows.net"
-    config: AzureConfig = {"account_name": account, "endpoint": endpoint}
-    config.update(_azure_credentials(root, suffix, access))
+    place = azure_place(_authority(root))
+    account = (place.account if place is not None else "") or access.value(settings.AZURE_ACCOUNT.key) or ""
+    if place is None or not account:
+        message = f'there is no account for the container "{_authority(root)}"'
+        raise ConfigurationError(message, hint=f"name it: abfss://{_authority(root)}@<account>.dfs.core.windows.net")
+    endpoint = access.value(settings.AZURE_ENDPOINT.key) or f"https://{place.host('blob', account)}"
+    keys = azure_keys(access)
+    if keys is None and not _asks_machine(access):
+        suffix = f".{place.host('dfs')}" if place.account else ""
+        raise _without_keys(root, f"{settings.AZURE_ACCOUNT_KEY.key}{suffix}")
+    config: AzureConfig = {
+        "account_name": account,
+        "endpoint": endpoint,
+        "use_emulator": False,
+        "skip_signature": False,
+        **(keys or {}),
+    }
     login = urlsplit(config.get("authority_host") or "").hostname
     options = _client_options(endpoint, limits, *_hosts(endpoint, access, *([login] if login else [])))
     with _explained(f"the key of the account {account} is none of Azure's"):
-        client = AzureStore(container, config=config, client_options=options, retry_config=_retries(limits))
+        client = AzureStore(place.container, config=config, client_options=options, retry_config=_retries(limits))
     # A container with folders lists these one by one.
-    return BucketStore(client, StoreName(container, shown(endpoint), access.origin), limits, _UNSORTED)
+    return BucketStore(client, StoreName(place.container, shown(endpoint), access.origin), limits, _UNSORTED)
 
 
 def http_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
@@ -194,29 +206,6 @@ def _provider(keys: Keys) -> S3CredentialProvider:
         return {"access_key_id": access_key, "secret_access_key": secret, "token": token or None, "expires_at": None}
 
     return credential
-
-
-def _azure_credentials(root: str, suffix: str, access: StorageAccess) -> AzureConfig:
-    """Account key, signature or login of a program; `suffix`: behind the names of settings of one account."""
-    if (key := access.secret(f"{settings.AZURE_ACCOUNT_KEY.key}{suffix}")) is not None:
-        return {"account_key": key.reveal(), "credential_type": "access_key"}
-    if (signature := access.secret(f"{settings.AZURE_SAS.key}{suffix}")) is not None:
-        return {"sas_key": signature.reveal(), "credential_type": "sas_token"}
-    client = access.value(f"{settings.AZURE_CLIENT_ID.key}{suffix}")
-    secret = access.secret(f"{settings.AZURE_CLIENT_SECRET.key}{suffix}")
-    login = access.value(f"{settings.AZURE_CLIENT_ENDPOINT.key}{suffix}")
-    if client and secret is not None and login:
-        place = urlsplit(login)
-        return {
-            "client_id": client,
-            "client_secret": secret.reveal(),
-            "tenant_id": place.path.strip("/").partition("/")[0],
-            "authority_host": f"{place.scheme}://{place.netloc}",
-            "credential_type": "client_secret",
-        }
-    if _asks_machine(access):
-        return {}
-    raise _without_keys(root, f"{settings.AZURE_ACCOUNT_KEY.key}{suffix}")
 
 
 def _asks_machine(access: StorageAccess) -> bool:

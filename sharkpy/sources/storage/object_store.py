@@ -15,8 +15,8 @@ from sharkpy.base.uri import shown
 from sharkpy.sources.storage.errors import StoreName, changed
 from sharkpy.sources.storage.object_reader import ObjectReader, facts_of, place_of
 from sharkpy.sources.storage.requests import answer, in_parallel
-from sharkpy.sources.storage.s3_uploads import S3Uploads
 from sharkpy.sources.storage.store import ObjectFacts, StoreLimits, StoreTraits
+from sharkpy.sources.storage.unfinished_uploads import Uploads
 from sharkpy.sources.storage.upload import Upload, length_of, part_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class BucketStore(ObjectReader):
         name: StoreName,
         limits: StoreLimits,
         traits: StoreTraits,
-        uploads: S3Uploads | None = None,
+        uploads: Uploads | None = None,
     ) -> None:
         super().__init__(client, name, limits)
         self.traits = traits

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sharkpy.base import settings
 from sharkpy.base.errors import BindError
 from sharkpy.base.settings import Setting
+from sharkpy.sources.storage.azure_place import azure_place
 
+T = TypeVar("T")
 _ROOT = re.compile(r"([a-z][a-z0-9+.-]*):(?://)?([^/?#]*)", re.ASCII | re.IGNORECASE)
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}", re.ASCII | re.IGNORECASE)
-_CONTAINER = re.compile(
-    r"(?P<container>[a-z0-9$-]{1,63})(?:@(?P<account>[a-z0-9]{1,24})(?:\.[a-z0-9.-]{1,200})?)?",
-    re.ASCII | re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +78,31 @@ def _of_s3(bucket: str, location: str) -> StorageSettings:
 
 def _of_google(bucket: str, location: str) -> StorageSettings:
     _check(_BUCKET.fullmatch(bucket), location)
-    endpoint, kind, file = settings.GS_ENDPOINT.key, settings.GS_AUTHENTICATION.key, settings.GS_KEY_FILE.key
-    options = (Option(endpoint, (endpoint,)), Option(kind, (kind,)))
-    return StorageSettings(options, (KeySet((Option(file, (file,)),)),))
+
+    def option(setting: Setting[str]) -> Option:
+        return Option(setting.key, (setting.key,))
+
+    user = (settings.GS_CLIENT_ID, settings.GS_CLIENT_SECRET, settings.GS_REFRESH_TOKEN)
+    return StorageSettings(
+        (option(settings.GS_ENDPOINT), option(settings.GS_AUTHENTICATION)),
+        (
+            KeySet((option(settings.GS_ACCESS_TOKEN),)),
+            KeySet((option(settings.GS_KEY_FILE),)),
+            KeySet(tuple(option(setting) for setting in user)),
+        ),
+    )
 
 
 def _of_azure(authority: str, location: str) -> StorageSettings:
     """Keys are by the account, `….<account>.dfs.core.windows.net`, as Hadoop has them, where the URI names it."""
-    match = _check(_CONTAINER.fullmatch(authority), location)
-    hosts = (
-        (f".{match['account']}.dfs.core.windows.net", f".{match['account']}.blob.core.windows.net")
-        if match["account"]
-        else ()
-    )
+    place = _check(azure_place(authority), location)
+    hosts = (f".{place.host('dfs')}", f".{place.host('blob')}") if place.account else ()
 
     def option(setting: Setting[str], *more: str) -> Option:
-        names = (*(f"{setting.key}{host}" for host in hosts), *more, setting.key)
-        return Option(names[0], names)
+        return Option(setting.key, (*(f"{setting.key}{host}" for host in hosts), *more, setting.key))
 
     login = (settings.AZURE_CLIENT_ID, settings.AZURE_CLIENT_SECRET, settings.AZURE_CLIENT_ENDPOINT)
-    of_container = (f"fs.azure.sas.{match['container']}{host}" for host in hosts)
+    of_container = (f"fs.azure.sas.{place.container}{host}" for host in hosts)
     account, endpoint = settings.AZURE_ACCOUNT.key, settings.AZURE_ENDPOINT.key
     return StorageSettings(
         (Option(account, (account,)), Option(endpoint, (endpoint,))),
@@ -116,10 +120,10 @@ def _of_hdfs(authority: str, location: str) -> StorageSettings:  # noqa: ARG001 
     return StorageSettings((Option(folder, (folder,)),), groups=_HADOOP)
 
 
-def _check(match: re.Match[str] | None, location: str) -> re.Match[str]:
-    if match is None:
+def _check(found: T | None, location: str) -> T:
+    if found is None:
         raise BindError(f'"{location}" names no bucket', sqlstate="42602")
-    return match
+    return found
 
 
 _HADOOP = (
@@ -134,6 +138,8 @@ _KINDS: dict[str, Callable[[str, str], StorageSettings]] = {
     "abfs": _of_azure,
     "abfss": _of_azure,
     "az": _of_azure,
+    "wasb": _of_azure,
+    "wasbs": _of_azure,
     "hdfs": _of_hdfs,
     "viewfs": _of_hdfs,
 }

@@ -35,6 +35,8 @@ _KINDS: Mapping[str, _Kind] = {
     "abfs": _Kind(azure_store),
     "abfss": _Kind(azure_store),
     "az": _Kind(azure_store),
+    "wasb": _Kind(azure_store),
+    "wasbs": _Kind(azure_store),
     "http": _Kind(http_store),
     "https": _Kind(http_store),
     "hdfs": _Kind(hdfs_store, "hdfs_native", "lake-hdfs"),

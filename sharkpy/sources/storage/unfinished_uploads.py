@@ -1,5 +1,5 @@
-"""Uploads in parts of an S3 bucket that nobody finished: listed and removed by signed requests, for which obstore has
-no calls.
+"""Uploads in parts of a bucket that nobody finished: listed and removed by requests for which obstore has no calls, of
+S3, and of Google's storage, whose protocol is the same but for the signature.
 
 Signing is that of "Create a signed AWS API request" (AWS Signature Version 4), with the headers below and no body.
 """
@@ -12,17 +12,18 @@ import hmac
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from http.client import HTTPException
-from urllib.error import HTTPError
-from urllib.parse import quote, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import Request
 from xml.etree import ElementTree
 
+from sharkpy.sources.storage.plain_http import answered
+
+Ask = Callable[[str, str, Mapping[str, str]], Request]
+"""Makes a request of a method about a key, empty for the bucket, with a query."""
 Keys = Callable[[], tuple[str, str, str]]
 """Gives the access key, its secret, and the session token or nothing."""
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _NO_BODY = hashlib.sha256(b"").hexdigest()
-_SECONDS = 10.0
 _MOST_BYTES = 16 << 20
 _NO_LIST = frozenset({403, 405, 501})
 _SECOND_NS = 1_000_000_000
@@ -44,11 +45,11 @@ class S3Bucket:
     keys: Keys
 
 
-class S3Uploads:
-    """Unfinished uploads of a bucket."""
+class Uploads:
+    """Unfinished uploads of a bucket, about which `ask` makes requests."""
 
-    def __init__(self, bucket: S3Bucket) -> None:
-        self._bucket = bucket
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
 
     async def remove(self, folder: str, before_ns: int) -> int:
         """Remove those of keys below a folder that were begun before a time; their number."""
@@ -70,14 +71,28 @@ class S3Uploads:
 
     async def _asked(self, method: str, key: str, query: Mapping[str, str], expected: frozenset[int]) -> bytes | None:
         """Body of an answer; None for one with a status that is expected."""
-        request = signed_request(self._bucket, method, key, query, datetime.now(UTC))
-        status, content = await asyncio.to_thread(_answered, request)
+        status, content = await asyncio.to_thread(lambda: answered(self._ask(method, key, query), _MOST_BYTES))
         if status in expected:
             return None
         if status >= 300:
             # In the words that `storage_failure` reads.
             raise OSError(f"status code: {status} {content.decode(errors='replace')}")
         return content
+
+
+def s3_uploads(bucket: S3Bucket) -> Uploads:
+    return Uploads(lambda method, key, query: signed_request(bucket, method, key, query, datetime.now(UTC)))
+
+
+def gcs_uploads(address: str, token: Callable[[], str]) -> Uploads:
+    """Uploads of the bucket of Google's storage whose URL is `address`."""
+
+    def ask(method: str, key: str, query: Mapping[str, str]) -> Request:
+        path = f"{address}/{quote(key)}" if key else address
+        headers = {"authorization": f"Bearer {token()}"}
+        return Request(f"{path}?{urlencode(query)}", headers=headers, method=method)
+
+    return Uploads(ask)
 
 
 def signed_request(bucket: S3Bucket, method: str, key: str, query: Mapping[str, str], now: datetime) -> Request:
@@ -103,24 +118,6 @@ def signed_request(bucket: S3Bucket, method: str, key: str, query: Mapping[str, 
     headers["authorization"] = f"{_ALGORITHM} Credential={credential}, SignedHeaders={names}, Signature={signature}"
     url = f"{address.scheme}://{address.netloc}{path}?{parameters}"
     return Request(url, headers=headers, method=method)
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """A signature is for one host."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
-
-
-def _answered(request: Request) -> tuple[int, bytes]:
-    try:
-        with build_opener(_NoRedirects).open(request, timeout=_SECONDS) as response:
-            return response.status, response.read(_MOST_BYTES)
-    except HTTPError as error:
-        with error:
-            return error.code, error.read(_MOST_BYTES)
-    except HTTPException as error:
-        raise ConnectionError(type(error).__name__) from None
 
 
 def _parsed(page: bytes) -> tuple[list[_Upload], Mapping[str, str] | None]:

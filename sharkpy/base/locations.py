@@ -7,15 +7,19 @@ from dataclasses import dataclass
 
 from sharkpy.base import uri
 
+STATE_FOLDER = ".sharkpy"
+"""Folder of what the engine keeps for itself, in a warehouse or beside its catalog. No table or database has its name.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Locations:
     """Conversion of locations to stored ones and back.
 
     1. A path in the folder `warehouse`, by whatever name of that folder, is stored relative to it. So the catalog of a
-       copied or moved warehouse means the files beside it.
-    2. Other paths, and URIs, are stored as they are. With an empty `warehouse` all are.
-    3. Names of the folder are told by its `real` path, without links.
+       copied or moved warehouse means the files beside it. The same holds for URIs in a warehouse at a URI.
+    2. Other paths and URIs are stored as they are. With an empty `warehouse` all are.
+    3. Names of a local folder are told by its `real` path, without links.
     """
 
     warehouse: str = ""
@@ -23,18 +27,18 @@ class Locations:
 
     @classmethod
     def below(cls, warehouse: str) -> Locations:
-        return cls(warehouse, os.path.realpath(warehouse))
+        return cls(warehouse, "" if uri.is_remote(warehouse) else os.path.realpath(warehouse))
 
     def stored(self, location: str) -> str:
-        if not self.warehouse or uri.scheme_of(location):
+        if not self.warehouse or bool(uri.scheme_of(location)) != uri.is_remote(self.warehouse):
             return location
         inside = uri.below(location, self.warehouse)
-        if inside is None:
+        if inside is None and self.real:
             inside = uri.below(os.path.realpath(location), self.real)
         if inside is None:
             return location
-        # The name of a folder may look like a scheme.
-        return f"./{inside}" if uri.scheme_of(inside) else inside
+        # The name of a folder may look like a scheme, and an object's may begin with a slash.
+        return f"./{inside}" if is_outside(inside) or inside.startswith("./") else inside
 
     def absolute(self, stored: str) -> str:
         if not self.warehouse or is_outside(stored):

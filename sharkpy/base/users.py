@@ -1,9 +1,10 @@
-"""Users: whose a session is, and their groups on this machine."""
+"""Users: whose a session is, their groups on this machine, and where programs keep what is theirs."""
 
 from __future__ import annotations
 
 import getpass
 import os
+from pathlib import Path
 
 from sharkpy.base.settings import USER, Conf
 
@@ -28,3 +29,8 @@ def groups_of(user: str) -> tuple[str, ...]:
         return tuple(sorted(grp.getgrgid(number).gr_name for number in ids))
     except KeyError:
         return ()
+
+
+def user_state_folder() -> Path:
+    """Folder of what this program keeps of its user between its runs."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "sharkpy")

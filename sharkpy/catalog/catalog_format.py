@@ -13,6 +13,7 @@ every later format has too.
 6: epochs of continuous tables with Hive partitions.
 7: continuous tables with state.
 8: tags of the files of streams.
+9: owners of warehouses at URIs.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ from sharkpy.catalog.format_4 import upgrade_format_4
 from sharkpy.catalog.format_5 import upgrade_format_5
 from sharkpy.catalog.format_6 import upgrade_format_6
 from sharkpy.catalog.format_7 import upgrade_format_7
+from sharkpy.catalog.format_8 import OWNER_TABLE, upgrade_format_8
 from sharkpy.columnar.store_folder import locked_file
 
-FORMAT = 8
+FORMAT = 9
 _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     1: upgrade_format_1,
     2: upgrade_format_2,
@@ -44,6 +46,7 @@ _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     5: upgrade_format_5,
     6: upgrade_format_6,
     7: upgrade_format_7,
+    8: upgrade_format_8,
 }
 """Upgrades to the next format, by the format before."""
 _EXCLUSIVE_SECONDS = 10.0
@@ -52,6 +55,7 @@ _RESTORE = "restore the warehouse from a backup: sharkpy restore"
 _SCHEMA = (
     "CREATE TABLE format_ (written_by TEXT NOT NULL)",
     "CREATE TABLE place_ (warehouse TEXT NOT NULL, inode TEXT NOT NULL)",
+    OWNER_TABLE,
     "CREATE TABLE database_ (name TEXT PRIMARY KEY, folder TEXT NOT NULL, comment TEXT,"
     " body TEXT NOT NULL DEFAULT '') WITHOUT ROWID",
     "CREATE TABLE table_ (database TEXT, name TEXT, table_id TEXT UNIQUE NOT NULL, definition TEXT NOT NULL,"

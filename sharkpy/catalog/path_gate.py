@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from sharkpy.base import uri
 from sharkpy.base.errors import NotAllowedError, SourceError
+from sharkpy.base.locations import STATE_FOLDER
 from sharkpy.catalog.local_path import local_path
 
 MOST_BYTES = 16 << 20
@@ -28,7 +29,8 @@ class PathGate:
     2. `closed`: folders of the engine itself: no path leads into them, nor, where `folders` are given, to what holds
        them.
     3. Links and `..` are followed first. A refusal reads the same whether the path exists or not.
-    4. `remote`: a remote location has to lie in one of these, by its text, where `folders` are given.
+    4. `remote`: a remote location has to lie in one of these, by its text, where `folders` are given. None leads into
+       the folder that the engine keeps for itself in a warehouse.
     """
 
     folders: tuple[Path, ...] | None = None
@@ -54,6 +56,7 @@ class PathGate:
             self.check(location)
             return
         uri.check_no_secrets(location)
+        check_not_engines(location)
         if not self.opens(location):
             raise _out_of_bounds(location, (*(self.folders or ()), *self.remote))
 
@@ -102,6 +105,12 @@ class PathGate:
         for link in _links(str(home), set()):
             if not Path(os.path.realpath(link)).is_relative_to(home):
                 self.check(link)
+
+
+def check_not_engines(location: str) -> None:
+    """NotAllowedError for a remote location in the folder that the engine keeps for itself in some warehouse."""
+    if STATE_FOLDER in location.split("/"):
+        raise NotAllowedError(f'"{uri.shown(location)}" belongs to the engine', hint="choose another folder")
 
 
 def _out_of_bounds(place: str, folders: Iterable[Path | str]) -> NotAllowedError:

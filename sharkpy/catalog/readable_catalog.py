@@ -17,7 +17,7 @@ from sharkpy.base.errors import (
     TableNotFoundError,
     did_you_mean,
 )
-from sharkpy.base.locations import Locations
+from sharkpy.base.locations import STATE_FOLDER, Locations
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.folder_readers import FolderReaders
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from sharkpy.catalog.continuous_query import ContinuousQuery, EpochPoint
     from sharkpy.catalog.lake_tables import LakePoint, LakeTables
 
-STATE_FOLDER = ".sharkpy"
 CATALOG_FILE = f"{STATE_FOLDER}/catalog.sqlite"
 """Place of a warehouse's own catalog."""
 FindFiles = Callable[[str, str, PathGate, Callable[[str], str]], Table | None]
@@ -67,24 +66,32 @@ class ReadableCatalog:
         warehouse_dir: str | os.PathLike[str],
         file_name: str = Path(CATALOG_FILE).name,
         store: Callable[[CatalogFile, str], TableStore] = OwnTables,
+        *,
+        home: str | os.PathLike[str] | None = None,
     ) -> None:
         """Open the catalog; `store` makes the store of permanent tables from the catalog's file and the warehouse's
-        folder.
+        folder. `home`: local folder of the catalog, which a warehouse at a URI needs; else it is in the warehouse.
         """
-        self.warehouse_dir = str(Path(warehouse_dir).expanduser().absolute())
-        self.state_dir = str(Path(self.warehouse_dir, STATE_FOLDER))
+        self.home = str(Path(warehouse_dir if home is None else home).expanduser().absolute())
+        """Local folder of the catalog, and of what the engine keeps for itself."""
+        self.warehouse_dir = self.home if home is None else os.fspath(warehouse_dir)
+        self.state_dir = str(Path(self.home, STATE_FOLDER))
         try:
             Path(self.state_dir).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ConfigurationError(f'warehouse "{self.warehouse_dir}" cannot be written: {error.strerror}') from None
+            raise ConfigurationError(f'warehouse "{self.home}" cannot be written: {error.strerror}') from None
         self.file_path = str(Path(self.state_dir, file_name))
         self.locations = Locations.below(self.warehouse_dir) if store is OwnTables else Locations()
-        self._file = CatalogFile(self.file_path, self.warehouse_dir, self.locations)
+        self._file = CatalogFile(self.file_path, self.home, self.locations)
         self._store = store(self._file, self.warehouse_dir)
         self.is_read_only = self._file.is_read_only
         """True where nothing can be written: tables are read as they are."""
         if not (self.is_shared or self.is_read_only):
-            note_place(self._file, self.warehouse_dir, self._store)
+            try:
+                note_place(self._file, self.warehouse_dir, self._store)
+            except BaseException:
+                self._file.close()
+                raise
         notes = str(Path(self.state_dir, "unfinished", Path(file_name).stem))
         self.unfinished = UnfinishedWrites(notes, self.locations)
         self.readers = FolderReaders(str(Path(self.state_dir, "readers")), self.warehouse_dir)

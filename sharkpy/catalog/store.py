@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import BindError, TableChangedError, TableExistsError, TableNotFoundError
+from sharkpy.catalog.catalog_owner import CatalogOwner, note_known, owner_of
 from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.names import DEFAULT_DATABASE, check_name
@@ -19,6 +20,7 @@ from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS, ReadableCatalog
 from sharkpy.catalog.serialize import table_to_json
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_to_json
+from sharkpy.catalog.warehouse_place import note_remote_place
 
 if TYPE_CHECKING:
     from sharkpy.catalog.table_folders import TableFolders
@@ -42,6 +44,18 @@ class Catalog(ReadableCatalog):
     def freeing_space(self) -> AbstractContextManager[None]:
         """Run a body that frees space: where the disk is full it has what the warehouse keeps for that."""
         return self._file.reserve.freeing()
+
+    # The warehouse
+
+    def owner(self) -> CatalogOwner:
+        """Owner of a warehouse at a URI that this catalog is."""
+        return owner_of(self._file)
+
+    def note_claimed(self) -> None:
+        """Note that the warehouse at a URI knows this catalog as its owner."""
+        with self._file.transaction():
+            note_known(self._file)
+            note_remote_place(self._file, self.warehouse_dir)
 
     # Databases
 

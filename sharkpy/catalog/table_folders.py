@@ -42,7 +42,7 @@ class TableFolders:
     """Folders of all databases, tables and Hive partitions that lie apart from their table's, as they are now."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._warehouse = os.path.realpath(catalog.warehouse_dir)
+        self._warehouse = os.path.realpath(catalog.home)
         self._owners: dict[str, list[TakenFolder]] = {}
         for one in _taken(catalog):
             self._owners.setdefault(one.place, []).append(one)
@@ -82,7 +82,7 @@ class TableFolders:
 
 
 def _taken(catalog: Catalog) -> Iterator[TakenFolder]:
-    real, placed = _RealPlaces(catalog.warehouse_dir), catalog.placed_partitions()
+    real, placed = _RealPlaces(catalog.home), catalog.placed_partitions()
     for name in catalog.database_names():
         yield TakenFolder(real(catalog.database(name).location), f'the database "{name}"')
         for table in catalog.tables(name, with_states=True):

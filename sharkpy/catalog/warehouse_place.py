@@ -7,6 +7,8 @@ import logging
 from pathlib import Path
 
 from sharkpy.base import uri
+from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.settings import CATALOG_DIR
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.model import PURGE_PROPERTY, Table, TableKind
 from sharkpy.catalog.table_store import TableStore
@@ -15,14 +17,20 @@ _log = logging.getLogger(__name__)
 
 
 def note_place(file: CatalogFile, warehouse: str, store: TableStore) -> None:
-    """Note where the warehouse is.
+    """Note where a local warehouse is.
+
+    ConfigurationError where the catalog is that of another warehouse, and one of both is at a URI.
 
     In a copy whose original is still in its place, tables with files outside of the warehouse are external from now on:
     the files are the original's, and no DROP here deletes them.
     """
     path = Path(file.path)
     here = (warehouse, str(path.stat().st_ino))
-    if _noted(file) == here:
+    noted = _noted(file)
+    if noted == here:
+        return
+    if uri.is_remote(warehouse) or (noted is not None and uri.is_remote(noted[0])):
+        _require_same(file, warehouse, noted)
         return
     with file.transaction():
         noted = _noted(file)
@@ -34,6 +42,23 @@ def note_place(file: CatalogFile, warehouse: str, store: TableStore) -> None:
                 _disown(file, warehouse, store, noted[0])
         file.run("DELETE FROM place_")
         file.run("INSERT INTO place_ VALUES (?, ?)", *here)
+
+
+def note_remote_place(file: CatalogFile, warehouse: str) -> None:
+    """Note that the catalog is that of a warehouse at a URI, which knows it by now."""
+    with file.transaction():
+        file.run("DELETE FROM place_")
+        file.run("INSERT INTO place_ VALUES (?, '')", warehouse)
+
+
+def _require_same(file: CatalogFile, warehouse: str, noted: tuple[str, str] | None) -> None:
+    """ConfigurationError for the catalog of another warehouse, where one of both is at a URI: that does not move with
+    its catalog, and two warehouses have no catalog in common.
+    """
+    if noted is None or warehouse == noted[0]:
+        return
+    message = f'the catalog "{file.path}" is that of the warehouse "{noted[0]}", and not of "{warehouse}"'
+    raise ConfigurationError(message, hint=f"choose another folder for its catalog: {CATALOG_DIR.key}")
 
 
 def _noted(file: CatalogFile) -> tuple[str, str] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from sharkpy.base import settings
+from sharkpy.base import settings, uri
 from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
@@ -13,7 +13,7 @@ from sharkpy.catalog.store import Catalog
 from sharkpy.execution.backup.make_backup import make_backup
 from sharkpy.execution.backup.manifest import Manifest
 from sharkpy.execution.backup.restore_backup import restore_backup
-from sharkpy.session.defaults import default_warehouse
+from sharkpy.session.defaults import warehouse_location
 
 
 def run_backup(target: Path, warehouse: str | None, metastore: str | None) -> int:
@@ -44,7 +44,12 @@ def run_restore(source: Path, warehouse: str | None) -> int:
 
 
 def _warehouse(given: str | None) -> Path:
-    return Path(given) if given is not None else default_warehouse(Conf())
+    """Folder of a local warehouse; UnsupportedError for one at a URI."""
+    location = warehouse_location(given, Conf())
+    if uri.is_remote(location):
+        hint = "copy the file of its catalog and its objects: see docs/operations.md"
+        raise UnsupportedError(f'backups of the warehouse at "{uri.shown(location)}"', hint=hint)
+    return Path(location)
 
 
 def _content(manifest: Manifest) -> str:

@@ -7,13 +7,14 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from sharkpy.base import settings
+from sharkpy.base import settings, uri
 from sharkpy.base.errors import SharkError
 from sharkpy.base.settings import Conf
 from sharkpy.base.version import __version__
+from sharkpy.session.defaults import catalog_home, warehouse_location
 
 Check = tuple[str, Callable[[], tuple[bool, str]]]
 LEAST_FREE = 1 << 30
@@ -33,9 +34,11 @@ LIBRARIES = (
 )
 
 
-def run_doctor(warehouse: str | None) -> int:
-    """Print one line a check; returns 1 if a part is missing that queries need."""
-    folder = _warehouse(warehouse)
+def run_doctor(warehouse: str | None, given: Mapping[str, str]) -> int:
+    """Print one line a check; returns 1 if a part is missing that queries need. `given`: settings of the session."""
+    conf = Conf(given)
+    location = warehouse_location(warehouse, conf)
+    home = Path(catalog_home(location, conf))
     checks: tuple[Check, ...] = (
         ("python", lambda: (sys.version_info >= (3, 11), f"{sys.version.split()[0]} at {sys.executable}")),
         ("libraries", _libraries),
@@ -46,7 +49,7 @@ def run_doctor(warehouse: str | None) -> int:
         ("shared memory", _shared_memory),
         ("orphans", _orphans),
         ("temporary space", lambda: _space(Path(tempfile.gettempdir()))),
-        ("warehouse", lambda: _space(folder)),
+        ("warehouse" if location == str(home) else "catalog", lambda: _space(home)),
         ("ports", _ports),
     )
     sys.stdout.write(f"sharkpy {__version__}\n")
@@ -58,13 +61,13 @@ def run_doctor(warehouse: str | None) -> int:
             good, text = False, str(error)
         is_well &= good
         sys.stdout.write(f"{'ok  ' if good else 'FAIL'} {name:<16} {text}\n")
+    if uri.is_remote(location):
+        from sharkpy.cli.warehouse_doctor import warehouse_checks
+
+        for good, name, text in warehouse_checks(location, conf):
+            is_well &= good
+            sys.stdout.write(f"{'ok  ' if good else 'FAIL'} {name:<16} {text}\n")
     return 0 if is_well else 1
-
-
-def _warehouse(warehouse: str | None) -> Path:
-    from sharkpy.session.defaults import default_warehouse
-
-    return Path(warehouse) if warehouse else default_warehouse(Conf())
 
 
 def _libraries() -> tuple[bool, str]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
@@ -15,6 +13,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from sharkpy.base.secrets import redacted
+from sharkpy.base.users import user_state_folder
 from sharkpy.base.version import __version__
 from sharkpy.cli.answers import Answer
 from sharkpy.cli.commands import is_command
@@ -30,12 +29,6 @@ if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
 
     from sharkpy.catalog.model import Table
-
-
-def state_dir() -> Path:
-    """Folder for the user's history."""
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(base) / "sharkpy"
 
 
 class TypedTexts(FileHistory):
@@ -105,7 +98,7 @@ class Shell(StatementShell):
     def _prompt_session(self) -> PromptSession[str]:
         from pygments.lexers.sql import SqlLexer
 
-        folder = state_dir()
+        folder = user_state_folder()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return PromptSession(
             history=TypedTexts(str(folder / "history")),

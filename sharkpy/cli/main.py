@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "doctor":
                 from sharkpy.cli.doctor import run_doctor
 
-                return run_doctor(options.warehouse)
+                return run_doctor(options.warehouse, session_settings(options))
             case "warmup":
                 from sharkpy.cli.warmup import run_warmup
 
@@ -113,6 +113,7 @@ def _script(options: argparse.Namespace) -> str | None:
         raise ConfigurationError(f'cannot read "{options.file}": {reason}', sqlstate="58030") from None
 
 
+_WAREHOUSE_HELP = "folder of the catalog and of managed tables, or a URI for these, as s3://bucket/warehouse"
 _METASTORE_HELP = "where tables are known: embedded (in the warehouse), hive, or a Hive metastore's thrift://host:port"
 
 
@@ -126,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--nullvalue", metavar="TEXT", help="what stands for NULL (default: what the format has)")
     parser.add_argument("--timing", action="store_true", help="rows and seconds of each statement, on standard error")
     parser.add_argument("--master", default="local[*]", help="Spark master (default: local[*])")
-    parser.add_argument("--warehouse", help="folder of the catalog and of managed tables")
+    parser.add_argument("--warehouse", help=_WAREHOUSE_HELP)
     parser.add_argument("--metastore", metavar="PLACE", help=_METASTORE_HELP)
     add_server_options(parser)
     parser.set_defaults(command=None)
@@ -146,7 +147,7 @@ def _parser() -> argparse.ArgumentParser:
             add_server_arguments(command)
         command.set_defaults(command=name)
         # Without a default of its own: what stands before the command's name holds too.
-        command.add_argument("--warehouse", default=argparse.SUPPRESS, help="folder of the warehouse")
+        command.add_argument("--warehouse", default=argparse.SUPPRESS, help=_WAREHOUSE_HELP)
         command.add_argument("--master", default=argparse.SUPPRESS, help="Spark master")
         command.add_argument("--metastore", metavar="PLACE", default=argparse.SUPPRESS, help=_METASTORE_HELP)
     return parser

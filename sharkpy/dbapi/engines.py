@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.settings import Conf
 from sharkpy.session.connect import connect
-from sharkpy.session.defaults import default_warehouse, setting_key
+from sharkpy.session.defaults import setting_key, warehouse_location
 from sharkpy.session.shark_context import SharkContext
 
 OF_THE_ENGINE = (
+    *("shark.catalog.dir", "shark.warehouse."),
     *("spark.", "shark.store.", "shark.scan.cache.", "shark.java.", "shark.jvm.", "shark.temp."),
     *("shark.driver.memory", "shark.task.memory", "shark.query.max.concurrent", "shark.query.queue."),
 )
 """Prefixes of settings that hold for all connections: the first connection sets them."""
+
+_OF_STORAGE = ("fs.", "dfs.", "shark.storage.", "shark.hadoop.")
+"""Those by which the engine reaches a warehouse at a URI."""
 
 _Key = tuple[str, str]
 
@@ -40,10 +44,11 @@ def open_session(warehouse: str | os.PathLike[str] | None, master: str, conf: di
 
     ConfigurationError if `conf` has another value for a setting of the engine.
     """
-    folder = Path(warehouse) if warehouse is not None else default_warehouse(Conf())
-    key = (str(folder.expanduser().absolute()), master)
+    location = warehouse_location(warehouse, Conf())
+    key = (location, master)
     dotted = {setting_key(name): value for name, value in conf.items()}
-    shared = {name: value for name, value in dotted.items() if name.startswith(OF_THE_ENGINE)}
+    of_engine = OF_THE_ENGINE if not uri.is_remote(location) else (*OF_THE_ENGINE, *_OF_STORAGE)
+    shared = {name: value for name, value in dotted.items() if name.startswith(of_engine)}
     with _lock:
         engine = _engines.get(key)
         if engine is None:

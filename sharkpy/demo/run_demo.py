@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.catalog.local_path import local_path
 from sharkpy.demo.flights_data import write_files
 from sharkpy.demo.live import show_stream
 from sharkpy.demo.tables import create_tables, memory_figures
@@ -36,7 +37,7 @@ def run_demo(warehouse: str | None, master: str) -> int:
     from sharkpy.session.connect import connect
 
     started = time.perf_counter()
-    folder = Path(warehouse) if warehouse else default_folder()
+    folder = Path(local_path(warehouse)) if warehouse else default_folder()
     files = folder.absolute() / "files"
     _say(f"sharkpy demo: the flights out of New York in 2013, in {folder}")
     write_files(files)

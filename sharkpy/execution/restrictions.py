@@ -82,7 +82,7 @@ UNRESTRICTED = Restrictions()
 
 def of_owner(conf: Conf, catalog: Catalog) -> Restrictions:
     """Restrictions of the engine's owner: none but on the folders that the engine keeps for itself."""
-    warehouse = Path(catalog.warehouse_dir)
+    warehouse = Path(catalog.home)
     blocks = blocks_folder(conf, warehouse).absolute()
     # A folder of blocks that was set to one which holds the warehouse would close the warehouse too.
     mine = () if warehouse.is_relative_to(blocks) else (blocks,)

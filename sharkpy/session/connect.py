@@ -6,14 +6,13 @@ import os
 import weakref
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.execution.function_loader import FunctionLoader
 from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions, of_owner
-from sharkpy.session.defaults import add_keywords, default_warehouse
+from sharkpy.session.defaults import add_keywords, warehouse_location
 from sharkpy.session.session_accesses import SessionAccesses
 from sharkpy.session.session_state import SessionState
 from sharkpy.session.shared_parts import SharedParts
@@ -28,15 +27,15 @@ if TYPE_CHECKING:
 
 
 def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None = None, **conf: object) -> SharkContext:
-    """Open a session over the warehouse folder (default: SHARKPY_WAREHOUSE, else in the user's data folder).
+    """Open a session over the warehouse, a folder or a URI (default: SHARKPY_WAREHOUSE, else in the user's data
+    folder).
 
     Settings are keyword arguments, `**{"shark.block.rows": 100_000}` or `shark_block_rows=100_000`. ConfigurationError
-    if the warehouse cannot be written.
+    if the warehouse cannot be written, or is another catalog's.
     """
     values = add_keywords(Conf(), conf)
     values.set(settings.MASTER.key, master)
-    folder = Path(warehouse) if warehouse is not None else default_warehouse(values)
-    values.set(settings.WAREHOUSE.key, str(folder.expanduser().absolute()))
+    values.set(settings.WAREHOUSE.key, warehouse_location(warehouse, values))
     parts = SharedParts(values)
     return open_session(values, parts, parts.catalog, is_owner=True)
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
 
-from sharkpy.base import settings
+from sharkpy.base import settings, uri
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.settings import Conf
+from sharkpy.base.users import user_state_folder
+from sharkpy.catalog.local_path import local_path
 
 
 def add_keywords(conf: Conf, keywords: Mapping[str, object]) -> Conf:
@@ -23,8 +27,37 @@ def setting_key(keyword: str) -> str:
     return dotted if "." not in keyword and dotted.split(".")[0] in ("shark", "hive", "spark") else keyword
 
 
-def default_warehouse(conf: Conf) -> Path:
+def warehouse_location(chosen: str | os.PathLike[str] | None, conf: Conf) -> str:
+    """Location of a warehouse: an absolute path, or a URI in the form in which equal ones are the same.
+
+    Where nothing is chosen it is that of `shark.warehouse.dir`, else SHARKPY_WAREHOUSE, else the user's own.
+    """
+    location = os.fspath(chosen) if chosen is not None else _default_warehouse(conf)
+    if not uri.is_remote(location):
+        return local_path(location) if uri.scheme_of(location) else str(Path(location).expanduser().absolute())
+    uri.check_no_secrets(location)
+    return uri.normal(location)
+
+
+def _default_warehouse(conf: Conf) -> str:
     if chosen := conf.value(settings.WAREHOUSE) or os.environ.get("SHARKPY_WAREHOUSE"):
-        return Path(chosen)
+        return chosen
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(base) / "sharkpy" / "warehouse"
+    return str(Path(base) / "sharkpy" / "warehouse")
+
+
+def catalog_home(warehouse: str, conf: Conf) -> str:
+    """Local folder of a warehouse's catalog, and of what the engine keeps for itself: the warehouse, where it is local.
+
+    ConfigurationError for a local warehouse whose catalog is to lie elsewhere.
+    """
+    chosen = conf.value(settings.CATALOG_DIR)
+    if not uri.is_remote(warehouse):
+        if chosen and local_path(chosen) != warehouse:
+            message = f'the catalog of the local warehouse "{warehouse}" lies in it'
+            raise ConfigurationError(message, hint=f"leave {settings.CATALOG_DIR.key} out", sqlstate="22023")
+        return warehouse
+    if chosen:
+        return local_path(chosen)
+    digest = blake2b(warehouse.encode(), digest_size=8).hexdigest()
+    return str(user_state_folder() / "warehouses" / f"{uri.name_of(warehouse) or 'warehouse'}-{digest}")

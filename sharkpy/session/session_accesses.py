@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.settings import TEMP_DIR, Conf
+from sharkpy.catalog.path_gate import check_not_engines
 from sharkpy.execution.restrictions import Restrictions
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class SessionAccesses:
         from sharkpy.sources.storage.fetched_files import FETCHED
 
         uri.check_no_secrets(location)
+        if is_named:
+            check_not_engines(location)
         restrictions = self._restrictions()
         is_restricted = restrictions.folders is not None or restrictions.guards_settings
         is_open = not is_named or not is_restricted or restrictions.opens(location)

@@ -8,14 +8,17 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from sharkpy.base import settings
+from sharkpy.base import settings, uri
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.base.users import user_name
 from sharkpy.catalog.store import Catalog
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.newest_session import note_started, note_stopped
 from sharkpy.execution.queries.plan_cache import PlanCache
+from sharkpy.session.defaults import catalog_home, warehouse_location
 from sharkpy.session.history import StatementHistory
+from sharkpy.session.warehouse_claim import claimed
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
@@ -57,7 +60,7 @@ class SharedParts:
         self.user = user_name(conf)
         """Whose sessions are those that do not say: the look into the machine's users is spared for each statement."""
         self.metastore: JvmMetastore | None = None
-        self.catalog = self._open_catalog(conf[settings.WAREHOUSE.key])
+        self.catalog = self._open_catalog(warehouse_location(None, conf))
         self.plans = PlanCache()
         self.history = StatementHistory(conf, self.catalog.file_path, is_read_only=self.catalog.is_read_only)
         self.sessions: weakref.WeakSet[Member] = weakref.WeakSet()
@@ -74,7 +77,10 @@ class SharedParts:
     def _open_catalog(self, warehouse: str) -> Catalog:
         """Open a catalog over the warehouse's own store, or over a Hive metastore, which is called only when needed."""
         if self.conf.value(settings.METASTORE) == settings.EMBEDDED:
-            return _swept(Catalog(warehouse))
+            return _swept(claimed(Catalog(warehouse, home=catalog_home(warehouse, self.conf)), self.conf))
+        if uri.is_remote(warehouse):
+            hint = "name a local folder: the places of the metastore's databases say where their tables are"
+            raise UnsupportedError(f'the warehouse "{uri.shown(warehouse)}" beside a Hive metastore', hint=hint)
         from sharkpy.catalog.metastore.hive_tables import HiveTables
         from sharkpy.execution.spark.jvm_metastore import JvmMetastore, metastore_place
 
@@ -137,7 +143,7 @@ class SharedParts:
             if self._engine is None:
                 from sharkpy.execution.engine import Engine
 
-                self._engine = Engine(self.conf, self.catalog.warehouse_dir)
+                self._engine = Engine(self.conf, self.catalog.home)
             return self._engine
 
     @property

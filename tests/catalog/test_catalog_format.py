@@ -293,10 +293,11 @@ def test_a_catalog_of_format_5_is_upgraded(tmp_path: Path) -> None:
 
 
 def test_a_catalog_of_format_7_is_upgraded(tmp_path: Path) -> None:
-    """The files that its streams know have no tags."""
+    """The files that its streams know have no tags, and warehouses at URIs no owners."""
     with closing(Catalog(tmp_path)) as catalog, catalog.transaction():
         catalog.streams.add_files("s", [StreamFile(0, "a", 1, 2, tag="t")])
     run(tmp_path, "ALTER TABLE stream_file_ DROP COLUMN tag")
+    run(tmp_path, "DROP TABLE owner_")
     run(tmp_path, "PRAGMA user_version = 7")
     with closing(Catalog(tmp_path)) as catalog:
         assert catalog.streams.files("s", 0, 9) == [StreamFile(0, "a", 1, 2)]
@@ -305,4 +306,5 @@ def test_a_catalog_of_format_7_is_upgraded(tmp_path: Path) -> None:
             catalog.streams.forget_files("s", [1])
             catalog.streams.add_files("s", [StreamFile(0, "c", 3, 4, tag="u")])
         assert catalog.streams.files("s", 0, 9) == [StreamFile(0, "a", 1, 2), StreamFile(2, "c", 3, 4, tag="u")]
+        assert catalog.owner() == catalog.owner()
     assert run(tmp_path, "PRAGMA user_version") == [(catalog_format.FORMAT,)]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sharkpy.base import uri
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.locations import Locations, is_outside
 from sharkpy.catalog.hive_partition import HivePartition
@@ -74,6 +75,23 @@ def test_locations_come_back_as_they_were_stored(place: str, root: str) -> None:
     stored = locations.stored(place.rstrip("/") or "/")
     assert locations.absolute(stored) == (place.rstrip("/") or "/")
     assert is_outside(stored) != place.startswith(f"{WAREHOUSE}/")
+
+
+@given(
+    st.sampled_from(["s3://b", "s3://b/wh", "hdfs://", "hdfs://nn:1/wh", "abfss://c@a.net/wh"]),
+    st.sampled_from(["", "/t", "//t", "/s3:/b", "/./t", "/../t", "x/t", "/t/p=%3A"]),
+    st.lists(NAMES).map("/".join),
+)
+def test_locations_in_a_warehouse_at_a_uri_come_back(warehouse: str, start: str, names: str) -> None:
+    """They are relative to it, so that the catalog can be that of a copy elsewhere; others are kept as they are."""
+    locations, place = Locations.below(warehouse), uri.normal(f"{warehouse}{start}{names}")
+    stored = locations.stored(place)
+    assert locations.absolute(stored) == place
+    assert is_outside(stored) == (uri.below(place, warehouse) is None)
+    if not is_outside(stored):
+        assert uri.below(Locations.below("gs://other/wh").absolute(stored), "gs://other/wh") is not None
+    for path in (f"/a/{names}", "/", "file:/a/b", "s3a://b2/t"):
+        assert locations.stored(path) == locations.absolute(path) == path
 
 
 def test_a_folder_whose_name_looks_like_a_scheme_is_one_of_the_warehouse(tmp_path: Path) -> None:

@@ -67,14 +67,13 @@ class SessionOpener:
 def _restrictions(engine_session: SharkContext, config: ServerConfig) -> Restrictions:
     """Restrictions on the sessions of remote clients."""
     catalog = engine_session.catalog
-    named = [str(folder) for folder in config.location_folders]
-    folders = (Path(catalog.warehouse_dir), *(Path(local_path(one)) for one in named if not uri.is_remote(one)))
+    places = [catalog.warehouse_dir, *(str(folder) for folder in config.location_folders)]
     return Restrictions(
-        folders,
+        tuple(Path(local_path(one)) for one in places if not uri.is_remote(one)),
         engine_session.restrictions.closed,
         guards_settings=True,
         refuses_code=not config.allows_code,
         refuses_connections=not config.allows_connections,
         sees_own_statements=True,
-        remote=tuple(uri.normal(one) for one in named if uri.is_remote(one)),
+        remote=tuple(uri.normal(one) for one in places if uri.is_remote(one)),
     )

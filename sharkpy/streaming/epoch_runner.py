@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.base.errors import BindError, SharkError
+from sharkpy.base.errors import BindError, SharkError, StorageRefusedError
 from sharkpy.base.settings import COMPACTION_BLOCKS, STREAM_KEPT_EPOCHS
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.position import Position, furthest, is_within, least
@@ -380,8 +380,11 @@ def _check_streams(command: Insert | MultiInsert | StateInserts, query: Continuo
 
 
 def is_passing(error: SharkError) -> bool:
-    """True for an error that may pass by itself: no room, an input or output that failed, a process that was lost."""
-    return error.sqlstate[:2] in ("53", "58", "40", "57") or error.sqlstate == "08006"
+    """True for an error that may pass by itself: no room, an input or output that failed, a process that was lost, a
+    store that is not reached or does not take the keys of now.
+    """
+    is_of_store = isinstance(error, StorageRefusedError) or error.sqlstate in ("08001", "08006")
+    return is_of_store or error.sqlstate[:2] in ("53", "58", "40", "57")
 
 
 def is_running(query: ContinuousQuery | None) -> bool:

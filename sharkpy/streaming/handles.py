@@ -53,7 +53,9 @@ class Stream(DStream):
         queries = [one for one in catalog.streams.queries() if self._table.table_id in one.streams]
         readers = tuple(status_of(one, streams, catalog) for one in queries)
         kind = "" if self._table.stream is None else self._table.stream.kind
-        return StreamStatus(self._table.qualified_name, kind, streams.readers.seen(self._table.table_id), readers)
+        known = (self._table.qualified_name, kind, streams.readers.seen(self._table.table_id), readers)
+        looks = streams.readers.figures(self._table.table_id)
+        return StreamStatus(*known) if looks is None else StreamStatus(*known, looks.looks, looks.requests)
 
     def push(self) -> StreamWriter:
         """Writer of rows, if the stream is FROM PROGRAM; BindError for another one."""

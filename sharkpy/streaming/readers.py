@@ -8,22 +8,27 @@ from typing import TYPE_CHECKING
 
 from sharkpy.catalog.position import Position, furthest
 from sharkpy.streaming.sources import source_reader
+from sharkpy.streaming.sources.folder import FolderReader
 from sharkpy.streaming.sources.folder_events import FolderEvents
+from sharkpy.streaming.sources.remote_finder import RemoteLooks
 
 if TYPE_CHECKING:
+    from sharkpy.base.settings import Conf
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.streaming.sources.found_files import LookFigures
     from sharkpy.streaming.sources.source_reader import SourceReader
 
 
 class StreamReaders:
     """Readers of an engine's streams. Any thread may call them."""
 
-    def __init__(self, catalog: Catalog, arrived: Callable[[str], object]) -> None:
+    def __init__(self, catalog: Catalog, conf: Conf, arrived: Callable[[str], object]) -> None:
         """`arrived` is called with the id of a stream when the system tells that something has come there."""
         self._catalog = catalog
         self.events = FolderEvents(arrived)
+        self._remote = RemoteLooks(conf)
         self._readers: dict[str, tuple[Table, SourceReader]] = {}
         self._lock = threading.Lock()
 
@@ -34,7 +39,8 @@ class StreamReaders:
             if known is None or known[0] is not stream:
                 if known is not None:
                     known[1].close()
-                known = self._readers[stream.table_id] = (stream, source_reader(stream, self._catalog, self.events))
+                reader = source_reader(stream, self._catalog, self.events, self._remote)
+                known = self._readers[stream.table_id] = (stream, reader)
             return known[1]
 
     def look(self, stream: str, age: float) -> Position | None:
@@ -64,6 +70,16 @@ class StreamReaders:
             known = self._readers.pop(stream, None)
         if known is not None:
             known[1].close()
+
+    def figures(self, stream: str) -> LookFigures | None:
+        """Figures of the looks at a stream, by id, in a remote folder; None where nobody has asked for its reader."""
+        with self._lock:
+            known = self._readers.get(stream)
+        return known[1].figures if known is not None and isinstance(known[1], FolderReader) else None
+
+    def end_looks(self) -> None:
+        """End all looks at remote folders, which may wait for a server, now and from now on."""
+        self._remote.ended.cancel()
 
     def close(self) -> None:
         """End the reading of all streams."""

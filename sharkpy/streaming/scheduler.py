@@ -87,7 +87,7 @@ class StreamScheduler:
         self._catalog = catalog
         self._conf = conf
         self._new_session = new_session
-        self.readers = StreamReaders(catalog, self.arrived)
+        self.readers = StreamReaders(catalog, conf, self.arrived)
         self.programs = Programs(str(Path(catalog.state_dir, FOLDER)), console)
         self._folds = StateFolds(self._session_of)
         self._lease = Lease(str(Path(catalog.state_dir, "streams.lock")))
@@ -221,6 +221,7 @@ class StreamScheduler:
             self._is_stopped = True
             thread, pool, known = self._thread, self._pool, list(self._known)
         self.wake()
+        self.readers.end_looks()
         for query_id in known:
             self._end(query_id)
         self._folds.close()

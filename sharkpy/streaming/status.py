@@ -52,6 +52,9 @@ class StreamStatus:
     source: str
     end: Position
     readers: tuple[ContinuousStatus, ...] = ()
+    looks: int | None = None
+    """Looks of this process at a folder in a bucket or in HDFS, and the requests of their lists; None for others."""
+    requests: int | None = None
 
 
 def continuous_statuses(streams: StreamScheduler, catalog: Catalog) -> Iterator[ContinuousStatus]:

@@ -13,6 +13,23 @@ STREAM_POLL_MS = Setting(
     least=1,
     most=3_600_000,
 )
+STREAM_LIST_MS = Setting(
+    "shark.stream.list.ms",
+    1000,
+    "Milliseconds between two looks at the folder of a stream in a bucket or in HDFS, for each page of its list.",
+    is_guarded=True,
+    least=1,
+    most=3_600_000,
+)
+STREAM_LIST_MOST_MS = Setting(
+    "shark.stream.list.most.ms",
+    30_000,
+    "Milliseconds to which the time between two such looks grows while nothing comes: a tenth of the time for which"
+    " nothing has come.",
+    is_guarded=True,
+    least=1,
+    most=86_400_000,
+)
 STREAM_EPOCHS = Setting(
     "shark.stream.epochs.at.once",
     2,

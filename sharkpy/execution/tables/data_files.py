@@ -18,6 +18,7 @@ from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.sources.layout import DataFile, files_below
 from sharkpy.sources.named_files import Access
+from sharkpy.sources.remote_files import files_below as remote_files_below
 from sharkpy.sources.remote_files import remote_files
 from sharkpy.sources.remote_partitions import remote_partition_files
 from sharkpy.values.types import Schema
@@ -33,8 +34,7 @@ def table_files(table: Table, catalog: Catalog, published: Published | None = No
     if isinstance(table, LakeTable):
         return table.snapshot.found.files
     if table.is_stream:
-        # A folder may come later: nothing is there to read.
-        return tuple(files_below(table.location)) if table.location and Path(table.location).exists() else ()
+        return _stream_files(table.location or "", catalog)
     if table.is_partitioned:
         partitions = catalog.partitions(table) if published is None else published.partitions
         return partition_files(table, partitions, catalog.access_id)
@@ -45,6 +45,13 @@ def table_files(table: Table, catalog: Catalog, published: Published | None = No
     if published is None:
         return tuple(folder.files(lambda: catalog.newest_generation(table)))
     return tuple(folder.files(lambda: published.newest))
+
+
+def _stream_files(folder: str, catalog: Catalog) -> tuple[DataFile, ...]:
+    """Files of a stream's folder; it may come later, and nothing is there to read."""
+    if uri.is_remote(folder):
+        return tuple(remote_files_below(folder, catalog.access_id(folder)))
+    return tuple(files_below(folder)) if folder and Path(folder).exists() else ()
 
 
 def files_if_listed(table: Table, one: HivePartition | None, catalog: Catalog) -> tuple[DataFile, ...] | None:

@@ -116,6 +116,8 @@ class HdfsStore(StoreCalls):
             for status in page:
                 if status.path != f"/{key}":
                     yield f"{root}{status.path[1:]}", status
+            if len(page) < _PAGE:
+                return
 
     def _put(self, path: str, content: BinaryIO | bytes, overwrite: bool) -> tuple[ObjectFacts, bool]:
         file = io.BytesIO(content) if isinstance(content, bytes) else content
@@ -254,7 +256,9 @@ def _path_of(path: str) -> str:
 
 
 def _facts(path: str, status: FileStatus) -> ObjectFacts:
-    return ObjectFacts(path, status.length, status.modification_time * _MS_NS)
+    # Both times of a file are that of its making, until its writer closes it.
+    is_open = status.modification_time == status.access_time
+    return ObjectFacts(path, status.length, status.modification_time * _MS_NS, is_open=is_open)
 
 
 def _is_upload(path: str) -> bool:

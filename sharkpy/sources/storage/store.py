@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
 from sharkpy.sources.storage.errors import StoreName
@@ -11,16 +11,17 @@ from sharkpy.sources.storage.errors import StoreName
 
 @dataclass(frozen=True, slots=True)
 class ObjectFacts:
-    """An object as its store lists it; all four fields identify its content.
+    """An object as its store lists it; path, size, time and tag identify its content.
 
     `modified_ns`: as exact as every kind of answer of the store tells it, in whole seconds for objects. `tag`: the
-    ETag, in quotes; empty where the store gives none.
+    ETag, in quotes; empty where the store gives none. `is_open`: somebody is writing it, as far as the store tells.
     """
 
     path: str
     size_bytes: int
     modified_ns: int
     tag: str = ""
+    is_open: bool = field(default=False, compare=False)
 
 
 def is_identified(facts: ObjectFacts) -> bool:

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
@@ -24,6 +25,7 @@ from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.sources.rate import rate_format
 from sharkpy.streaming.warm_up import warm_up
 
+_WITHOUT_LISTS = ("http", "https")
 _SPOOL = "spool"
 """Folder of the rows that wait to be read, beside the catalog."""
 
@@ -113,7 +115,20 @@ def _location(command: CreateStream, session: EngineSession, table_id: str) -> s
     kind = KINDS[command.source.kind]
     if kind.is_spooled:
         return str(Path(session.catalog.state_dir, _SPOOL, table_id))
-    return session.restrictions.check_path(command.place or "") if kind.place else None
+    if not kind.place:
+        return None
+    place = command.place or ""
+    return _remote_folder(place, session) if uri.is_remote(place) else session.restrictions.check_path(place)
+
+
+def _remote_folder(place: str, session: EngineSession) -> str:
+    """Remote folder of a stream; nothing is asked of its store. UnsupportedError for one that nobody can list."""
+    from sharkpy.sources.storage.stores import is_supported
+
+    session.restrictions.check_location(place)
+    if not is_supported(place) or uri.scheme_of(place) in _WITHOUT_LISTS:
+        raise UnsupportedError(f'a stream FROM FOLDER "{uri.shown(place)}", of whose files there is no list')
+    return place.rstrip("/")
 
 
 def drop_stream(command: DropStream, session: StreamSession) -> CommandResult:

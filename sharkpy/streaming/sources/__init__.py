@@ -11,6 +11,7 @@ from sharkpy.streaming.sources.closed_spans import ClosedSpans
 from sharkpy.streaming.sources.folder import FolderReader
 from sharkpy.streaming.sources.kafka_reader import KafkaReader
 from sharkpy.streaming.sources.rate import RateReader
+from sharkpy.streaming.sources.remote_finder import RemoteLooks
 from sharkpy.streaming.sources.socket_reader import SocketReader
 from sharkpy.streaming.sources.spool import SpoolReader
 from sharkpy.streaming.sources.table_reader import TableReader
@@ -28,7 +29,6 @@ def _reader_of_table(stream: Table, catalog: Catalog, _: FolderEvents) -> Source
 
 
 _READERS: dict[str, Callable[[Table, Catalog, FolderEvents], SourceReader]] = {
-    FOLDER.name: FolderReader,
     KAFKA.name: lambda stream, catalog, _: KafkaReader(stream, catalog),
     PROGRAM.name: SpoolReader,
     RATE.name: lambda stream, *_: RateReader(stream),
@@ -37,11 +37,13 @@ _READERS: dict[str, Callable[[Table, Catalog, FolderEvents], SourceReader]] = {
 }
 
 
-def source_reader(stream: Table, catalog: Catalog, events: FolderEvents) -> SourceReader:
-    """Make a reader of a stream's source, to which `events` tell what comes to folders; UnsupportedError for a kind
-    that this version cannot read.
+def source_reader(stream: Table, catalog: Catalog, events: FolderEvents, remote: RemoteLooks) -> SourceReader:
+    """Make a reader of a stream's source, to which `events` tell what comes to local folders; `remote` is for others.
+    UnsupportedError for a kind that this version cannot read.
     """
     kind = "" if stream.stream is None else stream.stream.kind
+    if kind == FOLDER.name:
+        return FolderReader(stream, catalog, events, remote)
     if kind not in _READERS:
         raise UnsupportedError(f"a stream FROM {kind}")
     return _READERS[kind](stream, catalog, events)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import logging
-import stat
 import threading
 import time
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import SourceError
+from sharkpy.base import uri
+from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.position import Position
 from sharkpy.catalog.stream_kinds import FOLDER, MAX_FILES, SETTLE_MS
 from sharkpy.catalog.stream_store import StreamFile
-from sharkpy.sources.failures import io_error
-from sharkpy.sources.layout import DataFile
-from sharkpy.streaming.sources.folder_finder import FolderFinder, Found, is_left_alone
+from sharkpy.streaming.sources.folder_finder import FolderFinder
+from sharkpy.streaming.sources.found_files import Finder, Found, LookFigures, is_left_alone, is_same
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.streaming.sources.folder_events import FolderEvents, FolderWatch
+    from sharkpy.streaming.sources.remote_finder import RemoteLooks
 
 FAIL_ON_LOSS = "failOnDataLoss"
 _log = logging.getLogger(__name__)
@@ -34,7 +33,8 @@ class FolderReader:
 
     1. A file is read once it is whole: no program has it open for writing. Where the system does not tell that, or
        `settle.ms` is given, the file was moved to its place after its last write, or has not been written for as long.
-       Names that begin with `_` or `.`, or end as those of unfinished downloads do, are left alone.
+       Names that begin with `_` or `.`, or end as those of unfinished downloads do, are left alone. What is whole in
+       a bucket or in HDFS says `RemoteFinder`.
     2. Files found together are in the order of their times, then of their names. Their numbers are in the catalog.
     3. A file that has changed since it got its number, or is gone before it was read, is SourceError. With the property
        `failOnDataLoss` of the stream 'false' it is read as it is, or left out.
@@ -42,22 +42,41 @@ class FolderReader:
 
     keeps_items = False
 
-    def __init__(self, stream: Table, catalog: Catalog, events: FolderEvents | None = None) -> None:
-        """`events` tells looks that are repeated of new files; without it the folder is listed when it has changed."""
+    def __init__(
+        self, stream: Table, catalog: Catalog, events: FolderEvents | None = None, remote: RemoteLooks | None = None
+    ) -> None:
+        """`events` tells looks that are repeated of new files; without it the folder is listed when it has changed.
+        Folders in buckets and in HDFS need `remote`.
+        """
         options = () if stream.stream is None else stream.stream.options
         self._stream = stream
         self._catalog = catalog
-        self._folder = local_path(stream.location or "")
+        self._folder = stream.location or ""
         self._is_strict = dict(stream.properties).get(FAIL_ON_LOSS, "true").lower() != "false"
         settle_ns = FOLDER.value(options, SETTLE_MS) * 1_000_000 if SETTLE_MS in dict(options) else None
         self._max_files = FOLDER.value(options, MAX_FILES)
-        self._finder = FolderFinder(self._folder, settle_ns, partial(_watch, stream.table_id, events))
+        self._finder = self._new_finder(settle_ns, events, remote)
         self._lock = threading.Lock()
         self._known: dict[str, StreamFile] | None = None
         self._added: list[StreamFile] = []
         """Files that were given numbers last, which follow one another; an epoch mostly reads these."""
         self._end = 0
         self._looked = 0.0
+
+    def _new_finder(self, settle_ns: int | None, events: FolderEvents | None, remote: RemoteLooks | None) -> Finder:
+        if not uri.is_remote(self._folder):
+            self._folder = local_path(self._folder)
+            return FolderFinder(self._folder, settle_ns, partial(_watch, self._stream.table_id, events))
+        from sharkpy.streaming.sources.remote_finder import RemoteFinder
+
+        if remote is None:
+            raise UnsupportedError(f'a spool at "{uri.shown(self._folder)}"')
+        return RemoteFinder(self._folder, settle_ns, self._catalog.access_id, remote)
+
+    @property
+    def figures(self) -> LookFigures | None:
+        """Figures of the looks at a remote folder."""
+        return self._finder.figures
 
     @property
     def end(self) -> Position:
@@ -66,11 +85,12 @@ class FolderReader:
     def look(self, age: float = 0.0) -> Position:
         with self._lock:
             now = time.monotonic()
-            if self._known is None or now - self._looked >= age or self._finder.has_news():
+            is_due = not age or self._known is None or self._finder.is_due(now)
+            if is_due and (self._known is None or now - self._looked >= age or self._finder.has_news()):
                 try:
                     self._look(now, is_thorough=not age)
-                except BaseException:
-                    self._finder.list_again()
+                except BaseException as error:
+                    self._finder.list_again(error)
                     raise
                 self._looked = now
             return self.end
@@ -105,7 +125,14 @@ class FolderReader:
         files = self._numbered(start[0], end[0])
         if len(files) != end[0] - start[0]:
             raise SourceError(f"files of {self._stream.qualified_name} were forgotten before they were read")
-        snapshot.give(self._stream, [found for one in files if (found := self._data_file(one)) is not None])
+        found = self._finder.data_files(files, is_strict=self._is_strict)
+        pairs = list(zip(files, found, strict=True))
+        for known, file in pairs:
+            if file is None:
+                self._note_gone(known.name)
+            elif not is_same(known, file):
+                self._refuse_change(known.name)
+        snapshot.give(self._stream, [file for _, file in pairs if file is not None])
 
     def _numbered(self, start: int, end: int) -> list[StreamFile]:
         """Files from the number `start` to before `end`."""
@@ -114,27 +141,15 @@ class FolderReader:
             return [one for one in added if start <= one.number < end]
         return self._catalog.streams.files(self._stream.table_id, start, end)
 
-    def _data_file(self, file: StreamFile) -> DataFile | None:
-        """File to be read; None for one that is gone, where that may be."""
-        path = str(Path(self._folder, file.name))
-        try:
-            status = Path(path).lstat()
-        except FileNotFoundError as error:
-            if self._is_strict:
-                raise io_error(error, path) from None
-            _log.warning('stream %s: "%s" is gone and was not read', self._stream.qualified_name, path)
-            return None
-        except OSError as error:
-            raise io_error(error, path) from None
-        if not stat.S_ISREG(status.st_mode):
-            raise SourceError(f'"{path}" was a file when the stream had found it, and is none now')
-        if (status.st_size, status.st_mtime_ns) != (file.size_bytes, file.modified_ns):
-            self._refuse_change(file.name)
-        return DataFile(path, status.st_size, status.st_mtime_ns)
+    def _note_gone(self, name: str) -> None:
+        path = f"{self._folder}/{name}"
+        if self._is_strict:
+            raise SourceError(f'file or folder "{path}" does not exist', sqlstate="58P01")
+        _log.warning('stream %s: "%s" is gone and was not read', self._stream.qualified_name, path)
 
     def _refuse_change(self, name: str) -> None:
         if self._is_strict:
-            message = f'"{Path(self._folder, name)}" was changed after the stream {self._stream.name} had found it'
+            message = f'"{self._folder}/{name}" was changed after the stream {self._stream.name} had found it'
             hint = f"rename files to their place when they are whole; TBLPROPERTIES ('{FAIL_ON_LOSS}'='false') goes on"
             raise SourceError(message, hint=hint)
 
@@ -147,11 +162,11 @@ class FolderReader:
         found = self._finder.find(self._known, now, is_thorough=is_thorough)
         for one in found:
             known = self._known.get(one.name)
-            if known is not None and (known.size_bytes, known.modified_ns) != (one.size_bytes, one.modified_ns):
+            if known is not None and not is_same(known, one):
                 self._refuse_change(one.name)
         whole = sorted((one for one in found if one.is_whole and one.name not in self._known), key=self._place)
         if whole:
-            self._add([StreamFile(0, one.name, one.size_bytes, one.modified_ns) for one in whole])
+            self._add([StreamFile(0, one.name, one.size_bytes, one.modified_ns, tag=one.tag) for one in whole])
 
     def _place(self, file: Found) -> tuple[int, str]:
         """Place of a file among those that are found with it."""

@@ -6,18 +6,20 @@ import math
 import os
 import stat
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from pathlib import Path
 
+from sharkpy.base.errors import SourceError
+from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.layout import DataFile
 from sharkpy.streaming.sources.folder_events import Changes, FolderWatch
+from sharkpy.streaming.sources.found_files import Found, LookFigures, is_left_alone
 from sharkpy.streaming.sources.open_writers import has_writer
 
 _SETTLE_NS = 1_000_000_000
 _WRITTEN_SECONDS = 0.1
 """Time after which a file that is being written is looked at again."""
-_UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", "._COPYING_")
-"""Endings of the names that programs give to files that they are still writing."""
 _CLOCK_SECONDS = 0.02
 """Two changes of a folder that are closer may have one time: two ticks of a clock of 100 Hz."""
 _FULL_SECONDS = 5.0
@@ -27,29 +29,13 @@ FolderState = tuple[int, int, int]
 """Device and number of a folder, and when files in it came or went last, in nanoseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """File as it was found. `name`: its path below the folder."""
-
-    name: str
-    size_bytes: int
-    modified_ns: int
-    settles: float
-    """Seconds after which nobody seems to write it; 0: nobody does."""
-
-    @property
-    def is_whole(self) -> bool:
-        return self.settles <= 0
-
-
 class FolderFinder:
-    """Finder of the files at and below a folder. One thread at a time calls it.
+    """`Finder` of the files at and below a folder of this machine.
 
     1. Where a watch has heard of all changes of the folders since the last look, only the files that it names are
        looked at, and those that are being written. Else the folders are listed, if they have changed at all.
     2. They are listed every few seconds in any case. Then at the latest what a watch does not tell is found: other
        machines write into a network file system, at the same time as this one.
-    3. Of two whole files the one that came first is found first, or with the other.
     """
 
     def __init__(self, folder: str, settle_ns: int | None, begin_watch: Callable[[], FolderWatch | None]) -> None:
@@ -76,19 +62,12 @@ class FolderFinder:
         self._can_tell = False
         """The system has told of a file in the folder that nobody writes it: so it can tell the opposite, too."""
         self.unsettled = 0.0
-        """Seconds after which all files that were found may be whole."""
+        self.figures: LookFigures | None = None
 
     def has_news(self) -> bool:
-        """True if the watch has heard of files that were not looked at."""
         return self._watch is not None and self._watch.has_news()
 
     def find(self, known: Container[str], now: float, *, is_thorough: bool) -> list[Found]:
-        """Files that are not `known` by their names, and of those that are known the ones that may have changed: all of
-        them where anything has changed and it `is_thorough`, which looks that are repeated are not.
-
-        `now` is by the monotonic clock. After an error, or where what was found does not come to be known, `list_again`
-        has to be called.
-        """
         self._known = known
         names = self._heard()
         lacks_watch = self._watch is None and not is_thorough and now >= self._watch_due
@@ -106,9 +85,14 @@ class FolderFinder:
             self._watch.tells = self._is_heard and self._folders is not None and not waiting
         return found
 
-    def list_again(self) -> None:
-        """Find all files again with the next look."""
+    def list_again(self, fault: BaseException) -> None:  # noqa: ARG002 - the next look will tell
         self._folders = None
+
+    def is_due(self, now: float) -> bool:  # noqa: ARG002 - a look costs little
+        return True
+
+    def data_files(self, files: Sequence[StreamFile], *, is_strict: bool) -> list[DataFile | None]:  # noqa: ARG002
+        return [_data_file(str(Path(self._folder, one.name))) for one in files]
 
     def close(self) -> None:
         if self._watch is not None:
@@ -260,9 +244,16 @@ class FolderFinder:
         return 0.0 if was_moved else max(0, settle_ns - age) / 1e9
 
 
-def is_left_alone(name: str) -> bool:
-    """True for names of files and folders that are no part of a stream, or not yet."""
-    return name.startswith(("_", ".")) or name.endswith(_UNFINISHED)
+def _data_file(path: str) -> DataFile | None:
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise io_error(error, path) from None
+    if not stat.S_ISREG(status.st_mode):
+        raise SourceError(f'"{path}" was a file when the stream had found it, and is none now')
+    return DataFile(path, status.st_size, status.st_mtime_ns)
 
 
 def _state(path: str) -> FolderState:

@@ -16,7 +16,7 @@ from sharkpy.catalog.position import Position
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.staged_files import sync_folders, sync_staged
 from sharkpy.streaming.sources.folder import FolderReader
-from sharkpy.streaming.sources.folder_finder import Found
+from sharkpy.streaming.sources.found_files import Found
 
 _numbers = itertools.count()
 

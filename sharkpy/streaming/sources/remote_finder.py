@@ -1,0 +1,219 @@
+"""Files at and below a folder of a bucket or of HDFS: found by listing it, as seldom as may be."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sharkpy.base.cancellation import Cancellation, check_cancelled, current_cancellation
+from sharkpy.base.errors import CancelledError, SharkError
+from sharkpy.base.settings import STREAM_LIST_MOST_MS, STREAM_LIST_MS
+from sharkpy.catalog.stream_store import StreamFile
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.storage.meter import METER
+from sharkpy.streaming.sources.found_files import Found, LookFigures, is_left_alone, is_same
+
+if TYPE_CHECKING:
+    from sharkpy.base.settings import Conf
+    from sharkpy.sources.storage.store import ObjectFacts, Store
+
+_IDLE_SHARE = 0.1
+"""Share of the time for which nothing has come that is waited for until the next look."""
+_OPEN_NS = 3_600_000_000_000
+"""Time without a change after which a file counts as whole that seems to be open: a name node closes what a writer has
+left that was lost, in less.
+"""
+_FULL_SECONDS = 600.0
+"""Time after which a folder is listed as a whole even where names ascend."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteLooks:
+    """What looks at remote folders need of the engine: its settings, and its end, which ends them."""
+
+    conf: Conf
+    ended: Cancellation = field(default_factory=Cancellation)
+
+
+class RemoteFinder:
+    """`Finder` of the objects below a remote folder.
+
+    1. An object is whole when it is there. So is a file of HDFS when its writer has closed it.
+    2. Each look is a list. Between two there is a time for each page of the list, or a tenth of the time for which
+       nothing has come, if that is more, up to a limit.
+    3. Where the store lists by name, and all files came in the order of their names, the list begins behind the last
+       one; as a whole it is listed after as many such looks as that has pages.
+    4. An error is that of all looks until it is time for another one.
+    """
+
+    def __init__(self, folder: str, settle_ns: int | None, access: Callable[[str], str], looks: RemoteLooks) -> None:
+        """`settle_ns`: nanoseconds without a write after which a file is whole; None: at once. `access`: finds the
+        access of the engine's owner to a location.
+        """
+        self.unsettled = 0.0
+        self._figures = LookFigures()
+        self.figures: LookFigures | None = self._figures
+        self._folder = folder
+        self._settle_ns = settle_ns
+        self._access = access
+        self._looks = looks
+        self._due = -math.inf
+        self._news = math.inf
+        """When something came last."""
+        self._fault: SharkError | None = None
+        self._seen: dict[str, tuple[tuple[int, int, str], int]] = {}
+        """Size, time and tag of files that are not whole, and when they were first seen so."""
+        self._pages = 0
+        """Requests of the last list of the whole folder; 0: it is to be listed."""
+        self._listed = -math.inf
+        self._behind = 0
+        """Looks since then that were lists behind the last name."""
+        self._ordered = 0
+        """Known files whose names were looked at."""
+        self._last = ""
+        self._is_ascending = True
+
+    def has_news(self) -> bool:
+        return False
+
+    def is_due(self, now: float) -> bool:
+        if now >= self._due:
+            return True
+        if self._fault is not None:
+            raise copy.copy(self._fault)
+        return False
+
+    def find(self, known: dict[str, StreamFile], now: float, *, is_thorough: bool) -> list[Found]:
+        self._fault = None
+        found, pages = self._find(known, now, is_thorough=is_thorough)
+        if self._news == math.inf or any(one.name not in known for one in found):
+            self._news = now
+        self._wait(pages)
+        return found
+
+    def list_again(self, fault: BaseException) -> None:
+        self._pages = 0
+        if isinstance(fault, SharkError) and not isinstance(fault, CancelledError):
+            self._fault = fault
+            self._wait(1)
+
+    def data_files(self, files: Sequence[StreamFile], *, is_strict: bool) -> Sequence[DataFile | None]:
+        access = self._access(self._folder)
+        if is_strict:
+            return [self._data_file(one, access) for one in files]
+        store = store_with(self._folder, access)
+        return side_by_side(lambda one: self._as_it_is(store, one, access), files)
+
+    def close(self) -> None:
+        pass
+
+    def _wait(self, pages: int) -> None:
+        """Let the next look come later."""
+        least, most = (self._looks.conf.value(one) / 1000 for one in (STREAM_LIST_MS, STREAM_LIST_MOST_MS))
+        now = time.monotonic()
+        idle = max(0.0, now - self._news)
+        self._due = now + min(max(least * pages, idle * _IDLE_SHARE), max(least, most))
+
+    def _find(self, known: dict[str, StreamFile], now: float, *, is_thorough: bool) -> tuple[list[Found], int]:
+        """What was found, and the requests of one list for that."""
+        store = store_with(self._folder, self._access(self._folder))
+        self._note_order(known)
+        is_whole = is_thorough or not self._may_look_behind(store, now)
+        with self._looking() as look:
+            found, pages = self._listed_once(store, known, "" if is_whole else f"{self._folder}/{self._last}", look)
+            new = [one.modified_ns for one in found if one.name not in known]
+            if is_whole and pages > 1 and new:
+                # A list is made page by page: of objects that come meanwhile a later one may be found, and an earlier
+                # one not. What is newer than all that was found first is left for the next look.
+                listed, latest = self._listed_once(store, known, "", look)[0], max(new)
+                found = [one for one in listed if one.name in known or one.modified_ns <= latest]
+        if is_whole:
+            self._pages, self._listed, self._behind = pages, now, 0
+        else:
+            self._behind += 1
+        waiting = [one for one in found if not one.is_whole]
+        self._seen = {one.name: self._seen[one.name] for one in waiting}
+        # What goes on being written is not waited for.
+        self.unsettled = 0.0 if self._settle_ns is None else max((one.settles for one in waiting), default=0.0)
+        return found, pages
+
+    def _may_look_behind(self, store: Store, now: float) -> bool:
+        """True if a list behind the last name is cheaper, and finds what has come."""
+        is_recent = now - self._listed < _FULL_SECONDS and self._behind < self._pages
+        return store.traits.is_sorted and self._pages > 1 and self._is_ascending and is_recent and not self._seen
+
+    def _note_order(self, known: dict[str, StreamFile]) -> None:
+        """Note whether the files that have become known came in the order of their names."""
+        names = list(itertools.islice(reversed(known), max(0, len(known) - self._ordered)))
+        for name in reversed(names):
+            self._is_ascending = self._is_ascending and name > self._last
+            self._last = max(self._last, name)
+        self._ordered = len(known)
+
+    @contextmanager
+    def _looking(self) -> Iterator[Cancellation]:
+        """A look, which ends with the engine and with the statement that it is for; its requests are counted."""
+        look = Cancellation()
+        with ExitStack() as ends:
+            for outer in filter(None, (self._looks.ended, current_cancellation())):
+                ends.callback(outer.on_cancel(partial(_end, look, outer)))
+            try:
+                with look.active():
+                    yield look
+            finally:
+                self._figures.looks += 1
+                self._figures.requests += METER.of(look).requests
+
+    def _listed_once(
+        self, store: Store, known: dict[str, StreamFile], after: str, look: Cancellation
+    ) -> tuple[list[Found], int]:
+        """Objects that are not known as they are, of the folder or behind a path in it, and the requests for that."""
+        before, found = METER.of(look).requests, list[Found]()
+        for facts in store.list(self._folder, after=after):
+            check_cancelled()
+            name = facts.path[len(self._folder) + 1 :]
+            # An object of no bytes may be the mark of a folder.
+            if not facts.size_bytes or any(map(is_left_alone, name.split("/"))):
+                continue
+            one = Found(name, facts.size_bytes, facts.modified_ns, 0.0, facts.tag)
+            file = known.get(name)
+            if file is None:
+                found.append(Found(name, facts.size_bytes, facts.modified_ns, self._settles(name, facts), facts.tag))
+            elif not is_same(file, one):
+                found.append(one)
+        return found, METER.of(look).requests - before
+
+    def _settles(self, name: str, facts: ObjectFacts) -> float:
+        """Seconds after which a file counts as whole; 0: it is."""
+        if not facts.is_open and self._settle_ns is None:
+            return 0.0
+        now, state = time.monotonic_ns(), (facts.size_bytes, facts.modified_ns, facts.tag)
+        seen, since = self._seen.get(name, (state, now))
+        self._seen[name] = (state, since if seen == state else now)
+        age = now - self._seen[name][1]
+        if not facts.is_open:
+            age = max(age, time.time_ns() - facts.modified_ns)
+        return max(0, (self._settle_ns or _OPEN_NS) - age) / 1e9
+
+    def _data_file(self, file: StreamFile, access: str) -> DataFile:
+        path = f"{self._folder}/{file.name}"
+        return DataFile(path, file.size_bytes, file.modified_ns, tag=file.tag, access=access)
+
+    def _as_it_is(self, store: Store, file: StreamFile, access: str) -> DataFile | None:
+        facts = store.stat(f"{self._folder}/{file.name}")
+        if facts is None:
+            return None
+        return DataFile(facts.path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access)
+
+
+def _end(look: Cancellation, outer: Cancellation) -> None:
+    look.cancel(outer.error)

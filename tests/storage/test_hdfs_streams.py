@@ -1,0 +1,97 @@
+"""Streams of the files in folders of HDFS, beside a real cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("hdfs_native", reason="the extra lake-hdfs is not installed")
+
+from hdfs_native import Client, WriteOptions
+
+import sharkpy
+from tests.hadoop import HadoopCluster
+from tests.storage.places import Place, hdfs_place
+from tests.streaming.clauses import NOW
+from tests.streaming.folder_input import numbers, rows, until_numbers
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+BLOCK = 4096
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
+    values = {"shark.stream.list.ms": 20, "shark.stream.list.most.ms": 100}
+    with sharkpy.connect("local[2]", tmp_path / "w", **values) as session:
+        yield session
+
+
+@pytest.fixture
+def place(hdfs: HadoopCluster) -> Place:
+    return hdfs_place(hdfs.hdfs)
+
+
+@pytest.fixture
+def client(hdfs: HadoopCluster) -> Client:
+    """What others do with the files."""
+    return Client(hdfs.hdfs)
+
+
+def key(location: str) -> str:
+    return "/" + location.partition("://")[2].partition("/")[2]
+
+
+def lines(of: Sequence[int]) -> bytes:
+    return "".join(f"{json.dumps({'n': one})}\n" for one in of).encode()
+
+
+def make(session: sharkpy.SharkContext, place: Place) -> None:
+    session.sql(f"CREATE STREAM numbers (n BIGINT) STORED AS JSONFILE FROM FOLDER '{place.folder}'").close()
+    session.sql("CREATE CONTINUOUS TABLE t AS SELECT n, input__file__name AS f FROM numbers").close()
+
+
+def test_files_come_once(session: sharkpy.SharkContext, place: Place, client: Client) -> None:
+    """The folder comes later; files under names that others hide, or that `hdfs dfs -put` gives, are left alone."""
+    make(session, place)
+    place.store.put(place.path("a"), lines([1, 2]))
+    until_numbers(session, [1, 2])
+    for name in ("_SUCCESS", ".hidden", "b._COPYING_", "_temporary/0/c"):
+        place.store.put(place.path(name), lines([99]))
+    place.store.put(place.path("deep/down/d"), lines([3]))
+    until_numbers(session, [1, 2, 3])
+    client.rename(key(place.path("b._COPYING_")), key(place.path("b")))
+    until_numbers(session, [1, 2, 3, 99])
+    found = rows(session, "SELECT DISTINCT f FROM t ORDER BY f")
+    assert found == [(place.path(name),) for name in ("a", "b", "deep/down/d")]
+
+
+def test_an_open_file_is_read_when_it_is_closed(session: sharkpy.SharkContext, place: Place, client: Client) -> None:
+    """Whole blocks of it can be seen before."""
+    make(session, place)
+    content = lines(range(1000))
+    assert len(content) > 2 * BLOCK
+    client.mkdirs(key(place.folder), 0o755, True)
+    writer = client.create(key(place.path("open")), WriteOptions(block_size=BLOCK))
+    writer.write(content[: 2 * BLOCK + 10])
+    place.store.put(place.path("whole"), lines([5000]))
+    until_numbers(session, [5000])
+    (shown,) = [one for one in client.list_status(key(place.folder)) if one.path.endswith("/open")]
+    assert shown.length >= BLOCK, "its first blocks can be seen"
+    session.sql(f"CREATE CONTINUOUS TABLE now {NOW} AS SELECT n FROM numbers").close()
+    assert numbers(session, "now") == [5000]
+    writer.write(content[2 * BLOCK + 10 :])
+    writer.close()
+    until_numbers(session, [*range(1000), 5000])
+
+
+def test_a_change_is_told(session: sharkpy.SharkContext, place: Place) -> None:
+    make(session, place)
+    place.store.put(place.path("a"), lines([1]))
+    until_numbers(session, [1])
+    place.store.put(place.path("a"), lines([7, 8]))
+    session.sql("PAUSE CONTINUOUS TABLE t").close()
+    with pytest.raises(sharkpy.SharkError, match=r"/a\" was changed after the stream numbers had found it"):
+        session.sql(f"CREATE CONTINUOUS TABLE other {NOW} AS SELECT n FROM numbers").close()

@@ -14,6 +14,7 @@ _ENDPOINT = re.compile(
     r"(?:https?://)?+(?P<host>\[[0-9a-f:.]{2,45}\]|[a-z0-9][a-z0-9._-]{0,252})(?::[0-9]{1,5})?(?:/[\w.~%/-]{0,1000})?",
     re.ASCII | re.IGNORECASE,
 )
+_HOST = re.compile(r"[a-z0-9][a-z0-9._-]{0,252}", re.ASCII | re.IGNORECASE)
 _REGION = re.compile(r"[a-z0-9-]{1,63}", re.ASCII | re.IGNORECASE)
 _ACCOUNT = re.compile(r"[a-z0-9]{1,24}", re.ASCII)
 _METADATA_HOSTS = ("metadata.google.internal", "instance-data.ec2.internal")
@@ -60,15 +61,32 @@ def check_account(text: str) -> str:
     return account
 
 
+def check_hosts(text: str) -> str:
+    """Hosts and networks with commas between them. ConfigurationError 22023 for a part that is neither."""
+    for part in filter(None, map(str.strip, text.split(","))):
+        if _HOST.fullmatch(part) is None and not _is_network(part):
+            hint = "write host,10.1.0.0/16"
+            raise ConfigurationError(f'"{shortened(part)}" is no host and no network', hint=hint, sqlstate="22023")
+    return text.strip()
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _is_metadata_service(host: str) -> bool:
     if host.rstrip(".") in _METADATA_HOSTS:
         return True
-    address = _address(host.strip("[]"))
+    address = address_of(host.strip("[]"))
     return address is not None and (address.is_link_local or address in _METADATA_ADDRESSES)
 
 
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Address that a host is, in any of its forms: 169.254.1 and 0xa9fe0001 are addresses too."""
+def address_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Address that a host is, in any of its forms: 169.254.1 and 0xa9fe0001 are addresses too. None for a name."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

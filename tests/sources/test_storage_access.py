@@ -258,7 +258,11 @@ def test_a_restricted_sessions_own_keys_go_where_it_says(monkeypatch: pytest.Mon
         ID: "own id",
         KEY: "own key",
         "fs.s3a.endpoint": "mine.example",
+        "shark.storage.private.hosts": "",
     }
+    owner = Conf({**OWNERS, "fs.s3a.endpoint": "mine.example"})
+    access = access_to(PLACE, session, owner, is_restricted=True, is_open=is_open)
+    assert "shark.storage.private.hosts" not in dict(access.options)
     with pytest.raises(NotAllowedError):
         access_to("s3://c/x", session, Conf(OWNERS), is_restricted=True, is_open=False)
 

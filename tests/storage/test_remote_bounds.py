@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -173,6 +175,112 @@ def test_folders_that_cannot_be_opened(folder: str) -> None:
         ServerConfig(port=0, location_folders=(folder,))
     assert "SECRET" not in str(caught.value)
     assert "abc" not in str(caught.value)
+
+
+# Addresses that a session names
+
+OWN_KEYS = f"SET fs.s3a.access.key={ACCESS_KEY}; SET fs.s3a.secret.key={SECRET}"
+
+
+@pytest.fixture
+def connecting(guest: sharkpy.SharkContext) -> sharkpy.SharkContext:
+    """A session with keys of its own that may set addresses."""
+    guest.restrictions = replace(guest.restrictions, refuses_connections=False)
+    guest.sql(OWN_KEYS).close()
+    return guest
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.1", "0x7f000001", "[::1]", "[::ffff:127.0.0.1]"])
+def test_no_address_within_the_machine_is_asked(
+    connecting: sharkpy.SharkContext, proxy: FaultProxy, place: str, host: str
+) -> None:
+    connecting.sql(f"SET fs.s3a.endpoint=http://{host}:{proxy.address.partition(':')[2]}").close()
+    with pytest.raises(NotAllowedError, match="is at a private address") as caught:
+        rows(connecting, f"SELECT * FROM csv.`{place}/closed/x.csv`")
+    assert caught.value.sqlstate == "42501"
+    assert proxy.seen == []
+
+
+def test_an_endpoint_of_the_owner_is_open(connecting: sharkpy.SharkContext, proxy: FaultProxy, place: str) -> None:
+    connecting.sql(f"SET fs.s3a.endpoint=http://{proxy.address}").close()
+    assert rows(connecting, f"SELECT k FROM csv.`{place}/closed/x.csv`") == [(1,)]
+    connecting.sql(f"SET fs.s3a.endpoint=http://{proxy.address}/").close()
+    with pytest.raises(NotAllowedError, match="private address"):
+        rows(connecting, f"SELECT k FROM csv.`{place}/closed/x.csv`")
+
+
+@pytest.mark.parametrize("listed", ["localhost", "127.0.0.0/8,::1", "other.example, LOCALHOST"])
+def test_private_hosts_that_the_owner_lists(
+    owner: sharkpy.SharkContext, connecting: sharkpy.SharkContext, proxy: FaultProxy, place: str, listed: str
+) -> None:
+    port = proxy.address.partition(":")[2]
+    connecting.sql(f"SET fs.s3a.endpoint=http://localhost:{port}").close()
+    owner.sql(f"SET shark.storage.private.hosts={listed}").close()
+    try:
+        assert rows(connecting, f"SELECT k FROM csv.`{place}/closed/x.csv`") == [(1,)]
+    finally:
+        owner.sql("RESET shark.storage.private.hosts").close()
+    with pytest.raises(NotAllowedError):
+        connecting.sql("SET shark.storage.private.hosts=localhost")
+
+
+def test_hosts_of_other_clouds_and_of_logins(connecting: sharkpy.SharkContext, proxy: FaultProxy) -> None:
+    connecting.sql(f"SET fs.gs.auth.access.token=t; SET fs.gs.storage.root.url=http://{proxy.address}").close()
+    with pytest.raises(NotAllowedError, match="private address"):
+        rows(connecting, "SELECT * FROM csv.`gs://bucket/x`")
+    login = "fs.azure.account.oauth2.client"
+    connecting.sql(f"SET {login}.id=i; SET {login}.secret=s").close()
+    connecting.sql(f"SET {login}.endpoint=http://{proxy.address}/tenant/oauth2/token").close()
+    with pytest.raises(NotAllowedError, match="private address"):
+        rows(connecting, "SELECT * FROM csv.`abfss://c@me.dfs.core.windows.net/x`")
+    connecting.sql(f"SET fs.azure.storage.endpoint=http://{proxy.address}/me; SET fs.azure.account.key=a2V5").close()
+    with pytest.raises(NotAllowedError, match="private address"):
+        rows(connecting, "SELECT * FROM csv.`abfss://c@me.dfs.core.windows.net/x`")
+    assert proxy.seen == []
+
+
+def test_a_name_that_is_moved_is_found_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sharkpy.sources.storage import host_guard
+
+    at = ["93.184.216.34"]
+
+    async def addresses(host: str) -> list[str]:
+        assert host == "moved.example"
+        return at
+
+    monkeypatch.setattr(host_guard, "_addresses", addresses)
+    guard = host_guard.HostGuard(("moved.example",), "")
+    asyncio.run(guard.check())
+    at[:] = ["93.184.216.34", "10.0.0.1"]
+    asyncio.run(guard.check())
+    monkeypatch.setattr(host_guard, "_KEPT_SECONDS", 0.0)
+    with pytest.raises(NotAllowedError):
+        asyncio.run(host_guard.HostGuard(("moved.example",), "").check())
+
+
+PRIVATE = (
+    *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1"),
+    *("::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::"),
+)
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_private_addresses(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    from sharkpy.sources.storage import host_guard
+
+    async def addresses(_: str) -> list[str]:
+        return [address]
+
+    monkeypatch.setattr(host_guard, "_addresses", addresses)
+    with pytest.raises(NotAllowedError):
+        asyncio.run(host_guard.HostGuard(("host",), "other").check())
+    asyncio.run(host_guard.HostGuard(("host",), "HOST".lower()).check())
+
+
+def test_hosts_that_are_none(owner: sharkpy.SharkContext) -> None:
+    for text in ("a b", "10.0.0.1/8", "http://x", "*"):
+        with pytest.raises(ConfigurationError, match="no host and no network"):
+            owner.sql(f"SET shark.storage.private.hosts={text}")
 
 
 # Redirects

@@ -5,7 +5,7 @@ Secrets among them are those by whose names `names_secret` knows them.
 
 from __future__ import annotations
 
-from sharkpy.base.endpoint import check_account, check_endpoint, check_region
+from sharkpy.base.endpoint import check_account, check_endpoint, check_hosts, check_region
 from sharkpy.base.settings.setting import Setting
 
 S3_ACCESS_KEY = Setting(
@@ -143,4 +143,11 @@ METADATA_SERVICE = Setting(
     False,
     "Where no keys are found, ask the service from which machines and containers of a cloud have their role's keys.",
     is_guarded=True,
+)
+PRIVATE_HOSTS = Setting(
+    "shark.storage.private.hosts",
+    "",
+    "Hosts at private addresses, and networks, that sessions of remote users may name as endpoints, with commas.",
+    is_guarded=True,
+    check=check_hosts,
 )

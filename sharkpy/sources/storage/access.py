@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from sharkpy.base.errors import ConfigurationError, InternalError, NotAllowedError
 from sharkpy.base.secrets import Secret, fingerprint, names_secret
-from sharkpy.base.settings import METADATA_SERVICE, S3_CREDENTIALS, Conf, find_setting
+from sharkpy.base.settings import METADATA_SERVICE, PRIVATE_HOSTS, S3_CREDENTIALS, Conf, find_setting, is_address
 from sharkpy.base.uri import scheme_of
 from sharkpy.sources.storage.setting_sources import Kind, Source, kinds_of, of_owner, of_session
 from sharkpy.sources.storage.storage_settings import KeySet, Option, StorageSettings, storage_settings
@@ -31,6 +31,7 @@ class StorageAccess:
     2. Without keys, `fs.s3a.aws.credentials.provider` names the anonymous one, or `shark.storage.metadata.service` is
        "true": the library asks the machine's cloud. Where neither is, there are none.
     3. Tasks get it with their stage, and with nothing that is kept: no plan, setting of Spark or file.
+    4. With `shark.storage.private.hosts` its requests go to private addresses only where that says so: see `HostGuard`.
     """
 
     id: str
@@ -103,7 +104,10 @@ def access_to(
     found = _keys(wanted, (own,))
     if found is not None:
         keys, origin = found
-        return StorageAccess.of(_options(wanted, (own,)) | keys, origin)
+        options = _options(wanted, (own,)) | keys
+        if _names_hosts(options, wanted, owner):
+            options[PRIVATE_HOSTS.key] = Secret(owner.value(PRIVATE_HOSTS))
+        return StorageAccess.of(options, origin)
     if not is_open:
         hint = "SET keys of your own for it, such as fs.s3a.access.key and fs.s3a.secret.key"
         hint = hint if wanted.key_sets else "the engine's owner makes a table of it"
@@ -112,6 +116,18 @@ def access_to(
     if scheme_of(location) not in _FOLLOWING:
         return given
     return StorageAccess.of({**dict(given.options), NO_REDIRECTS: Secret("true")}, given.origin)
+
+
+def _names_hosts(given: Mapping[str, Secret], wanted: StorageSettings, owner: Conf) -> bool:
+    """Whether the options of a session name a host that its engine's owner has not named there."""
+    sources = of_owner(owner)
+    options = (*wanted.options, *(option for keys in wanted.key_sets for option in (*keys.needed, *keys.more)))
+    for option in options:
+        if option.key in given and is_address(option.key):
+            known = _first(option, sources)
+            if known is None or known.reveal() != given[option.key].reveal():
+                return True
+    return False
 
 
 def _access(wanted: StorageSettings, sources: Sequence[Source], owner: Conf) -> StorageAccess:

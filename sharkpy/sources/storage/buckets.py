@@ -25,6 +25,7 @@ from sharkpy.sources.storage.azure_keys import azure_keys
 from sharkpy.sources.storage.azure_place import azure_place
 from sharkpy.sources.storage.errors import StoreName
 from sharkpy.sources.storage.google_keys import google_tokens, no_tokens
+from sharkpy.sources.storage.host_guard import HostGuard
 from sharkpy.sources.storage.http_store import HttpStore
 from sharkpy.sources.storage.object_store import BucketStore
 from sharkpy.sources.storage.store import Store, StoreLimits, StoreTraits
@@ -83,7 +84,7 @@ def s3_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     is_sorted = _is_amazon(endpoint) and not bucket.endswith("--x-s3")
     uploads = s3_uploads(S3Bucket(address, region, keys)) if keys is not None else None
     name = StoreName(bucket, shown(endpoint), access.origin)
-    return BucketStore(client, name, limits, _SORTED if is_sorted else _UNSORTED, uploads)
+    return BucketStore(client, name, limits, _SORTED if is_sorted else _UNSORTED, uploads, _guard(access, address))
 
 
 def gcs_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
@@ -105,7 +106,7 @@ def gcs_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     name = StoreName(bucket, shown(endpoint), access.origin)
     uploads = gcs_uploads(f"{endpoint}/{bucket}", lambda: tokens()["token"]) if tokens is not None else None
     is_sorted = _is_of(endpoint, "googleapis.com")
-    return BucketStore(client, name, limits, _SORTED if is_sorted else _UNSORTED, uploads)
+    return BucketStore(client, name, limits, _SORTED if is_sorted else _UNSORTED, uploads, _guard(access, endpoint))
 
 
 def azure_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
@@ -129,12 +130,14 @@ def azure_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
         "skip_signature": False,
         **(keys or {}),
     }
-    login = urlsplit(config.get("authority_host") or "").hostname
+    login_url = config.get("authority_host") or ""
+    login = urlsplit(login_url).hostname
     options = _client_options(endpoint, limits, *_hosts(endpoint, access, *([login] if login else [])))
     with _explained(f"the key of the account {account} is none of Azure's"):
         client = AzureStore(place.container, config=config, client_options=options, retry_config=_retries(limits))
     # A container with folders lists these one by one.
-    return BucketStore(client, StoreName(place.container, shown(endpoint), access.origin), limits, _UNSORTED)
+    name = StoreName(place.container, shown(endpoint), access.origin)
+    return BucketStore(client, name, limits, _UNSORTED, guard=_guard(access, endpoint, login_url))
 
 
 def http_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
@@ -224,6 +227,13 @@ def _hosts(endpoint: str, access: StorageAccess, *others: str) -> Sequence[str]:
     """
     host = urlsplit(endpoint).hostname
     return () if host is None or _asks_machine(access) else (host, *others)
+
+
+def _guard(access: StorageAccess, *urls: str) -> HostGuard | None:
+    """Guard of the hosts of URLs, for accesses of restricted sessions that name some."""
+    allowed = access.value(settings.PRIVATE_HOSTS.key)
+    hosts = tuple(host for url in urls if (host := urlsplit(url).hostname))
+    return None if allowed is None else HostGuard(hosts, allowed)
 
 
 def _client_options(endpoint: str, limits: StoreLimits, *hosts: str) -> ClientConfig:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from sharkpy.sources.storage.errors import StoreName, storage_failure
+from sharkpy.sources.storage.host_guard import HostGuard
 from sharkpy.sources.storage.requests import Call
 from sharkpy.sources.storage.store import StoreLimits
 
@@ -15,11 +16,14 @@ T = TypeVar("T")
 
 
 class StoreCalls:
-    """Part that stores of all kinds have in common: who they are, and how their library is asked."""
+    """Part that stores of all kinds have in common: who they are, and how their library is asked. `guard`: checks
+    where requests go.
+    """
 
-    def __init__(self, name: StoreName, limits: StoreLimits) -> None:
+    def __init__(self, name: StoreName, limits: StoreLimits, guard: HostGuard | None = None) -> None:
         self.name = name
         self.limits = limits
+        self._guard = guard
         self._under_way = asyncio.Semaphore(limits.requests)
 
     def failures(self) -> tuple[type[Exception], ...]:
@@ -39,6 +43,8 @@ class StoreCalls:
             started = time.monotonic()
             try:
                 async with asyncio.timeout(seconds):
+                    if self._guard is not None:
+                        await self._guard.check()
                     return await call()
             except self.failures() as error:
                 raise storage_failure(error, path, self.name, time.monotonic() - started) from None

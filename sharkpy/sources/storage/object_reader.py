@@ -10,6 +10,7 @@ from sharkpy.base.errors import SourceError
 from sharkpy.base.uri import shown
 from sharkpy.sources.storage.calls import StoreCalls
 from sharkpy.sources.storage.errors import StoreName, changed
+from sharkpy.sources.storage.host_guard import HostGuard
 from sharkpy.sources.storage.requests import answer, in_turn
 from sharkpy.sources.storage.store import ObjectFacts, StoreLimits
 
@@ -28,8 +29,10 @@ _WEAK = "W/"
 class ObjectReader(StoreCalls):
     """Stat and read of a `Store` of objects: what buckets and HTTP servers have in common."""
 
-    def __init__(self, client: ObjectStore, name: StoreName, limits: StoreLimits) -> None:
-        super().__init__(name, limits)
+    def __init__(
+        self, client: ObjectStore, name: StoreName, limits: StoreLimits, guard: HostGuard | None = None
+    ) -> None:
+        super().__init__(name, limits, guard)
         self.client = client
 
     def failures(self) -> tuple[type[Exception], ...]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from sharkpy.base.errors import SourceError
 from sharkpy.base.uri import shown
 from sharkpy.sources.storage.errors import StoreName, changed
+from sharkpy.sources.storage.host_guard import HostGuard
 from sharkpy.sources.storage.object_reader import ObjectReader, facts_of, place_of
 from sharkpy.sources.storage.requests import answer, in_parallel
 from sharkpy.sources.storage.store import ObjectFacts, StoreLimits, StoreTraits
@@ -44,8 +45,9 @@ class BucketStore(ObjectReader):
         limits: StoreLimits,
         traits: StoreTraits,
         uploads: Uploads | None = None,
+        guard: HostGuard | None = None,
     ) -> None:
-        super().__init__(client, name, limits)
+        super().__init__(client, name, limits, guard)
         self.traits = traits
         self._uploads = uploads
 

@@ -16,6 +16,7 @@ from sharkpy.base.errors import BindError, SourceError
 from sharkpy.catalog.hive_partition import partition_values
 from sharkpy.catalog.local_path import local_path
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.folders.remote_listing import parts_below
 from sharkpy.sources.layout import DataFile, list_data_files
 from sharkpy.sources.remote_files import (
     ANY_FOLDERS,
@@ -23,7 +24,6 @@ from sharkpy.sources.remote_files import (
     files_below,
     is_file,
     matching_files,
-    parts_below,
     remote_files,
     visible_files,
 )

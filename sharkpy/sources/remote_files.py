@@ -10,9 +10,10 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import BindError, SourceError
 from sharkpy.sources.folders.generations import is_hidden_name, visible_of
+from sharkpy.sources.folders.remote_folder import RemoteFolder
+from sharkpy.sources.folders.remote_listing import data_file, parts_below
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import store_with
-from sharkpy.sources.storage.store import ObjectFacts
 
 ANY_FOLDERS = "**"
 SIGNS = "*?["
@@ -23,8 +24,7 @@ def remote_files(location: str, access_id: str, newest: int | None = None) -> li
     """Data files of a table's folder that count up to the generation `newest`, oldest first, then by path; or the one
     file at the location. SourceError 58P01 where there is nothing.
     """
-    found = files_below(location, access_id)
-    return visible_files(found, location, newest) if found else _only(location, access_id)
+    return RemoteFolder(location, store_with(location, access_id), access_id).files(lambda: newest)
 
 
 def visible_files(files: Sequence[DataFile], folder: str, newest: int | None = None) -> list[DataFile]:
@@ -42,17 +42,6 @@ def files_below(location: str, access_id: str) -> list[DataFile]:
         return []
     found = (data_file(facts, location, access_id) for facts in checked(store.list(location)))
     return sorted((file for file in found if file is not None), key=lambda file: parts_below(file, location))
-
-
-def data_file(facts: ObjectFacts, folder: str, access_id: str) -> DataFile | None:
-    """Data file of an object below a folder; None for one that a name there hides, and for the mark of a folder."""
-    names = facts.path[len(folder.rstrip("/")) + 1 :].split("/")
-    return None if not facts.size_bytes or any(map(is_hidden_name, names)) else _file(facts, access_id)
-
-
-def parts_below(file: DataFile, folder: str) -> list[str]:
-    """Parts of a file's path behind that of a folder."""
-    return file.path[len(folder.rstrip("/")) + 1 :].split("/")
 
 
 def is_file(location: str, access_id: str) -> bool:
@@ -106,21 +95,6 @@ def pattern_parts(pattern: str) -> tuple[str, str]:
     if folder.endswith(("/", ":")):
         raise BindError(f'"{uri.shown(pattern)}" has a pattern for its bucket', sqlstate="42602")
     return folder, names
-
-
-def _only(location: str, access_id: str) -> list[DataFile]:
-    """The one file at a location; none for a folder that holds no data."""
-    store = store_with(location, access_id)
-    facts = store.stat(location)
-    if facts is not None:
-        return [_file(facts, access_id)]
-    if store.has_folder(location) or (store.traits.lists and next(iter(store.list(location)), None) is not None):
-        return []
-    raise SourceError(f'file or folder "{uri.shown(location)}" does not exist', sqlstate="58P01")
-
-
-def _file(facts: ObjectFacts, access_id: str) -> DataFile:
-    return DataFile(facts.path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
 
 
 def _matches(names: list[str], patterns: list[str]) -> bool:

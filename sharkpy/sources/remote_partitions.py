@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
+from sharkpy.sources.folders.remote_folder import RemoteFolder
+from sharkpy.sources.folders.remote_listing import RemoteListing, is_gone, is_listed, visible_in
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import store_with
-from sharkpy.sources.remote_files import data_file, parts_below, remote_files, visible_files
+from sharkpy.sources.remote_files import remote_files
 from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.folder_lists import objects_in_folders
 
@@ -30,21 +32,31 @@ def remote_partition_files(
     found = dict[str, list[DataFile]]()
     below = [(one, folder) for one, folder in remote if folder == uri.join(home, one.name)]
     if below and store_with(home, access_id := access(home)).traits.lists:
-        listed = files_in_folders([folder for _, folder in below], access_id)
-        for one, folder in below:
-            found[one.name] = visible_files(listed.get(folder, ()), folder, one.newest)
+        newest = {folder: one.newest for one, folder in below}
+        files = files_in_folders(newest, access_id)
+        found = {one.name: files[folder] for one, folder in below}
     apart = [(one, folder) for one, folder in remote if one.name not in found]
     asked = side_by_side(lambda pair: _files_at(pair[1], access(pair[1]), pair[0].newest), apart)
     return found | {one.name: files for (one, _), files in zip(apart, asked, strict=True)}
 
 
-def files_in_folders(folders: Sequence[str], access_id: str) -> dict[str, list[DataFile]]:
-    """Data files below each of some folders of one store, by path."""
+def files_in_folders(newest: Mapping[str, int | None], access_id: str) -> dict[str, list[DataFile]]:
+    """Data files that count in each of some folders of one store, up to the generation that is given for each."""
+    folders = list(newest)
     store = store_with(folders[0], access_id)
-    found = objects_in_folders(store, folders, lambda facts, folder: data_file(facts, folder, access_id))
-    for folder, files in found.items():
-        files.sort(key=lambda file: parts_below(file, folder))
-    return found
+    objects = objects_in_folders(store, folders, lambda facts, folder: facts if is_listed(facts, folder) else None)
+    listings = [RemoteListing.of(objects.get(folder, ()), folder, access_id) for folder in folders]
+    try:
+        visible = visible_in(list(zip(listings, newest.values(), strict=True)), store, access_id)
+    except SourceError as error:
+        if not is_gone(error):
+            raise
+        # Some were removed after they were listed: what is there now is looked for in each folder by itself.
+        homes = [RemoteFolder(folder, store, access_id) for folder in folders]
+        visible = side_by_side(lambda home: home.visible(newest[home.location]), homes)
+    return {
+        folder: [file for _, files in found for file in files] for folder, found in zip(folders, visible, strict=True)
+    }
 
 
 def _files_at(folder: str, access_id: str, newest: int | None) -> list[DataFile]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable
@@ -103,10 +104,12 @@ def http_store(address: str) -> Store:
     return store_of(f"http://{address}", access_to({}, NO_KEYS), QUICK)
 
 
-def memory_store() -> Store:
+def memory_store(*, is_sorted: bool = True) -> Store:
+    """Store of a bucket in the memory of this process."""
     from obstore.store import MemoryStore
 
-    return BucketStore(MemoryStore(), StoreName("memory", "memory", NO_KEYS), QUICK, _SORTED)
+    traits = dataclasses.replace(_SORTED, is_sorted=is_sorted)
+    return BucketStore(MemoryStore(), StoreName("memory", "memory", NO_KEYS), QUICK, traits)
 
 
 def ended(call: Callable[[], object], when: Callable[[], object] | None = None) -> float:

@@ -19,7 +19,6 @@ from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.sources.layout import DataFile, files_below
 from sharkpy.sources.named_files import Access
 from sharkpy.sources.remote_files import files_below as remote_files_below
-from sharkpy.sources.remote_files import remote_files
 from sharkpy.sources.remote_partitions import remote_partition_files
 from sharkpy.values.types import Schema
 
@@ -38,10 +37,7 @@ def table_files(table: Table, catalog: Catalog, published: Published | None = No
     if table.is_partitioned:
         partitions = catalog.partitions(table) if published is None else published.partitions
         return partition_files(table, partitions, catalog.access_id)
-    if uri.is_remote(table.location or ""):
-        counted = catalog.newest_generation(table) if published is None else published.newest
-        return tuple(remote_files(table.location or "", catalog.access_id(table.location or ""), counted))
-    folder = table_folder(table.location or "")
+    folder = table_folder(table.location or "", catalog.access_id)
     if published is None:
         return tuple(folder.files(lambda: catalog.newest_generation(table)))
     return tuple(folder.files(lambda: published.newest))

@@ -7,12 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from operator import methodcaller
 from typing import Protocol
 
+from sharkpy.base import uri
 from sharkpy.catalog.local_path import local_path
 from sharkpy.sources.folders.generations import Generation, Placed
 from sharkpy.sources.folders.local_folder import LocalFolder
+from sharkpy.sources.folders.manifest import home_of_staging
+from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import store_with
 
 _THREADS = 8
+Access = Callable[[str], str]
+"""Id of the access to a remote location."""
 
 
 class TableFolder(Protocol):
@@ -115,14 +121,24 @@ class TableFolder(Protocol):
         """Remove this folder alone; False if it holds something, or cannot be removed."""
 
 
-def table_folder(location: str) -> TableFolder:
-    """Folder at a location; UnsupportedError for a remote one."""
-    return LocalFolder(local_path(location))
+def table_folder(location: str, access: Access | None = None) -> TableFolder:
+    """Folder at a location. `access` finds the id of the access to a remote one, as `Catalog.access_id` does; without
+    it, UnsupportedError for that.
+    """
+    if access is None or not uri.is_remote(location):
+        return LocalFolder(local_path(location))
+    access_id = access(location)
+    return RemoteFolder(location, store_with(location, access_id), access_id)
 
 
-def sync_all(locations: Iterable[str]) -> None:
+def home_of(staging: str) -> str:
+    """Location of the folder that a staging folder is in."""
+    return home_of_staging(staging) if uri.is_remote(staging) else uri.parent(staging)
+
+
+def sync_all(locations: Iterable[str], access: Access | None = None) -> None:
     """Let what was put in place in some folders last, in many at once."""
-    folders = [table_folder(location) for location in dict.fromkeys(locations)]
+    folders = [table_folder(location, access) for location in dict.fromkeys(locations)]
     if len(folders) < 2:
         for folder in folders:
             folder.sync()

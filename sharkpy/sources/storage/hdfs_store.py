@@ -42,7 +42,7 @@ class HdfsStore(StoreCalls):
     has no time limits of its own towards name nodes, and no calls that can be dropped: they are made in threads.
     """
 
-    traits = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=False)
+    traits = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=False, has_folders=True)
 
     def __init__(self, client: Client, name: StoreName, limits: StoreLimits, permission: int) -> None:
         super().__init__(name, limits)

@@ -34,12 +34,14 @@ class StoreTraits:
     """Abilities of a store.
 
     `puts_new`: `put_new` is atomic. `is_sorted`: listings are by name, so that `after` and `until` save requests.
+    `has_folders`: there are folders beside the objects, and the list of each costs a request.
     """
 
     writes: bool
     lists: bool
     puts_new: bool
     is_sorted: bool
+    has_folders: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,135 @@
+"""Manifests: the files of one generation of a remote folder, written at once and never changed.
+
+A folder has its manifests in `_generations`, each under the name of its generation, `base_N`, `delta_N` or `delta_M_N`.
+The files lie in `_files/<id of a write>`, of this folder or of one above it, where the write has put them, and keep
+their names for as long as a manifest names them. A manifest names no others: who can write into a folder gets at
+nothing else by it.
+
+A manifest is JSON: its version, the id of the write that made it, and its files in the order of their rows, each by its
+path relative to the folder, bytes, time of change in nanoseconds, and tag.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+from sharkpy.base import uri
+from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.sources.layout import DataFile
+
+GENERATIONS = "_generations"
+"""Name of the folder of manifests in a table's folder."""
+FILES = "_files"
+"""Name of the folder of the files that writes have put in a table's folder."""
+_VERSION = 1
+_UP = ".."
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Files of a generation, in the order of their rows, and the id of the write that made it."""
+
+    write: str
+    files: tuple[DataFile, ...]
+
+    @property
+    def own_files(self) -> list[DataFile]:
+        """Files that this write has put there, and not an earlier one whose rows count once more."""
+        return [file for file in self.files if write_of(file.path) == self.write]
+
+
+def new_write(folder: str) -> str:
+    """Location where a new write of a folder puts its files."""
+    return uri.join(folder, FILES, uuid4().hex)
+
+
+def write_of(path: str) -> str:
+    """Id of the write that has put a file, or a folder of staged files, at a location; empty for other places."""
+    _, found, tail = path.rpartition(f"/{FILES}/")
+    return tail.partition("/")[0] if found else ""
+
+
+def root_of(staging: str) -> str:
+    """Folder of all that a write has staged, of which `staging` is this or a part."""
+    head, _, tail = staging.rpartition(f"/{FILES}/")
+    return uri.join(head, FILES, tail.partition("/")[0])
+
+
+def home_of_staging(staging: str) -> str:
+    """Folder in which a write has staged files, of which `staging` is this or a part."""
+    return uri.parent(uri.parent(root_of(staging)))
+
+
+def manifest_path(folder: str, name: str) -> str:
+    """Location of the manifest of a generation."""
+    return uri.join(folder, GENERATIONS, name)
+
+
+def to_bytes(manifest: Manifest, folder: str) -> bytes:
+    """Manifest as it is stored in a folder; UnsupportedError for files that it may not name."""
+    files = [[_relative(one.path, folder), one.size_bytes, one.modified_ns, one.tag] for one in manifest.files]
+    body = {"version": _VERSION, "write": manifest.write, "files": files}
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def from_bytes(content: bytes, path: str, access_id: str) -> Manifest:
+    """Manifest that is stored at a location; SourceError if it is none."""
+    folder = uri.parent(uri.parent(path))
+    try:
+        text = content.decode()
+        check_json_nesting(text)
+        match json.loads(text):
+            case {"version": version} if version != _VERSION:
+                message = f'"{uri.shown(path)}" is of version {version!r}, and this release knows version {_VERSION}'
+                raise UnsupportedError(message)
+            case {"write": str(write), "files": list(files)}:
+                return Manifest(write, tuple(_file(one, folder, access_id) for one in files))
+    except ValueError:
+        pass
+    raise SourceError(f'"{uri.shown(path)}" is no list of the files of a generation')
+
+
+def _file(fields: object, folder: str, access_id: str) -> DataFile:
+    match fields:
+        case [str(path), int(size), int(modified), str(tag)] if size >= 0:
+            return DataFile(_absolute(path, folder), size, modified, tag=tag, access=access_id)
+    raise ValueError("fields of another kind")
+
+
+def _relative(path: str, folder: str) -> str:
+    """Path of a file of a write, relative to a folder."""
+    ups, above = 0, folder
+    while (found := uri.below(path, above)) is None or found == ".":
+        if uri.parent(above) == above:
+            raise _foreign(path, folder)
+        ups, above = ups + 1, uri.parent(above)
+    if not _is_of_write(found.split("/")):
+        raise _foreign(path, folder)
+    return "/".join((*[_UP] * ups, found))
+
+
+def _absolute(relative: str, folder: str) -> str:
+    """Location of a file from its path relative to a folder; ValueError for one that is not a write's."""
+    parts = relative.split("/")
+    ups = next((number for number, part in enumerate(parts) if part != _UP), len(parts))
+    above = folder
+    for _ in range(ups):
+        if uri.parent(above) == above:
+            raise ValueError("above the root")
+        above = uri.parent(above)
+    if not _is_of_write(parts[ups:]):
+        raise ValueError("no file of a write")
+    return uri.join(above, *parts[ups:])
+
+
+def _is_of_write(parts: Sequence[str]) -> bool:
+    return len(parts) > 2 and parts[0] == FILES and all(parts) and _UP not in parts and "." not in parts
+
+
+def _foreign(path: str, folder: str) -> UnsupportedError:
+    message = f'the file "{uri.shown(path)}" among those of the folder "{uri.shown(folder)}"'
+    return UnsupportedError(message, hint="rows are staged in the folder that gets them, or in one above it")

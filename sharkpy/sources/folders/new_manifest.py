@@ -1,0 +1,60 @@
+"""The request by which a generation of a remote folder comes to count, and what is done where it is not answered."""
+
+from __future__ import annotations
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import Cancellation, check_cancelled
+from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError
+from sharkpy.sources.folders.manifest import Manifest, from_bytes, manifest_path, to_bytes
+from sharkpy.sources.folders.staged_writes import STAGED
+from sharkpy.sources.storage.store import Store
+
+_TRIES = 4
+_UNANSWERED = ("08", "57")
+"""Classes of the SQLSTATEs of requests that may have been carried out."""
+
+
+def put_manifest(store: Store, folder: str, name: str, manifest: Manifest, staging: str) -> bool:
+    """Put the manifest of a generation into a folder; False if its name is taken by another write.
+
+    A request that is not answered may be carried out at any time. It is made again until an answer tells: once the name
+    is taken, an earlier one has no effect any more. ExecutionError 40003 where none comes.
+
+    Once it has begun, it does not hear the end of its statement: who ends it shall know what came of it.
+    """
+    path, content = manifest_path(folder, name), to_bytes(manifest, folder)
+    check_cancelled()
+    with Cancellation().active():
+        return _put(store, path, content, manifest.write, staging)
+
+
+def _put(store: Store, path: str, content: bytes, write: str, staging: str) -> bool:
+    unanswered: SharkError | None = None
+    for _ in range(_TRIES):
+        try:
+            if store.put_new(path, content):
+                return True
+        except SharkError as error:
+            if unanswered is None and not error.sqlstate.startswith(_UNANSWERED):
+                raise
+            unanswered = error
+        taker = _taker(store, path)
+        if taker is not None or unanswered is None:
+            return taker == write
+    STAGED.note_uncertain(staging)
+    message = f'whether the rows in "{uri.shown(staging)}" have come to count is not known'
+    reason = "" if unanswered is None else f": {unanswered.message}"
+    hint = f'they do if "{uri.shown(path)}" names them once the storage answers'
+    raise ExecutionError(message + reason, hint=hint, sqlstate="40003")
+
+
+def _taker(store: Store, path: str) -> str | None:
+    """Id of the write whose manifest has a name; None where it is not there, or cannot be read now."""
+    try:
+        facts = store.stat(path)
+        if facts is None:
+            return None
+        content = b"".join(bytes(piece) for piece in store.read(facts, [(0, facts.size_bytes)]))
+    except (ExecutionError, ConfigurationError):
+        return None
+    return from_bytes(content, path, "").write

@@ -1,0 +1,283 @@
+"""Folder of a table in a bucket or in HDFS: a generation is a manifest in it, which is put there under a new name."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import check_cancelled, checked
+from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.sources.folders.generations import Generation, Placed
+from sharkpy.sources.folders.kept_manifests import read_manifest
+from sharkpy.sources.folders.manifest import (
+    GENERATIONS,
+    Manifest,
+    home_of_staging,
+    manifest_path,
+    new_write,
+    write_of,
+)
+from sharkpy.sources.folders.new_manifest import put_manifest
+from sharkpy.sources.folders.remote_listing import RemoteListing, data_file, file_of, is_gone, listed, parts_below
+from sharkpy.sources.folders.remote_removal import Removal
+from sharkpy.sources.folders.staged_writes import STAGED
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.storage.store import Store
+
+_TRIES = 10
+"""Of reads whose manifests are removed after they were listed."""
+_FEW = 4
+"""Manifests that are asked for by their names, rather than listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFolder:
+    """`TableFolder` at a URI, in a store that is reached by an access.
+
+    1. A staging folder is `_files/<id of the write>`, where tasks put files under the names that these keep. There is
+       nothing to make. What tasks report to `STAGED` is staged; where nothing was reported, all that is there.
+    2. A generation counts once its manifest is in `_generations` (see `manifest`): one request that gives a name which
+       nobody has. The mark of a generation is the id of its write.
+    3. `discard_staging` keeps what counts. `second_names` stages files of others: files go with the last manifest that
+       names them.
+    4. Plain files, and folders with names of generations, count as in a local folder.
+    5. ExecutionError 40003 where it is not known whether rows came to count; UnsupportedError where the store cannot
+       write, or does not give a name just once.
+    """
+
+    location: str
+    store: Store
+    access_id: str = ""
+
+    def exists(self) -> bool:
+        if not self.store.traits.lists:
+            return self.store.stat(self.location) is not None
+        return next(iter(self.store.list(self.location)), None) is not None or self.store.has_folder(self.location)
+
+    def files(self, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
+        visible = self._visible(newest or (lambda: None))
+        return self._only() if visible is None else [file for _, files in visible for file in files]
+
+    def partition_files(self, newest: int | None, partition: str) -> list[DataFile]:
+        found = self._visible(lambda: newest) or []
+        return [dataclasses.replace(file, partition=partition) for _, files in found for file in files]
+
+    def deltas(self, numbers: Iterable[int]) -> list[DataFile] | None:
+        names = [f"delta_{number:07d}" for number in numbers]
+        if len(names) > _FEW:
+            known = self._listed().manifests
+            found = [known.get(name) for name in names]
+        else:
+            found = side_by_side(lambda name: self.store.stat(manifest_path(self.location, name)), names)
+        facts = [one for one in found if one is not None]
+        if len(facts) < len(names):
+            return None
+        try:
+            read = side_by_side(lambda one: read_manifest(one, self.store, self.access_id), facts)
+        except SourceError as error:
+            if not is_gone(error):
+                raise
+            return None
+        return [file for manifest in read for file in manifest.files]
+
+    def visible(self, newest: int | None = None) -> list[tuple[Generation, list[DataFile]]]:
+        return self._visible(lambda: newest) or []
+
+    def newest(self) -> int:
+        return _newest(self._listed())
+
+    def new_staging(self) -> str:
+        return new_write(self.location)
+
+    def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:  # noqa: ARG002  nothing is made
+        """UnsupportedError where the store cannot be written as tables are."""
+        traits, place = self.store.traits, uri.shown(self.location)
+        if not (traits.writes and traits.lists):
+            raise UnsupportedError(f'writing to "{place}", whose server is read alone')
+        if not traits.puts_new:
+            message = f'writing to "{place}", whose storage has no conditional writes'
+            raise UnsupportedError(message, hint="two writers could take the same name for their rows")
+        STAGED.begin(staging)
+        return staging
+
+    def staged_subfolder(self, staging: str, name: str) -> str:
+        return uri.join(staging, name)
+
+    def staged_files(self, staging: str) -> list[DataFile]:
+        found = STAGED.reported(staging)
+        return self._staged_files(staging) if found is None else found
+
+    def sync_staged(self, staging: str) -> None:
+        pass
+
+    def discard_staging(self, staging: str) -> None:
+        write = STAGED.end(staging)
+        if write is None:
+            # Of another process, which may have come as far as to let it count.
+            kept = self._named_of(staging)
+        elif write.is_uncertain:
+            return
+        else:
+            kept = write.placed
+        paths = [facts.path for facts in checked(self.store.list(staging)) if facts.path not in kept]
+        self._removal.remove_files(paths)
+
+    def place(self, staging: str, overwrite: bool) -> Placed | None:
+        files = self.staged_files(staging)
+        if not overwrite and not files:
+            return None
+        return self._place_next(staging, files, overwrite)
+
+    def publish(self, staging: str, overwrite: bool) -> Placed | None:
+        placed = self.place(staging, overwrite)
+        if placed is not None:
+            self.remove_hidden()
+        return placed
+
+    def place_behind(self, staging: str, newest: int | None, overwrite: bool) -> Placed:
+        files = self.staged_files(staging)
+        if newest is None:
+            return self._place_next(staging, files, overwrite)
+        name = f"{_kind(overwrite)}_{newest + 1:07d}"
+        while True:
+            check_cancelled()
+            if _newest(self._listed()) > newest:
+                self.remove_beyond(newest)
+            if self._put(name, staging, files):
+                return Placed(self.location, name, write_of(staging))
+
+    def place_fold(
+        self, staging: str, folded: Sequence[tuple[Generation, Sequence[DataFile]]], newest: int | None
+    ) -> Placed | None:
+        first, last = folded[0][0].first, folded[-1][0].last
+        now = [(one, files) for one, files in self.visible(newest) if first <= one.first <= last]
+        name = f"delta_{first:07d}_{last:07d}"
+        if now != [(one, list(files)) for one, files in folded] or not self._put(
+            name, staging, self.staged_files(staging)
+        ):
+            return None
+        return Placed(self.location, name, write_of(staging))
+
+    def second_names(self, newest: int | None, staging: str) -> None:
+        STAGED.report(staging, [file for _, files in self.visible(newest) for file in files])
+
+    def sync(self) -> None:
+        pass
+
+    def files_of(self, placed: Placed) -> list[DataFile]:
+        manifest = self._manifest(placed.name)
+        if manifest is None:
+            place = uri.shown(manifest_path(self.location, placed.name))
+            raise SourceError(f'"{place}" does not exist', sqlstate="58P01")
+        return list(manifest.files)
+
+    def take_back(self, placed: Placed) -> None:
+        manifest = self._manifest(placed.name)
+        if manifest is not None and manifest.write == placed.mark:
+            self.store.delete([manifest_path(self.location, placed.name)])
+            self._removal.remove_files([file.path for file in manifest.own_files])
+
+    def hidden(self, newest: int | None = None) -> frozenset[str]:
+        return self._removal.hidden(newest)
+
+    def remove_hidden(
+        self, newest: int | None = None, among: Collection[str] | None = None, keep_seconds: float = 0
+    ) -> None:
+        self._removal.remove_hidden(newest, among, keep_seconds)
+
+    def remove_beyond(self, newest: int) -> None:
+        self._removal.remove_beyond(newest)
+
+    def remove_abandoned(self) -> None:
+        """What dead processes have staged is known by their notes alone."""
+
+    def remove_first(self) -> None:
+        self._removal.remove_first()
+
+    def remove_empty(self) -> None:
+        self._removal.remove_empty()
+
+    def remove_if_empty(self) -> bool:
+        return self._removal.remove_if_empty()
+
+    @property
+    def _removal(self) -> Removal:
+        return Removal(self.location, self.store, self.access_id)
+
+    def _listed(self) -> RemoteListing:
+        return listed(self.store, self.location, self.access_id)
+
+    def _visible(self, newest: Callable[[], int | None]) -> list[tuple[Generation, list[DataFile]]] | None:
+        """What counts, with its files; None where nothing at all is listed."""
+        tries = 0
+        while True:
+            tries += 1
+            counted, found = newest(), self._listed()
+            if tries < _TRIES and newest() != counted:
+                # What has come to count meanwhile may not be listed, and hide some of what is.
+                continue
+            try:
+                return found.visible(counted, self.store, self.access_id) if found.names else None
+            except SourceError as error:
+                # A write that failed took back what was listed, or a base or a fold has come in its place.
+                if tries >= _TRIES or not is_gone(error):
+                    raise
+
+    def _only(self) -> list[DataFile]:
+        """The one file at the location; none for a folder that holds no data."""
+        facts = self.store.stat(self.location)
+        if facts is not None:
+            return [file_of(facts, self.access_id)]
+        if self.exists():
+            return []
+        raise SourceError(f'file or folder "{uri.shown(self.location)}" does not exist', sqlstate="58P01")
+
+    def _staged_files(self, staging: str) -> list[DataFile]:
+        found = (data_file(facts, staging, self.access_id) for facts in checked(self.store.list(staging)))
+        return sorted((one for one in found if one is not None), key=lambda one: parts_below(one, staging))
+
+    def _place_next(self, staging: str, files: Sequence[DataFile], overwrite: bool) -> Placed:
+        """Two writers may pick the same number: the later one finds the name taken and picks the next."""
+        while True:
+            check_cancelled()
+            name = f"{_kind(overwrite)}_{_newest(self._listed()) + 1:07d}"
+            if self._put(name, staging, files):
+                return Placed(self.location, name, write_of(staging))
+
+    def _put(self, name: str, staging: str, files: Sequence[DataFile]) -> bool:
+        """Let files count under a name; False if it is taken."""
+        manifest = Manifest(write_of(staging), tuple(files))
+        is_put = put_manifest(self.store, self.location, name, manifest, staging)
+        if is_put:
+            STAGED.note_placed(staging, files)
+        return is_put
+
+    def _manifest(self, name: str) -> Manifest | None:
+        facts = self.store.stat(manifest_path(self.location, name))
+        return None if facts is None else read_manifest(facts, self.store, self.access_id)
+
+    def _named_of(self, staging: str) -> set[str]:
+        """Locations of the files of a write that manifests name: those of the folders which they were staged for."""
+        home = home_of_staging(staging)
+        parts = {tuple(parts_below(file, staging)[:-1]) for file in self._staged_files(staging)}
+        names = {one[:length] for one in parts for length in range(len(one) + 1)}
+        named = side_by_side(lambda one: self._named_in(uri.join(home, *one)), sorted(names))
+        return set().union(*named)
+
+    def _named_in(self, folder: str) -> set[str]:
+        found = RemoteListing.of(
+            self.store.list(uri.join(folder, GENERATIONS)), folder, self.access_id
+        ).manifests.values()
+        read = side_by_side(lambda facts: read_manifest(facts, self.store, self.access_id), list(found))
+        return {file.path for manifest in read for file in manifest.files}
+
+
+def _kind(overwrite: bool) -> str:
+    return "base" if overwrite else "delta"
+
+
+def _newest(found: RemoteListing) -> int:
+    return max((Generation.of(name).last for name in found.names), default=0)

@@ -1,0 +1,145 @@
+"""Objects in a remote folder: its manifests, and the plain files that others have put there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import checked
+from sharkpy.base.errors import SourceError
+from sharkpy.sources.folders.generations import Generation, is_hidden_name, visible_of
+from sharkpy.sources.folders.kept_manifests import read_manifest
+from sharkpy.sources.folders.manifest import FILES, GENERATIONS, Manifest
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.storage.store import ObjectFacts, Store
+
+_GONE = ("58P01", "58030")
+_LAST = "\U0010ffff"
+"""Name behind all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteListing:
+    """What lies in a folder, by its name there: plain files with those below them, and manifests."""
+
+    plain: dict[str, list[DataFile]] = field(default_factory=dict)
+    manifests: dict[str, ObjectFacts] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, objects: Iterable[ObjectFacts], folder: str, access_id: str) -> RemoteListing:
+        found = cls()
+        for facts in objects:
+            if (name := manifest_name(facts, folder)) is not None:
+                found.manifests[name] = facts
+            elif (file := data_file(facts, folder, access_id)) is not None:
+                found.plain.setdefault(parts_below(file, folder)[0], []).append(file)
+        for files in found.plain.values():
+            files.sort(key=lambda file: parts_below(file, folder))
+        return found
+
+    @property
+    def names(self) -> list[str]:
+        return list(dict.fromkeys((*self.plain, *self.manifests)))
+
+    def visible(self, newest: int | None, store: Store, access_id: str) -> list[tuple[Generation, list[DataFile]]]:
+        """What counts up to the generation `newest`, with its files, in the order of its rows."""
+        return visible_in([(self, newest)], store, access_id)[0]
+
+
+def visible_in(
+    listings: Sequence[tuple[RemoteListing, int | None]], store: Store, access_id: str
+) -> list[list[tuple[Generation, list[DataFile]]]]:
+    """What counts in each of some folders, up to a generation of each. All their manifests are read together."""
+    entries = [visible_of(found.names, newest) for found, newest in listings]
+    wanted = [
+        found.manifests[one.name]
+        for (found, _), counted in zip(listings, entries, strict=True)
+        for one in counted
+        if one.name in found.manifests
+    ]
+    read = dict(zip(wanted, side_by_side(lambda one: read_manifest(one, store, access_id), wanted), strict=True))
+    return [
+        [(one, _files(found, one.name, read)) for one in counted]
+        for (found, _), counted in zip(listings, entries, strict=True)
+    ]
+
+
+def _files(found: RemoteListing, name: str, read: Mapping[ObjectFacts, Manifest]) -> list[DataFile]:
+    manifest = found.manifests.get(name)
+    written = () if manifest is None else read[manifest].files
+    return [*written, *found.plain.get(name, ())]
+
+
+def listed(store: Store, folder: str, access_id: str) -> RemoteListing:
+    """Listing of a folder; an empty one where nothing is there, or its server has no listings.
+
+    A small folder takes one request. The files of writes, which may be many, are passed over where a list can.
+    """
+    if not store.traits.lists:
+        return RemoteListing()
+    return RemoteListing.of(checked(_without_written(store, folder)), folder, access_id)
+
+
+def is_gone(error: SourceError) -> bool:
+    """True if what was listed is not there any more, or is another object."""
+    return error.sqlstate in _GONE
+
+
+def is_listed(facts: ObjectFacts, folder: str) -> bool:
+    """True for objects below a folder that its `RemoteListing` has."""
+    return manifest_name(facts, folder) is not None or data_file(facts, folder, "") is not None
+
+
+def manifest_name(facts: ObjectFacts, folder: str) -> str | None:
+    """Name of the generation whose manifest an object is; None for all else."""
+    match _parts(facts.path, folder):
+        case [first, name] if first == GENERATIONS and Generation.of(name).last and facts.size_bytes:
+            return name
+    return None
+
+
+def data_file(facts: ObjectFacts, folder: str, access_id: str) -> DataFile | None:
+    """Data file of an object below a folder; None for one that a name there hides, and for the mark of a folder."""
+    if not facts.size_bytes or any(map(is_hidden_name, _parts(facts.path, folder))):
+        return None
+    return file_of(facts, access_id)
+
+
+def file_of(facts: ObjectFacts, access_id: str) -> DataFile:
+    return DataFile(facts.path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
+
+
+def parts_below(file: DataFile, folder: str) -> list[str]:
+    """Parts of a file's path behind that of a folder."""
+    return _parts(file.path, folder)
+
+
+def _parts(path: str, folder: str) -> list[str]:
+    return path[len(folder.rstrip("/")) + 1 :].split("/")
+
+
+def _without_written(store: Store, folder: str) -> Iterator[ObjectFacts]:
+    """Objects below a folder but for the files of writes, or with them where passing over them saves nothing."""
+    if store.traits.has_folders:
+        yield from _without_folder_of_files(store, folder)
+        return
+    written = f"{folder.rstrip('/')}/{FILES}"
+    for facts in store.list(folder):
+        if store.traits.is_sorted and facts.path.startswith(f"{written}/"):
+            break
+        yield facts
+    else:
+        return
+    yield from store.list(folder, after=f"{written}/{_LAST}")
+
+
+def _without_folder_of_files(store: Store, folder: str) -> Iterator[ObjectFacts]:
+    objects, folders = store.children(folder)
+    yield from objects
+    wanted: Sequence[str] = [
+        one for one in folders if uri.name_of(one) == GENERATIONS or not is_hidden_name(uri.name_of(one))
+    ]
+    for found in side_by_side(lambda one: list(store.list(one)), wanted):
+        yield from found

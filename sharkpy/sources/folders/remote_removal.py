@@ -1,0 +1,149 @@
+"""Removal of generations and files of a remote folder that nobody shall see any more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import checked
+from sharkpy.base.errors import SourceError
+from sharkpy.sources.folders.generations import Generation, hidden_of
+from sharkpy.sources.folders.kept_manifests import read_manifest
+from sharkpy.sources.folders.manifest import FILES, GENERATIONS, Manifest
+from sharkpy.sources.folders.remote_listing import RemoteListing, listed
+from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.storage.store import ObjectFacts, Store
+
+_SECOND_NS = 1_000_000_000
+_FIRST = "base_0000001"
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What is removed of the folder at a location.
+
+    Files go before the manifests that name them: what a kill interrupts is found again by these. Nobody looks at them,
+    for they are hidden, or were never counted.
+    """
+
+    location: str
+    store: Store
+    access_id: str
+
+    def hidden(self, newest: int | None) -> frozenset[str]:
+        return hidden_of(self._listed().names, newest)
+
+    def remove_hidden(self, newest: int | None, among: Collection[str] | None, keep_seconds: float) -> None:
+        found = self._listed()
+        hidden = hidden_of(found.names, newest)
+        before_ns = time.time_ns() - int(keep_seconds * _SECOND_NS)
+        hidden = hidden if among is None else hidden.intersection(among)
+        if keep_seconds:
+            hidden = frozenset(one for one in hidden if _hidden_since(one, found, newest) <= before_ns)
+        self._remove(found, hidden)
+
+    def remove_beyond(self, newest: int) -> None:
+        found = self._listed()
+        self._remove(found, [name for name in found.names if Generation.of(name).last > newest])
+
+    def remove_first(self) -> None:
+        """See `TableFolder`. The files are those that the removed manifests name."""
+        if not self.store.traits.lists:
+            return
+        places = [facts for facts in checked(self.store.list(self.location)) if _is_first(facts.path)]
+        for manifest in self._read(places):
+            self.remove_files(file.path for file in manifest.own_files)
+        self.store.delete(facts.path for facts in places)
+        self.remove_empty()
+
+    def remove_files(self, paths: Iterable[str]) -> None:
+        """Remove files, and the folders that held nothing else but them, where the store has folders."""
+        gone = list(paths)
+        self.store.delete(gone)
+        if self.store.traits.has_folders:
+            self._remove_folders({uri.parent(path) for path in gone}, self._is_written)
+
+    def remove_empty(self) -> None:
+        """Remove folders that hold nothing, where the store has folders."""
+        if not self.store.traits.has_folders:
+            return
+        below = [self.location]
+        for folder in below:
+            below += self.store.children(folder)[1]
+        self._remove_folders(below, lambda folder: uri.below(folder, self.location) is not None)
+
+    def remove_if_empty(self) -> bool:
+        if not self.store.traits.has_folders or not self.store.has_folder(self.location):
+            return False
+        self.store.delete([self.location])
+        return not self.store.has_folder(self.location)
+
+    def _listed(self) -> RemoteListing:
+        return listed(self.store, self.location, self.access_id)
+
+    def _read(self, places: Sequence[ObjectFacts]) -> list[Manifest]:
+        """Manifests, but for those that somebody has removed meanwhile."""
+
+        def read(facts: ObjectFacts) -> Manifest | None:
+            try:
+                return read_manifest(facts, self.store, self.access_id)
+            except SourceError as error:
+                if error.sqlstate != "58P01":
+                    raise
+                return None
+
+        return [one for one in side_by_side(read, places) if one is not None]
+
+    def _remove(self, found: RemoteListing, names: Collection[str]) -> None:
+        if not names:
+            return
+        gone = [found.manifests[name] for name in names if name in found.manifests]
+        kept = [facts for name, facts in found.manifests.items() if name not in names]
+        named = {file.path for manifest in self._read(kept) for file in manifest.files}
+        files = {file.path for manifest in self._read(gone) for file in manifest.files} - named
+        plain = {file.path for name in names for file in found.plain.get(name, ())}
+        self.remove_files(sorted(files | plain))
+        self.store.delete([facts.path for facts in gone])
+
+    def _remove_folders(self, folders: Collection[str], is_ours: Callable[[str], bool]) -> None:
+        """Remove those of some folders that hold nothing, and those above them that are `ours`, the deepest first."""
+        level = {folder for folder in folders if is_ours(folder)}
+        while level:
+            depth = max(folder.count("/") for folder in level)
+            deepest = {folder for folder in level if folder.count("/") == depth}
+            self.store.delete(sorted(deepest))
+            above = {uri.parent(folder) for folder in deepest}
+            level = (level - deepest) | {folder for folder in above if is_ours(folder) and folder not in deepest}
+
+    @staticmethod
+    def _is_written(folder: str) -> bool:
+        """True for folders that writes make."""
+        return f"/{FILES}/" in folder
+
+
+def _is_first(path: str) -> bool:
+    return uri.name_of(path) == _FIRST and uri.name_of(uri.parent(path)) == GENERATIONS
+
+
+def _hidden_since(name: str, found: RemoteListing, newest: int | None) -> int:
+    """Time, in nanoseconds, at which a generation was hidden first."""
+    one, times = Generation.of(name), _times(found)
+    return min(
+        time_ns
+        for other, time_ns in times.items()
+        if (newest is None or other.last <= newest) and other.name != name and _hides(other, one)
+    )
+
+
+def _times(found: RemoteListing) -> Mapping[Generation, int]:
+    plain = {name: max(file.modified_ns for file in files) for name, files in found.plain.items()}
+    manifests = {name: facts.modified_ns for name, facts in found.manifests.items()}
+    return {Generation.of(name): at for name, at in {**plain, **manifests}.items()}
+
+
+def _hides(one: Generation, other: Generation) -> bool:
+    if one.is_base:
+        return other.last < one.last
+    return one.first < one.last and one.first <= other.first and other.last <= one.last

@@ -1,0 +1,72 @@
+"""Files that writes of this process have put into remote folders, until their statements end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sharkpy.sources.folders.manifest import root_of
+from sharkpy.sources.layout import DataFile
+
+
+@dataclass(slots=True)
+class StagedWrite:
+    """A write: its files by the folder that they were staged in, None where nobody has told of them."""
+
+    staged: dict[str, list[DataFile]] | None = None
+    placed: set[str] = field(default_factory=set)
+    """Locations of its files that a manifest names."""
+    is_uncertain: bool = False
+    """Whether a manifest of it counts is not known."""
+
+
+class StagedWrites:
+    """Writes by the folders that they stage files in. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._writes: dict[str, StagedWrite] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, staging: str) -> None:
+        with self._lock:
+            self._writes.setdefault(root_of(staging), StagedWrite())
+
+    def report(self, staging: str, files: Iterable[DataFile]) -> None:
+        """Note that these are files of `staging`, in this order behind those that are. What others have put there, as
+        tasks do whose results are not wanted, is not among them from then on.
+        """
+        with self._lock:
+            write = self._writes.setdefault(root_of(staging), StagedWrite())
+            write.staged = {} if write.staged is None else write.staged
+            write.staged.setdefault(staging, []).extend(files)
+
+    def reported(self, staging: str) -> list[DataFile] | None:
+        """Files of a folder, or of those below it; None where none were reported for the whole write."""
+        with self._lock:
+            write = self._writes.get(root_of(staging))
+            if write is None or write.staged is None:
+                return None
+            below = f"{staging}/"
+            return [
+                file
+                for folder, files in write.staged.items()
+                for file in files
+                if folder == staging or folder.startswith(below) or file.path.startswith(below)
+            ]
+
+    def note_placed(self, staging: str, files: Iterable[DataFile]) -> None:
+        with self._lock:
+            self._writes.setdefault(root_of(staging), StagedWrite()).placed.update(file.path for file in files)
+
+    def note_uncertain(self, staging: str) -> None:
+        with self._lock:
+            self._writes.setdefault(root_of(staging), StagedWrite()).is_uncertain = True
+
+    def end(self, staging: str) -> StagedWrite | None:
+        """Forget a write; None if it is not one of this process."""
+        with self._lock:
+            return self._writes.pop(root_of(staging), None)
+
+
+STAGED = StagedWrites()

@@ -72,7 +72,7 @@ PLACES: dict[str, dict[str, str]] = {
     "execution/backup/copy_file.py": {"open": OWNER},
     "execution/backup/make_backup.py": {"hardlink_to": OWNER},
     "execution/backup/manifest.py": {"read_text": OWNER},
-    "execution/commands/export_table.py": {"copyfile": LISTED, "read_text": PASSED, "write_text": MADE},
+    "execution/commands/export_table.py": {"read_text": PASSED, "write_text": MADE},
     "execution/commands/load_data.py": {"hardlink_to": PASSED},
     "execution/commands/writes/table_feed.py": {"copy2": LISTED, "hardlink_to": LISTED},
     "execution/spark/class_cache.py": {"read_text": SYSTEM, "write_text": OWN},

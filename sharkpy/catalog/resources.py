@@ -3,16 +3,47 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Hashable
+from dataclasses import dataclass
 
 KINDS = ("JAR", "FILE", "ARCHIVE")
 
 
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Copy at `path` of a remote file that `version` tells apart from others of its location."""
+
+    path: str
+    version: Hashable
+    size_bytes: int
+
+
 class Resources:
-    """Absolute local paths by kind, in the order of their addition. Safe to use from several threads."""
+    """Absolute local paths by kind, in the order of their addition; and copies of remote files, which stay as long as
+    the session. Safe to use from several threads.
+    """
 
     def __init__(self) -> None:
+        self.fetching = threading.Lock()
+        """Held while a remote file is fetched: each is fetched once."""
         self._lock = threading.Lock()
         self._paths: dict[str, tuple[str, ...]] = dict.fromkeys(KINDS, ())
+        self._fetched: dict[str, Fetched] = {}
+        self._fetched_bytes = 0
+
+    @property
+    def fetched_bytes(self) -> int:
+        """Bytes of all copies of remote files."""
+        return self._fetched_bytes
+
+    def fetched(self, location: str) -> Fetched | None:
+        """The last copy of a remote file."""
+        return self._fetched.get(location)
+
+    def note_fetched(self, location: str, copy: Fetched) -> None:
+        with self._lock:
+            self._fetched[location] = copy
+            self._fetched_bytes += copy.size_bytes
 
     def paths(self, kind: str) -> tuple[str, ...]:
         return self._paths[kind]

@@ -16,6 +16,7 @@ from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import facts_of, opened, store_at, store_with
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.storage.store import ObjectFacts, Store
 
 _AT_ONCE = 4
 """Files whose bytes pass through this process at once: each has up to 100 MB under way."""
@@ -69,13 +70,20 @@ def _copy(copy: tuple[DataFile, str], access_id: str) -> DataFile:
     store = store_with(target, access_id)
     if _is_within_store(file, target, access_id):
         facts = store.copy(facts_of(file), target)
+    elif file.access:
+        # Not closed: a thread of the store's library may still read, where the statement was ended.
+        facts = store.put(target, opened(file))
     else:
-        try:
-            # Not closed: a thread of the store's library may still read, where the statement was ended.
-            facts = store.put(target, opened(file))
-        except OSError as error:
-            raise io_error(error, file.path) from None
+        facts = _put_local(file, target, store)
     return DataFile(target, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
+
+
+def _put_local(file: DataFile, target: str, store: Store) -> ObjectFacts:
+    try:
+        with opened(file) as content:
+            return store.put(target, content)
+    except OSError as error:
+        raise io_error(error, file.path) from None
 
 
 def _to_local(file: DataFile, target: str) -> DataFile:

@@ -119,7 +119,7 @@ def test_a_failure_makes_no_table(
     def failing(*_: object) -> None:
         raise OSError("no more")
 
-    monkeypatch.setattr("shutil.copyfile", failing)
+    monkeypatch.setattr("sharkpy.sources.copied_files._write_all", failing)
     with pytest.raises(SharkError, match="no more"):
         context.sql(f"IMPORT TABLE n FROM '{tmp_path}/t'")
     with pytest.raises(SharkError, match="no more"):
@@ -143,7 +143,7 @@ def test_a_table_is_dropped_while_it_is_imported(
     context.sql(f"CREATE TABLE gone (a INT) {kind}")
     name, module = {
         "before": ("table_staging", export_table),
-        "between": ("_copy", export_table),
+        "between": ("copy_files", export_table),
         "behind": ("publish", export_table),
     }[moment]
     original = getattr(module, name)

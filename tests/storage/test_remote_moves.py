@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
-from sharkpy.base.errors import CancelledError, SharkError, SourceError, UnsupportedError
+from sharkpy.base.errors import BindError, CancelledError, SharkError, SourceError, UnsupportedError
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.files_server import FilesServer
 from tests.storage.places import BUCKET
@@ -205,3 +205,84 @@ def _left(session: sharkpy.SharkContext, table: str) -> list[str]:
     """What a failed statement has left in a table's folder."""
     folder = Path(session.catalog.table("default", table).location or "")
     return [one.name for one in folder.iterdir() if one.name.startswith((".", "_"))]
+
+
+@pytest.fixture
+def parts(session: sharkpy.SharkContext) -> str:
+    """A table with Hive partitions, one of which has two generations."""
+    made = f"t{uuid4().hex}"
+    run(
+        session,
+        f"CREATE TABLE {made} (a INT) PARTITIONED BY (d STRING) STORED AS PARQUET",
+        f"INSERT INTO {made} VALUES (1, 'x'), (2, 'y z'), (3, NULL)",
+        f"INSERT INTO {made} VALUES (4, 'x')",
+    )
+    return made
+
+
+def test_export_and_import(session: sharkpy.SharkContext, parts: str, table: str, place: str, names: Names) -> None:
+    run(session, f"EXPORT TABLE {parts} TO '{place}/p'", f"EXPORT TABLE {table} TO '{place}/t/'")
+    assert not [name for name in names(place) if name.startswith("_") or "/_" in name.replace("/_metadata", "")]
+    again, seen, one = (f"t{uuid4().hex}" for _ in range(3))
+    run(
+        session,
+        f"IMPORT TABLE {again} FROM '{place}/p'",
+        f"IMPORT EXTERNAL TABLE {seen} FROM '{place}/p'",
+        f"IMPORT TABLE {one} FROM '{place}/t'",
+    )
+    expected = rows(session, f"SELECT * FROM {parts} ORDER BY a")
+    for name in (again, seen):
+        assert rows(session, f"SELECT * FROM {name} ORDER BY a") == expected
+    assert values(session, one) == values(session, table)
+    with pytest.raises(BindError, match="is not empty") as caught:
+        run(session, f"EXPORT TABLE {table} TO '{place}/p'")
+    assert caught.value.sqlstate == "42710"
+    with pytest.raises(SourceError, match="it is no export"):
+        run(session, f"IMPORT TABLE x FROM '{place}/none'")
+
+
+def test_an_export_moves_on(session: sharkpy.SharkContext, parts: str, place: str, tmp_path: Path) -> None:
+    """From a bucket to a folder, and within the bucket."""
+    far = f"t{uuid4().hex}"
+    run(
+        session,
+        f"EXPORT TABLE {parts} TO '{place}/p'",
+        f"IMPORT EXTERNAL TABLE {far} FROM '{place}/p'",
+        f"EXPORT TABLE {far} TO '{tmp_path}/here'",
+        f"EXPORT TABLE {far} PARTITION (d='x') TO '{place}/x'",
+    )
+    back, one = f"t{uuid4().hex}", f"t{uuid4().hex}"
+    run(session, f"IMPORT TABLE {back} FROM '{tmp_path}/here'", f"IMPORT TABLE {one} FROM '{place}/x'")
+    assert values(session, back) == [1, 2, 3, 4]
+    assert values(session, one) == [1, 4]
+
+
+def test_what_others_have_put_for_an_export(session: sharkpy.SharkContext, place: str, put: Put, names: Names) -> None:
+    for content, message in (
+        (b"{", "is no export of sharkpy"),
+        (b"[" * 100_000, "is no export of sharkpy"),
+        (b"\xff", "no text in UTF-8"),
+        (b'{"table": {}, "name": "x", "partitions": []}', "is no export of sharkpy"),
+    ):
+        put(f"{place}/_metadata", content)
+        with pytest.raises(SourceError, match=message):
+            run(session, f"IMPORT TABLE x FROM '{place}'")
+
+
+@pytest.mark.parametrize("met", ["data/.*-part", "_metadata", "_placed"])
+def test_an_export_that_fails_leaves_nothing(
+    session: sharkpy.SharkContext, proxy: FaultProxy, table: str, place: str, names: Names, met: str
+) -> None:
+    proxy.rules.append(Rule("PUT", f"{_key(place)}/.*{met}", status=403, code="AccessDenied"))
+    with pytest.raises(SharkError) as caught:
+        run(session, f"EXPORT TABLE {table} TO '{place}'")
+    if met == "_metadata":
+        assert "the new files are in" in str(caught.value)
+    else:
+        assert caught.value.sqlstate == "42501"
+        assert names(place) == []
+
+
+def test_an_export_takes_no_managed_folder(session: sharkpy.SharkContext, table: str) -> None:
+    with pytest.raises(BindError, match="replace all"):
+        run(session, f"EXPORT TABLE {table} TO 's3://{BUCKET}/'")

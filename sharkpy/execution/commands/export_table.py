@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, SourceError, UnsupportedError
+from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.catalog.hive_partition import HivePartition, partition_name, partition_values
-from sharkpy.catalog.local_path import check_local, local_path
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.serialize import table_from_json, table_to_json
 from sharkpy.catalog.store import new_table_id
@@ -22,6 +22,7 @@ from sharkpy.execution.commands.partition_spec import matching_spec, no_such_par
 from sharkpy.execution.commands.storage import check_named_files, managed_folder
 from sharkpy.execution.commands.writes.directory import Directory
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.remote_directory import RemoteDirectory
 from sharkpy.execution.commands.writes.staging import new_staging, table_staging, while_known
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
@@ -29,8 +30,12 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.data_files import partition_files, table_files
 from sharkpy.plan.commands import ExportTable, ImportTable
 from sharkpy.sources import layout
+from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import small_text
+from sharkpy.sources.remote_files import files_below, has_files, visible_files
 
 METADATA = "_metadata"
 DATA = "data"
@@ -43,25 +48,44 @@ def export_table(command: ExportTable, session: EngineSession) -> CommandResult:
     table = command.table
     if table.location is None:
         raise UnsupportedError(f'EXPORT of "{table.name}", which is in memory only')
-    session.restrictions.check_path(command.path)
-    target = Path(local_path(command.path))
-    if target.is_dir() and any(target.iterdir()):
-        raise BindError(f'folder "{target}" is not empty', sqlstate=_EXISTS)
+    is_far = uri.is_remote(command.path)
+    if not is_far:
+        _check_local_target(command.path, session)
     chosen = _chosen(command, session)
-    for place in [one.folder(table) for one in chosen] or [table.location]:
-        check_local(place)
-    write = Directory.begin(command.path, session)
-    with discarding([write]), session.catalog.readers.reading(table.location or ""), _errors(str(target)):
+    facts = {"table": json.loads(table_to_json(table)), "name": table.name, "partitions": [p.name for p in chosen]}
+    metadata = json.dumps(facts, indent=1)
+    write: RemoteDirectory | Directory
+    if is_far:
+        write = RemoteDirectory.begin(command.path, "EXPORT", session, replaces=False)
+    else:
+        write = Directory.begin(command.path, session)
+    with discarding([write]), session.catalog.readers.reading(table.location), _errors(command.path):
         session.catalog.check_links(table, chosen)
-        parts = [(one.name, partition_files(table, [one])) for one in chosen]
-        for name, files in parts if table.is_partitioned else [(DATA, table_files(table, session.catalog))]:
-            folder = Path(write.staging, name)
-            folder.mkdir(parents=True)
-            _copy([file.path for file in files], folder)
-        facts = {"table": json.loads(table_to_json(table)), "name": table.name, "partitions": [p.name for p in chosen]}
-        Path(write.staging, METADATA).write_text(json.dumps(facts, indent=1), encoding="utf-8")
+        copies = list(_copies(table, chosen, session))
+        if isinstance(write, RemoteDirectory):
+            write.copies, write.last = lambda: copies, (METADATA, metadata)
+        else:
+            for name in dict.fromkeys(uri.parent(name) for _, name in copies):
+                Path(write.staging, name).mkdir(parents=True)
+            copy_files([(file, str(Path(write.staging, name))) for file, name in copies])
+            Path(write.staging, METADATA).write_text(metadata, encoding="utf-8")
         publish([write], session.catalog)
     return NOTHING
+
+
+def _check_local_target(path: str, session: EngineSession) -> None:
+    session.restrictions.check_path(path)
+    target = Path(local_path(path))
+    if target.is_dir() and any(target.iterdir()):
+        raise BindError(f'folder "{target}" is not empty', sqlstate=_EXISTS)
+
+
+def _copies(table: Table, chosen: Sequence[HivePartition], session: EngineSession) -> Iterator[tuple[DataFile, str]]:
+    """Files of a table, each with its name in the export."""
+    if not table.is_partitioned:
+        yield from _named(table_files(table, session.catalog), DATA)
+    for one in chosen:
+        yield from _named(partition_files(table, [one], session.catalog.access_id), one.name)
 
 
 def _chosen(command: ExportTable, session: EngineSession) -> list[HivePartition]:
@@ -78,15 +102,18 @@ def _chosen(command: ExportTable, session: EngineSession) -> list[HivePartition]
 
 @dataclass(frozen=True, slots=True)
 class _Export:
-    """Export in a folder: the table as it was, and the names of its Hive partitions."""
+    """Export in a folder: the table as it was, and the names of its Hive partitions. `access_id`: of a remote one."""
 
-    folder: Path
+    folder: str
+    access_id: str
     table: Table
     partitions: tuple[str, ...]
 
-    def files(self, name: str) -> list[str]:
-        place = self.folder / name
-        return [file.path for file in layout.list_data_files(str(place))] if place.is_dir() else []
+    def files(self, name: str) -> list[DataFile]:
+        place = uri.join(self.folder, name)
+        if self.access_id:
+            return visible_files(files_below(place, self.access_id), place)
+        return layout.list_data_files(place) if Path(place).is_dir() else []
 
 
 def import_table(command: ImportTable, session: EngineSession) -> CommandResult:
@@ -95,9 +122,9 @@ def import_table(command: ImportTable, session: EngineSession) -> CommandResult:
 
     An external table without LOCATION reads the exported folder.
     """
-    for path in filter(None, (command.path, command.location)):
-        session.restrictions.check_path(path)
-    export = _read(Path(local_path(command.path)), command, session)
+    if command.location is not None:
+        session.restrictions.check_location(command.location)
+    export = _read(command, session)
     check_named_files(export.table.storage.properties, session)
     old = session.catalog.find_table(command.database, command.name or export.table.name)
     if old is None:
@@ -116,24 +143,33 @@ def import_table(command: ImportTable, session: EngineSession) -> CommandResult:
     return NOTHING
 
 
-def _read(folder: Path, command: ImportTable, session: EngineSession) -> _Export:
+def _read(command: ImportTable, session: EngineSession) -> _Export:
+    is_far = uri.is_remote(command.path)
+    access_id = session.catalog.named_access_id(command.path) if is_far else ""
+    if not is_far:
+        session.restrictions.check_path(command.path)
+    folder = command.path.rstrip("/") if is_far else local_path(command.path)
+    place = uri.join(folder, METADATA)
     try:
-        facts = json.loads(session.restrictions.gate.read_text(str(folder / METADATA)))
+        text = small_text(place, access_id) if is_far else session.restrictions.gate.read_text(place)
+        check_json_nesting(text)
+        facts = json.loads(text)
         name = command.name or str(facts["name"])
         table = table_from_json(new_table_id(), command.database, name, json.dumps(facts["table"]))
         names = tuple(_checked(str(one), table) for one in facts["partitions"])
     except SourceError as error:
         if error.sqlstate != "58P01":
             raise
-        raise SourceError(f'"{folder}" has no {METADATA}: it is no export', sqlstate="58P01") from None
+        message = f'"{uri.shown(folder)}" has no {METADATA}: it is no export'
+        raise SourceError(message, sqlstate="58P01") from None
     except (ValueError, KeyError, TypeError):
-        raise SourceError(f'{METADATA} of "{folder}" is no export of sharkpy') from None
+        raise SourceError(f'{METADATA} of "{uri.shown(folder)}" is no export of sharkpy') from None
     if command.partition:
         listed = [HivePartition(number, one) for number, one in enumerate(names)]
         names = tuple(one.name for one in matching_spec(table, listed, command.partition))
         if not names:
             raise no_such_partition(table, ", ".join(f"{key}='{value}'" for key, value in command.partition))
-    return _Export(folder, table, names)
+    return _Export(folder, access_id, table, names)
 
 
 def _checked(name: str, table: Table) -> str:
@@ -152,7 +188,8 @@ def _new_table(export: _Export, command: ImportTable, session: EngineSession) ->
     if command.location is not None:
         location = managed_folder(command.location, kind, session)
     elif command.is_external:
-        location = str(export.folder if export.table.is_partitioned else export.folder / DATA)
+        location = export.folder if export.table.is_partitioned else uri.join(export.folder, DATA)
+        session.restrictions.check_location(location)
     else:
         location = local_path(session.catalog.managed_location(command.database, export.table.name))
         if session.catalog.readers.is_read(location):
@@ -168,11 +205,17 @@ def _import_new(export: _Export, table: Table, command: ImportTable, session: En
                 for name in export.partitions:
                     changes.add(name)
         return
-    if table.location is not None and Path(table.location).is_dir() and any(Path(table.location).iterdir()):
+    if _holds_any(table.location or "", session):
         raise BindError(f'folder "{table.location}" is not empty', sqlstate=_EXISTS)
     write = _staged(export, table, new_staging(table.location or "", session), session)
     with discarding([write]):
         session.catalog.create_table(table, publish=lambda: publish([write], session.catalog))
+
+
+def _holds_any(location: str, session: EngineSession) -> bool:
+    if uri.is_remote(location):
+        return has_files(location, session.catalog.access_id(location))
+    return Path(location).is_dir() and any(Path(location).iterdir())
 
 
 def _staged(export: _Export, table: Table, staging: str, session: EngineSession) -> StagedWrite:
@@ -183,14 +226,16 @@ def _staged(export: _Export, table: Table, staging: str, session: EngineSession)
     else:
         write = TableFiles(table, table.location or "", staging, False, session)
     try:
-        with _errors(str(export.folder)):
+        with _errors(export.folder):
             home = table_folder(table.location or "")
+            copies = list[tuple[DataFile, str]]()
             for name in export.partitions if table.is_partitioned else (DATA,):
-                folder = Path(home.staged_subfolder(staging, name if table.is_partitioned else ""))
-                files = export.files(name)
-                for path in files:
-                    session.restrictions.check_path(path)
-                _copy(files, folder)
+                folder = home.staged_subfolder(staging, name if table.is_partitioned else "")
+                copies += [(file, uri.join(folder, given)) for file, given in _named(export.files(name), "")]
+            if not export.access_id:
+                for file, _ in copies:
+                    session.restrictions.check_path(file.path)
+            copy_files(copies)
     except BaseException:
         write.discard()
         raise
@@ -200,7 +245,8 @@ def _staged(export: _Export, table: Table, staging: str, session: EngineSession)
 def _check_same(old: Table, export: _Export, command: ImportTable) -> None:
     if old.is_view or old.location is None:
         raise BindError(f"IMPORT into {old.qualified_name}, which has no files", sqlstate="42809")
-    if command.location is not None and local_path(command.location) != old.location:
+    given = command.location
+    if given is not None and _normal(given) != uri.normal(old.location):
         raise BindError(f'{old.qualified_name} lies in "{uri.shown(old.location)}"', sqlstate="42809")
     mine = [(field.name, field.dtype) for field in old.schema]
     theirs = [(field.name, field.dtype) for field in export.table.schema]
@@ -208,6 +254,10 @@ def _check_same(old: Table, export: _Export, command: ImportTable) -> None:
     if mine != theirs or not same_form:
         message = f"{old.qualified_name} and the exported table differ in columns, partition columns or format"
         raise BindError(message, sqlstate="42804")
+
+
+def _normal(location: str) -> str:
+    return uri.normal(location) if uri.is_remote(location) else local_path(location)
 
 
 @contextmanager
@@ -218,7 +268,7 @@ def _errors(path: str) -> Iterator[None]:
         raise io_error(error, path) from None
 
 
-def _copy(files: Sequence[str], folder: Path) -> None:
-    """Copy files under names that keep their order, which is that of the rows."""
-    for number, path in enumerate(files):
-        shutil.copyfile(path, folder / f"{number:05d}-{Path(path).name.lstrip('_.')}")
+def _named(files: Sequence[DataFile], folder: str) -> Iterator[tuple[DataFile, str]]:
+    """Files with names that keep their order, which is that of the rows."""
+    for number, file in enumerate(files):
+        yield file, str(PurePosixPath(folder, f"{number:05d}-{uri.name_of(file.path).lstrip('_.')}"))

@@ -5,41 +5,49 @@ from __future__ import annotations
 from pathlib import Path
 
 from sharkpy.base import uri
-from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.errors import SourceError
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.path_gate import open_regular
 from sharkpy.execution.commands.command_result import CommandResult, done, text_rows
+from sharkpy.execution.commands.fetched_resources import fetched_resource
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AddResources, DeleteResources, ListResources
 
 
 def add_resources(command: AddResources, session: EngineSession) -> CommandResult:
-    found = [resource_path(path, session) for path in command.paths]
     if command.kind == "JAR":
         session.restrictions.check_code("ADD JAR")
-    for path in found:
+    for path in [resource_path(path, session) for path in command.paths]:
         session.catalog.resources.add(command.kind, path)
     return done()
 
 
 def list_resources(command: ListResources, session: EngineSession) -> CommandResult:
     known = session.catalog.resources.paths(command.kind)
-    wanted = {str(Path(local_path(path)).absolute()) for path in command.paths}
+    wanted = {_added_path(path, session) for path in command.paths}
     return text_rows(("resource",), [(path,) for path in known if not wanted or path in wanted])
 
 
 def delete_resources(command: DeleteResources, session: EngineSession) -> CommandResult:
     for path in command.paths:
-        session.catalog.resources.remove(command.kind, str(Path(local_path(path)).absolute()))
+        session.catalog.resources.remove(command.kind, _added_path(path, session))
     if not command.paths:
         session.catalog.resources.remove(command.kind)
     return done()
 
 
+def _added_path(path: str, session: EngineSession) -> str:
+    """Path under which a file was added: of a remote one that of its copy."""
+    if not uri.is_remote(path):
+        return str(Path(local_path(path)).absolute())
+    copy = session.catalog.resources.fetched(path)
+    return path if copy is None else copy.path
+
+
 def resource_path(path: str, session: EngineSession) -> str:
-    """Absolute path of an existing file that the session may read."""
+    """Absolute path of an existing file that the session may read; of a remote one that of a copy."""
     if uri.is_remote(path):
-        raise UnsupportedError(f'"{uri.shown(path)}" is not a local file', hint="download it first")
+        return fetched_resource(path, session)
     session.restrictions.check_path(path)
     found = Path(local_path(path))
     if not found.exists():

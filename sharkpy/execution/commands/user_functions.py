@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sharkpy.base.errors import did_you_mean
+from sharkpy.base import uri
+from sharkpy.base.errors import UnsupportedError, did_you_mean
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionEntry, Macro, not_found
 from sharkpy.catalog.names import qualified
 from sharkpy.execution.commands.command_result import CommandResult, done
@@ -17,6 +18,9 @@ def create_function(command: CreateFunction, session: EngineSession) -> CommandR
     """Create a function. Its code is loaded now, so that an error about it comes here and not from a query."""
     session.restrictions.check_code("CREATE FUNCTION")
     functions = session.catalog.functions
+    if command.database is not None and (far := next((p for _, p in command.resources if uri.is_remote(p)), None)):
+        message = f'"{uri.shown(far)}" as a file of a permanent function'
+        raise UnsupportedError(message, hint="download it, or create a temporary function")
     resources = tuple((kind, resource_path(path, session)) for kind, path in command.resources)
     if command.database is None:
         if command.if_not_exists and functions.find_temporary(command.name) is not None:

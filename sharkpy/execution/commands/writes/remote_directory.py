@@ -1,0 +1,103 @@
+"""Files of a remote folder that belongs to no table: EXPORT and INSERT OVERWRITE DIRECTORY."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import BindError, SharkError, SourceError
+from sharkpy.catalog.table_folders import TableFolders
+from sharkpy.execution.commands.writes.publish import QuietWrite
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.sources.folder_write import FolderWrite, PlacedFiles
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.remote_files import has_files, is_file
+
+_log = logging.getLogger(__name__)
+_EXISTS = "42710"
+
+
+@dataclass(slots=True)
+class RemoteDirectory(QuietWrite):
+    """Write that copies files into a remote folder (see `FolderWrite`).
+
+    `copies` gives the files with their names there. `replaces`: what was there goes. `last`: name and text of a file
+    that is written once the others are in place.
+    """
+
+    write: FolderWrite
+    session: EngineSession
+    replaces: bool
+    copies: Callable[[], Sequence[tuple[DataFile, str]]] = tuple
+    last: tuple[str, str] | None = None
+    placed: PlacedFiles | None = None
+    is_copied: bool = False
+    is_discarded: bool = False
+
+    @classmethod
+    def begin(cls, path: str, action: str, session: EngineSession, *, replaces: bool) -> RemoteDirectory:
+        """Check the folder, and note that it is about to be written. NotAllowedError for one that the session's
+        statements may not name, BindError 42710 for one that has files and may not be replaced.
+        """
+        target = path.rstrip("/")
+        access_id = session.catalog.named_access_id(target)
+        session.restrictions.gate.require_below(target)
+        _check_target(target, action, session)
+        write = FolderWrite.begin(target, access_id)
+        if is_file(target, access_id):
+            raise SourceError(f'"{target}" is a file, not a folder', sqlstate="58030")
+        session.catalog.clear_garbage(target)
+        if not replaces and has_files(target, access_id):
+            raise BindError(f'folder "{target}" is not empty', sqlstate=_EXISTS)
+        session.catalog.unfinished.begin(write.staging)
+        return cls(write, session, replaces)
+
+    def prepare(self) -> None:
+        self.is_copied = True
+        self.write.copy(self.copies())
+
+    def place(self) -> None:
+        self.placed = self.write.place(replaces=self.replaces, last=self.last)
+
+    def take_back(self) -> None:
+        self.placed = None
+
+    def clean(self) -> None:
+        if self.placed is None:
+            return
+        try:
+            self.write.finish(self.placed)
+        except SharkError as error:
+            what = "the last one is not" if self.last is not None else "not all that were there before are gone"
+            message = f'the new files are in "{self.write.target}", and {what}: {error.message}'
+            raise SourceError(message, hint="run the statement again") from error
+
+    def discard(self) -> None:
+        if self.is_discarded:
+            return
+        self.is_discarded = True
+        try:
+            # Also where the statement was ended.
+            with Cancellation().active():
+                if self.placed is None and self.is_copied:
+                    self.write.undo()
+                self.write.remove_staged()
+        except SharkError as error:
+            # It stays noted: where this process is killed, the next start tries again.
+            _log.warning('what was to be written in "%s" could not be removed: %s', uri.shown(self.write.target), error)
+            return
+        self.session.catalog.unfinished.end(self.write.staging)
+
+
+def _check_target(target: str, action: str, session: EngineSession) -> None:
+    """Check the folder, whose content will be deleted: it must hold no table, belong to none, and be no whole store."""
+    if not uri.name_of(target):
+        raise BindError(f'{action} would replace all of "{target}"', hint="name a folder in it", sqlstate="42809")
+    folders = TableFolders(session.catalog)
+    folders.require_no_others(target, action)
+    if (owner := folders.lies_in(target)) is not None:
+        message = f'{action} would delete files of {owner.owner}: "{target}" belongs to it'
+        raise BindError(message, hint="name another folder, or INSERT OVERWRITE the table", sqlstate="42809")

@@ -1,0 +1,200 @@
+"""A remote folder that belongs to no table, whose files a statement puts there: all count, or none.
+
+Stores rename no folders, and readers of plain files know no manifests. So the files of a write have its id before their
+names, and what is done has an order:
+
+1. Rows that a statement computes are put below `_writes/<id>`, where nobody takes them for data.
+2. The object `_writes/<id>/_begun` is put, and the files are copied to their own names. Those that were there before
+   stay.
+3. The object `_writes/<id>/_placed` is put. It lists the old files, and holds what is to be written last. From here on
+   the new files stay.
+4. The old files are deleted, or the last file is written; then what is below `_writes/<id>`.
+
+Who reads between 2 and 4 finds old and new files. What a kill leaves is settled at the next start: by 4 where there is
+`_placed`, by deleting the new files where there is only `_begun`. The two go last, `_placed` after the other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import checked
+from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.sources.copied_files import copy_files
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.storage.store import Store
+
+_WRITES = "_writes"
+_BEGUN = "_begun"
+_PLACED = "_placed"
+_VERSION = 1
+_OF_WRITE = re.compile(r"([0-9a-f]{32})-")
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedFiles:
+    """What follows once a write's files are in place. `old`: paths of files to delete, relative to the folder; `last`:
+    name and text of a file to be written there.
+    """
+
+    old: tuple[str, ...] = ()
+    last: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderWrite:
+    """Write of files into the remote folder `target`; `write`: its id."""
+
+    target: str
+    write: str
+    access_id: str
+
+    @classmethod
+    def begin(cls, target: str, access_id: str) -> FolderWrite:
+        """A new write. UnsupportedError for a server that is read alone."""
+        traits = store_with(target, access_id).traits
+        if not (traits.writes and traits.lists):
+            raise UnsupportedError(f'writing to "{uri.shown(target)}", whose server is read alone')
+        return cls(target, uuid4().hex, access_id)
+
+    @property
+    def staging(self) -> str:
+        """Folder of what is not in place."""
+        return uri.join(self.target, _WRITES, self.write)
+
+    def copy(self, copies: Sequence[tuple[DataFile, str]]) -> None:
+        """Copy files to names, which may be below folders of the target; their order is that of the rows."""
+        self._store.put(self._begun_path, b"")
+        copy_files([(file, self._path(name)) for file, name in copies], self.access_id)
+
+    def place(self, *, replaces: bool, last: tuple[str, str] | None = None) -> PlacedFiles:
+        """Let the copied files stay; others go if they `replace` them, but for those of writes under way. Called while
+        no other write of this warehouse is placed.
+        """
+        placed = PlacedFiles(tuple(self._others()) if replaces else (), last)
+        self._store.put(self._placed_path, _to_bytes(placed))
+        return placed
+
+    def finish(self, placed: PlacedFiles) -> None:
+        """Do what follows."""
+        self._store.delete(f"{self.target}/{name}" for name in placed.old)
+        if placed.last is not None:
+            name, text = placed.last
+            self._store.put(uri.join(self.target, name), text.encode())
+
+    def undo(self) -> None:
+        """Remove the write's files, in place or not."""
+        self._store.delete([self._placed_path])
+        self._store.delete(path for path in self._visible() if _write_of(path) == self.write)
+
+    def remove_staged(self) -> None:
+        """Remove what was staged, and then what tells of the write."""
+        marks = (self._begun_path, self._placed_path)
+        self._store.delete(facts.path for facts in checked(self._store.list(self.staging)) if facts.path not in marks)
+        # Each by a request of its own, in this order. Stores with folders keep empty ones.
+        for path in (*marks, self.staging, uri.parent(self.staging)):
+            self._store.delete([path])
+
+    def settle(self) -> None:
+        """Bring a write of a dead process to its end, or undo it. It may have been settled before."""
+        placed = self._placed()
+        if placed is not None:
+            self.finish(placed)
+        elif self._store.stat(self._begun_path) is not None:
+            self.undo()
+        self.remove_staged()
+
+    @property
+    def _store(self) -> Store:
+        return store_with(self.target, self.access_id)
+
+    @property
+    def _placed_path(self) -> str:
+        return uri.join(self.staging, _PLACED)
+
+    @property
+    def _begun_path(self) -> str:
+        return uri.join(self.staging, _BEGUN)
+
+    def _path(self, name: str) -> str:
+        folder, _, file = name.rpartition("/")
+        return uri.join(self.target, folder, f"{self.write}-{file}")
+
+    def _visible(self) -> Iterator[str]:
+        """Paths of all files below the target but those of staging folders."""
+        staged = f"{uri.join(self.target, _WRITES)}/"
+        for facts in checked(self._store.list(self.target)):
+            if not facts.path.startswith(staged):
+                yield facts.path
+
+    def _others(self) -> Iterator[str]:
+        """Files, relative to the target, of no write or of those that are placed."""
+        found = [path for path in self._visible() if _write_of(path) != self.write]
+        waiting = self._under_way({write for path in found if (write := _write_of(path))})
+        return (path[len(self.target) + 1 :] for path in found if _write_of(path) not in waiting)
+
+    def _under_way(self, writes: Collection[str]) -> frozenset[str]:
+        """Those of other writes that may still be undone."""
+        others = [replace(self, write=write) for write in sorted(writes)]
+        found = side_by_side(FolderWrite.is_open, others)
+        return frozenset(one.write for one, is_open in zip(others, found, strict=True) if is_open)
+
+    def is_open(self) -> bool:
+        """True if it has staged something, and is not placed."""
+        is_staged = next(iter(self._store.list(self.staging)), None) is not None
+        return is_staged and self._store.stat(self._placed_path) is None
+
+    def _placed(self) -> PlacedFiles | None:
+        facts = self._store.stat(self._placed_path)
+        if facts is None:
+            return None
+        content = b"".join(self._store.read(facts, [(0, facts.size_bytes)]))
+        return _from_bytes(content, self._placed_path)
+
+
+def is_folder_write(staging: str) -> bool:
+    """True for a remote location of what a `FolderWrite` has noted."""
+    return uri.is_remote(staging) and uri.name_of(uri.parent(staging)) == _WRITES
+
+
+def settled(staging: str, access_id: str) -> None:
+    """Settle the write of a dead process whose staging folder is known."""
+    FolderWrite(uri.parent(uri.parent(staging)), uri.name_of(staging), access_id).settle()
+
+
+def _write_of(path: str) -> str:
+    """Id of the write whose name a file has; empty for others."""
+    found = _OF_WRITE.match(uri.name_of(path))
+    return "" if found is None else found.group(1)
+
+
+def _to_bytes(placed: PlacedFiles) -> bytes:
+    body = {"version": _VERSION, "old": placed.old, "last": placed.last}
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _from_bytes(content: bytes, path: str) -> PlacedFiles:
+    """What is stored at a location; SourceError if it is none. It names nothing outside of its folder."""
+    try:
+        text = content.decode()
+        check_json_nesting(text)
+        match json.loads(text):
+            case {"version": 1, "old": list(old), "last": None} if all(map(_is_inside, old)):
+                return PlacedFiles(tuple(old))
+            case {"version": 1, "old": [], "last": [str(name), str(text)]} if _is_inside(name):
+                return PlacedFiles(last=(name, text))
+    except ValueError:
+        pass
+    raise SourceError(f'"{uri.shown(path)}" does not tell what a write has put in place')
+
+
+def _is_inside(name: object) -> bool:
+    return isinstance(name, str) and not {".", ".."}.intersection(name.split("/"))

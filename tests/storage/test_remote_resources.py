@@ -1,0 +1,141 @@
+"""ADD FILE, JAR and ARCHIVE, and files of functions, by URIs: copies of the session, each fetched once."""
+
+from __future__ import annotations
+
+import gc
+import io
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
+
+import sharkpy
+from sharkpy.base.errors import BindError, NotAllowedError, ResourceError, SourceError, UnsupportedError
+from sharkpy.execution.commands import fetched_resources
+from sharkpy.execution.restrictions import Restrictions
+from tests.storage.fault_proxy import FaultProxy
+from tests.storage.places import BUCKET
+from tests.storage.s3_servers import ACCESS_KEY, SECRET
+
+Put = Callable[[str, bytes], None]
+DOUBLE = b"#!/bin/bash\nwhile read n; do echo $((2 * n)); done\n"
+
+
+@pytest.fixture(scope="module")
+def owner(proxy: FaultProxy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("w")) as owner:
+        for name, value in (
+            ("access.key", ACCESS_KEY),
+            ("secret.key", SECRET),
+            ("endpoint", f"http://{proxy.address}"),
+        ):
+            owner.sql(f"SET fs.s3a.{name}={value}").close()
+        owner.sql("CREATE TABLE t AS SELECT 1 AS a UNION ALL SELECT 2").close()
+        yield owner
+
+
+@pytest.fixture
+def session(owner: sharkpy.SharkContext, proxy: FaultProxy) -> sharkpy.SharkContext:
+    proxy.rules.clear()
+    proxy.seen.clear()
+    return owner.new_session()
+
+
+@pytest.fixture
+def place() -> str:
+    return f"s3a://{BUCKET}/{uuid4().hex}"
+
+
+@pytest.fixture
+def put(s3: Any) -> Put:
+    return lambda location, content: s3.put_object(Bucket=BUCKET, Key=location.partition(f"{BUCKET}/")[2], Body=content)
+
+
+def column(session: sharkpy.SharkContext, query: str) -> list[Any]:
+    return sorted(row[0] for row in session.sql(query).fetchall())
+
+
+def test_a_file_is_fetched_once(session: sharkpy.SharkContext, proxy: FaultProxy, place: str, put: Put) -> None:
+    put(f"{place}/double.sh", DOUBLE)
+    query = "SELECT TRANSFORM(a) USING 'double.sh' AS (x INT) FROM t"
+    for _ in range(2):
+        session.sql(f"ADD FILE {place}/double.sh").close()
+    assert proxy.count("GET", "double.sh") == 1
+    assert column(session, query) == [2, 4]
+    (copy,) = column(session, "LIST FILES")
+    assert Path(copy).name == "double.sh"
+    assert column(session, f"LIST FILES {place}/double.sh") == [copy]
+    put(f"{place}/double.sh", DOUBLE.replace(b"2", b"20"))
+    session.sql(f"DELETE FILE {place}/double.sh").close()
+    assert column(session, "LIST FILES") == []
+    session.sql(f"ADD FILE {place}/double.sh").close()
+    assert column(session, query) == [20, 40]
+    assert Path(copy).read_bytes() == DOUBLE
+
+
+def test_copies_go_with_their_session(owner: sharkpy.SharkContext, place: str, put: Put) -> None:
+    put(f"{place}/x", b"x")
+    session = owner.new_session()
+    session.sql(f"ADD FILE {place}/x").close()
+    (copy,) = column(session, "LIST FILES")
+    assert Path(copy).exists()
+    session.stop()
+    del session
+    gc.collect()
+    assert not Path(copy).parent.exists()
+
+
+def test_an_archive(session: sharkpy.SharkContext, place: str, put: Put) -> None:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        entry = tarfile.TarInfo("names.txt")
+        entry.size = 4
+        archive.addfile(entry, io.BytesIO(b"six\n"))
+    put(f"{place}/words.tar.gz", content.getvalue())
+    session.sql(f"ADD ARCHIVE {place}/words.tar.gz").close()
+    query = "SELECT TRANSFORM(a) USING 'cat words.tar.gz/names.txt' AS (x STRING) FROM t WHERE a = 1"
+    session.sql("SET hive.exec.script.allow.partial.consumption=true").close()
+    assert column(session, query) == ["six"]
+
+
+def test_the_file_of_a_function(session: sharkpy.SharkContext, place: str, put: Put) -> None:
+    put(f"{place}/far_geometry.py", b"def area(a: float, b: float) -> float:\n    return a * b\n")
+    using = f"AS 'far_geometry.area' USING FILE '{place}/far_geometry.py'"
+    session.sql(f"CREATE TEMPORARY FUNCTION area {using}").close()
+    assert column(session, "SELECT area(3, 2)") == [6.0]
+    with pytest.raises(UnsupportedError, match="a file of a permanent function"):
+        session.sql(f"CREATE FUNCTION area2 {using}").close()
+
+
+def test_what_cannot_be_fetched(
+    session: sharkpy.SharkContext, place: str, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, refused, state in ((f"{place}/none", SourceError, "58P01"), (f"{place}/..", BindError, "42602")):
+        with pytest.raises(refused) as caught:
+            session.sql(f"ADD FILE {name}").close()
+        assert caught.value.sqlstate == state
+    monkeypatch.setattr(fetched_resources, "MOST_BYTES", 10)
+    put(f"{place}/six", b"123456")
+    put(f"{place}/seven", b"1234567")
+    session.sql(f"ADD FILE {place}/six").close()
+    with pytest.raises(ResourceError, match="7 bytes, and 6 are fetched already"):
+        session.sql(f"ADD FILE {place}/seven").close()
+    assert [Path(one).name for one in column(session, "LIST FILES")] == ["six"]
+
+
+def test_a_session_without_code_fetches_nothing(
+    session: sharkpy.SharkContext, proxy: FaultProxy, place: str, put: Put
+) -> None:
+    put(f"{place}/x.jar", b"x")
+    session.restrictions = Restrictions((), refuses_code=True, remote=(place,))
+    with pytest.raises(NotAllowedError, match="ADD JAR"):
+        session.sql(f"ADD JAR {place}/x.jar").close()
+    with pytest.raises(NotAllowedError, match="out of this session's bounds"):
+        session.sql(f"ADD FILE s3a://{BUCKET}/other").close()
+    assert proxy.seen == []
+    session.sql(f"ADD FILE {place}/x.jar").close()

@@ -22,6 +22,7 @@ LAKES = {
     "delta": "io.delta.hive.DeltaStorageHandler",
 }
 """Names of the formats, as `StorageFormat` has them, with Hive's storage handlers."""
+_SCHEMES = frozenset({"", "file", "s3", "s3a", "s3n", "gs", "abfs", "abfss", "az", "hdfs", "viewfs"})
 FACTS = ("snapshots", "history", "files", "refs")
 """Names behind that of a table, `t.snapshots`, of tables about it."""
 
@@ -31,15 +32,17 @@ def is_lake(table: Table) -> bool:
 
 
 def check_lake_place(location: str) -> None:
-    """UnsupportedError for a remote folder or file of a lake table."""
-    if uri.is_remote(location):
-        raise UnsupportedError(f'a lake table with files in "{uri.shown(location)}": they have to be local')
+    """UnsupportedError for a remote folder or file of a lake table where storage cannot list and write them."""
+    if (scheme := uri.scheme_of(location)) not in _SCHEMES:
+        raise UnsupportedError(f'a lake table with files in "{uri.shown(location)}", storage of the scheme "{scheme}"')
 
 
 def lake_path(location: str) -> str:
-    """Path of a folder or file of a lake table; UnsupportedError for a remote one."""
+    """Path of a folder or file of a lake table, or its URI where it is remote; UnsupportedError where there are no
+    lake tables.
+    """
     check_lake_place(location)
-    return local_path(location)
+    return location.rstrip("/") if uri.is_remote(location) else local_path(location)
 
 
 @dataclass(frozen=True, slots=True)

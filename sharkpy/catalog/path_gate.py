@@ -86,8 +86,8 @@ class PathGate:
             return read_whole(file, path)
 
     def check_outside(self, paths: Iterable[str], folder: str | None) -> None:
-        """NotAllowedError for files that a table has, by their real places, out of its folder and the bounds."""
-        if self.folders is None:
+        """NotAllowedError for local files that a table has, by their real places, out of its folder and the bounds."""
+        if self.folders is None or (folder is not None and uri.is_remote(folder)):
             return
         home = None if folder is None else Path(os.path.realpath(local_path(folder)))
         for path in paths:

@@ -17,6 +17,7 @@ from sharkpy.session.session_accesses import SessionAccesses
 from sharkpy.session.session_state import SessionState
 from sharkpy.session.shared_parts import SharedParts
 from sharkpy.session.shark_context import SharkContext
+from sharkpy.sources.lake.lake_reach import LakeReach
 from sharkpy.sources.lake.session_lakes import SessionLakes
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def open_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
     catalog.system_tables = partial(_system_tables, weakref.ref(session))
     catalog.find_files = parts.find_files
     catalog.find_access = SessionAccesses(conf, parts.conf, restrictions).find
-    catalog.known_lakes = SessionLakes(lambda: parts.lakes, partial(_lake_conf, weakref.ref(session), parts.conf))
+    reach = LakeReach(partial(_lake_conf, weakref.ref(session), parts.conf), catalog.find_access)
+    catalog.known_lakes = SessionLakes(lambda: parts.lakes, reach)
     session.restrictions = of_owner(parts.conf, catalog)
     parts.join(session)
     return session

@@ -249,9 +249,9 @@ def test_files_of_a_path_are_a_table(context: sharkpy.SharkContext) -> None:
         ("CREATE TABLE other (a INT) STORED BY ICEBERG STORED AS ORC", "files that are orc"),
         ("CREATE TEMPORARY TABLE other (a INT) STORED BY ICEBERG", "a temporary table"),
         ("CREATE TABLE other (a INT) CLUSTERED BY (a) INTO 2 BUCKETS STORED BY ICEBERG", "the buckets"),
-        ("CREATE EXTERNAL TABLE far STORED BY ICEBERG LOCATION 's3://b/x'", "have to be local"),
-        ("CREATE TABLE far (a INT) STORED BY ICEBERG LOCATION 's3://b/x'", "have to be local"),
-        ("SELECT * FROM iceberg.`s3://b/x`", "have to be local"),
+        ("CREATE EXTERNAL TABLE far STORED BY ICEBERG LOCATION 'https://b/x'", 'scheme "https"'),
+        ("CREATE TABLE far (a INT) STORED BY ICEBERG LOCATION 's3://b/x'", "only local files"),
+        ("SELECT * FROM iceberg.`https://b/x`", 'scheme "https"'),
     ],
 )
 def test_what_such_tables_do_not_have(context: sharkpy.SharkContext, statement: str, message: str) -> None:

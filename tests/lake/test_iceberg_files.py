@@ -16,6 +16,8 @@ pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hypothesis import given
+from hypothesis import strategies as st
 from pyiceberg.catalog import load_catalog
 from pyiceberg.manifest import (
     DataFile,
@@ -36,6 +38,7 @@ from pyroaring import BitMap64
 
 import sharkpy
 from sharkpy.base.errors import SharkError, SourceError, UnsupportedError
+from sharkpy.sources.lake.equal_rows import EqualRows
 from sharkpy.sources.lake.roaring import bitmap_positions
 from tests.lake.tables import rows, run
 
@@ -168,10 +171,12 @@ class _AddDeletes(_FastAppendFiles):
         return [writer.to_manifest_file(), *self._existing_manifests()]
 
 
-def add_deletes(table: Any, path: Path, form: FileFormat, count: int, content: Any, ids: Any = None) -> None:
+def add_deletes(
+    table: Any, path: Path, form: FileFormat, count: int, content: Any, ids: Any = None, place: str = ""
+) -> None:
     file = DataFile.from_args(
         content=content,
-        file_path=f"file://{path}",
+        file_path=place or f"file://{path}",
         file_format=form,
         partition=Record(),
         record_count=count,
@@ -245,13 +250,53 @@ def test_deletion_vectors(context: sharkpy.SharkContext, other: Any, tmp_path: P
     assert rows(context, "SELECT count(*) FROM t") == [(198,)]
 
 
-def test_equality_deletes_are_refused(context: sharkpy.SharkContext, other: Any, tmp_path: Path) -> None:
-    table = numbers(other)
-    pq.write_table(pa.table({"id": pa.array([3], pa.int64())}), tmp_path / "e.parquet")
-    add_deletes(table, tmp_path / "e.parquet", FileFormat.PARQUET, 1, DataFileContent.EQUALITY_DELETES, [1])
+def test_deletes_by_equality(context: sharkpy.SharkContext, other: Any, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int32()), ("word", pa.string()), ("part", pa.string())])
+    table = other.create_table("ns.t", schema)
+    words = ["a", "b", None, "a", None, "c"]
+    table.append(pa.table({"id": [1, 1, 1, 2, 2, None], "word": words, "part": ["x"] * 6}, schema))
+    with table.update_schema() as update:
+        update.update_column("id", LongType())
+    ids = ({"PARQUET:field_id": "2"}, {"PARQUET:field_id": "1"})
+    target = pa.schema([pa.field("word", pa.string(), True, ids[0]), pa.field("id", pa.int64(), True, ids[1])])
+    deletes = pa.table({"word": ["a", None, "c", "z", None], "id": [1, 2, None, 2, 2]}, target)
+    pq.write_table(deletes, tmp_path / "e.parquet")
+    path = tmp_path / "e.parquet"
+    add_deletes(table, path, FileFormat.PARQUET, 5, DataFileContent.EQUALITY_DELETES, [2, 1])
     run(context, _KNOW)
-    with pytest.raises(UnsupportedError, match=r"equality deletes, which ns\.t"):
-        rows(context, "SELECT count(*) FROM t")
+    left = [(1, None), (1, "b"), (2, "a")]
+    assert rows(context, "SELECT id, word FROM t ORDER BY id, word") == left
+    assert rows(context, "SELECT count(*) FROM t") == [(3,)]
+    assert rows(context, "SELECT part FROM t") == [("x",)] * 3
+    assert rows(context, "SELECT id FROM t WHERE word = 'a'") == [(2,)]
+    # A column that the table has lost is one of the deletes' still, and those of later rows do not count.
+    with table.refresh().update_schema() as update:
+        update.delete_column("word")
+    table.refresh().append(pa.table({"id": [1], "part": ["y"]}, pa.schema([("id", pa.int64()), ("part", pa.string())])))
+    assert rows(context, "SELECT id, part FROM t ORDER BY id, part") == [(1, "x"), (1, "x"), (1, "y"), (2, "x")]
+    run(context, "CACHE TABLE t")
+    assert rows(context, "SELECT count(*) FROM t") == [(4,)]
+    run(context, "UNCACHE TABLE t")
+    assert rows(context, "SELECT content, record_count FROM t.files ORDER BY content, record_count") == [
+        (0, 1),
+        (0, 6),
+        (2, 5),
+    ]
+
+
+_VALUES = st.tuples(st.none() | st.integers(0, 3), st.none() | st.sampled_from("abc"), st.none() | st.booleans())
+
+
+@given(st.lists(_VALUES, max_size=40), st.lists(_VALUES, max_size=10))
+def test_rows_are_equal(found: list[tuple[Any, ...]], deleted: list[tuple[Any, ...]]) -> None:
+    types = (pa.int64(), pa.string(), pa.bool_())
+
+    def columns(values: list[tuple[Any, ...]]) -> list[Any]:
+        return [pa.array([one[place] for one in values], dtype) for place, dtype in enumerate(types)]
+
+    made = EqualRows.of((1, 2, 3), columns(deleted))
+    mask = made.has([pa.chunked_array([column]) for column in columns(found)])
+    assert mask.to_pylist() == [one in deleted for one in found]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sharkpy.base import uri
 from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
 from sharkpy.catalog.lake_tables import Replaced, check_lake_place
@@ -32,6 +33,7 @@ from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Union
 from sharkpy.plan.read_tables import read_tables
 from sharkpy.sources.lake.lake_table import LakeTable
+from sharkpy.sources.remote_files import has_files
 
 if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
@@ -54,7 +56,7 @@ def create_lake_table(command: commands.CreateTable, session: EngineSession, sna
             raise UnsupportedError(f'replacing "{command.name}" by a table of {lake}')
         raise TableExistsError(f'table "{command.name}" already exists')
     given = _new_entry(command, session)
-    is_new_folder = given.location is not None and not holds_files(given.location)
+    is_new_folder = given.location is not None and not _holds_files(given.location, session)
     entry = catalog.lakes.create(given, command.divided_by)
     try:
         if given.location is None and entry.location is not None:
@@ -70,6 +72,12 @@ def create_lake_table(command: commands.CreateTable, session: EngineSession, sna
         raise
     snapshot.release()
     return NOTHING
+
+
+def _holds_files(location: str, session: EngineSession) -> bool:
+    if not uri.is_remote(location):
+        return holds_files(location)
+    return has_files(location, session.catalog.access_id(location))
 
 
 def _write_rows(entry: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot) -> None:

@@ -31,7 +31,7 @@ def table_files(table: Table, catalog: Catalog, published: Published | None = No
     if isinstance(table, FileTable):
         return table.named.files
     if isinstance(table, LakeTable):
-        return table.snapshot.found.files
+        return tuple(table.snapshot.files())
     if table.is_stream:
         return _stream_files(table.location or "", catalog)
     if table.is_partitioned:

@@ -28,7 +28,8 @@ class LakeReads:
     def read(self, names: tuple[str, ...]) -> PartitionRead:
         if names not in self._reads:
             wanted = set(names)
-            files = [file for file in self._table.snapshot.found.files if file.path in wanted]
+            found = self._table.snapshot
+            files = found.files([file for file in found.found.files if file.path in wanted])
             splits = file_splits(files, self._table.schema, self._table.storage, self._conf)
             self._reads[names] = PartitionRead(None, tuple(splits))
         return self._reads[names]

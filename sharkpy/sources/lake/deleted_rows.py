@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sharkpy.base.errors import SourceError
+from sharkpy.base import uri
+from sharkpy.base.errors import ResourceError, SourceError
 from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.sources.arrow import pc
 from sharkpy.sources.failures import format_error, io_error
 from sharkpy.sources.lake.roaring import Positions, bitmap_positions
+from sharkpy.sources.layout import NEVER_MODIFIED, DataFile
+from sharkpy.sources.local_copy import LocalCopy, local_copy, store_with
 
-POSITIONS, PUFFIN, INLINE = "positions", "puffin", "inline"
+POSITIONS, PUFFIN, INLINE, EQUALITY = "positions", "puffin", "inline", "equality"
 _MAGIC = b"\xd1\xd39d"
 _BLOB = "deletion-vector-v1"
 _PUFFIN_END = 12
 """Bytes behind a Puffin file's footer: its length, flags, magic."""
 _KNOWN = 256
+_MOST_ROWS = 100_000_000
+"""Limit on the rows of a file of deletes."""
+_MOST_FOOTER, _MOST_VECTOR = 16 << 20, 1 << 30
+"""Limits on the bytes of a Puffin file's footer, and of a deletion vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +40,13 @@ class Deletes:
     """Deletes of a data file.
 
     `kind`: POSITIONS, a Parquet file with columns file_path and pos; PUFFIN, a file of deletion vectors that says whose
-    they are; INLINE, the rows themselves as a text, which `inline` makes.
+    they are; INLINE, the rows themselves as a text, which `inline` makes; EQUALITY, a Parquet file with the values that
+    deleted rows have in the columns with some `ids` (see `equal_rows`).
     """
 
     kind: str
     path: str
+    ids: tuple[int, ...] = ()
 
 
 def inline(rows: Positions) -> Deletes:
@@ -45,9 +54,13 @@ def inline(rows: Positions) -> Deletes:
     return Deletes(INLINE, zlib.compress(np.diff(rows, prepend=0).astype(np.int64).tobytes()).hex())
 
 
-def deleted_rows(found: Sequence[Deletes], written_path: str) -> Positions:
-    """Places of all deleted rows, in order, each once. `written_path`: as deletes name the data file."""
-    parts = [_rows(one, written_path) for one in found]
+def deleted_rows(found: Sequence[Deletes], written_path: str, access_id: str) -> Positions:
+    """Places of all rows that are deleted by their places, in order, each once.
+
+    `written_path`: as deletes name the data file; `access_id`: that of the access to it, and to remote files of
+    deletes.
+    """
+    parts = [_rows(one, written_path, access_id) for one in found if one.kind != EQUALITY]
     rows: Positions = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
     return rows
 
@@ -63,45 +76,80 @@ def kept(rows: Positions, first: int, count: int) -> pa.BooleanArray | None:
 
 
 @functools.lru_cache(_KNOWN)
-def _rows(one: Deletes, written_path: str) -> Positions:
+def _rows(one: Deletes, written_path: str, access_id: str) -> Positions:
     """Rows of one file of deletes. Such a file never changes."""
     if one.kind == INLINE:
         rows: Positions = np.cumsum(np.frombuffer(zlib.decompress(bytes.fromhex(one.path)), np.int64))
         return rows
+    copy, size = file_of_deletes(one.path, access_id)
     if one.kind == POSITIONS:
-        return _of_positions(one.path, written_path)
+        copy.fetch([(0, size)])
+        return _of_positions(copy.path, one.path, written_path)
     try:
-        with open(one.path, "rb") as file:
-            place = _place_in_puffin(file, written_path)
+        with open(copy.path, "rb") as file:
+            place = _place_in_puffin(copy, file, size, one.path, written_path)
             if place is None:
                 return np.empty(0, np.int64)
-            file.seek(place[0])
-            data = file.read(place[1])
+            data = _piece(copy, file, *place)
     except OSError as error:
         raise io_error(error, one.path) from None
-    size = int.from_bytes(data[:4], "big")
-    vector, check = data[4 : 4 + size], int.from_bytes(data[4 + size : 8 + size], "big")
-    if len(data) < size + 8 or zlib.crc32(vector) != check:
+    length = int.from_bytes(data[:4], "big")
+    vector, check = data[4 : 4 + length], int.from_bytes(data[4 + length : 8 + length], "big")
+    if len(data) < length + 8 or zlib.crc32(vector) != check:
         raise SourceError(f'a deletion vector in "{one.path}" is damaged')
     return _of_vector(vector, one.path)
 
 
-def _place_in_puffin(file: BinaryIO, written_path: str) -> tuple[int, int] | None:
+def file_of_deletes(path: str, access_id: str) -> tuple[LocalCopy, int]:
+    """A file of deletes for reading, and its size. Nothing of a remote one is fetched yet."""
+    if not uri.is_remote(path):
+        try:
+            size = Path(path).stat().st_size
+        except OSError as error:
+            raise io_error(error, path) from None
+        return local_copy(DataFile(path, size, NEVER_MODIFIED)), size
+    facts = store_with(path, access_id).stat(path)
+    if facts is None:
+        raise SourceError(f'file "{uri.shown(path)}" does not exist', sqlstate="58P01")
+    file = DataFile(path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
+    return local_copy(file), facts.size_bytes
+
+
+def check_row_count(count: int, path: str) -> None:
+    """ResourceError 54000 for a file of more deletes than are read."""
+    if count > _MOST_ROWS:
+        message = f'"{uri.shown(path)}" has more than {_MOST_ROWS:,} deletes'
+        raise ResourceError(message, hint="rewrite the table's data files", sqlstate="54000")
+
+
+def _piece(copy: LocalCopy, file: BinaryIO, start: int, length: int) -> bytes:
+    copy.fetch([(start, start + length)])
+    file.seek(start)
+    return file.read(length)
+
+
+def _place_in_puffin(
+    copy: LocalCopy, file: BinaryIO, size: int, path: str, written_path: str
+) -> tuple[int, int] | None:
     """Offset and length of the vector of a data file; None where the file has none for it."""
-    file.seek(-_PUFFIN_END, os.SEEK_END)
-    end = file.read(_PUFFIN_END)
-    size = int.from_bytes(end[:4], "little")
+    name = uri.shown(path)
+    end = _piece(copy, file, max(size - _PUFFIN_END, 0), _PUFFIN_END)
+    length = int.from_bytes(end[:4], "little")
     if end[-4:] != b"PFA1" or end[4]:
-        raise SourceError(f'"{file.name}" is no Puffin file with a plain footer')
-    file.seek(-_PUFFIN_END - size, os.SEEK_END)
+        raise SourceError(f'"{name}" is no Puffin file with a plain footer')
+    if length > min(_MOST_FOOTER, size - _PUFFIN_END):
+        raise SourceError(f'the footer of the Puffin file "{name}" is damaged, or too long')
     try:
-        footer = file.read(size).decode()
+        footer = _piece(copy, file, size - _PUFFIN_END - length, length).decode()
         check_json_nesting(footer)
         for blob in json.loads(footer)["blobs"]:
             if blob["type"] == _BLOB and blob.get("properties", {}).get("referenced-data-file") == written_path:
-                return int(blob["offset"]), int(blob["length"])
+                place = int(blob["offset"]), int(blob["length"])
+                if min(place) < 0 or place[1] > _MOST_VECTOR:
+                    raise ValueError("no place of a vector")
+                return place
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise SourceError(f'the footer of the Puffin file "{file.name}" is damaged') from None
+        raise SourceError(f'the footer of the Puffin file "{name}" is damaged') from None
     return None
 
 
@@ -111,9 +159,10 @@ def _of_vector(vector: bytes, place: str) -> Positions:
     return bitmap_positions(vector[4:])
 
 
-def _of_positions(path: str, written_path: str) -> Positions:
+def _of_positions(place: str, path: str, written_path: str) -> Positions:
     try:
-        with pq.ParquetFile(path, memory_map=True) as file:
+        with pq.ParquetFile(place, memory_map=True) as file:
+            check_row_count(file.metadata.num_rows, path)
             found = [_positions_in(file, group, written_path) for group in range(file.metadata.num_row_groups)]
     except (pa.ArrowException, OSError) as error:
         raise format_error(path, "Parquet", error) from None

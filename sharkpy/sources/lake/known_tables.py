@@ -13,25 +13,27 @@ _MOST = 256
 
 
 class KnownTables:
-    """Tables of a format that were looked up last, each for its entry and for what tells its state, and the entries of
-    those that were named by their places. Safe to use from several threads.
+    """Tables of a format that were looked up last, each for its entry, for who has looked it up, where that matters,
+    and for what tells its state; and the entries of those that were named by their places.
+
+    Safe to use from several threads.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made: OrderedDict[str, tuple[Table, Hashable, LakeTable]] = OrderedDict()
+        self._made: OrderedDict[tuple[str, Hashable], tuple[Table, Hashable, LakeTable]] = OrderedDict()
         self._named: OrderedDict[str, Table] = OrderedDict()
 
-    def find(self, entry: Table, state: Hashable) -> LakeTable | None:
+    def find(self, entry: Table, state: Hashable, who: Hashable = None) -> LakeTable | None:
         """The table that was made before, if neither its entry nor its state is another."""
         with self._lock:
-            known = self._made.get(entry.table_id)
+            known = self._made.get((entry.table_id, who))
         return known[2] if known is not None and known[0] is entry and known[1] == state else None
 
-    def keep(self, entry: Table, state: Hashable, made: LakeTable) -> LakeTable:
+    def keep(self, entry: Table, state: Hashable, made: LakeTable, who: Hashable = None) -> LakeTable:
         with self._lock:
-            self._made[entry.table_id] = entry, state, made
-            self._made.move_to_end(entry.table_id)
+            self._made[entry.table_id, who] = entry, state, made
+            self._made.move_to_end((entry.table_id, who))
             if len(self._made) > _MOST:
                 self._made.popitem(last=False)
         return made

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sharkpy.base.settings import Conf
 from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.sources.lake.lake_reach import LakeReach
 from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.values.types import Schema
 
@@ -28,20 +28,20 @@ class LakeFormat(Protocol):
 
     1. `load` gives a table as it is now, the same object while nothing has changed.
     2. `at` gives it at another snapshot, with the columns of then.
-    3. `conf` names the places where the format's own catalogs are.
+    3. `reach` is that of the session that asks. What a table was loaded with stays with it.
     """
 
-    def load(self, entry: Table, conf: Conf) -> LakeTable: ...
+    def load(self, entry: Table, reach: LakeReach) -> LakeTable: ...
 
     def at(self, table: LakeTable, point: LakePoint) -> LakeTable: ...
 
-    def named(self, place: str) -> LakeTable: ...
+    def named(self, place: str, reach: LakeReach) -> LakeTable: ...
 
     def facts(self, table: LakeTable, what: str) -> SystemTable: ...
 
-    def create(self, entry: Table, fields: Sequence[PartitionField], conf: Conf) -> Table: ...
+    def create(self, entry: Table, fields: Sequence[PartitionField], reach: LakeReach) -> Table: ...
 
-    def drop(self, entry: Table, conf: Conf) -> None: ...
+    def drop(self, entry: Table, reach: LakeReach) -> None: ...
 
     def alter(self, table: LakeTable, schema: Schema, renamed: tuple[str, str] | None) -> None: ...
 

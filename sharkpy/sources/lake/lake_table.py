@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import held
+from sharkpy.base.errors import SourceError
 from sharkpy.catalog.model import Constraint, Table
 from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import store_at
+from sharkpy.sources.side_by_side import side_by_side
 
 
 @dataclass(frozen=True, slots=True)
 class LakeFiles:
     """Data files of a snapshot, with what its lists say of them.
 
-    `statistics` has each file as if it were a block, in the same order. `outside`: paths that may lead out of the
-    table's folder (see `may_be_outside`), of files of deletes and lists of files too.
+    `files` are as the lists tell of them: of remote ones the time and the tag are not known. `statistics` has each file
+    as if it were a block, in the same order. `outside`: local paths that may lead out of the table's folder (see
+    `may_be_outside`), of files of deletes and lists of files too.
     """
 
     files: tuple[DataFile, ...]
@@ -52,6 +56,7 @@ class LakeSnapshot:
         self._list = listed
         self._lock = threading.Lock()
         self._found: LakeFiles | None = None
+        self._seen: dict[str, DataFile] = {}
 
     @property
     def found(self) -> LakeFiles:
@@ -59,6 +64,25 @@ class LakeSnapshot:
             if self._found is None:
                 self._found = self._list()
             return self._found
+
+    def files(self, among: Sequence[DataFile] | None = None) -> list[DataFile]:
+        """Files of the snapshot, or those `among` them, remote ones with the times and tags by which it is told later
+        that they are the same. SourceError where one is gone, or has another size than the lists say.
+        """
+        files = self.found.files if among is None else among
+        unseen = [file for file in files if file.access and file.path not in self._seen]
+        self._seen.update(zip((file.path for file in unseen), side_by_side(_seen, unseen), strict=True))
+        return [self._seen.get(file.path, file) for file in files]
+
+
+def _seen(file: DataFile) -> DataFile:
+    facts = store_at(file).stat(file.path)
+    if facts is None:
+        raise SourceError(f'"{uri.shown(file.path)}", a file of a lake table, does not exist', sqlstate="58P01")
+    if facts.size_bytes != file.size_bytes:
+        message = f'"{uri.shown(file.path)}" has {facts.size_bytes} bytes, where its table says {file.size_bytes}'
+        raise SourceError(message)
+    return replace(file, modified_ns=facts.modified_ns, tag=facts.tag)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

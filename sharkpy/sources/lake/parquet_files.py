@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.sources.arrow import Array, ChunkedArray
+from sharkpy.sources.arrow import Array, ChunkedArray, pc
 from sharkpy.sources.columns import batches_of, conform, row_count_batch
 from sharkpy.sources.failures import format_error
 from sharkpy.sources.lake.columns import LakeColumn, columns_of_text, file_schema, stored_names, with_current_names
-from sharkpy.sources.lake.deleted_rows import Deletes, deleted_rows, kept
+from sharkpy.sources.lake.deleted_rows import EQUALITY, Deletes, deleted_rows, kept
+from sharkpy.sources.lake.equal_rows import EqualRows, equal_rows, kept_by_values, name_of_id
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import check_unchanged, local_copy
 from sharkpy.sources.metrics import ReadMetrics
@@ -57,7 +58,7 @@ class FileFacts:
         """Format of the file; None for that of its table."""
         if not self.deletes and not self.values:
             return None
-        deletes = [[one.kind, one.path] for one in self.deletes]
+        deletes = [[one.kind, one.path, one.ids] for one in self.deletes]
         body = json.dumps([self.written_path, deletes, self.values], separators=(",", ":"))
         return StorageFormat(storage.name, (*storage.properties, (_FILE, body)))
 
@@ -65,7 +66,8 @@ class FileFacts:
 @functools.lru_cache(4096)
 def _facts_of_text(text: str) -> FileFacts:
     path, deletes, values = json.loads(text)
-    return FileFacts(path, tuple(Deletes(*one) for one in deletes), tuple((name, value) for name, value in values))
+    made = tuple(Deletes(kind, place, tuple(ids)) for kind, place, ids in deletes)
+    return FileFacts(path, made, tuple((name, value) for name, value in values))
 
 
 def _facts(properties: Properties) -> FileFacts:
@@ -107,16 +109,17 @@ class LakeParquet(ParquetSource):
         check_unchanged(split)
         columns = {one.name: one for one in lake_columns(split.properties)}
         constants = dict(facts.values)
-        deleted = deleted_rows(facts.deletes, facts.written_path)
+        deleted = deleted_rows(facts.deletes, facts.written_path, split.access)
         copy, groups = local_copy(split), range(split.start, split.start + split.length)
         with open_file(split, copy) as file:
             stored = stored_names((columns[name] for name in names if name not in constants), file.schema_arrow)
-            metadata, wanted = file.metadata, frozenset(stored.values())
+            values = _DeletedValues.of(facts, tuple(columns.values()), schema, file.schema_arrow, split.access)
+            metadata, wanted = file.metadata, frozenset(stored.values()) | values.stored
             first = sum(metadata.row_group(group).num_rows for group in range(split.start))
             with closing(copy.steps(len(groups), lambda step: chunk_ranges(metadata, groups[step], wanted))) as steps:
                 for group in map(groups.__getitem__, steps):
-                    table = _row_group(file, group, list(stored.values()), split.path)
-                    mask = kept(deleted, first, table.num_rows)
+                    table = _row_group(file, group, sorted(wanted), split.path)
+                    mask = _both(kept(deleted, first, table.num_rows), values.kept(table))
                     first += table.num_rows
                     table = table if mask is None else _filtered(table, mask)
                     if metrics is not None:
@@ -144,6 +147,47 @@ class LakeParquet(ParquetSource):
         return file_schema(arrow_schema(schema), lake_columns(properties))
 
 
+@dataclass(frozen=True, slots=True)
+class _DeletedValues:
+    """Deletes by equality of one file. `names`: that of each column in it, by id; `constants`: of columns that have one
+    value there.
+    """
+
+    found: tuple[EqualRows, ...]
+    names: dict[int, str | None]
+    constants: dict[int, tuple[str | None, DataType]]
+
+    @classmethod
+    def of(
+        cls, facts: FileFacts, columns: tuple[LakeColumn, ...], schema: Schema, stored: pa.Schema, access_id: str
+    ) -> _DeletedValues:
+        found = tuple(equal_rows(one, columns, access_id) for one in facts.deletes if one.kind == EQUALITY)
+        ids = {wanted for one in found for wanted in one.ids}
+        values = dict(facts.values)
+        constants = {
+            one.key: (values[one.name], schema[one.name].dtype)
+            for one in columns
+            if one.key in ids and one.name in values and isinstance(one.key, int)
+        }
+        return cls(found, {wanted: name_of_id(wanted, columns, stored) for wanted in ids - set(constants)}, constants)
+
+    @property
+    def stored(self) -> frozenset[str]:
+        """Names of the columns that have to be read."""
+        return frozenset(name for name in self.names.values() if name is not None)
+
+    def kept(self, table: pa.Table) -> pa.BooleanArray | None:
+        """Which rows of a group stay; None for all."""
+
+        def column(wanted: int) -> ChunkedArray:
+            if wanted in self.constants:
+                return _repeated(*self.constants[wanted], table.num_rows)
+            name = self.names[wanted]
+            return pa.chunked_array([pa.nulls(table.num_rows)]) if name is None else table.column(name)
+
+        return kept_by_values(self.found, column)
+
+
 def _row_group(file: pq.ParquetFile, group: int, names: list[str], path: str) -> pa.Table:
     if not names:
         return pa.Table.from_batches([row_count_batch(file.metadata.row_group(group).num_rows)])
@@ -151,6 +195,13 @@ def _row_group(file: pq.ParquetFile, group: int, names: list[str], path: str) ->
         return file.read_row_group(group, columns=names, use_threads=pa.cpu_count() > 1)
     except (pa.ArrowException, OSError) as error:
         raise format_error(path, "Parquet", error) from None
+
+
+def _both(first: pa.BooleanArray | None, second: pa.BooleanArray | None) -> pa.BooleanArray | None:
+    if first is None or second is None:
+        return second if first is None else first
+    both: pa.BooleanArray = pc.and_(first, second)
+    return both
 
 
 def _filtered(table: pa.Table, mask: pa.BooleanArray) -> pa.Table:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from sharkpy.base import uri
 from sharkpy.base.errors import InternalError
-from sharkpy.base.settings import Conf
-from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced, check_lake_place
+from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced, check_lake_place, lake_path
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.path_gate import PathGate
 from sharkpy.catalog.system_tables import SystemTable
@@ -16,38 +16,37 @@ from sharkpy.values.types import Schema
 if TYPE_CHECKING:
     from sharkpy.sources.lake.known_lakes import KnownLakes
     from sharkpy.sources.lake.lake_format import LakeFormat
+    from sharkpy.sources.lake.lake_reach import LakeReach
     from sharkpy.sources.lake.lake_table import LakeTable
 
 
 class SessionLakes:
-    """Lake tables as a session reaches them, by the formats of its engine; `conf` gives the settings that say where
-    catalogs are.
-    """
+    """Lake tables as a session reaches them, by the formats of its engine."""
 
-    def __init__(self, lakes: Callable[[], KnownLakes], conf: Callable[[], Conf]) -> None:
+    def __init__(self, lakes: Callable[[], KnownLakes], reach: LakeReach) -> None:
         self._lakes = lakes
-        self._conf = conf
+        self._reach = reach
 
     def current(self, entry: Table) -> Table:
         if entry.location is not None:
             check_lake_place(entry.location)
-        return self._of(entry).load(entry, self._conf())
+        return self._of(entry).load(entry, self._reach)
 
     def at(self, table: Table, point: LakePoint) -> Table:
         return self._of(table).at(_lake_table(table), point)
 
     def named(self, word: str, place: str, gate: PathGate) -> Table:
-        check_lake_place(place)
-        return self._lakes().format(word).named(gate.check(place))
+        found = lake_path(place) if uri.is_remote(place) else gate.check(place)
+        return self._lakes().format(word).named(found, self._reach)
 
     def facts(self, table: Table, what: str) -> SystemTable:
         return self._of(table).facts(_lake_table(table), what)
 
     def create(self, table: Table, fields: Sequence[PartitionField]) -> Table:
-        return self._of(table).create(table, fields, self._conf())
+        return self._of(table).create(table, fields, self._reach)
 
     def drop(self, entry: Table) -> None:
-        self._of(entry).drop(entry, self._conf())
+        self._of(entry).drop(entry, self._reach)
 
     def alter(self, table: Table, schema: Schema, renamed: tuple[str, str] | None) -> None:
         self._of(table).alter(_lake_table(table), schema, renamed)

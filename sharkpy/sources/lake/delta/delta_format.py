@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.exceptions import TableNotFoundError as NoTableError
 
+from sharkpy.base import uri
 from sharkpy.base.errors import (
     BindError,
     ExecutionError,
@@ -24,7 +24,6 @@ from sharkpy.base.errors import (
     TableExistsError,
     UnsupportedError,
 )
-from sharkpy.base.settings import Conf
 from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.store import new_table_id
@@ -36,6 +35,7 @@ from sharkpy.sources.lake.delta.facts import facts_of
 from sharkpy.sources.lake.delta.planning import listed
 from sharkpy.sources.lake.delta.types import delta_field, delta_schema, fields_of, hive_schema, lake_columns
 from sharkpy.sources.lake.known_tables import KnownTables
+from sharkpy.sources.lake.lake_reach import LakeReach
 from sharkpy.sources.lake.lake_table import LakeFiles, LakeSnapshot, LakeTable, required
 from sharkpy.sources.lake.parquet_files import COLUMNS
 from sharkpy.values import types as t
@@ -54,7 +54,8 @@ class DeltaFormat:
     def __init__(self) -> None:
         self._known = KnownTables()
 
-    def load(self, entry: Table, conf: Conf) -> LakeTable:  # noqa: ARG002 - no settings
+    def load(self, entry: Table, reach: LakeReach) -> LakeTable:  # noqa: ARG002 - no settings
+        _check_local(entry.location or "")
         with _failures(entry):
             handle = DeltaTable(entry.location or "")
             # Another table may have come to the place, with as many versions.
@@ -69,32 +70,34 @@ class DeltaFormat:
             if point.number is not None:
                 handle.load_as_version(point.number)
             elif point.moment_ms is not None:
-                handle.load_as_version(datetime.datetime.fromtimestamp(point.moment_ms / 1000, datetime.UTC))
-                # For a moment before the first version, the library loads that.
-                if (handle.history(1)[0].get("timestamp") or 0) > point.moment_ms:
+                # The library goes by the times of files, which are later than those that the log has.
+                earlier = [one["version"] for one in handle.history() if (one.get("timestamp") or 0) <= point.moment_ms]
+                if not earlier:
                     raise OverflowError("there was no table yet")
+                handle.load_as_version(max(earlier))
         except (DeltaError, OSError, OverflowError) as error:
             message = f"{table.qualified_name} has no {point}: {first_line(error)}"
             raise BindError(message, hint=f"SELECT * FROM {table.qualified_name}.history", sqlstate="22023") from None
         with _failures(table):
             return _lake_table(table.from_files(f"@{handle.version()}"), handle)
 
-    def named(self, place: str) -> LakeTable:
+    def named(self, place: str, reach: LakeReach) -> LakeTable:
         def made() -> Table:
             kind, storage = TableKind.EXTERNAL, StorageFormat(_NAME)
             return Table(new_table_id(), _NAME, place, kind, t.Schema(()), storage, place)
 
-        return self.load(self._known.entry(place, made), Conf())
+        return self.load(self._known.entry(place, made), reach)
 
     def facts(self, table: LakeTable, what: str) -> SystemTable:
         return facts_of(table, what)
 
-    def create(self, entry: Table, fields: Sequence[PartitionField], conf: Conf) -> Table:
+    def create(self, entry: Table, fields: Sequence[PartitionField], reach: LakeReach) -> Table:
         location = entry.location or ""
         if not entry.schema.fields:
             if not location:
                 raise BindError(f"the columns or the LOCATION of {entry.qualified_name}, a table of Delta, expected")
-            return dataclasses.replace(entry, schema=self.load(entry, conf).schema)
+            return dataclasses.replace(entry, schema=self.load(entry, reach).schema)
+        _check_local(location)
         if other := next((one.transform for one in fields if one.transform != "identity"), None):
             raise UnsupportedError(f"dividing a table of Delta by {other}")
         with _failures(entry):
@@ -110,7 +113,7 @@ class DeltaFormat:
             )
         return entry
 
-    def drop(self, entry: Table, conf: Conf) -> None:
+    def drop(self, entry: Table, reach: LakeReach) -> None:
         """Its folder is all that a table has."""
 
     def alter(self, table: LakeTable, schema: t.Schema, renamed: tuple[str, str] | None) -> None:  # noqa: ARG002
@@ -155,6 +158,11 @@ class DeltaFormat:
 
     def close(self) -> None:
         """Nothing stays open."""
+
+
+def _check_local(location: str) -> None:
+    if uri.is_remote(location):
+        raise UnsupportedError(f'a table of Delta in remote storage, "{uri.shown(location)}"')
 
 
 @contextmanager

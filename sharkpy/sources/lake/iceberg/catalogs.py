@@ -14,8 +14,9 @@ from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
 from sharkpy.sources.lake.iceberg.errors import iceberg_failures
-from sharkpy.sources.lake.iceberg.local_files import only_local_files
+from sharkpy.sources.lake.iceberg.files import Finding, LakeIO, finding
 from sharkpy.sources.lake.lake_format import LakeHome
+from sharkpy.sources.lake.lake_reach import LakeReach
 from sharkpy.sources.storage.requests import answer
 from sharkpy.sources.storage.threads import CallThreads
 
@@ -55,11 +56,13 @@ class IcebergCatalogs:
         self._open: dict[tuple[tuple[str, str], ...], Catalog] = {}
         self._calls = CallThreads(_MOST_CALLS)
 
-    def load(self, entry: Table, conf: Conf) -> IcebergHandle:
+    def load(self, entry: Table, reach: LakeReach) -> IcebergHandle:
         """Table as its catalog has it now. While a server takes its time to answer, the statement can be ended."""
+        conf = reach.conf
 
         def found() -> IcebergHandle:
-            return self.find(entry, conf).load_table(identifier_of(entry))
+            with finding(Finding(reach, entry.location)):
+                return self.find(entry, conf).load_table(identifier_of(entry))
 
         if self._options(catalog_name(entry), conf)["type"] == _TYPES[0]:
             return found()
@@ -75,7 +78,7 @@ class IcebergCatalogs:
         if known is not None:
             return known
         with iceberg_failures(f'the catalog "{name}"'):
-            made = only_local_files(load_catalog(name, **_nested(options)))
+            made = _with_lake_files(load_catalog(name, **_nested(options)))
         with self._lock:
             known = self._open.setdefault(key, made)
         if known is not made:
@@ -105,9 +108,18 @@ class IcebergCatalogs:
             self._open.clear()
 
 
+def _with_lake_files(catalog: Catalog) -> Catalog:
+    """The catalog, whose tables are reached by `LakeIO`, and by nothing that their properties name."""
+    found: Any = catalog
+    found._load_file_io = lambda _properties=None, location=None, **given: LakeIO(
+        location=given.get("location", location)
+    )
+    return catalog
+
+
 def _nested(options: dict[str, str]) -> dict[str, Any]:
     """Options as pyiceberg takes them: that of certificates is a part of another one there."""
-    found: dict[str, Any] = dict(options)
+    found: dict[str, Any] = options | {"py-io-impl": f"{LakeIO.__module__}.{LakeIO.__name__}"}
     if _CERTIFICATES in found:
         scheme, _, name = _CERTIFICATES.partition(".")
         found[scheme] = {name: found.pop(_CERTIFICATES)}

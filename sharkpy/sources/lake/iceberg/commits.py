@@ -24,6 +24,7 @@ from sharkpy.base.cancellation import check_cancelled, checked
 from sharkpy.base.errors import TableChangedError
 from sharkpy.catalog.lake_tables import NewFile, Replaced
 from sharkpy.sources.failures import format_error
+from sharkpy.sources.lake.iceberg.live_files import live_files
 from sharkpy.sources.lake.iceberg.values import partition_value
 
 _MARK = "sharkpy.write"
@@ -94,7 +95,7 @@ def _replaced(handle: IcebergHandle, made: Sequence[Any], replaced: Replaced) ->
     """Files in whose place others come. Those that were divided by other fields than now have no value of these."""
     if replaced is Replaced.NOTHING or handle.metadata.current_snapshot_id is None:
         return []
-    known = [task.file for task in handle.scan().plan_files()]
+    known = [one.file for one in live_files(handle, handle.metadata.current_snapshot_id)[0]]
     spec = handle.spec()
     if replaced is Replaced.ALL or spec.is_unpartitioned():
         return known

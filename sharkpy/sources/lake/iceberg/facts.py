@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.sources.lake.fact_table import Row, Rows, fact_table, moment_of
+from sharkpy.sources.lake.iceberg.live_files import live_files
 from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.values.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, Field, MapType, Schema
 
@@ -29,7 +30,7 @@ _HISTORY = Schema(
 )
 _FILES = Schema(
     (
-        Field("content", INT, "0: rows, 1: deletes by position"),
+        Field("content", INT, "0: rows, 1: deletes by position, 2: deletes by equality"),
         Field("file_path", STRING),
         Field("file_format", STRING),
         Field("spec_id", INT),
@@ -71,12 +72,12 @@ def _files(table: LakeTable) -> Iterator[Row]:
     if table.snapshot.number is None:
         return
     seen = set()
-    for task in table.handle.scan(snapshot_id=table.snapshot.number).plan_files():
-        for content, file in [(0, task.file), *((1, one) for one in task.delete_files)]:
+    for one in live_files(table.handle, table.snapshot.number)[0]:
+        for file in (one.file, *one.deletes):
             if file.file_path not in seen:
                 seen.add(file.file_path)
                 form, size = file.file_format.value, file.file_size_in_bytes
-                yield content, file.file_path, form, file.spec_id, file.record_count, size
+                yield int(file.content), file.file_path, form, file.spec_id, file.record_count, size
 
 
 def _refs(table: LakeTable) -> Iterator[Row]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Hashable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from pyiceberg.exceptions import NoSuchTableError
@@ -18,30 +16,31 @@ from pyiceberg.table import StaticTable
 from pyiceberg.table import Table as IcebergHandle
 from pyiceberg.transforms import IdentityTransform, parse_transform
 
-from sharkpy.base.errors import BindError, SourceError, TableChangedError, TableExistsError, UnsupportedError
-from sharkpy.base.settings import Conf
+from sharkpy.base import uri
+from sharkpy.base.errors import BindError, TableChangedError, TableExistsError, UnsupportedError
 from sharkpy.catalog.lake_tables import LakePoint, NewFile, PartitionField, Replaced, lake_path
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.system_tables import SystemTable
-from sharkpy.sources.failures import io_error
 from sharkpy.sources.lake.columns import columns_text
 from sharkpy.sources.lake.iceberg.alterations import change_columns
 from sharkpy.sources.lake.iceberg.catalogs import BY_LOCATION, CATALOG, IcebergCatalogs, catalog_name, identifier_of
 from sharkpy.sources.lake.iceberg.commits import commit_files
 from sharkpy.sources.lake.iceberg.errors import iceberg_failures
 from sharkpy.sources.lake.iceberg.facts import facts_of
-from sharkpy.sources.lake.iceberg.local_files import check_settable, check_writable, shown, static_table
+from sharkpy.sources.lake.iceberg.files import Finding, LakeIO, finding
+from sharkpy.sources.lake.iceberg.lying import newest_metadata, static_table
 from sharkpy.sources.lake.iceberg.planning import listed
+from sharkpy.sources.lake.iceberg.properties import check_settable, check_writable, shown
 from sharkpy.sources.lake.iceberg.types import hive_schema, iceberg_schema, lake_columns
 from sharkpy.sources.lake.known_tables import KnownTables
 from sharkpy.sources.lake.lake_format import LakeHome
+from sharkpy.sources.lake.lake_reach import LakeReach
 from sharkpy.sources.lake.lake_table import LakeSnapshot, LakeTable, required
 from sharkpy.sources.lake.parquet_files import COLUMNS
 from sharkpy.values.types import Schema
 
 _NAME = "iceberg"
-_METADATA = re.compile(r"v?(\d{1,18})[^/]*\.metadata\.json")
 _FIRST_FIELD = 1000
 """Id of the first partition field, as Iceberg numbers them."""
 
@@ -53,21 +52,35 @@ class IcebergFormat:
         self._catalogs = IcebergCatalogs(home)
         self._known = KnownTables()
 
-    def load(self, entry: Table, conf: Conf) -> LakeTable:
+    def load(self, entry: Table, reach: LakeReach) -> LakeTable:
+        if catalog_name(entry) == BY_LOCATION:
+            return self._lying(entry, Finding(reach, lake_path(entry.location or "")))
         with iceberg_failures(entry.qualified_name):
-            if catalog_name(entry) == BY_LOCATION:
-                place = newest_metadata(entry.location or "")
-                status = Path(place).stat()
-                # Another table may have come to the place, whose metadata have the same name.
-                state = place, status.st_mtime_ns, status.st_size
-                return self._known.find(entry, state) or self._made(entry, state, static_table(place))
-            handle = self._catalogs.load(entry, conf)
-            location = handle.metadata_location
-            return self._known.find(entry, location) or self._made(entry, location, handle)
+            handle = self._catalogs.load(entry, reach)
+            return self._looked_up(entry, handle.metadata_location, handle.io, lambda: handle)
 
-    def _made(self, entry: Table, state: Hashable, handle: IcebergHandle) -> LakeTable:
-        made = lake_table(entry, handle, handle.schema(), handle.metadata.current_snapshot_id)
-        return self._known.keep(entry, state, made)
+    def _lying(self, entry: Table, found: Finding) -> LakeTable:
+        """Table of an entry that is where it lies, in no catalog of Iceberg's."""
+        with iceberg_failures(entry.qualified_name), finding(found):
+            files = LakeIO()
+            newest = newest_metadata(found.folder or "", files)
+            return self._looked_up(entry, newest, files, lambda: static_table(newest.path, files))
+
+    def _looked_up(
+        self, entry: Table, state: Hashable, files: LakeIO, handle: Callable[[], IcebergHandle]
+    ) -> LakeTable:
+        """The table that is known in this state, or the one of a handle. Who has looked up a remote one, and with which
+        keys, is a part of that.
+        """
+        who: LakeReach | None = None
+        if uri.is_remote(files.folder or ""):
+            who, state = files.found.reach, (state, files.access_id(files.folder or ""))
+        known = self._known.find(entry, state, who)
+        if known is not None:
+            return known
+        found = handle()
+        made = lake_table(entry, found, found.schema(), found.metadata.current_snapshot_id)
+        return self._known.keep(entry, state, made, who)
 
     def at(self, table: LakeTable, point: LakePoint) -> LakeTable:
         metadata = table.handle.metadata
@@ -84,23 +97,23 @@ class IcebergFormat:
         marked = table.from_files(f"@{found.snapshot_id}")
         return lake_table(marked, table.handle, schema, found.snapshot_id)
 
-    def named(self, place: str) -> LakeTable:
+    def named(self, place: str, reach: LakeReach) -> LakeTable:
         def made() -> Table:
             kind, storage, properties = TableKind.EXTERNAL, StorageFormat(_NAME), ((CATALOG, BY_LOCATION),)
             return Table(new_table_id(), _NAME, place, kind, Schema(()), storage, place, properties)
 
-        return self.load(self._known.entry(place, made), Conf())
+        return self._lying(self._known.entry(place, made), Finding(reach, place, is_named=True))
 
     def facts(self, table: LakeTable, what: str) -> SystemTable:
         return facts_of(table, what)
 
-    def create(self, entry: Table, fields: Sequence[PartitionField], conf: Conf) -> Table:
+    def create(self, entry: Table, fields: Sequence[PartitionField], reach: LakeReach) -> Table:
         is_by_location = catalog_name(entry) == BY_LOCATION
         if not entry.schema.fields and entry.location is not None and catalog_name(entry) != BY_LOCATION:
             # What lies there already: no catalog of ours knows it.
             entry = dataclasses.replace(entry, properties=(*entry.properties, (CATALOG, BY_LOCATION)))
         if not entry.schema.fields:
-            found = self.load(entry, conf)
+            found = self.load(entry, reach)
             location = entry.location or lake_path(found.handle.location())
             return dataclasses.replace(entry, schema=found.schema, location=location, storage=StorageFormat(_NAME))
         if is_by_location:
@@ -108,8 +121,8 @@ class IcebergFormat:
         properties = _table_properties(entry)
         check_settable(properties)
         schema = iceberg_schema(entry.schema)
-        identifier, catalog = identifier_of(entry), self._catalogs.find(entry, conf)
-        with iceberg_failures(entry.qualified_name):
+        identifier, catalog = identifier_of(entry), self._catalogs.find(entry, reach.conf)
+        with iceberg_failures(entry.qualified_name), finding(Finding(reach, entry.location)):
             if catalog.table_exists(identifier):
                 hint = "leave the columns out to use that one"
                 message = f'Iceberg\'s catalog "{catalog.name}" has a table {".".join(identifier)} already'
@@ -118,22 +131,23 @@ class IcebergFormat:
             handle = catalog.create_table(
                 identifier,
                 schema,
-                location=None if entry.location is None else f"file://{entry.location}",
+                location=None if entry.location is None else _location(entry.location),
                 partition_spec=_spec(schema, fields),
                 properties=properties,
             )
         location = entry.location or lake_path(handle.location())
         return dataclasses.replace(entry, schema=hive_schema(handle.schema()), location=location)
 
-    def drop(self, entry: Table, conf: Conf) -> None:
+    def drop(self, entry: Table, reach: LakeReach) -> None:
         if catalog_name(entry) == BY_LOCATION:
             return
-        with iceberg_failures(entry.qualified_name), suppress(NoSuchTableError):
-            self._catalogs.find(entry, conf).drop_table(identifier_of(entry))
+        found = Finding(reach, entry.location)
+        with iceberg_failures(entry.qualified_name), finding(found), suppress(NoSuchTableError):
+            self._catalogs.find(entry, reach.conf).drop_table(identifier_of(entry))
 
     def alter(self, table: LakeTable, schema: Schema, renamed: tuple[str, str] | None) -> None:
         self.partition_fields(table)
-        with iceberg_failures(table.qualified_name):
+        with _at_work(table):
             try:
                 change_columns(_fresh(table), table.schema, schema, renamed)
             except (ValueError, TypeError) as error:
@@ -154,14 +168,14 @@ class IcebergFormat:
     def set_properties(self, table: LakeTable, given: Mapping[str, str], unset: Sequence[str]) -> None:
         self.partition_fields(table)
         check_settable(given)
-        with iceberg_failures(table.qualified_name), _fresh(table).transaction() as transaction:
+        with _at_work(table), _fresh(table).transaction() as transaction:
             if given:
                 transaction.set_properties(dict(given))
             if unset:
                 transaction.remove_properties(*unset)
 
     def commit(self, table: LakeTable, files: Sequence[NewFile], *, replaced: Replaced, is_unchanged: bool) -> None:
-        with iceberg_failures(table.qualified_name):
+        with _at_work(table):
             handle = _fresh(table)
             is_same = handle.schema() == table.handle.schema() and handle.spec() == table.handle.spec()
             if not is_same:
@@ -190,6 +204,18 @@ def lake_table(entry: Table, handle: IcebergHandle, schema: IcebergSchema, snaps
         snapshot_id, partial(_listed, entry.qualified_name, handle, snapshot_id, (schema, hive), storage, location)
     )
     return LakeTable(**given, snapshot=snapshot, handle=handle)
+
+
+@contextmanager
+def _at_work(table: LakeTable) -> Iterator[None]:
+    """A change of a table in its catalog, for the session that has looked it up."""
+    with iceberg_failures(table.qualified_name), finding(table.handle.io.found):
+        yield
+
+
+def _location(place: str) -> str:
+    """Location as metadata have it."""
+    return place if uri.is_remote(place) else f"file://{place}"
 
 
 def _fresh(table: LakeTable) -> IcebergHandle:
@@ -228,21 +254,3 @@ def _table_properties(entry: Table) -> dict[str, str]:
     """Properties that are Iceberg's, and not the engine's."""
     own = ("shark.", "iceberg.", "external.")
     return {key: value for key, value in entry.properties if not key.startswith(own) and key != "name"}
-
-
-def newest_metadata(location: str) -> str:
-    """Path of the newest metadata of a table in a folder, or the location itself where it is such a file."""
-    path = Path(lake_path(location))
-    if path.name.endswith(".metadata.json"):
-        return str(path)
-    try:
-        numbered = [
-            (int(match.group(1)), one.stat().st_mtime_ns, str(one))
-            for one in (path / "metadata").iterdir()
-            if (match := _METADATA.fullmatch(one.name)) is not None
-        ]
-    except OSError as error:
-        raise io_error(error, str(path)) from None
-    if not numbered:
-        raise SourceError(f'no table of Iceberg is in "{path}"', hint="its folder has a folder metadata in it")
-    return max(numbered)[2]

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
-from pyiceberg.manifest import FileFormat
+from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.table import Table as IcebergHandle
 from pyiceberg.transforms import IdentityTransform
 
+from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.lake_tables import lake_path
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.catalog.serialize import form_to_text
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.domain import MICROS_PER_DAY, Domain, DomainValue, domain_of
 from sharkpy.columnar.statistics import StatisticsTable
-from sharkpy.sources.lake.deleted_rows import POSITIONS, PUFFIN, Deletes
+from sharkpy.sources.lake.deleted_rows import EQUALITY, POSITIONS, PUFFIN, Deletes
+from sharkpy.sources.lake.iceberg.files import LakeIO
+from sharkpy.sources.lake.iceberg.live_files import LiveFile, live_files
 from sharkpy.sources.lake.iceberg.values import partition_text
 from sharkpy.sources.lake.lake_table import LakeFiles, may_be_outside
 from sharkpy.sources.lake.parquet_files import FileFacts
@@ -36,58 +39,73 @@ def listed(
     storage: StorageFormat,
     location: str,
 ) -> LakeFiles:
-    """Files of a snapshot. UnsupportedError for files of another format than Parquet, and for equality deletes."""
+    """Files of a snapshot. UnsupportedError for files of another format than Parquet."""
     schema, hive = columns
+    place = _Place(handle, location)
+    found, lists = ([], []) if snapshot_id is None else live_files(handle, snapshot_id)
     files: list[DataFile] = []
     statistics: list[BlockStatistics] = []
-    paths: list[str] = []
-    tasks = () if snapshot_id is None else _planned(handle, snapshot_id)
-    for task in checked(tasks):
-        facts = _facts(handle, task, schema)
+    for one in checked(found):
+        facts = place.facts(one, schema)
         form = form_to_text(facts.form(storage), None)
-        path = lake_path(task.file.file_path)
-        files.append(DataFile(path, task.file.file_size_in_bytes, NEVER_MODIFIED, form=form))
-        statistics.append(_statistics(task.file, schema, hive))
-        paths += [path, *(one.path for one in facts.deletes)]
-    paths += _metadata_paths(handle, snapshot_id)
-    outside = tuple(path for path in paths if may_be_outside(path, location))
-    return LakeFiles(tuple(files), StatisticsTable.of(hive, statistics), outside)
+        path = place.path(one.file.file_path)
+        access = place.access_id(path, [delete.path for delete in facts.deletes])
+        files.append(DataFile(path, one.file.file_size_in_bytes, NEVER_MODIFIED, form=form, access=access))
+        statistics.append(_statistics(one.file, schema, hive))
+    for path in lists:
+        place.path(path)
+    return LakeFiles(tuple(files), StatisticsTable.of(hive, statistics), tuple(place.outside))
 
 
-def _metadata_paths(handle: IcebergHandle, snapshot_id: int | None) -> list[str]:
-    """The lists that name the files of a snapshot."""
-    snapshot = None if snapshot_id is None else handle.metadata.snapshot_by_id(snapshot_id)
-    if snapshot is None:
-        return []
-    return [
-        lake_path(path)
-        for path in (snapshot.manifest_list, *(one.manifest_path for one in snapshot.manifests(handle.io)))
-    ]
+class _Place:
+    """Where the files of a table are, and how they are reached. `outside`: as in `LakeFiles`, of local ones: who reads
+    remote ones has access to them.
+    """
 
+    def __init__(self, handle: IcebergHandle, location: str) -> None:
+        self.outside: list[str] = []
+        self._handle = handle
+        self._io: LakeIO = handle.io
+        self._location = location
+        self._accesses: dict[str, str] = {}
+        self._ids = {field.field_id for schema in handle.schemas().values() for field in schema.fields}
 
-def _planned(handle: IcebergHandle, snapshot_id: int) -> Any:
-    try:
-        return handle.scan(snapshot_id=snapshot_id).plan_files()
-    except (ValueError, NotImplementedError) as error:
-        if "quality delete" not in str(error):
-            raise
-        message = f"equality deletes, which {'.'.join(handle.name())} of Iceberg has"
-        raise UnsupportedError(message, hint="rewrite its data files") from None
+    def path(self, location: str) -> str:
+        path = self._io.path(location)
+        if not uri.is_remote(path) and may_be_outside(path, self._location):
+            self.outside.append(path)
+        return path
 
+    def access_id(self, path: str, deletes: Sequence[str]) -> str:
+        """Id of the access to a file, with which those of its deletes are read too."""
+        if not uri.is_remote(path):
+            return ""
+        folder = uri.parent(path)
+        if folder not in self._accesses:
+            self._accesses[folder] = self._io.access_id(path)
+        access = self._accesses[folder]
+        if any(self._io.access_id(one) != access for one in deletes):
+            raise UnsupportedError(f'deletes of "{uri.shown(path)}" in storage that other keys open')
+        return access
 
-def _facts(handle: IcebergHandle, task: Any, schema: IcebergSchema) -> FileFacts:
-    file = task.file
-    if file.file_format != FileFormat.PARQUET:
-        raise UnsupportedError(f'the format {file.file_format.value} of "{file.file_path}" in a table of Iceberg')
-    deletes = tuple(sorted((_deletes(one) for one in task.delete_files), key=lambda one: one.path))
-    return FileFacts(file.file_path, deletes, _values(handle, file, schema))
+    def facts(self, one: LiveFile, schema: IcebergSchema) -> FileFacts:
+        file = one.file
+        if file.file_format != FileFormat.PARQUET:
+            raise UnsupportedError(f'the format {file.file_format.value} of "{file.file_path}" in a table of Iceberg')
+        deletes = tuple(sorted(map(self._deletes, one.deletes), key=lambda found: found.path))
+        return FileFacts(file.file_path, deletes, _values(self._handle, file, schema))
 
-
-def _deletes(file: Any) -> Deletes:
-    if file.file_format not in (FileFormat.PARQUET, FileFormat.PUFFIN):
-        raise UnsupportedError(f'deletes in the format {file.file_format.value}, "{file.file_path}"')
-    kind = PUFFIN if file.file_format == FileFormat.PUFFIN else POSITIONS
-    return Deletes(kind, lake_path(file.file_path))
+    def _deletes(self, file: Any) -> Deletes:
+        path, form = self.path(file.file_path), file.file_format
+        is_equality = file.content == DataFileContent.EQUALITY_DELETES
+        if form != FileFormat.PARQUET and (is_equality or form != FileFormat.PUFFIN):
+            raise UnsupportedError(f'deletes in the format {form.value}, "{file.file_path}"')
+        if not is_equality:
+            return Deletes(PUFFIN if form == FileFormat.PUFFIN else POSITIONS, path)
+        ids = tuple(file.equality_ids or ())
+        if not ids or not self._ids.issuperset(ids):
+            raise UnsupportedError(f'deletes by equality of parts of columns, "{file.file_path}"')
+        return Deletes(EQUALITY, path, ids)
 
 
 def _values(handle: IcebergHandle, file: Any, schema: IcebergSchema) -> tuple[tuple[str, str | None], ...]:

@@ -1,0 +1,20 @@
+"""What the tests of lake tables in buckets share with those of storage: servers of S3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.storage.conftest import moto, no_keys_of_others, seaweed
+from tests.storage.fault_proxy import FaultProxy, fault_proxy
+from tests.storage.s3_servers import S3Server
+
+__all__ = ["moto", "no_keys_of_others", "proxy", "seaweed"]
+
+
+@pytest.fixture(scope="module")
+def proxy(moto: S3Server) -> Iterator[FaultProxy]:
+    """Faults between the engine and moto."""
+    with fault_proxy(moto.address) as proxy:
+        yield proxy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import check_cancelled, checked
@@ -24,6 +25,7 @@ from sharkpy.sources.folders.remote_listing import RemoteListing, data_file, fil
 from sharkpy.sources.folders.remote_removal import Removal
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import facts_of
 from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.store import Store
 
@@ -162,7 +164,8 @@ class RemoteFolder:
         return Placed(self.location, name, write_of(staging))
 
     def second_names(self, newest: int | None, staging: str) -> None:
-        STAGED.report(staging, [file for _, files in self.visible(newest) for file in files])
+        files = [file for _, files in self.visible(newest) for file in files]
+        STAGED.report(staging, side_by_side(partial(self._second_name, staging), list(enumerate(files))))
 
     def sync(self) -> None:
         pass
@@ -254,6 +257,14 @@ class RemoteFolder:
         if is_put:
             STAGED.note_placed(staging, files)
         return is_put
+
+    def _second_name(self, staging: str, numbered: tuple[int, DataFile]) -> DataFile:
+        """A file for another manifest to name: of a plain file, which goes under its own name, a copy."""
+        number, file = numbered
+        if write_of(file.path):
+            return file
+        target = uri.join(staging, f"{number:07d}-{uri.name_of(file.path)}")
+        return file_of(self.store.copy(facts_of(file), target), self.access_id)
 
     def _manifest(self, name: str) -> Manifest | None:
         facts = self.store.stat(manifest_path(self.location, name))

@@ -36,6 +36,11 @@ class Cancellation:
         return self if self._outer is None else self._outer.whole
 
     @property
+    def outer(self) -> Cancellation | None:
+        """The one that this is a part of."""
+        return self._outer
+
+    @property
     def is_cancelled(self) -> bool:
         return self._error is not None
 

@@ -16,6 +16,7 @@ from sharkpy.catalog.names import qualified
 from sharkpy.session.defaults import add_keywords
 from sharkpy.session.result import Result, Row
 from sharkpy.session.session_seam import SessionSeam
+from sharkpy.sources.storage.listed import LISTED
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
@@ -79,6 +80,7 @@ class SharkContext(SessionSeam):
         allowed = min(filter(None, (timeout, self._timeout)), default=0.0)
         statement = self._statements.begin(self._title(text, query_id=query_id), allowed, listener)
         statement.memory_limit = self.conf.value(settings.QUERY_MEMORY)
+        LISTED.allow(statement, self.conf.value(settings.STORAGE_FILES))
         try:
             with statement.following(current_cancellation()), statement.active():
                 bound = self.substituted(text)

@@ -7,13 +7,13 @@ import itertools
 from collections.abc import Sequence
 
 from sharkpy.base import uri
-from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import BindError, SourceError
 from sharkpy.sources.folders.generations import is_hidden_name, visible_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.remote_listing import data_file, parts_below
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.storage.listed import LISTED, counted
 
 ANY_FOLDERS = "**"
 SIGNS = "*?["
@@ -40,7 +40,7 @@ def files_below(location: str, access_id: str) -> list[DataFile]:
     store = store_with(location, access_id)
     if not store.traits.lists:
         return []
-    found = (data_file(facts, location, access_id) for facts in checked(store.list(location)))
+    found = (data_file(facts, location, access_id) for facts in counted(store.list(location)))
     return sorted((file for file in found if file is not None), key=lambda file: parts_below(file, location))
 
 
@@ -60,7 +60,8 @@ def has_files(location: str, access_id: str) -> bool:
 
 def subfolders(folder: str, access_id: str) -> list[str]:
     """Folders right in a folder that are not hidden, by name."""
-    _, found = store_with(folder, access_id).children(folder.rstrip("/"))
+    objects, found = store_with(folder, access_id).children(folder.rstrip("/"))
+    LISTED.count(len(objects) + len(found))
     return sorted(one for one in found if not is_hidden_name(uri.name_of(one)))
 
 

@@ -14,10 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sharkpy
-from sharkpy.base.errors import SourceError, StorageRefusedError
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import ResourceError, SourceError, StorageRefusedError
 from sharkpy.sources import remote_partitions
 from sharkpy.sources.remote_partitions import files_in_folders
 from sharkpy.sources.storage import buckets, folder_lists
+from sharkpy.sources.storage.listed import LISTED
 from sharkpy.sources.storage.store import ObjectFacts, StoreTraits
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.listing_server import ListingServer
@@ -112,6 +114,15 @@ def test_what_is_not_wanted_takes_no_memory(traits: StoreTraits, monkeypatch: py
         tracemalloc.stop()
     assert sum(map(len, found.values())) == 4000
     assert most < 10 << 20
+
+
+def test_a_list_ends_where_it_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Listing([f"{HOME}/p=1/{number:05d}" for number in range(50_000)], SORTED)
+    statement, part = Cancellation(), Cancellation()
+    LISTED.allow(statement, 3_500)
+    with part.following(statement), part.active(), pytest.raises(ResourceError, match="more than 3,500 files"):
+        listed(store, [f"{HOME}/p=1"], monkeypatch)
+    assert store.given == 4_000
 
 
 # Statements
@@ -299,6 +310,26 @@ def test_failures_of_lists(session: sharkpy.SharkContext, s3: Any, proxy: FaultP
     lost = table(session, "s3a://tests-nobody-has/x")
     with pytest.raises(SourceError, match="there is no bucket"):
         session.sql(f"MSCK REPAIR TABLE {lost}")
+
+
+def test_a_statement_lists_so_many_files(session: sharkpy.SharkContext, s3: Any, place: str) -> None:
+    """All folders of it count, in however many threads they are listed."""
+    for number in range(6):
+        put(s3, f"{place}/p={number % 3}/{number}", b"%d\n" % number)
+    far = table(session, place)
+    session.sql(f"MSCK REPAIR TABLE {far}").close()
+    bounded = session.with_settings({"shark.storage.files.max": "5"})
+    refused = (f"SELECT sum(k) FROM {far}", f"SELECT * FROM text.`{place}`", f"SELECT * FROM text.`{place}/*/?`")
+    for statement in refused:
+        with pytest.raises(ResourceError, match="more than 5 files in buckets") as caught:
+            rows(bounded, statement)
+        assert caught.value.sqlstate == "54000"
+        assert "shark.storage.files.max" in str(caught.value.hint)
+    assert rows(bounded, f"SELECT sum(k) FROM {far} WHERE p < 2") == [(0 + 3 + 1 + 4,)]
+    assert rows(bounded, f"SELECT sum(k) FROM {far} WHERE p > 0") == [(1 + 4 + 2 + 5,)]
+    for most in ("6", "0"):
+        allowed_more = session.with_settings({"shark.storage.files.max": most})
+        assert rows(allowed_more, f"SELECT sum(k) FROM {far}") == [(15,)]
 
 
 # Many objects

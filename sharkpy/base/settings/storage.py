@@ -151,3 +151,9 @@ PRIVATE_HOSTS = Setting(
     is_guarded=True,
     check=check_hosts,
 )
+STORAGE_FILES = Setting(
+    "shark.storage.files.max",
+    1_000_000,
+    "Files that one statement may list in remote places; 0: any number.",
+    is_guarded=True,
+)

@@ -13,6 +13,7 @@ from sharkpy.sources.folders.kept_manifests import read_manifest
 from sharkpy.sources.folders.manifest import FILES, GENERATIONS, Manifest
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.storage.listed import LISTED, counted
 from sharkpy.sources.storage.store import ObjectFacts, Store
 
 _GONE = ("58P01", "58030")
@@ -55,14 +56,15 @@ def visible_in(
     entries = [visible_of(found.names, newest) for found, newest in listings]
     wanted = [
         found.manifests[one.name]
-        for (found, _), counted in zip(listings, entries, strict=True)
-        for one in counted
+        for (found, _), these in zip(listings, entries, strict=True)
+        for one in these
         if one.name in found.manifests
     ]
     read = dict(zip(wanted, side_by_side(lambda one: read_manifest(one, store, access_id), wanted), strict=True))
+    LISTED.count(sum(len(manifest.files) for manifest in read.values()))
     return [
-        [(one, _files(found, one.name, read)) for one in counted]
-        for (found, _), counted in zip(listings, entries, strict=True)
+        [(one, _files(found, one.name, read)) for one in these]
+        for (found, _), these in zip(listings, entries, strict=True)
     ]
 
 
@@ -126,20 +128,20 @@ def _without_written(store: Store, folder: str) -> Iterator[ObjectFacts]:
         yield from _without_folder_of_files(store, folder)
         return
     written = f"{folder.rstrip('/')}/{FILES}"
-    for facts in store.list(folder):
+    for facts in counted(store.list(folder)):
         if store.traits.is_sorted and facts.path.startswith(f"{written}/"):
             break
         yield facts
     else:
         return
-    yield from store.list(folder, after=f"{written}/{_LAST}")
+    yield from counted(store.list(folder, after=f"{written}/{_LAST}"))
 
 
 def _without_folder_of_files(store: Store, folder: str) -> Iterator[ObjectFacts]:
     objects, folders = store.children(folder)
-    yield from objects
+    yield from counted(objects)
     wanted: Sequence[str] = [
         one for one in folders if uri.name_of(one) == GENERATIONS or not is_hidden_name(uri.name_of(one))
     ]
-    for found in side_by_side(lambda one: list(store.list(one)), wanted):
+    for found in side_by_side(lambda one: list(counted(store.list(one))), wanted):
         yield from found

@@ -11,8 +11,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from sharkpy.base.cancellation import checked
 from sharkpy.sources.side_by_side import AT_ONCE, side_by_side
+from sharkpy.sources.storage.listed import counted
 from sharkpy.sources.storage.store import ObjectFacts, Store
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ def _listed_together(store: Store, folders: Sequence[str], keep: Keep[T]) -> dic
         return None
     found = {folder: list[T]() for folder in folders}
     most = len(folders) * _PAGE // AT_ONCE
-    for number, facts in enumerate(checked(store.list(_folder_of_all(folders)))):
+    for number, facts in enumerate(counted(store.list(_folder_of_all(folders)))):
         if number == most:
             return None
         folder = "/".join(facts.path.split("/", depth)[:depth])
@@ -98,7 +98,7 @@ def _runs(folders: Sequence[str]) -> list[Sequence[str]]:
 
 def _kept(objects: Iterable[tuple[str, ObjectFacts]], keep: Keep[T]) -> dict[str, list[T]]:
     found: dict[str, list[T]] = {}
-    for folder, facts in checked(objects):
+    for folder, facts in counted(objects):
         if (kept := keep(facts, folder)) is not None:
             found.setdefault(folder, []).append(kept)
     return found

@@ -55,10 +55,11 @@ def staged_subfolder(staging_dir: str, name: str) -> str:
 
 def staging_path(folder: str) -> str:
     """Path of a new staging folder in `folder`: readers do not see it, and its name says whose process it is."""
-    return str(Path(folder, _staging_name()))
+    return str(Path(folder, staging_name()))
 
 
-def _staging_name() -> str:
+def staging_name() -> str:
+    """Name of a new staging folder, which says whose process it is."""
     return f"{_STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
 
 
@@ -214,7 +215,7 @@ def discard_staging(staging_dir: str) -> None:
     A task may outlive its statement: it finds nothing any more under the name that it knows.
     """
     path = Path(staging_dir)
-    aside = path.with_name(_staging_name())
+    aside = path.with_name(staging_name())
     try:
         path.rename(aside)
     except FileNotFoundError:
@@ -230,7 +231,7 @@ def discard_staging(staging_dir: str) -> None:
 def remove_abandoned(path: str) -> None:
     """Delete staging folders of dead processes of this machine."""
     for name in names_if_any(path):
-        if name.startswith(_STAGING_PREFIX) and _is_abandoned(name):
+        if name.startswith(_STAGING_PREFIX) and is_abandoned(name):
             shutil.rmtree(Path(path, name), ignore_errors=True)
 
 
@@ -278,7 +279,8 @@ def _sync_one(path: str) -> None:
         os.close(descriptor)
 
 
-def _is_abandoned(name: str) -> bool:
+def is_abandoned(name: str) -> bool:
+    """True for the name of a staging folder whose process, of this machine, is dead."""
     host, _, rest = name.removeprefix(_STAGING_PREFIX).rpartition("-")[0].rpartition("-")
     if host != socket.gethostname() or not rest.isdigit():
         return False

@@ -16,7 +16,8 @@ import sharkpy
 from tests.hadoop import HadoopCluster
 from tests.storage.places import Place, hdfs_place
 from tests.streaming.clauses import NOW
-from tests.streaming.folder_input import numbers, rows, until_numbers
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
+from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 BLOCK = 4096
@@ -95,3 +96,22 @@ def test_a_change_is_told(session: sharkpy.SharkContext, place: Place) -> None:
     session.sql("PAUSE CONTINUOUS TABLE t").close()
     with pytest.raises(sharkpy.SharkError, match=r"/a\" was changed after the stream numbers had found it"):
         session.sql(f"CREATE CONTINUOUS TABLE other {NOW} AS SELECT n FROM numbers").close()
+
+
+def test_a_sink(session: sharkpy.SharkContext, place: Place, client: Client, tmp_path: Path) -> None:
+    """Its files get their names by renames; nothing of what was hidden stays."""
+    make_stream(session, tmp_path / "in", "('max.files.per.epoch' = '1')")
+    text = f"TO FOLDER '{place.folder}' STORED AS JSONFILE TRIGGER EVERY 1 MILLISECONDS AS SELECT n FROM numbers"
+    session.sql(f"CREATE CONTINUOUS SINK s {text}").close()
+    found = f"SELECT count(*), count(DISTINCT n) FROM json.`{place.folder}`"
+    for number in range(3):
+        put_numbers(tmp_path / "in", str(number), range(10 * number, 10 * number + 10))
+        until(
+            lambda wanted=10 * number + 10: (
+                len(list(place.store.list(place.folder))) and rows(session, found) == [(wanted, wanted)]
+            )
+        )
+    query = session.stream("s").query_id
+    session.sql("DROP CONTINUOUS SINK s").close()
+    names = sorted(one.path.rpartition("/")[2] for one in client.list_status(key(place.folder)))
+    assert names == [f"{query[:8]}-{number:010}-00000.json" for number in (1, 2, 3)]

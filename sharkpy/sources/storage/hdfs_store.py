@@ -6,6 +6,7 @@ import asyncio
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import count, islice
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
@@ -85,6 +86,11 @@ class HdfsStore(StoreCalls):
         upload = Upload()
         call = partial(self._copied, source, target, upload)
         return answer(self.asking(source.path, call, is_bounded=False), upload.give_up)
+
+    def move(self, source: ObjectFacts, target: str) -> None:
+        answer(
+            self.asking(source.path, partial(self._renamed, _path_of(source.path), replace(source, path=target), True))
+        )
 
     def delete(self, paths: Iterable[str]) -> None:
         calls = (self.asking(path, partial(self._in_thread, partial(self._delete, path))) for path in paths)

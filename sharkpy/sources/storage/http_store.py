@@ -38,6 +38,9 @@ class HttpStore(ObjectReader):
     def copy(self, source: ObjectFacts, target: str) -> ObjectFacts:  # noqa: ARG002  as of all
         _refuse_write(target)
 
+    def move(self, source: ObjectFacts, target: str) -> None:  # noqa: ARG002  as of all
+        _refuse_write(target)
+
     def delete(self, paths: Iterable[str]) -> None:
         for path in paths:
             _refuse_write(path)

@@ -97,6 +97,10 @@ class BucketStore(ObjectReader):
         parts = upload.of_object(source, partial(self.piece, source), part)
         return self._uploaded(target, upload, parts, part, source.size_bytes)
 
+    def move(self, source: ObjectFacts, target: str) -> None:
+        self.copy(source, target)
+        self.delete([source.path])
+
     def delete(self, paths: Iterable[str]) -> None:
         batches = _batches(paths, _PAGE)
         in_parallel((self.asking(batch[0], partial(self._delete, batch)) for batch in batches), _DELETES)

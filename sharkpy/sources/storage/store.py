@@ -105,6 +105,11 @@ class Store(Protocol):
     def copy(self, source: ObjectFacts, target: str) -> ObjectFacts:
         """Copy an object to another name, in the place of one that has it."""
 
+    def move(self, source: ObjectFacts, target: str) -> None:
+        """Give an object another name, in the place of one that has it: in one step where the store can, else by a copy
+        and then a delete. Where that fails between the two, the object has both names.
+        """
+
     def delete(self, paths: Iterable[str]) -> None:
         """Delete objects, many by a request where the store can. Those that are not there do not matter.
 

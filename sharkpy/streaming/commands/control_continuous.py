@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sharkpy.base.errors import TableNotFoundError, UnsupportedError
+from sharkpy.base.errors import SourceError, TableNotFoundError, UnsupportedError
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, Trigger
 from sharkpy.catalog.model import VIEW_DATABASE, Table
 from sharkpy.catalog.sink_kinds import sink_kind
@@ -187,14 +187,24 @@ def _refresh(table: Table, session: StreamSession) -> None:
     _resume(table, session)
 
 
+def _show_rest(table: Table, session: StreamSession) -> None:
+    """Let a sink do what is left to do for its epochs; where its place is gone, nothing is."""
+    sink = sink_type(table).connect(table, session, session.streams.programs)
+    try:
+        sink.look_after(query_of(table, session).epoch)
+    except SourceError as error:
+        if error.sqlstate != "58P01":
+            raise
+
+
 def _drop(table: Table, session: StreamSession) -> None:
     """Drop the table, or the name, with its query; streams, targets and files of sinks stay."""
     if table.is_continuous_sink:
         _pause(table, session)
-        sink_type(table).connect(table, session, session.streams.programs).look_after(query_of(table, session).epoch)
+        _show_rest(table, session)
     rows = table_of_rows(table, session)
     session.catalog.drop_table(table)
     session.streams.forget(table.continuous)
     release_dropped(rows, session.catalog, session.table_cache)
     if table.is_continuous_sink:
-        sink_type(table).forget(table)
+        sink_type(table).forget(table, session)

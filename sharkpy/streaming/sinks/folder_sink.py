@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableChangedError
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.storage import check_storage, storage_format
@@ -18,6 +19,7 @@ from sharkpy.execution.queries.write_plan import write_files
 from sharkpy.physical.sinks import FileSink
 from sharkpy.sources import layout, staged_files
 from sharkpy.sources.failures import io_error
+from sharkpy.streaming.sinks.remote_folder_sink import RemoteFolderSink, check_remote_folder, forget_remote
 from sharkpy.streaming.sinks.sink import SinkType
 
 if TYPE_CHECKING:
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
     from sharkpy.execution.statement import Statement
     from sharkpy.plan.commands import CreateContinuousSink
     from sharkpy.streaming.scheduler import StreamSession
-    from sharkpy.streaming.sinks.sink import SinkEpoch
+    from sharkpy.streaming.sinks.programs import Programs
+    from sharkpy.streaming.sinks.sink import Sink, SinkEpoch
 
 
 @dataclass(slots=True)
@@ -67,9 +70,7 @@ class FolderWrite(QuietWrite):
     def prepare(self) -> None:
         try:
             for number, file in enumerate(layout.files_below(self.staging)):
-                _, dot, ending = Path(file.path).name.partition(".")
-                name = f"{self.epoch.query.query_id[:8]}-{self.epoch.number:010}-{number:05}{dot}{ending}"
-                Path(file.path).rename(Path(self.staging, name))
+                Path(file.path).rename(Path(self.staging, self.epoch.file_name(number, file.path)))
         except OSError as error:
             raise io_error(error, self.staging) from None
         staged_files.sync_staged(self.staging)
@@ -143,8 +144,11 @@ def show_epochs(table: Table, last: int) -> None:
         raise io_error(error, str(folder)) from None
 
 
-def forget_epochs(table: Table) -> None:
+def forget_epochs(table: Table, session: EngineSession) -> None:
     """Remove what a sink that was dropped has hidden in its folder."""
+    if uri.is_remote(table.location or ""):
+        forget_remote(table, session)
+        return
     shutil.rmtree(_waiting(table), ignore_errors=True)
 
 
@@ -175,16 +179,19 @@ def _define(sink: Table, command: CreateContinuousSink, streams: tuple[str, ...]
 
 def _folder(path: str, streams: tuple[str, ...], session: StreamSession) -> str:
     """Folder of a sink, which is made; BindError for one of a table, or of a stream that the sink reads."""
-    folder = session.restrictions.check_path(path)
+    is_remote = uri.is_remote(path)
+    folder = check_remote_folder(path, session) if is_remote else session.restrictions.check_path(path)
     session.restrictions.gate.require_below(path)
     folders = TableFolders(session.catalog)
     if (owner := folders.lies_in(folder) or folders.held_by(folder)) is not None:
         raise BindError(f'the folder "{folder}" of a continuous sink is that of {owner.owner}', sqlstate="42809")
-    folder = os.path.realpath(folder)
+    folder = folder if is_remote else os.path.realpath(folder)
     for stream in filter(None, map(session.catalog.current_table, streams)):
-        if stream.location is not None and Path(folder).is_relative_to(os.path.realpath(stream.location)):
+        if stream.location is not None and _is_below(folder, stream.location):
             message = f'the folder "{folder}" of a continuous sink is read by its stream {stream.qualified_name}'
             raise BindError(message, sqlstate="42809")
+    if is_remote:
+        return folder
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -192,4 +199,14 @@ def _folder(path: str, streams: tuple[str, ...], session: StreamSession) -> str:
     return folder
 
 
-FOLDER_SINK = SinkType(_define, lambda table, _session, _programs: FolderSink(table), _told, forget_epochs)
+def _is_below(folder: str, home: str) -> bool:
+    if uri.is_remote(folder) or uri.is_remote(home):
+        return uri.below(folder, home) is not None
+    return Path(folder).is_relative_to(os.path.realpath(home))
+
+
+def _connect(table: Table, session: EngineSession, _: Programs) -> Sink:
+    return RemoteFolderSink(table, session) if uri.is_remote(table.location or "") else FolderSink(table)
+
+
+FOLDER_SINK = SinkType(_define, _connect, _told, forget_epochs)

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BlocksReplacedError
 from sharkpy.execution.commands.insert import BadRows, added_rows, stage_bad_rows, stage_uncounted
 from sharkpy.execution.commands.writes.publish import QuietWrite, StagedWrite, discarding, publish
@@ -52,6 +53,11 @@ class SinkEpoch:
     def number(self) -> int:
         return self.query.epoch + 1
 
+    def file_name(self, number: int, path: str) -> str:
+        """Name in a sink's folder of a file of the epoch, by its number and the path under which it was written."""
+        _, dot, ending = uri.name_of(path).partition(".")
+        return f"{self.query.query_id[:8]}-{self.number:010}-{number:05}{dot}{ending}"
+
 
 class SinkWrite(StagedWrite, Protocol):
     """Write of an epoch's rows to the outside. `fill` computes them, before `prepare`."""
@@ -93,7 +99,7 @@ class SinkType:
     define: Callable[[Table, CreateContinuousSink, tuple[str, ...], StreamSession], Table]
     connect: Callable[[Table, EngineSession, Programs], Sink]
     told: Callable[[CreateContinuousSink, EngineSession], str]
-    forget: Callable[[Table], None] = lambda _: None
+    forget: Callable[[Table, EngineSession], None] = lambda *_: None
 
 
 def write_epoch(sink: Sink, epoch: SinkEpoch) -> None:

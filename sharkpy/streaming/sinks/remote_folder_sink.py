@@ -1,0 +1,191 @@
+"""Folder in a bucket or in HDFS that a continuous query writes files into, for others who take them one by one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import SharkError, UnsupportedError
+from sharkpy.catalog.stream_store import StreamFile
+from sharkpy.execution.commands.writes.publish import QuietWrite
+from sharkpy.execution.queries.write_plan import write_files
+from sharkpy.physical.sinks import FileSink
+from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.staged_files import is_abandoned, staging_name
+from sharkpy.sources.storage.store import ObjectFacts
+from sharkpy.sources.storage.stores import is_supported
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from sharkpy.catalog.continuous_query import ContinuousQuery
+    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.execution.engine_session import EngineSession
+    from sharkpy.execution.statement import Statement
+    from sharkpy.sources.storage.store import Store
+    from sharkpy.streaming.sinks.sink import SinkEpoch
+
+_ALL = 1 << 62
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class RemoteFolderWrite(QuietWrite):
+    """Write of an epoch's files. Who takes each file of the folder once, by its name, has each row once.
+
+    1. Each try has a hidden folder of its own. What a try has put there that did not count goes with a later look.
+    2. The transaction that counts the epoch notes the files of its try in the catalog, with the names that they get.
+    3. After the commit they get these, one by one, and the catalog forgets each. What a kill leaves undone there, a
+       later look does: the names are those of the epoch, so that a file that comes again comes in its own place.
+    """
+
+    epoch: SinkEpoch
+    folder: str
+    """Hidden folder of this try."""
+    files: list[tuple[str, int]] = field(default_factory=list)
+    """Paths and sizes of the files that were put there."""
+    is_noted: bool = False
+    is_done: bool = False
+
+    def fill(self, statement: Statement) -> None:  # noqa: ARG002  the writer counts the rows
+        table = self.epoch.table
+        sink = FileSink(table.schema, table.storage.name, table.storage.properties, self.folder)
+        written = write_files(self.epoch.session, self.epoch.command.query, sink, self.epoch.snapshot)
+        self.files = sorted((path, size) for path, _, size in written)
+
+    def place(self) -> None:
+        noted = [
+            StreamFile(0, self.epoch.file_name(number, path), size, 0, path)
+            for number, (path, size) in enumerate(self.files)
+        ]
+        if noted:
+            self.epoch.session.catalog.streams.add_files(self.epoch.table.table_id, noted)
+            self.is_noted = True
+
+    def take_back(self) -> None:
+        """The rows of the catalog go with its transaction."""
+        self.is_noted = False
+
+    def show(self) -> None:
+        self.is_done = True
+
+    def clean(self) -> None:
+        if self.is_noted:
+            show_noted(self.epoch.table, self.epoch.session.catalog)
+
+    def discard(self) -> None:
+        if self.is_done:
+            return
+        self.is_done = True
+        # Its statement may have been cancelled. What stays, goes with the next start of the sink.
+        with Cancellation().active(), suppress(SharkError):
+            store = _store_of(self.epoch.table, self.epoch.session.catalog)
+            _remove(store, (facts.path for facts in store.list(self.folder)))
+
+
+@dataclass(slots=True)
+class RemoteFolderSink:
+    """Folder of a sink, as `session` reaches it. Its first epoch removes what dead processes have left there."""
+
+    table: Table
+    session: EngineSession
+    is_swept: bool = False
+
+    def look_after(self, last: int) -> None:  # noqa: ARG002  the catalog tells what counts
+        """Show what a process that was killed behind its commit may have left."""
+        show_noted(self.table, self.session.catalog)
+
+    def written(self, query: ContinuousQuery, begun: Callable[[], datetime | None]) -> str | None:  # noqa: ARG002  nothing can be seen before its commit
+        return None
+
+    def begin(self, epoch: SinkEpoch) -> RemoteFolderWrite:
+        if not self.is_swept:
+            _sweep(self.table, self.session.catalog, epoch.query.epoch)
+            self.is_swept = True
+        return RemoteFolderWrite(epoch, f"{_waiting(self.table)}/{epoch.number}-{staging_name()}")
+
+    def close(self) -> None:
+        pass
+
+
+def show_noted(table: Table, catalog: Catalog) -> None:
+    """Give the files that the catalog has noted for a sink, whose epochs count, their names in its folder."""
+    noted = catalog.streams.files(table.table_id, 0, _ALL)
+    if not noted:
+        return
+    store = _store_of(table, catalog)
+    # What is not there any more has its name: a process has ended before it told the catalog, or another one did this.
+    hidden = {facts.path for folder in {uri.parent(one.form) for one in noted} for facts in store.list(folder)}
+    side_by_side(lambda one: _show(store, table, one), [one for one in noted if one.form in hidden])
+    with catalog.transaction():
+        catalog.streams.forget_files(table.table_id, [one.number for one in noted])
+    _remove_folders(store, {uri.parent(one.form) for one in noted})
+
+
+def forget_remote(table: Table, session: EngineSession) -> None:
+    """Remove what a sink that was dropped has hidden in its folder, if that can be reached."""
+    try:
+        store = _store_of(table, session.catalog)
+        _remove(store, (facts.path for facts in store.list(_waiting(table))))
+        _remove_folders(store, [_waiting(table)])
+    except SharkError as error:
+        _log.warning("hidden files of %s, which was dropped, stay: %s", table.qualified_name, error)
+
+
+def check_remote_folder(location: str, session: EngineSession) -> str:
+    """Location of a remote folder that a sink may write; nothing is asked of its store. UnsupportedError for one that
+    nobody can write.
+    """
+    session.restrictions.check_location(location)
+    session.restrictions.gate.require_below(location)
+    if not is_supported(location) or uri.scheme_of(location) in ("http", "https"):
+        raise UnsupportedError(f'a continuous sink TO FOLDER "{uri.shown(location)}", which takes no files')
+    return location.rstrip("/")
+
+
+def _show(store: Store, table: Table, file: StreamFile) -> None:
+    store.move(ObjectFacts(file.form, file.size_bytes, file.modified_ns), f"{table.location}/{file.name}")
+
+
+def _sweep(table: Table, catalog: Catalog, last: int) -> None:
+    """Remove the files of tries that will not count: of epochs up to `last`, and of dead processes of this machine."""
+    store, waiting = _store_of(table, catalog), _waiting(table)
+    noted = {one.form for one in catalog.streams.files(table.table_id, 0, _ALL)}
+    found = [facts.path for facts in store.list(waiting) if facts.path not in noted]
+    _remove(store, (path for path in found if _is_left(path[len(waiting) + 1 :].split("/")[0], last)))
+
+
+def _is_left(name: str, last: int) -> bool:
+    """True for the folder of a try that will not count."""
+    epoch, _, process = name.partition("-")
+    return epoch.isdigit() and (int(epoch) <= last or is_abandoned(process))
+
+
+def _remove(store: Store, paths: Iterable[str]) -> None:
+    """Delete files, and the folders that a store has beside them."""
+    found = list(paths)
+    store.delete(found)
+    _remove_folders(store, {uri.parent(path) for path in found})
+
+
+def _remove_folders(store: Store, folders: Iterable[str]) -> None:
+    """Remove empty folders, where a store has some beside its objects."""
+    store.delete([one for one in folders if store.has_folder(one)])
+
+
+def _store_of(table: Table, catalog: Catalog) -> Store:
+    location = table.location or ""
+    return store_with(location, catalog.access_id(location))
+
+
+def _waiting(table: Table) -> str:
+    """Folder of what is not shown yet: hidden, below the sink's folder."""
+    return f"{table.location}/.{table.continuous}"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.base.json_nesting import check_json_nesting
-from sharkpy.catalog.local_path import check_local, local_path
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.path_gate import open_regular, read_whole
 from sharkpy.values.types import (
     BIGINT,
@@ -36,6 +36,7 @@ from sharkpy.values.types import (
     VarcharType,
 )
 
+Properties = tuple[tuple[str, str], ...]
 LITERAL, URL = "avro.schema.literal", "avro.schema.url"
 AvroSchema = str | dict[str, Any] | list[Any]
 _PLAIN: dict[str, DataType] = {
@@ -78,21 +79,31 @@ def given_schema(properties: tuple[tuple[str, str], ...]) -> dict[str, Any] | No
     if text := values.get(LITERAL):
         return _record(text, LITERAL)
     if (path := schema_path(properties)) is not None:
+        # Remote ones have been read before, where they can be: see `with_schema_text`.
         with open_regular(local_path(path)) as file:
             return _record(read_whole(file, path), URL)
     return None
 
 
 def schema_path(properties: tuple[tuple[str, str], ...]) -> str | None:
-    """Path of the file that the table's properties name as its schema; None if they name none.
+    """Path, or remote location, of the file that the table's properties name as its schema; None if they name none.
 
     Whoever sets the property passes the session's gate first; from then on the table's readers open the file.
     """
     url = dict(properties).get(URL)
     if not url:
         return None
-    check_local(url)
     return unquote(urlparse(url).path) if uri.scheme_of(url) == "file" else url
+
+
+def with_schema_text(properties: Properties, read: Callable[[str], str]) -> Properties:
+    """Properties with the text of the schema that they name by a remote location, which `read` gives. Tasks get these:
+    none of them asks for the schema again.
+    """
+    url = dict(properties).get(URL)
+    if not url or not uri.is_remote(url) or dict(properties).get(LITERAL):
+        return properties
+    return (*(pair for pair in properties if pair[0] not in (URL, LITERAL)), (LITERAL, read(url)))
 
 
 def _record(text: str, key: str) -> dict[str, Any]:

@@ -108,6 +108,8 @@ class ReadableCatalog:
         """Finds the table of files that a query names: see `file_table`."""
         self.find_access: Callable[[str, bool], str] = _no_access
         """Finds the session's access to a remote location, which a statement may have named: see `access_id`."""
+        self.remote_text: Callable[[str, str], str] = _no_text
+        """Reads a small remote file, by an access."""
         self.known_lakes: LakeTables | None = None
         """Lake tables as the session reaches them."""
         self._lock = threading.RLock()
@@ -164,6 +166,14 @@ class ReadableCatalog:
     def named_access_id(self, location: str) -> str:
         """Id of the session's access to a remote location that a statement names; NotAllowedError where it has none."""
         return self.find_access(location, True)
+
+    def schema_text(self, location: str) -> str:
+        """Text of the schema at a remote location that a table of the catalog names."""
+        return self.remote_text(location, self.access_id(location))
+
+    def named_schema_text(self, location: str) -> str:
+        """Text of the schema at a remote location that a statement names."""
+        return self.remote_text(location, self.named_access_id(location))
 
     @property
     def lakes(self) -> LakeTables:
@@ -375,6 +385,11 @@ class ReadableCatalog:
         """Figures of ANALYZE TABLE by the names of Hive partitions; by the empty name for a table without them."""
         rows = self._file.rows("SELECT partition, body FROM statistics_ WHERE table_id = ?", table.table_id)
         return {partition: statistics_from_json(body) for partition, body in rows}
+
+
+def _no_text(location: str, _: str) -> str:
+    """Text of a catalog without a session."""
+    raise InternalError(f'the text at "{uri.shown(location)}" was asked for without a session')
 
 
 def _no_access(location: str, _: bool) -> str:

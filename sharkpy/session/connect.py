@@ -56,11 +56,18 @@ def open_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
     catalog.system_tables = partial(_system_tables, weakref.ref(session))
     catalog.find_files = parts.find_files
     catalog.find_access = SessionAccesses(conf, parts.conf, restrictions).find
+    catalog.remote_text = _remote_text
     reach = LakeReach(partial(_lake_conf, weakref.ref(session), parts.conf), catalog.find_access)
     catalog.known_lakes = SessionLakes(lambda: parts.lakes, reach)
     session.restrictions = of_owner(parts.conf, catalog)
     parts.join(session)
     return session
+
+
+def _remote_text(location: str, access_id: str) -> str:
+    from sharkpy.sources.remote_texts import text_at
+
+    return text_at(location, access_id)
 
 
 def _system_tables(session: weakref.ref[SharkContext]) -> Mapping[str, SystemTable]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sharkpy.base.settings import LINE_BYTES, SPLIT_BYTES, Conf
+from sharkpy.catalog.avro_schema import with_schema_text
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.catalog.serialize import form_from_text
 from sharkpy.sources.layout import DataFile
@@ -16,20 +18,28 @@ from sharkpy.sources.split import Split
 from sharkpy.values.types import Schema
 
 
-def file_splits(files: Sequence[DataFile], schema: Schema, storage: StorageFormat, conf: Conf) -> list[Split]:
-    """`storage` is the table's: that of all files which have none of their own."""
+def file_splits(
+    files: Sequence[DataFile],
+    schema: Schema,
+    storage: StorageFormat,
+    conf: Conf,
+    schema_text: Callable[[str], str] = local_path,
+) -> list[Split]:
+    """`storage` is the table's: that of all files which have none of their own. `schema_text`: reads the schemas that
+    formats name by remote locations.
+    """
     split_bytes = conf.value(SPLIT_BYTES)
     return [
         split
         for form, part in by_form(files, storage)
-        for split in source(form.name).splits(part, schema, read_properties(form, conf), split_bytes)
+        for split in source(form.name).splits(part, schema, read_properties(form, conf, schema_text), split_bytes)
     ]
 
 
-def read_properties(storage: StorageFormat, conf: Conf) -> Properties:
+def read_properties(storage: StorageFormat, conf: Conf, schema_text: Callable[[str], str]) -> Properties:
     """Properties of a split: those of its format, under the session's limits."""
     if not source(storage.name).splits_lines(storage.properties):
-        return storage.properties
+        return with_schema_text(storage.properties, schema_text)
     return with_line_limit(storage.properties, conf.value(LINE_BYTES))
 
 

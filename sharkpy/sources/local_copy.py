@@ -9,7 +9,6 @@ from typing import BinaryIO, Protocol, TypeVar, cast
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, current_cancellation, submit
-from sharkpy.base.errors import SourceError
 from sharkpy.catalog.path_gate import read_whole
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.hadoop_codecs import HadoopCodec
@@ -123,14 +122,10 @@ def opened(file: DataFile | Split, start: int = 0, end: int | None = None) -> Bi
     return cast(BinaryIO, RangeReader(store_at(file), facts_of(file), start, end))
 
 
-def small_text(location: str, access_id: str) -> str:
-    """Text of a small remote file, as `read_whole` reads it. SourceError 58P01 where there is none."""
-    store = store_with(location, access_id)
-    facts = store.stat(location)
-    if facts is None:
-        raise SourceError(f'file or folder "{uri.shown(location)}" does not exist', sqlstate="58P01")
-    with cast(BinaryIO, RangeReader(store, facts)) as file:
-        return read_whole(file, uri.shown(location))
+def small_text(facts: ObjectFacts, access_id: str) -> str:
+    """Text of a small remote file, as `read_whole` reads it."""
+    with cast(BinaryIO, RangeReader(store_with(facts.path, access_id), facts)) as file:
+        return read_whole(file, uri.shown(facts.path))
 
 
 def opened_codec(file: DataFile | Split, codec: HadoopCodec) -> BinaryIO:

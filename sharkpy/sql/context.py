@@ -92,6 +92,9 @@ class CatalogReader(Protocol):
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         """Paths of the session's ADD FILE, ADD JAR and ADD ARCHIVE."""
 
+    def named_schema_text(self, location: str) -> str:
+        """Text of the schema at a remote location that the statement names; NotAllowedError as for `check_path`."""
+
     def check_path(self, path: str) -> None:
         """NotAllowedError for a path that the session's statements may not name."""
 

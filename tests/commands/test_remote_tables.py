@@ -86,7 +86,6 @@ def text_of(context: sharkpy.SharkContext, sql: str) -> str:
         "CREATE TABLE d.x AS SELECT 1 AS a",
         "CREATE DATABASE x LOCATION 's3a://bucket/x'",
         "INSERT OVERWRITE DIRECTORY 's3a://bucket/x' SELECT 1",
-        "CREATE TABLE x STORED AS AVRO TBLPROPERTIES ('avro.schema.url'='s3a://bucket/x.avsc')",
     ],
 )
 def test_what_writes_their_files_is_refused(context: sharkpy.SharkContext, tmp_path: Path, statement: str) -> None:

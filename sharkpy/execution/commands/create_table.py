@@ -8,6 +8,7 @@ from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
 from sharkpy.base.users import user_name
+from sharkpy.catalog.avro_schema import with_schema_text
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.lake_tables import LAKES
 from sharkpy.catalog.local_path import check_local, local_path
@@ -97,7 +98,8 @@ def new_table(command: CreateTable, session: EngineSession, snapshot: QuerySnaps
     storage = storage_format(command.storage, properties, session, is_from_query=command.query is not None)
     fields = stored_schema(command.schema).fields
     num_stored = len(fields) - len(command.partition_columns)
-    columns = columns_of_format(storage, properties, list(fields[:num_stored])) or []
+    given = with_schema_text((*properties, *storage.properties), session.catalog.named_schema_text)
+    columns = columns_of_format(storage, given, list(fields[:num_stored])) or []
     schema = Schema((*columns, *fields[num_stored:]))
     check_storage(storage, schema.select([column.name for column in columns]), session)
     table_id, (kind, location) = new_table_id(), _given_place(command, dict(properties), session)

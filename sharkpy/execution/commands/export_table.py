@@ -34,8 +34,8 @@ from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import small_text
 from sharkpy.sources.remote_files import files_below, has_files, visible_files
+from sharkpy.sources.remote_texts import text_at
 
 METADATA = "_metadata"
 DATA = "data"
@@ -151,7 +151,7 @@ def _read(command: ImportTable, session: EngineSession) -> _Export:
     folder = command.path.rstrip("/") if is_far else local_path(command.path)
     place = uri.join(folder, METADATA)
     try:
-        text = small_text(place, access_id) if is_far else session.restrictions.gate.read_text(place)
+        text = text_at(place, access_id) if is_far else session.restrictions.gate.read_text(place)
         check_json_nesting(text)
         facts = json.loads(text)
         name = command.name or str(facts["name"])

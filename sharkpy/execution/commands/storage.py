@@ -14,7 +14,7 @@ from sharkpy.base.settings import (
     RCFILE_SERDE,
     Conf,
 )
-from sharkpy.catalog.avro_schema import schema_path
+from sharkpy.catalog.avro_schema import schema_path, with_schema_text
 from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
 from sharkpy.catalog.hive_formats import WORDS, format_of_word, with_default_serde, with_storage_properties
 from sharkpy.catalog.local_path import local_path
@@ -93,7 +93,10 @@ def storage_format(
 
 def check_named_files(properties: Properties, session: EngineSession) -> None:
     """Raise NotAllowedError if properties of a format name a file out of the session's bounds."""
-    if (path := schema_path(properties)) is not None:
+    path = schema_path(properties)
+    if path is not None and uri.is_remote(path):
+        session.catalog.named_access_id(path)
+    elif path is not None:
         session.restrictions.check_path(path)
 
 
@@ -145,7 +148,8 @@ def check_storage(storage: StorageFormat, schema: Schema, session: EngineSession
     NotAllowedError if they name a file out of the session's bounds.
     """
     check_named_files(storage.properties, session)
-    source(storage.name).check(schema, storage.properties)
+    properties = with_schema_text(storage.properties, session.catalog.named_schema_text)
+    source(storage.name).check(schema, properties)
 
 
 def stored_schema(schema: Schema) -> Schema:

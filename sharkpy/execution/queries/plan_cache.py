@@ -103,6 +103,9 @@ class CatalogLookups:
         self._resources[kind] = found
         return found
 
+    def named_schema_text(self, location: str) -> str:
+        return self._catalog.named_schema_text(location)
+
     def check_path(self, path: str) -> None:
         self._catalog.check_path(path)
 

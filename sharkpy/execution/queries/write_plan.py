@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.settings import BLOCK_ROWS, COMPRESS_OUTPUT, OUTPUT_CODEC, OUTPUT_COMPRESSION_TYPE, TEXT_TORN, Conf
+from sharkpy.catalog.avro_schema import with_schema_text
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.plan_query import plan_query, plan_stage
 from sharkpy.execution.queries.run_plan import new_runner, run_to_sink
@@ -32,11 +33,21 @@ def write_files(
     failed.
     """
     sink = replace(sink, properties=_with_output_settings(sink.properties, session.conf))
+    sink = _with_schema_texts(sink, session.catalog.schema_text)
     if uri.is_remote(sink.directory):
         sink = replace(sink, access=session.catalog.access_id(sink.directory))
     physical, stage = plan_stage(session, plan, snapshot)
     results = run_to_sink(session, new_runner(session, physical, plan.label), sink, stage)
     return [(one.path, one.num_rows, one.encoded_bytes) for one in results if isinstance(one, FileResult)]
+
+
+def _with_schema_texts(sink: FileSink, schema_text: Callable[[str], str]) -> FileSink:
+    """Sink whose formats have the texts of schemas at remote locations, which its tasks do not read."""
+    forms = tuple(
+        (name, replace(storage, properties=with_schema_text(storage.properties, schema_text)), columns)
+        for name, storage, columns in sink.forms
+    )
+    return replace(sink, properties=with_schema_text(sink.properties, schema_text), forms=forms)
 
 
 def write_blocks(

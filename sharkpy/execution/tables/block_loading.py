@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
@@ -60,15 +60,27 @@ class BlockLoader(Protocol):
 
 
 def loading_splits(
-    files: Sequence[DataFile], schema: Schema, storage: StorageFormat, conf: Conf, num_threads: int = 1
+    files: Sequence[DataFile],
+    schema: Schema,
+    storage: StorageFormat,
+    conf: Conf,
+    schema_text: Callable[[str], str],
+    num_threads: int = 1,
 ) -> list[Split]:
-    """Splits of equal size for one block each, of at most a block's rows; at least one a thread, for few rows."""
+    """Splits of equal size for one block each, of at most a block's rows; at least one a thread, for few rows.
+    `schema_text`: as for `file_splits`.
+    """
     groups = by_form(files, storage)
-    return [split for form, part in groups for split in _splits(part, schema, form, conf, num_threads)]
+    return [split for form, part in groups for split in _splits(part, schema, form, conf, schema_text, num_threads)]
 
 
 def _splits(
-    files: Sequence[DataFile], schema: Schema, storage: StorageFormat, conf: Conf, num_threads: int
+    files: Sequence[DataFile],
+    schema: Schema,
+    storage: StorageFormat,
+    conf: Conf,
+    schema_text: Callable[[str], str],
+    num_threads: int,
 ) -> list[Split]:
     block_rows, split_bytes = conf.value(settings.BLOCK_ROWS), conf.value(settings.SPLIT_BYTES)
     reader = source(storage.name)
@@ -79,7 +91,7 @@ def _splits(
         return list(_merged(groups, min(block_rows, share)))
     if reader.splits_lines(storage.properties):
         split_bytes = _bytes_of_rows(files, block_rows, split_bytes)
-    return reader.splits(files, schema, read_properties(storage, conf), split_bytes)
+    return reader.splits(files, schema, read_properties(storage, conf, schema_text), split_bytes)
 
 
 def _row_groups(files: Sequence[DataFile], schema: Schema, storage: StorageFormat) -> list[Split]:

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from sharkpy.base import settings
 from sharkpy.base.cancellation import submit
 from sharkpy.base.settings import Conf
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.store import BlockStore
@@ -25,13 +26,14 @@ def rebuild_blocks(
     conf: Conf,
     num_threads: int = 1,
     access: Callable[[str], str] | None = None,
+    schema_text: Callable[[str], str] = local_path,
 ) -> None:
     """Make the blocks `lost` of `version` again, with the same rows at the same places: handles stay valid.
 
-    `access` finds that to remote files. CorruptionError naming table and block if the source is gone, was changed, or
-    never was a file.
+    `access` finds that to remote files, `schema_text` reads schemas at remote locations. CorruptionError naming table
+    and block if the source is gone, was changed, or never was a file.
     """
-    rebuilder = BlockRebuilder(table, version.schema, conf.value(settings.FORCE_ENCODING), access)
+    rebuilder = BlockRebuilder(table, version.schema, conf.value(settings.FORCE_ENCODING), access, schema_text)
     with ThreadPoolExecutor(num_threads) as pool, ThreadPoolExecutor(_WRITE_THREADS) as writes:
 
         def rebuild(missing: Sequence[BlockHandle], group: Siblings) -> list[Future[None]]:

@@ -208,7 +208,8 @@ class FileFolding:
                 placed = self._place_files(table, run, staging)
             if placed is None:
                 return False
-            splits = loading_splits(placed, table.schema, table.storage, self._versions.parts.conf)
+            parts = self._versions.parts
+            splits = loading_splits(placed, table.schema, table.storage, parts.conf, parts.catalog.schema_text)
             left = _with_fold_origins(version.origins[place], files, tuple(map(origin_of, splits)))
             self._versions.publish(entry, version.with_origins(place, left))
             # Not before: a version without blocks of the new file, as a full disk leaves it, has to load them.

@@ -65,8 +65,8 @@ class TableRepair:
 
     def _rebuild(self, lost: set[str], version: TableVersion, table: Table) -> None:
         parts = self._versions.parts
-        store, threads = self._versions.store, parts.engine.parallelism
-        rebuild_blocks(lost, version, table, store, parts.conf, threads, parts.catalog.access_id)
+        store, threads, catalog = self._versions.store, parts.engine.parallelism, parts.catalog
+        rebuild_blocks(lost, version, table, store, parts.conf, threads, catalog.access_id, catalog.schema_text)
 
     def _repair_made(self, lost: Sequence[BlockHandle]) -> None:
         """Make blocks again by the queries that made them.

@@ -315,7 +315,8 @@ class QuerySnapshot:
         if given is None:
             given = table_files(table, self.catalog, self._published.get(table.table_id))
         files = self._files[table.table_id] = given
-        return file_splits(files, columns_in_files(table.schema, files), table.storage, self._conf)
+        columns = columns_in_files(table.schema, files)
+        return file_splits(files, columns, table.storage, self._conf, self.catalog.schema_text)
 
     def _needs_reader(self, stream: Table) -> bool:
         """True if the reader of a stream has to be asked for the rows that it has now."""

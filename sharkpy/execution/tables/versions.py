@@ -7,6 +7,7 @@ import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,15 +134,17 @@ class TableVersions:
 
     def _replace(self, entry: Entry, version: TableVersion, bad: set[Origins]) -> None:
         """Publish `version` with the blocks of the origins `bad` made again."""
-        access = self.parts.catalog.access_id
-        splits = [split_of(origin, entry.table, access) for origins in bad for origin in origins]
+        catalog = self.parts.catalog
+        read = partial(split_of, table=entry.table, access=catalog.access_id, schema_text=catalog.schema_text)
+        splits = [read(origin) for origins in bad for origin in origins]
         loaded = self.load(entry, splits)
         gone = [block.block_id for block, origins in blocks_with_origins(version) if origins in bad]
         self.publish_read(entry, _extended(version.without(gone), loaded))
 
     def splits(self, table: Table, files: Sequence[DataFile]) -> list[Split]:
         conf, num_threads = self.parts.conf, self.parts.engine.parallelism
-        return loading_splits(files, table.schema, table.storage, conf, num_threads)
+        schema_text = self.parts.catalog.schema_text
+        return loading_splits(files, table.schema, table.storage, conf, schema_text, num_threads)
 
     def load(self, entry: Entry, splits: Sequence[Split], *, is_hot: bool = False) -> list[LoadedBlock]:
         """Blocks of some splits; where they are hot, on one host, in memory alone until they are merged."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled, checked
 from sharkpy.base.errors import CancelledError, CorruptionError, ResourceError, SharkError
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion
@@ -37,6 +38,8 @@ class BlockRebuilder:
     force_encoding: str
     access: Callable[[str], str] | None = None
     """Finds the access to remote files, which tasks do not have."""
+    schema_text: Callable[[str], str] = local_path
+    """Reads schemas at remote locations, which tasks do not."""
 
     def rebuild(self, missing: Sequence[BlockHandle], group: Siblings) -> Iterator[tuple[BlockHandle, memoryview]]:
         """Rebuild the blocks `missing` of `group`, each with its bytes.
@@ -65,7 +68,7 @@ class BlockRebuilder:
 
     def _read(self, origins: Origins) -> pa.Table:
         """Rows of all origins in order; those of one alone in their loaded form, strings of few values as codes."""
-        splits = [split_of(origin, self.table, self.access) for origin in origins]
+        splits = [split_of(origin, self.table, self.access, self.schema_text) for origin in origins]
         if len(splits) == 1:
             tables = list(checked(read_split_coded(splits[0], self.schema, ReadMetrics())))
             return pa.concat_tables(tables) if tables else arrow_schema(self.schema).empty_table()

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from sharkpy.base import uri
+from sharkpy.catalog.avro_schema import with_schema_text
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.serialize import form_from_text
 from sharkpy.columnar.version import BlockOrigin
@@ -24,13 +26,19 @@ def file_of(origin: BlockOrigin) -> DataFile:
     return DataFile(origin.path, origin.file_bytes, origin.modified_ns, origin.partition, origin.form, origin.tag)
 
 
-def split_of(origin: BlockOrigin, table: Table, access: Callable[[str], str] | None = None) -> Split:
+def split_of(
+    origin: BlockOrigin,
+    table: Table,
+    access: Callable[[str], str] | None = None,
+    schema_text: Callable[[str], str] = local_path,
+) -> Split:
     """The split, under no limit of lines: it was read before. `access`: finds that of those who read it now, where its
-    file is remote.
+    file is remote; `schema_text`: as for `file_splits`.
     """
     storage = form_from_text(origin.form)[0] or table.storage
     is_by_lines = source(storage.name).splits_lines(storage.properties)
     properties = with_line_limit(storage.properties, 0) if is_by_lines else storage.properties
+    properties = with_schema_text(properties, schema_text)
     file = file_of(origin)
     if access is not None and uri.is_remote(file.path):
         file = replace(file, access=access(file.path))

@@ -116,5 +116,8 @@ class _ViewRecorder:
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         return self._catalog.resource_paths(kind)
 
+    def named_schema_text(self, location: str) -> str:
+        return self._catalog.named_schema_text(location)
+
     def check_path(self, path: str) -> None:
         self._catalog.check_path(path)

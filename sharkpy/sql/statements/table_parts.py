@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from sharkpy.base import uri
 from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
 from sharkpy.base.settings import CACHE_CHECK_NAME
-from sharkpy.catalog.avro_schema import schema_path
+from sharkpy.catalog.avro_schema import schema_path, with_schema_text
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import StorageFormat, TableKind
 from sharkpy.plan.commands import Properties
@@ -32,9 +33,10 @@ def columns_by_format(
     """Columns of what is made with `fields` or without, which its format may decide. NotAllowedError if its schema is
     a file out of the session's bounds.
     """
-    if (path := schema_path((*properties, *storage.properties))) is not None:
+    given = (*properties, *storage.properties)
+    if (path := schema_path(given)) is not None and not uri.is_remote(path):
         binder.context.catalog.check_path(path)
-    return columns_of_format(storage, properties, fields)
+    return columns_of_format(storage, with_schema_text(given, binder.context.catalog.named_schema_text), fields)
 
 
 def partitioned_columns(

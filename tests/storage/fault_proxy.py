@@ -142,7 +142,8 @@ class _Handler(QuietHandler):
                 connection.putheader(name, value)
             connection.endheaders(body)
             response = connection.getresponse()
-            return response.status, dict(response.getheaders()), response.read()
+            answered = {name.title(): value for name, value in response.getheaders()}
+            return response.status, answered, response.read()
         finally:
             connection.close()
 
@@ -152,7 +153,7 @@ class _Handler(QuietHandler):
         self.send_response(status)
         length = headers.get("Content-Length", "0") if self.command == "HEAD" else str(len(content))
         for name, value in headers.items():
-            if name.lower() not in ("content-length", "transfer-encoding", "connection", "date", "server"):
+            if name not in ("Content-Length", "Transfer-Encoding", "Connection", "Date", "Server", "Keep-Alive"):
                 self.send_header(name, value)
         self.send_header("Content-Length", length)
         self.end_headers()

@@ -32,6 +32,11 @@ class StoreName:
     access: str
 
 
+NO_TOKEN = "token request: refused"
+NO_LOGIN = "token request: no answer"
+"""Texts of errors of those who ask for tokens."""
+
+
 class Cause(Enum):
     """Cause of a failed request."""
 
@@ -46,6 +51,8 @@ class Cause(Enum):
     OTHER_REGION = auto()
     FULL = auto()
     NO_RANGES = auto()
+    NO_TOKEN = auto()
+    NO_LOGIN = auto()
     BAD_NAME = auto()
     OTHER = auto()
 
@@ -94,6 +101,8 @@ _KINDS: Mapping[str, Cause] = {
 }
 """Kinds of failures of connections, as obstore's library has them."""
 _WORDS = (
+    (NO_TOKEN, Cause.NO_TOKEN),
+    (NO_LOGIN, Cause.NO_LOGIN),
     ("http://169.254.", Cause.NOT_KNOWN),  # the service that knows a machine's own keys
     ("redirect without LOCATION", Cause.OTHER_REGION),
     ("non-partial response when range", Cause.NO_RANGES),
@@ -132,7 +141,8 @@ _HINTS: Mapping[str, str] = {
     "SignatureDoesNotMatch": "the secret does not belong to the key",
     "InvalidAccessKeyId": "the storage does not know the key",
 }
-_STATUS = re.compile(r"status code: (\d{3})")
+_TOKEN_REQUEST = "Error performing token request"
+_STATUS = re.compile(r"(?:status code: |\(code: )(\d{3})\b")
 _CODE = re.compile(
     r"<Code>(?P<s3>[A-Za-z]{1,80})</Code>|\(code: (?P<azure>[A-Za-z]{1,80})\)"
     r"|RPCError\(\"[A-Za-z.]{1,100}[.$](?P<hdfs>[A-Za-z]{1,80})\""
@@ -162,6 +172,8 @@ class _Failure:
         status = _STATUS.search(self.text)
         kind = _KIND.search(self.dump)
         words = (cause for word, cause in _WORDS if word in self.text)
+        if _TOKEN_REQUEST in self.text:
+            return Cause.NO_TOKEN if status and status.group(1).startswith("4") else Cause.NO_LOGIN
         return (
             _CODES.get(self.code)
             or next(words, None)
@@ -192,6 +204,9 @@ def storage_failure(error: Exception, path: str, store: StoreName, seconds: floa
         case Cause.NOT_KNOWN:
             message = f'{store.endpoint} does not accept {store.access} for "{name}"'
             return StorageRefusedError(message, hint=_HINTS.get(failure.code), sqlstate="28000")
+        case Cause.NO_TOKEN:
+            message = f'the login service gives no token for {store.access}, which "{name}" needs'
+            return StorageRefusedError(message, hint="it does not know them, or not any more", sqlstate="28000")
         case Cause.CHANGED:
             return changed(path)
         case Cause.OTHER_REGION:
@@ -222,6 +237,9 @@ def _unanswered(cause: Cause, failure: _Failure, name: str, store: StoreName) ->
             told = failure.dump or failure.text
             reason = next((meaning for words, meaning in _REASONS if words in told), None)
             return ExecutionError(f'{store.endpoint} cannot be reached for "{name}"', hint=reason, sqlstate="08001")
+        case Cause.NO_LOGIN:
+            message = f'nobody answers who gives tokens for {store.access}, which "{name}" needs'
+            return ExecutionError(message, sqlstate="08001")
         case Cause.BROKEN:
             message = f'{store.endpoint} has not answered in full for "{name}", {failure.tries}'
             return ExecutionError(message, sqlstate="08006")

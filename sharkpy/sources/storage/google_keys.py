@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import Request
 
 from sharkpy.base import settings
-from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.errors import ConfigurationError, SharkError, UnsupportedError
 from sharkpy.sources.storage.access import StorageAccess
+from sharkpy.sources.storage.errors import NO_LOGIN, NO_TOKEN
 from sharkpy.sources.storage.plain_http import answered
 
 if TYPE_CHECKING:
@@ -43,12 +44,12 @@ def google_tokens(access: StorageAccess) -> Tokens | None:
         return lambda: {"token": token.reveal(), "expires_at": None}
     file = access.value(settings.GS_KEY_FILE.key)
     if file:
-        return _Refreshed(_of_file(file))
+        return _Refreshed(lambda: _of_file(file))
     secret, refresh = access.secret(settings.GS_CLIENT_SECRET.key), access.secret(settings.GS_REFRESH_TOKEN.key)
     if secret is None or refresh is None:
         return None
     told = {"client_secret": secret.reveal(), "refresh_token": refresh.reveal()}
-    return _Refreshed(_of_user({"client_id": access.value(settings.GS_CLIENT_ID.key), **told}))
+    return _Refreshed(lambda: _of_user({"client_id": access.value(settings.GS_CLIENT_ID.key), **told}))
 
 
 def no_tokens() -> GCSCredential:
@@ -57,29 +58,40 @@ def no_tokens() -> GCSCredential:
 
 
 class _Refreshed:
-    """Tokens of credentials, each kept until shortly before its end. Safe to use from several threads."""
+    """Tokens of credentials, each kept until shortly before its end. Safe to use from several threads.
 
-    def __init__(self, credentials: Credentials) -> None:
-        self._credentials = credentials
+    `make` is called for each token: a file may hold another key by then.
+    """
+
+    def __init__(self, make: Callable[[], Credentials]) -> None:
+        self._make = make
+        self._made = make()
         self._lock = threading.Lock()
 
     def __call__(self) -> GCSCredential:
-        from google.auth.exceptions import GoogleAuthError, TransportError
-
         with self._lock:
-            ends = self._expiry()
-            if self._credentials.token is None or ends is None or ends - _SPARE < datetime.now(UTC):
-                try:
-                    self._credentials.refresh(_asked)  # type: ignore[no-untyped-call]
-                except TransportError:
-                    raise OSError("token request: no answer") from None
-                except (GoogleAuthError, ValueError):
-                    raise OSError("token request: refused") from None
-            return {"token": str(self._credentials.token), "expires_at": self._expiry()}
+            ends = _end_of(self._made)
+            if self._made.token is None or ends is None or ends - _SPARE < datetime.now(UTC):
+                self._made = _logged_in(self._make)
+            return {"token": str(self._made.token), "expires_at": _end_of(self._made)}
 
-    def _expiry(self) -> datetime | None:
-        ends: datetime | None = self._credentials.expiry
-        return None if ends is None else ends.replace(tzinfo=UTC)
+
+def _logged_in(make: Callable[[], Credentials]) -> Credentials:
+    from google.auth.exceptions import GoogleAuthError, TransportError
+
+    try:
+        made = make()
+        made.refresh(_asked)  # type: ignore[no-untyped-call]
+    except TransportError:
+        raise OSError(NO_LOGIN) from None
+    except (GoogleAuthError, SharkError, ValueError):
+        raise OSError(NO_TOKEN) from None
+    return made
+
+
+def _end_of(credentials: Credentials) -> datetime | None:
+    ends: datetime | None = credentials.expiry
+    return None if ends is None else ends.replace(tzinfo=UTC)
 
 
 class _Answer:

@@ -6,6 +6,7 @@ import enum
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from sharkpy.base import settings
 from sharkpy.base.errors import UnsupportedError
@@ -68,6 +69,7 @@ def of_owner(owner: Conf) -> tuple[Source, ...]:
         ),
         Source("keys of the environment", Kind.ENVIRONMENT, _in_environment),
         Source(f'keys of the profile "{profile.name}"', Kind.PROFILE, profile.find),
+        Source("application default credentials", Kind.PROFILE, _of_gcloud),
     )
 
 
@@ -106,6 +108,18 @@ def _in_environment(name: str) -> Secret | None:
         return Secret(f"https://login.microsoftonline.com/{tenant}/oauth2/token")
     found = (os.environ.get(variable) for variable in _VARIABLES.get(name, ()))
     return next((Secret(value) for value in found if value), None)
+
+
+_GCLOUD = ".config/gcloud/application_default_credentials.json"
+"""Where `gcloud auth application-default login` leaves them, below the home folder."""
+
+
+def _of_gcloud(name: str) -> Secret | None:
+    if name != settings.GS_KEY_FILE.key:
+        return None
+    folder = os.environ.get("CLOUDSDK_CONFIG")
+    file = Path(folder, Path(_GCLOUD).name) if folder else Path(os.environ.get("HOME", "/"), _GCLOUD)
+    return Secret(str(file)) if file.is_file() else None
 
 
 _PROVIDERS = {

@@ -86,6 +86,7 @@ PLACES: dict[str, dict[str, str]] = {
         "write_bytes": OWNER,
         "write_text": OWNER,
     },
+    "execution/tables/fold_writes.py": {"open": OWN, "symlink_to": OWN},
     "execution/tasks/new_files.py": {"open": OWN},
     "execution/tasks/parquet_scan.py": {"read_parquet(": LISTED},
     "execution/tasks/steps/script_process.py": {"copyfile": PASSED, "symlink_to": OWN, "unpack_archive": PASSED},

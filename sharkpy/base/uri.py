@@ -67,6 +67,15 @@ def parent(location: str) -> str:
     return _put(root, key.rpartition("/")[0].rstrip("/"))
 
 
+def parents(location: str) -> list[str]:
+    """Folders that a location is in, the nearest first, up to the root."""
+    found, above = list[str](), parent(location)
+    while above != location:
+        found.append(above)
+        location, above = above, parent(above)
+    return found
+
+
 def name_of(location: str) -> str:
     """Name of a location in the folder that holds it; empty for the root."""
     return _cut(location)[1].rpartition("/")[2] if is_remote(location) else Path(location).name

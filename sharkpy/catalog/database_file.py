@@ -11,11 +11,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from sharkpy.base import uri
 from sharkpy.base.errors import ConfigurationError, CorruptionError, ResourceError, SharkError
 from sharkpy.base.locations import Locations
 from sharkpy.catalog import catalog_format
 from sharkpy.catalog.checkpoints import MOST_PAGES, Checkpoints
-from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.read_only_database import ReadOnlyDatabase, is_unwritable
 from sharkpy.catalog.space_reserve import SpaceReserve
 
@@ -105,9 +105,8 @@ class CatalogFile:
         return database.connection
 
     def add_garbage(self, folder: str) -> None:
-        """List a folder that is to be deleted, as `Catalog.collect_garbage` does; UnsupportedError for a remote one."""
-        check_local(folder)
-        self.run("INSERT OR IGNORE INTO garbage VALUES (?)", self.locations.stored(folder))
+        """List a folder that is to be deleted, as `Catalog.collect_garbage` does."""
+        self.run("INSERT OR IGNORE INTO garbage VALUES (?)", self.locations.stored(uri.normal(folder)))
 
     def close(self) -> None:
         self._checkpoints.close()

@@ -136,5 +136,5 @@ class FolderReaders:
         return self._file
 
     def _place(self, folder: str) -> int:
-        name = uri.below(folder, self._warehouse) or folder
+        name = uri.below(folder, self._warehouse) or uri.normal(folder)
         return int.from_bytes(blake2b(os.fsencode(name), digest_size=6).digest(), "big")

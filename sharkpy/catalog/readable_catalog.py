@@ -108,6 +108,8 @@ class ReadableCatalog:
         """Finds the table of files that a query names: see `file_table`."""
         self.find_access: Callable[[str, bool], str] = _no_access
         """Finds the session's access to a remote location, which a statement may have named: see `access_id`."""
+        self.remove_remote: Callable[[str], None] = _no_removal
+        """Removes all that is in a remote folder; an error where something is left."""
         self.remote_text: Callable[[str, str], str] = _no_text
         """Reads a small remote file, by an access."""
         self.known_lakes: LakeTables | None = None
@@ -396,3 +398,8 @@ def _no_access(location: str, _: bool) -> str:
     """Access of a catalog without a session."""
     check_local(location)
     raise InternalError("access was asked for to a local location")
+
+
+def _no_removal(location: str) -> None:
+    """Removal of a folder by a catalog without a session."""
+    check_local(location)

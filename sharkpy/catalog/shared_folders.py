@@ -19,8 +19,10 @@ def resolved(path: str) -> Path:
 
 def is_shared_folder(path: str) -> bool:
     """True if `path` is the root or a folder right below it, the user's home, the folder for temporary files, or holds
-    one of these.
+    one of these; of a remote location, if it is the root.
     """
+    if uri.is_remote(path):
+        return not uri.name_of(path)
     folder = os.path.realpath(path)
     others = (resolved(tempfile.gettempdir()), resolved(os.path.expanduser("~")))  # noqa: PTH111
     return folder.count("/") <= 1 or any(uri.below(str(other), folder) is not None for other in others)

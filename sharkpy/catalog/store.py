@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import BindError, TableChangedError, TableExistsError, TableNotFoundError
+from sharkpy.base import uri
+from sharkpy.base.errors import (
+    BindError,
+    CancelledError,
+    SharkError,
+    TableChangedError,
+    TableExistsError,
+    TableNotFoundError,
+)
 from sharkpy.catalog.catalog_owner import CatalogOwner, note_known, owner_of
 from sharkpy.catalog.lake_tables import is_lake
+from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.names import DEFAULT_DATABASE, check_name
 from sharkpy.catalog.partition_changes import PartitionChanges
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.table_folders import TableFolders
 
 _GARBAGE_BATCH = 256
+_log = logging.getLogger(__name__)
 
 
 def new_table_id() -> str:
@@ -145,7 +155,7 @@ class Catalog(ReadableCatalog):
 
     def drop_table(self, table: Table) -> None:
         """Forget `table`; a managed table's folder is listed as garbage (see `collect_garbage`). UnsupportedError for a
-        remote folder, which cannot be deleted.
+        remote one of a metastore.
         """
         key = (table.database, table.name)
         with self._lock:
@@ -167,9 +177,9 @@ class Catalog(ReadableCatalog):
 
             for one in self.partitions(table):
                 if goes_with(one, table, self.warehouse_dir):
-                    self._file.add_garbage(one.folder(table))
+                    self._add_garbage(one.folder(table))
             if table.location is not None:
-                self._file.add_garbage(table.location)
+                self._add_garbage(table.location)
         self._store.remove(current)
         if is_lake(current) and current.owns_data:
             self.lakes.drop(current)
@@ -177,6 +187,11 @@ class Catalog(ReadableCatalog):
         self.streams.forget(table.table_id, current.continuous)
         if (state := self.state_table(current)) is not None:
             self._forget(state)
+
+    def _add_garbage(self, folder: str) -> None:
+        if self.is_shared:
+            check_local(folder)
+        self._file.add_garbage(folder)
 
     def alter_table(
         self,
@@ -276,9 +291,11 @@ class Catalog(ReadableCatalog):
     # Folders of dropped tables
 
     def clear_garbage(self, path: str) -> None:
-        """Remove what dropped tables and Hive partitions left at `path` and around it, before data is put there."""
+        """Remove what dropped tables and Hive partitions left at `path` and around it, before data is put there; an
+        error where that fails in a remote folder.
+        """
         around = "SELECT folder FROM garbage WHERE folder = ? OR substr(?, 1, length(folder) + 1) = folder || '/'"
-        stored = self.locations.stored(path)
+        stored = self.locations.stored(uri.normal(path))
         with self._lock, self._store.transaction():
             for (folder,) in self._file.rows(around, stored, stored):
                 self._clear_garbage(self.locations.absolute(folder))
@@ -289,46 +306,74 @@ class Catalog(ReadableCatalog):
 
         False if nothing has to be kept. Called inside a transaction.
         """
-        stored = self.locations.stored(path)
+        stored = self.locations.stored(uri.normal(path))
         if self.is_shared or self._file.row("SELECT folder FROM garbage WHERE folder = ?", stored) is None:
             return False
-        if not any(map(self.readers.is_read, (path, *map(str, Path(path).parents)))):
+        if not any(map(self.readers.is_read, (path, *uri.parents(path)))):
             return False
         self._file.run("DELETE FROM garbage WHERE folder = ?", stored)
         return True
 
     def collect_garbage(self) -> None:
         """Delete the folders of dropped tables. Folders that are being read, or cannot be deleted now, stay listed."""
-        from sharkpy.catalog.table_folders import TableFolders
-
         rows = self._file.rows("SELECT folder FROM garbage")
         # A table's folder before those of its Hive partitions in it.
         waiting = sorted(self.locations.absolute(folder) for (folder,) in rows)
+        local = [path for path in waiting if not uri.is_remote(path)]
         # A transaction is written to the disk: one for each of thousands of Hive partitions would take seconds.
-        for start in range(0, len(waiting), _GARBAGE_BATCH):
-            with self._lock, self._store.transaction():
-                taken = TableFolders(self)
-                is_read = functools.cache(self.readers.is_read)
-                for path in waiting[start : start + _GARBAGE_BATCH]:
-                    folders = () if self.is_shared else (path, *map(str, Path(path).parents))
-                    if not any(map(is_read, folders)):
-                        self._clear_garbage(path, taken)
-        if waiting:
+        for start in range(0, len(local), _GARBAGE_BATCH):
+            self._collect(local[start : start + _GARBAGE_BATCH])
+        if local:
             self.trash.empty()
+        self._collect_remote([path for path in waiting if uri.is_remote(path)])
+
+    def _collect_remote(self, waiting: Sequence[str]) -> None:
+        """Collect remote folders, each by itself, up to one where that fails: it may take long."""
+        gone = ""
+        for path in waiting:
+            if gone and uri.below(path, gone) is not None:
+                self._file.run("DELETE FROM garbage WHERE folder = ?", self.locations.stored(path))
+                continue
+            try:
+                self._collect([path])
+            except CancelledError:
+                raise
+            except SharkError as error:
+                _log.warning('what was dropped in "%s" could not be deleted: %s', uri.shown(path), error)
+                return
+            gone = path
+
+    def _collect(self, waiting: Sequence[str]) -> None:
+        from sharkpy.catalog.table_folders import TableFolders
+
+        with self._lock, self._store.transaction():
+            taken = TableFolders(self)
+            is_read = functools.cache(self.readers.is_read)
+            for path in waiting:
+                folders = () if self.is_shared else (path, *uri.parents(path))
+                if not any(map(is_read, folders)):
+                    self._clear_garbage(path, taken)
 
     def _clear_garbage(self, path: str, taken: TableFolders | None = None) -> None:
         """Move a dropped table's folder away, then forget it; called inside a transaction.
 
         A folder that holds another table's, or is another managed table's too, stays.
         """
-        stored = self.locations.stored(path)
+        stored = self.locations.stored(uri.normal(path))
         if self._file.row("SELECT folder FROM garbage WHERE folder = ?", stored) is None:
             return
         from sharkpy.catalog.table_folders import TableFolders
 
         is_others = (taken or TableFolders(self)).held_by(path) is not None
-        if is_others or self.trash.take(path) or self.is_shared:
+        if is_others or self._take(path) or self.is_shared:
             self._file.run("DELETE FROM garbage WHERE folder = ?", stored)
+
+    def _take(self, path: str) -> bool:
+        """Remove a folder, a local one by moving it away; False if something is still there."""
+        if not uri.is_remote(path):
+            return self.trash.take(path)
+        self.remove_remote(path)
+        return True
 
     def _create_temporary(
         self, key: tuple[str, str], table: Table, publish: Callable[[], object] | None, replace: bool

@@ -67,15 +67,15 @@ class TableFolders:
 
     def lies_in(self, path: str) -> TakenFolder | None:
         """Find the managed table, or its Hive partition, that has the folder or file `path`."""
-        owners = (one for folder in _and_above(_place(path)) for one in self._owners.get(folder, ()))
+        place = _place(path)
+        owners = (one for folder in (place, *uri.parents(place)) for one in self._owners.get(folder, ()))
         return next((one for one in owners if one.table_id and one.is_owned), None)
 
     def require_no_others(self, path: str, action: str, besides: str | None = None) -> None:
         """BindError if an action that replaces or deletes what is in `path` would take files of others along."""
-        if not uri.is_remote(path):
-            if _is_below(self._warehouse, os.path.realpath(path)):
-                raise BindError(f'{action} would delete the warehouse "{self._warehouse}"', sqlstate="42809")
-            require_own_folder(path, action)
+        if not uri.is_remote(path) and _is_below(self._warehouse, os.path.realpath(path)):
+            raise BindError(f'{action} would delete the warehouse "{self._warehouse}"', sqlstate="42809")
+        require_own_folder(path, action)
         if (other := self.held_by(path, besides)) is not None:
             message = f'{action} would delete the files of {other.owner} in "{path}"'
             raise BindError(message, hint="name another folder", sqlstate="42809")
@@ -141,14 +141,6 @@ class _RealPlaces:
 
 def _place(path: str) -> str:
     return uri.normal(path) if uri.is_remote(path) else os.path.realpath(path)
-
-
-def _and_above(place: str) -> Iterator[str]:
-    """A place, and the folders that hold it."""
-    yield place
-    while (above := uri.parent(place)) != place:
-        yield above
-        place = above
 
 
 def _is_below(place: str, folder: str) -> bool:

@@ -55,13 +55,21 @@ def open_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
     session = SharkContext(conf, state)
     catalog.system_tables = partial(_system_tables, weakref.ref(session))
     catalog.find_files = parts.find_files
-    catalog.find_access = SessionAccesses(conf, parts.conf, restrictions).find
+    accesses = SessionAccesses(conf, parts.conf, restrictions)
+    catalog.find_access = accesses.find
+    catalog.remove_remote = partial(_remove_remote, accesses)
     catalog.remote_text = _remote_text
     reach = LakeReach(partial(_lake_conf, weakref.ref(session), parts.conf), catalog.find_access)
     catalog.known_lakes = SessionLakes(lambda: parts.lakes, reach)
     session.restrictions = of_owner(parts.conf, catalog)
     parts.join(session)
     return session
+
+
+def _remove_remote(accesses: SessionAccesses, location: str) -> None:
+    from sharkpy.sources.folders.dropped_folder import remove_dropped
+
+    remove_dropped(location, accesses.find(location, False))
 
 
 def _remote_text(location: str, access_id: str) -> str:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharkpy.base import uri
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import BindError, StorageRefusedError, UnsupportedError
 from sharkpy.base.locations import Locations, is_outside
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.local_path import local_path
@@ -103,20 +103,74 @@ def test_a_folder_whose_name_looks_like_a_scheme_is_one_of_the_warehouse(tmp_pat
         assert catalog.table("default", "t").location == f"{tmp_path}/new/s3:/b"
 
 
-def test_a_remote_folder_is_not_deleted(catalog: Catalog) -> None:
-    """A DROP that would delete it is refused as a whole."""
+def test_remote_folders_go_with_their_tables(catalog: Catalog) -> None:
+    removed = list[str]()
+    catalog.remove_remote = removed.append
     made = catalog.create_table(table(FAR, TableKind.MANAGED))
     with catalog.partition_changes(made) as changes:
-        changes.add("p=1")
-        changes.add("p=2", "s3://elsewhere/p=2")
-    with pytest.raises(UnsupportedError, match="s3a"):
-        catalog.drop_table(made)
-    with pytest.raises(UnsupportedError, match="s3a"), catalog.partition_changes(made) as changes:
-        changes.drop([changes.known["p=1"]], with_data=True)
-    assert [one.name for one in catalog.partitions(made)] == ["p=1", "p=2"]
-    catalog.drop_table(catalog.create_table(table(FAR, name="others")))
-    assert catalog.table_names("default") == ["t"]
+        for name, place in (("p=1", None), ("p=2", "s3://elsewhere/p=2"), ("p=3", None)):
+            changes.add(name, place)
+    with catalog.partition_changes(made) as changes:
+        changes.drop([changes.known["p=3"]], with_data=True)
     catalog.collect_garbage()
+    assert removed == ["s3://bucket/t/p=3"]
+    removed.clear()
+    catalog.drop_table(made)
+    catalog.collect_garbage()
+    catalog.collect_garbage()
+    assert removed == ["s3://bucket/t"], "what lies below goes with it, and what lies elsewhere stays"
+    catalog.drop_table(catalog.create_table(table(FAR, name="others")))
+    catalog.collect_garbage()
+    assert removed == ["s3://bucket/t"]
+
+
+def test_what_cannot_be_removed_is_nobodys_data(catalog: Catalog) -> None:
+    """It is removed before a new table gets the folder, by whatever name that has."""
+    calls = list[str]()
+
+    def refuse(location: str) -> None:
+        calls.append(location)
+        raise StorageRefusedError("no")
+
+    catalog.remove_remote = refuse
+    catalog.drop_table(catalog.create_table(table(FAR, TableKind.MANAGED)))
+    catalog.collect_garbage()
+    with pytest.raises(StorageRefusedError):
+        catalog.create_table(table("s3://bucket/t", TableKind.MANAGED))
+    with pytest.raises(StorageRefusedError):
+        catalog.clear_garbage(f"{FAR}/below")
+    assert catalog.table_names("default") == []
+    assert calls == ["s3://bucket/t"] * 3
+    catalog.remove_remote = calls.append
+    catalog.create_table(table("s3n://bucket/t/", TableKind.MANAGED))
+    catalog.collect_garbage()
+    assert len(calls) == 4
+
+
+def test_folders_that_are_read_are_not_removed(catalog: Catalog) -> None:
+    removed = list[str]()
+    catalog.remove_remote = removed.append
+    catalog.drop_table(catalog.create_table(table(f"{FAR}/x", TableKind.MANAGED)))
+    with catalog.readers.reading("s3n://bucket/t"):
+        catalog.collect_garbage()
+    assert removed == []
+    catalog.collect_garbage()
+    assert removed == ["s3://bucket/t/x"]
+
+
+def test_folders_of_others_in_remote_ones(catalog: Catalog) -> None:
+    catalog.create_table(table("s3n://bucket/t/a/b/", TableKind.MANAGED, "inner"))
+    folders = TableFolders(catalog)
+    for place in ("s3://bucket/t", "s3a://bucket/t/a", "s3://bucket/t/a/b"):
+        with pytest.raises(BindError, match="inner"):
+            folders.require_no_others(place, "OVERWRITE")
+    folders.require_no_others("s3://bucket/t/a/bb", "OVERWRITE")
+    folders.require_no_others("s3://other/t/a", "OVERWRITE")
+    with pytest.raises(BindError, match="not a folder for one table"):
+        folders.require_no_others("s3://other/", "OVERWRITE")
+    owner = folders.lies_in("s3a://bucket/t/a/b/c")
+    assert owner is not None
+    assert owner.owner == 'the table "default.inner"'
 
 
 def test_remote_folders_are_in_nobodys_way(catalog: Catalog, tmp_path: Path) -> None:

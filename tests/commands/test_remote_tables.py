@@ -70,17 +70,7 @@ def text_of(context: sharkpy.SharkContext, sql: str) -> str:
 @pytest.mark.parametrize(
     "statement",
     [
-        "INSERT INTO far VALUES (1)",
-        "INSERT OVERWRITE TABLE far SELECT 1",
-        "INSERT INTO parts PARTITION (p=1) VALUES (1)",
         "INSERT INTO here PARTITION (p=2) VALUES (1)",
-        "ALTER TABLE here ADD PARTITION (p=9) LOCATION 's3a://bucket/x'",
-        "ALTER TABLE here PARTITION (p=1) SET LOCATION 's3a://bucket/x'",
-        "LOAD DATA LOCAL INPATH '{tmp}/rows' INTO TABLE far",
-        "TRUNCATE TABLE owned",
-        "DROP TABLE owned",
-        "CREATE OR REPLACE TABLE owned (a INT)",
-        "CREATE TABLE x LOCATION 's3a://bucket/x' AS SELECT 1 AS a",
         "CREATE TABLE d.x (a INT)",
         "CREATE TABLE d.x (a INT) TBLPROPERTIES ('EXTERNAL'='TRUE')",
         "CREATE TABLE d.x AS SELECT 1 AS a",
@@ -111,13 +101,31 @@ def test_what_writes_their_files_is_refused(context: sharkpy.SharkContext, tmp_p
         "ALTER TABLE owned SET LOCATION 's3a://bucket/x'",
         "CREATE TABLE x (a INT) LOCATION 's3a://bucket/x'",
         "SELECT * FROM parquet.`s3a://bucket/x`",
+        "INSERT INTO far VALUES (1)",
+        "INSERT OVERWRITE TABLE far SELECT 1",
+        "INSERT INTO parts PARTITION (p=1) VALUES (1)",
+        "ALTER TABLE here ADD PARTITION (p=9) LOCATION 's3a://bucket/x'",
+        "ALTER TABLE here PARTITION (p=1) SET LOCATION 's3a://bucket/x'",
+        "TRUNCATE TABLE owned",
+        "CREATE TABLE x LOCATION 's3a://bucket/x' AS SELECT 1 AS a",
     ],
 )
 @pytest.mark.usefixtures("no_keys")
-def test_what_reads_their_files_wants_keys(context: sharkpy.SharkContext, statement: str) -> None:
+def test_what_reads_or_writes_their_files_wants_keys(context: sharkpy.SharkContext, statement: str) -> None:
     with pytest.raises(StorageRefusedError, match=r'there are no keys for "s3://bucket') as caught:
         rows(context, statement)
     assert caught.value.sqlstate == "28000"
+
+
+@pytest.mark.usefixtures("no_keys")
+@pytest.mark.parametrize("statement", ["DROP TABLE owned", "CREATE OR REPLACE TABLE owned (a INT)"])
+def test_a_table_goes_without_keys(context: sharkpy.SharkContext, statement: str) -> None:
+    """Its files are removed when somebody comes who has some, and before anybody has the place."""
+    rows(context, statement)
+    assert ("owned" in context.catalog.table_names("default")) == ("CREATE" in statement)
+    assert context.catalog.find_table("default", "owned") is None or rows(context, "SELECT * FROM owned") == []
+    with pytest.raises(StorageRefusedError, match="there are no keys"):
+        context.catalog.clear_garbage("s3://bucket/owned")
 
 
 def test_what_names_them_alone_needs_none(context: sharkpy.SharkContext) -> None:

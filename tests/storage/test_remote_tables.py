@@ -24,7 +24,6 @@ from sharkpy.base.errors import (
     SourceError,
     StatementTimeoutError,
     StorageRefusedError,
-    UnsupportedError,
 )
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources import local_copy
@@ -155,8 +154,10 @@ def test_tables_without_columns_and_kinds(session: sharkpy.SharkContext, put: Pu
     session.sql(f"CREATE TABLE {made} USING parquet LOCATION '{place}'").close()
     assert rows(session, f"SELECT k FROM {made}") == [(1,)]
     assert "EXTERNAL" in str(rows(session, f"DESCRIBE FORMATTED {made}"))
-    with pytest.raises(UnsupportedError, match="only local files"):
-        session.sql(f"CREATE TABLE {name()} (k INT) LOCATION '{place}/nothing'")
+    new = name()
+    session.sql(f"CREATE TABLE {new} (k INT) LOCATION '{place}/nothing'").close()
+    assert "MANAGED" in str(rows(session, f"DESCRIBE FORMATTED {new}"))
+    assert rows(session, f"SELECT * FROM {new}") == []
     session.sql(f"CREATE TABLE {name()} LIKE PARQUET '{place}/a'").close()
 
 
@@ -182,8 +183,8 @@ def test_tables_of_lines(session: sharkpy.SharkContext, put: Put, place: str, re
     put(f"{place}/x", content)
     far = table(session, place, "k INT, s STRING", rest)
     assert rows(session, f"SELECT * FROM {far}") == [(1, "a"), (2, "b")]
-    with pytest.raises(UnsupportedError, match="only local files"):
-        session.sql(f"INSERT INTO {far} VALUES (3, 'c')")
+    session.sql(f"INSERT INTO {far} VALUES (3, 'c')").close()
+    assert rows(session, f"SELECT * FROM {far}") == [(1, "a"), (2, "b"), (3, "c")]
 
 
 def test_tasks_read_them(session: sharkpy.SharkContext, put: Put, place: str) -> None:

@@ -13,7 +13,7 @@ from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.local_path import local_path
-from sharkpy.catalog.model import Table
+from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.own_tables import OwnTables
 from sharkpy.catalog.store import Catalog
 from sharkpy.execution.tables.data_files import table_files
@@ -117,8 +117,15 @@ def settle_catalog(path: str, saved: SavedTables, folder: str) -> None:
                     store.put_database(dataclasses.replace(database, location=store.database_location(name)))
                 for table, partitions in list(_outside(store, name, folder)):
                     _bring_in(store, table, partitions, saved, folder)
+                for table in [one for one in store.tables(name) if _is_of_original(one)]:
+                    store.alter(table, dataclasses.replace(table, kind=TableKind.EXTERNAL), [], False)
     finally:
         file.close()
+
+
+def _is_of_original(table: Table) -> bool:
+    """True for a table whose files are not in the backup, and would go with a DROP in the restored warehouse."""
+    return table.kind is TableKind.MANAGED and uri.is_remote(table.location or "")
 
 
 def _stays(location: str, folder: str) -> bool:

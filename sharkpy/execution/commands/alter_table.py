@@ -20,9 +20,9 @@ from sharkpy.execution.commands.storage import (
     stored_schema,
 )
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.commands.writes.staging import folder_at
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AlterPartition, AlterTable, TouchTable
-from sharkpy.sources.folders.table_folder import table_folder
 
 
 def alter_table(command: AlterTable, session: EngineSession) -> CommandResult:
@@ -43,7 +43,7 @@ def alter_table(command: AlterTable, session: EngineSession) -> CommandResult:
             session.catalog.alter_table(altered, was=old, cascade=command.is_cascading)
             if altered.location != old.location and session.catalog.newest_generation(altered) is not None:
                 # The number of the last generation that counts is that of a folder.
-                newest = table_folder(altered.location or "").newest()
+                newest = folder_at(altered.location or "", session).newest()
                 session.catalog.streams.set_newest(altered.table_id, newest)
     session.table_cache.properties_changed(old, altered)
     return NOTHING

@@ -36,7 +36,7 @@ from sharkpy.execution.commands.storage import (
 from sharkpy.execution.commands.tables import release_dropped, temporary_folder
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.publish import publish
-from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
+from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, new_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
@@ -48,7 +48,7 @@ from sharkpy.plan.commands import CreateTable
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folders.generations import Placed
-from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.remote_files import has_files
 from sharkpy.values.types import Schema
 
 
@@ -145,8 +145,6 @@ def _given_place(
 ) -> tuple[TableKind, str | None]:
     """Kind of the new table, and the folder that its statement names, if any."""
     kind, location = command.kind, command.location
-    if location is not None and command.query is not None:
-        check_local(location)
     if kind is TableKind.MANAGED and EXTERNAL in properties:
         kind = kind_of_property(properties[EXTERNAL])
     elif location is not None and kind is TableKind.MANAGED:
@@ -154,6 +152,8 @@ def _given_place(
         kind = TableKind.EXTERNAL if command.keeps_location else kind_at(location, kind, session)
     if location is None:
         return kind, None
+    if command.query is not None and session.catalog.is_shared:
+        check_local(location)
     if command.query is not None:
         _require_empty(location, session)
     return kind, managed_folder(location, kind, session)
@@ -161,9 +161,10 @@ def _given_place(
 
 def _require_empty(location: str, session: EngineSession) -> None:
     """BindError unless the folder of CREATE TABLE AS SELECT is empty: its rows would hide what is there."""
-    session.restrictions.check_path(location)
-    session.catalog.clear_garbage(local_path(location))
-    if holds_files(location):
+    session.restrictions.check_location(location)
+    is_far = uri.is_remote(location)
+    session.catalog.clear_garbage(location if is_far else local_path(location))
+    if has_files(location, session.catalog.access_id(location)) if is_far else holds_files(location):
         hint = "name an empty folder, or make the table first and INSERT OVERWRITE it"
         raise BindError(f'folder "{location}" is not empty', hint=hint, sqlstate="42710")
 
@@ -225,7 +226,7 @@ def _create_partitioned(
     """Create a partitioned table, as `_create_from_query`; each Hive partition has a folder of its own."""
     location = table.location or ""
     session.catalog.clear_garbage(location)
-    folder = table_folder(location)
+    folder = folder_at(location, session)
     was_there = folder.exists()
     staging = new_staging(location, session, is_new=not was_there)
     try:
@@ -250,7 +251,7 @@ def _create_from_query(
     """Create a table with the rows of a query; the new base hides any files left there by others."""
     location = table.location or ""
     session.catalog.clear_garbage(location)
-    folder = table_folder(location)
+    folder = folder_at(location, session)
     was_there = folder.exists()
     staging = new_staging(location, session, is_new=not was_there)
     published: list[Placed] = []

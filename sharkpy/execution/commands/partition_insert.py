@@ -13,7 +13,7 @@ from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.partition_spec import matching_spec, spec_name
 from sharkpy.execution.commands.storage import stored_query
 from sharkpy.execution.commands.writes.publish import StagedWrite
-from sharkpy.execution.commands.writes.staging import table_staging, while_known
+from sharkpy.execution.commands.writes.staging import folder_at, table_staging, while_known
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_files
@@ -22,7 +22,6 @@ from sharkpy.physical.sinks import FileSink
 from sharkpy.plan.commands import Insert, PartitionSpec
 from sharkpy.plan.expr import SortKey
 from sharkpy.plan.logical import LogicalPlan, Sort
-from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.values.types import STRING, Schema
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def write_partitions(
     """
     dynamic = tuple(name for name, value in spec if value is None)
     static = spec_name(table, spec, session)
-    folder = table_folder(table.location or "").staged_subfolder(staging, static)
+    folder = folder_at(table.location or "", session).staged_subfolder(staging, static)
     storage = table.storage
     forms = tuple(
         (one.name.removeprefix(static).removeprefix("/"), one.storage_of(table), one.columns_of(table))

@@ -52,7 +52,7 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
                 folder = location or uri.join(table.location or "", name)
                 if location is None:
                     session.catalog.clear_garbage(folder)
-                if table.kind is not TableKind.EXTERNAL or not uri.is_remote(folder):
+                if not uri.is_remote(folder):
                     _make_folder(folder)
             index.add(changes.add(name, location))
     if not table.is_view:

@@ -12,7 +12,7 @@ from sharkpy.execution.commands.insert import stage
 from sharkpy.execution.commands.partition_insert import write_partitions
 from sharkpy.execution.commands.shared_source import Resolve, shared_source
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
-from sharkpy.execution.commands.writes.staging import table_staging, while_known
+from sharkpy.execution.commands.writes.staging import folder_at, table_staging, while_known
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.commands.writes.unchanged import Unchanged, retried
 from sharkpy.execution.engine_session import EngineSession
@@ -22,7 +22,6 @@ from sharkpy.plan.commands import ChangeRows, Insert
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, conjunction, disjunction, string_literal
 from sharkpy.plan.logical import Filter, LogicalPlan
 from sharkpy.plan.read_tables import read_tables
-from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.values.types import BOOLEAN
 
 _MOST_NAMED = 500
@@ -87,7 +86,7 @@ def _stage_partitions(
         query = Filter(query, is_changed)
     with while_known(table, session):
         write_partitions(table, query, tuple((name, None) for name in columns), staging, session, snapshot)
-        folder = table_folder(table.location or "")
+        folder = folder_at(table.location or "", session)
         for name in names:
             folder.staged_subfolder(staging, name)
 

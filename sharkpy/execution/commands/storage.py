@@ -24,6 +24,7 @@ from sharkpy.catalog.table_folders import TableFolders, holds_files
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.expr import Alias, Cast
 from sharkpy.plan.logical import LogicalPlan, Project
+from sharkpy.sources.local_copy import store_with
 from sharkpy.sources.registry import source
 from sharkpy.sources.remote_files import has_files
 from sharkpy.values.types import NULL, STRING, ArrayType, DataType, MapType, Schema, StructType, is_interval
@@ -120,27 +121,40 @@ def _holds_warehouse(path: str, session: EngineSession) -> bool:
 
 
 def managed_folder(location: str, kind: TableKind, session: EngineSession, besides: str | None = None) -> str:
-    """Path of a LOCATION that the session may use, or the remote location of an external table. BindError if dropping a
-    managed table there would delete the warehouse or the files of others too.
+    """Path of a LOCATION that the session may use, or its remote location. BindError if dropping a managed table there
+    would delete the warehouse or the files of others too, UnsupportedError where the storage is read alone.
 
     `besides`: id of the table itself, if there is one.
     """
-    from sharkpy.sources.storage.stores import is_supported
-
     session.restrictions.check_location(location)
-    if kind is TableKind.EXTERNAL and uri.is_remote(location) and is_supported(location):
-        return location.rstrip("/")
-    path = local_path(location)
+    path = _remote_folder(location, kind, session) if uri.is_remote(location) else local_path(location)
     if kind is not TableKind.EXTERNAL:
         session.restrictions.gate.require_below(path)
         require_own_folder(path, "dropping a table that is not external")
-    if kind is not TableKind.EXTERNAL and _holds_warehouse(path, session):
+    if kind is not TableKind.EXTERNAL and not uri.is_remote(path) and _holds_warehouse(path, session):
         message = f'the folder "{path}" holds the warehouse: a table that is not external cannot lie there'
         raise BindError(message, sqlstate="42000")
     if kind is TableKind.MANAGED and (other := TableFolders(session.catalog).held_by(path, besides)) is not None:
         message = f'the folder "{path}" holds the files of {other.owner}: a table that is not external cannot lie there'
         raise BindError(message, sqlstate="42000")
     return path
+
+
+def _remote_folder(location: str, kind: TableKind, session: EngineSession) -> str:
+    """A remote LOCATION, of a storage that there is; that of a table which is not external can be written."""
+    from sharkpy.sources.storage.stores import is_supported
+
+    if not is_supported(location):
+        return local_path(location)
+    if kind is TableKind.EXTERNAL:
+        return location.rstrip("/")
+    if session.catalog.is_shared:
+        return local_path(location)
+    traits = store_with(location, session.catalog.named_access_id(location)).traits
+    if not (traits.writes and traits.lists):
+        message = f'a table that is not external in "{uri.shown(location)}", whose server is read alone'
+        raise UnsupportedError(message, hint="CREATE EXTERNAL TABLE")
+    return location.rstrip("/")
 
 
 def check_storage(storage: StorageFormat, schema: Schema, session: EngineSession) -> None:

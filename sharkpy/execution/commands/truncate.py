@@ -7,13 +7,12 @@ from sharkpy.catalog.model import Table, TableKind
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
-from sharkpy.execution.commands.writes.staging import table_staging
+from sharkpy.execution.commands.writes.staging import folder_at, table_staging
 from sharkpy.execution.commands.writes.table_blocks import TableBlocks
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import PartitionSpec, TruncateTable
-from sharkpy.sources.folders.table_folder import table_folder
 
 
 def truncate_table(command: TruncateTable, session: EngineSession) -> CommandResult:
@@ -40,7 +39,8 @@ def _empty_partitions(table: Table, session: EngineSession, partition: Partition
         chosen = matching_spec(table, chosen, partition)
         if not chosen:
             raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in partition))
-    staging, folder = table_staging(table, table.location or "", session), table_folder(table.location or "")
+    staging = table_staging(table, table.location or "", session)
+    folder = folder_at(table.location or "", session)
     for one in chosen:
         folder.staged_subfolder(staging, one.name)
     return TablePartitions(table, staging, [one.name for one in chosen], True, session)

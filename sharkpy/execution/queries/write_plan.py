@@ -19,6 +19,8 @@ from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.plan.logical import Scan
 from sharkpy.plan.query_table import QueryTable
+from sharkpy.sources.folders.staged_writes import STAGED
+from sharkpy.sources.layout import DataFile
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
@@ -38,7 +40,15 @@ def write_files(
         sink = replace(sink, access=session.catalog.access_id(sink.directory))
     physical, stage = plan_stage(session, plan, snapshot)
     results = run_to_sink(session, new_runner(session, physical, plan.label), sink, stage)
-    return [(one.path, one.num_rows, one.encoded_bytes) for one in results if isinstance(one, FileResult)]
+    files = [one for one in results if isinstance(one, FileResult)]
+    if sink.access:
+        # What else tasks have put there is of attempts that failed.
+        STAGED.report(sink.directory, (_staged(file, sink.access) for file in files))
+    return [(one.path, one.num_rows, one.encoded_bytes) for one in files]
+
+
+def _staged(file: FileResult, access: str) -> DataFile:
+    return DataFile(file.path, file.encoded_bytes, file.modified_ns, tag=file.tag, access=access)
 
 
 def _with_schema_texts(sink: FileSink, schema_text: Callable[[str], str]) -> FileSink:

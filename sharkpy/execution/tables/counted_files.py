@@ -12,7 +12,7 @@ from sharkpy.catalog.model import Table
 from sharkpy.catalog.serialize import form_to_text
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.execution.tables.entry import Entry
-from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.folders.table_folder import Access, table_folder
 from sharkpy.sources.layout import DataFile
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def counted_state(
     return (catalog.newest_generation(table) if published is None else published.newest), None
 
 
-def files_of_partitions(entry: Entry, partitions: Sequence[HivePartition]) -> tuple[DataFile, ...] | None:
+def files_of_partitions(
+    entry: Entry, partitions: Sequence[HivePartition], access: Access | None = None
+) -> tuple[DataFile, ...] | None:
     """Files of Hive partitions, of which those that have changed are listed; None where all have to be."""
     if entry.version is None or entry.files is None or entry.partitions is None:
         return None
@@ -52,11 +54,13 @@ def files_of_partitions(entry: Entry, partitions: Sequence[HivePartition]) -> tu
         known.setdefault(file.partition, []).append(file)
     found = list[DataFile]()
     for one in partitions:
-        found += known.get(one.name, ()) if one in before else partition_files(entry.table, [one])
+        found += known.get(one.name, ()) if one in before else partition_files(entry.table, [one], access)
     return tuple(found)
 
 
-def files_added_to(entry: Entry, partitions: Sequence[HivePartition]) -> list[DataFile] | None:
+def files_added_to(
+    entry: Entry, partitions: Sequence[HivePartition], access: Access | None = None
+) -> list[DataFile] | None:
     """Files of Hive partitions behind those that `entry` has blocks of; None where more has changed than that some were
     added, or where all have to be listed to know.
     """
@@ -71,27 +75,29 @@ def files_added_to(entry: Entry, partitions: Sequence[HivePartition]) -> list[Da
         num_known += old is not None
         if old is one or old == one:
             continue
-        files = _added_to(entry.table, old, one)
+        files = _added_to(entry.table, old, one, access)
         if files is None:
             return None
         found += files
     return found if num_known == len(before) else None
 
 
-def _added_to(table: Table, old: HivePartition | None, one: HivePartition) -> Sequence[DataFile] | None:
+def _added_to(
+    table: Table, old: HivePartition | None, one: HivePartition, access: Access | None
+) -> Sequence[DataFile] | None:
     """Files that were added to a Hive partition; all of a new one's."""
     if old is None:
-        return partition_files(table, [one])
+        return partition_files(table, [one], access)
     if old.newest is None or one.newest is None or replace(old, newest=one.newest) != one:
         return None
     if not 0 < one.newest - old.newest <= _MOST_GENERATIONS:
         return None
     generations = range(old.newest + 1, one.newest + 1)
-    files, form = table_folder(one.folder(table)).deltas(generations), form_to_text(one.storage, one.columns)
+    files, form = table_folder(one.folder(table), access).deltas(generations), form_to_text(one.storage, one.columns)
     return None if files is None else [replace(file, partition=one.name, form=form) for file in files]
 
 
-def added_files(entry: Entry, newest: int) -> list[DataFile] | None:
+def added_files(entry: Entry, newest: int, access: Access | None = None) -> list[DataFile] | None:
     """Files of the generations up to `newest` behind those that `entry` has blocks of; None where the folder has to be
     listed to know.
     """
@@ -100,4 +106,4 @@ def added_files(entry: Entry, newest: int) -> list[DataFile] | None:
         return None
     if not 0 <= newest - before <= _MOST_GENERATIONS or time.monotonic() - entry.listed >= _LIST_SECONDS:
         return None
-    return table_folder(entry.table.location or "").deltas(range(before + 1, newest + 1))
+    return table_folder(entry.table.location or "", access).deltas(range(before + 1, newest + 1))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
-from sharkpy.base.errors import CancelledError, ConfigurationError, ExecutionError, UnsupportedError
+from sharkpy.base.errors import CancelledError, ConfigurationError, ExecutionError, SourceError, UnsupportedError
 from sharkpy.catalog.hive_partition import HivePartition, partition_values
-from sharkpy.catalog.model import Table
+from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.published import Published
 from sharkpy.catalog.serialize import form_to_text
 from sharkpy.sources.file_table import FileTable
@@ -37,10 +38,19 @@ def table_files(table: Table, catalog: Catalog, published: Published | None = No
     if table.is_partitioned:
         partitions = catalog.partitions(table) if published is None else published.partitions
         return partition_files(table, partitions, catalog.access_id)
-    folder = table_folder(table.location or "", catalog.access_id)
-    if published is None:
-        return tuple(folder.files(lambda: catalog.newest_generation(table)))
-    return tuple(folder.files(lambda: published.newest))
+    newest = partial(catalog.newest_generation, table) if published is None else lambda: published.newest
+    try:
+        return tuple(table_folder(table.location or "", catalog.access_id).files(newest))
+    except SourceError as error:
+        if not _is_empty(table, error):
+            raise
+        return ()
+
+
+def _is_empty(table: Table, error: SourceError) -> bool:
+    """True if a table's remote folder is missing because it has no rows yet: a bucket has no empty folders."""
+    is_missing = error.sqlstate == "58P01" and "there is no bucket" not in error.message
+    return is_missing and table.kind is TableKind.MANAGED and uri.is_remote(table.location or "")
 
 
 def _stream_files(folder: str, catalog: Catalog) -> tuple[DataFile, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from sharkpy.base import uri
 from sharkpy.base.settings import COMPACTION_BLOCKS, FOLD_BYTES
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
@@ -17,13 +18,14 @@ from sharkpy.execution.tables.block_loading import loading_splits
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.execution.tables.entry import Entry
 from sharkpy.execution.tables.fold_runs import bounds_of_blocks, longest_run, small_run
+from sharkpy.execution.tables.fold_writes import write_fold
 from sharkpy.execution.tables.folded_blocks import FoldedBlocks, with_fold
 from sharkpy.execution.tables.hidden_files import HiddenFiles
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.execution.tasks.origins import file_of, origin_of
-from sharkpy.sources.fold_files import fold_files, is_foldable
+from sharkpy.sources.fold_files import is_foldable
 from sharkpy.sources.folders.generations import Generation
-from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.folders.table_folder import TableFolder, table_folder
 from sharkpy.sources.layout import DataFile
 
 
@@ -75,10 +77,9 @@ class FileFolding:
             if run is None:
                 return
             with self._staging(run.folder) as staging:
-                schema = table.data_schema
-                if not fold_files([file.path for file in run.files], schema, table.storage, staging):
+                if not self._write(run, table, staging):
                     return
-                table_folder(run.folder).sync_staged(staging)
+                self._folder(run.folder).sync_staged(staging)
                 is_placed = self._place(entry, block, origins, run, staging)
         if is_placed:
             self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
@@ -88,7 +89,7 @@ class FileFolding:
         most = self._versions.parts.conf.value(FOLD_BYTES)
 
         def write(run: FoldedRun, staging: str) -> bool:
-            return fold_files([file.path for file in run.files], table.data_schema, table.storage, staging)
+            return self._write(run, table, staging)
 
         for partition in partitions:
             self.fold_with(write, table, partition, most)
@@ -105,7 +106,7 @@ class FileFolding:
             with self._staging(run.folder) as staging, FoldedBlocks(self._versions, table, staging) as blocks:
                 if not write(run, staging):
                     return False
-                table_folder(run.folder).sync_staged(staging)
+                self._folder(run.folder).sync_staged(staging)
                 blocks.make()
                 # The lock of the table's version is not held while the catalog and the disk are waited for: until the
                 # version has the blocks of the new files, it has those of the old ones, which say the same.
@@ -117,11 +118,18 @@ class FileFolding:
         self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
         return True
 
+    def _write(self, run: FoldedRun, table: Table, staging: str) -> bool:
+        parts = self._versions.parts
+        return write_fold(run.files, table, staging, parts.catalog.access_id, str(parts.engine.scratch))
+
+    def _folder(self, location: str) -> TableFolder:
+        return table_folder(location, self._versions.parts.catalog.access_id)
+
     def _small_run(self, table: Table, partition: str, most_bytes: int) -> FoldedRun | None:
         conf, (folder, newest) = self._versions.parts.conf, self._place_of(table, partition)
         if folder is None:
             return None
-        visible, least = table_folder(folder).visible(newest), conf.value(COMPACTION_BLOCKS)
+        visible, least = self._folder(folder).visible(newest), conf.value(COMPACTION_BLOCKS)
         bounds = bounds_of_blocks(visible, self._merged_files(table))
         num_unkept = len(self._unkept(table, partition, visible))
         end = max(one for one in bounds if one <= num_unkept)
@@ -146,7 +154,7 @@ class FileFolding:
         if folder != run.folder:
             return None
         kept = self._statistics(table)
-        home = table_folder(run.folder)
+        home = self._folder(run.folder)
         fold = home.place_fold(staging, run.generations, newest)
         if fold is None:
             return None
@@ -158,7 +166,7 @@ class FileFolding:
 
     @contextmanager
     def _staging(self, folder: str) -> Iterator[str]:
-        unfinished, home = self._versions.parts.catalog.unfinished, table_folder(folder)
+        unfinished, home = self._versions.parts.catalog.unfinished, self._folder(folder)
         staging = home.new_staging()
         unfinished.begin(staging)
         try:
@@ -174,7 +182,7 @@ class FileFolding:
         if folder is None:
             return None
         wanted = list(dict.fromkeys(map(file_of, origins)))
-        found = longest_run(self._unkept(table, partition, table_folder(folder).visible(newest)), wanted)
+        found = longest_run(self._unkept(table, partition, self._folder(folder).visible(newest)), wanted)
         size = sum(file.size_bytes for _, files in found for file in files)
         if len(found) < conf.value(COMPACTION_BLOCKS) or size > conf.value(FOLD_BYTES):
             return None
@@ -190,10 +198,10 @@ class FileFolding:
     def _place_of(self, table: Table, partition: str) -> tuple[str | None, int | None]:
         """Folder of a table or of its Hive partition, and the last generation that counts; no folder if it is gone."""
         if not table.is_partitioned:
-            return local_path(table.location or ""), self._versions.parts.catalog.newest_generation(table)
+            return _place(table.location or ""), self._versions.parts.catalog.newest_generation(table)
         known = {one.name: one for one in self._versions.parts.catalog.partitions(table)}
         one = known.get(partition)
-        return (None, None) if one is None or one.newest is None else (local_path(one.folder(table)), one.newest)
+        return (None, None) if one is None or one.newest is None else (_place(one.folder(table)), one.newest)
 
     def _place(self, entry: Entry, block: BlockHandle, origins: Origins, run: FoldedRun, staging: str) -> bool:
         """Put the staged file and the block's new origins in place; False if table or version have changed too much."""
@@ -235,6 +243,11 @@ def may_fold(table: Table) -> bool:
     """False for a table whose files are never folded; those of the state of a continuous query are in another way."""
     is_own = table.kind is TableKind.MANAGED and not table.is_plain and table.location is not None
     return is_own and not table.is_state and table.buckets is None and is_foldable(table.storage)
+
+
+def _place(location: str) -> str:
+    """Path of a local folder; a remote one's location."""
+    return location if uri.is_remote(location) else local_path(location)
 
 
 def _only_place(version: TableVersion, merged: BlockHandle, known: Origins, files: Sequence[DataFile]) -> int | None:

@@ -12,7 +12,7 @@ from sharkpy.base import uri
 from sharkpy.base.errors import ResourceError
 from sharkpy.execution.tables.entry import blocks_with_origins
 from sharkpy.execution.tasks.origins import file_of, origin_of
-from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.folders.table_folder import home_of, table_folder
 from sharkpy.sources.written_rows import WrittenRows
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ class FoldedBlocks:
         self._staging = staging
         entry = versions.find(table)
         self._is_wanted = entry is not None and entry.version is not None
-        self._rows = WrittenRows(staging) if self._is_wanted and table.storage.name == "parquet" else None
+        is_heard = self._is_wanted and table.storage.name == "parquet" and not uri.is_remote(staging)
+        self._rows = WrittenRows(staging) if is_heard else None
         self._files: list[DataFile] = []
         self._made: list[LoadedBlock] | None = None
 
@@ -56,7 +57,8 @@ class FoldedBlocks:
         """Make the blocks. Where there is no room for them, readers find out."""
         if self._is_wanted:
             versions, table = self._versions, self._table
-            self._files = table_folder(uri.parent(self._staging)).staged_files(self._staging)
+            home = table_folder(home_of(self._staging), versions.parts.catalog.access_id)
+            self._files = home.staged_files(self._staging)
             directory = versions.durable_folder(table, is_hot=False)
             with suppress(ResourceError):
                 self._made, _ = versions.make(table, versions.splits(table, self._files), directory)

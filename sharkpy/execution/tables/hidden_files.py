@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.folders.table_folder import Access, table_folder
 
 if TYPE_CHECKING:
     from sharkpy.catalog.folder_readers import FolderReaders
@@ -36,8 +36,10 @@ class HiddenFiles:
        readers who have entered meanwhile.
     """
 
-    def __init__(self, readers: FolderReaders) -> None:
+    def __init__(self, readers: FolderReaders, access: Access | None = None) -> None:
+        """`access` finds that to remote locations."""
         self._readers = readers
+        self._access = access
         self._waiting: dict[str, list[_Hidden]] = {}
         self._noted: dict[str, float] = {}
         """When something was noted for a location last, by the monotonic clock."""
@@ -51,7 +53,9 @@ class HiddenFiles:
             self._noted[location] = time.monotonic()
             waiting = self._waiting.setdefault(location, [])
             # They are listed before the mark: who enters behind it sees nothing of them.
-            found = {folder: (number, table_folder(folder).hidden(number)) for folder, number in newest.items()}
+            found = {
+                folder: (number, table_folder(folder, self._access).hidden(number)) for folder, number in newest.items()
+            }
             if len(waiting) > 1:
                 found = waiting.pop().folders | found
             waiting.append(_Hidden(self._readers.mark(), found))
@@ -71,6 +75,6 @@ class HiddenFiles:
             waiting = self._waiting.get(location, [])
             while waiting and not self._readers.is_read(location, before=waiting[0].mark):
                 for folder, (newest, names) in waiting.pop(0).folders.items():
-                    table_folder(folder).remove_hidden(newest, names)
+                    table_folder(folder, self._access).remove_hidden(newest, names)
             if not waiting:
                 self._waiting.pop(location, None)

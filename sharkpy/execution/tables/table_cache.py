@@ -63,7 +63,7 @@ class TableCache:
         """Make a cache; `changed` is called when a table's version is replaced by another one or by none."""
         self._parts = parts
         self.lineage = BlockLineage()
-        self.hidden = HiddenFiles(parts.catalog.readers)
+        self.hidden = HiddenFiles(parts.catalog.readers, parts.catalog.access_id)
         self.versions = TableVersions(parts, loader, changed)
         self._repair = TableRepair(self.versions, self.lineage)
         self.folding = FileFolding(self.versions, self.hidden)
@@ -124,12 +124,12 @@ class TableCache:
             self._set_table(entry, table)
             catalog = self._parts.catalog
             newest, partitions = counted_state(table, catalog, published)
-            added = None if newest is None else added_files(entry, newest)
+            added = None if newest is None else added_files(entry, newest, catalog.access_id)
             if added is None and partitions is not None:
-                added = files_added_to(entry, partitions)
+                added = files_added_to(entry, partitions, catalog.access_id)
             if added is not None and (extended := self._extended(entry, added, newest, partitions)) is not None:
                 return extended
-            files = None if partitions is None else files_of_partitions(entry, partitions)
+            files = None if partitions is None else files_of_partitions(entry, partitions, catalog.access_id)
             if files is None:
                 entry.listed = monotonic()
                 counted = newest is not None or partitions is not None

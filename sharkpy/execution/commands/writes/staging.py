@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sharkpy.base import uri
 from sharkpy.base.errors import SharkError, SourceError
+from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.folders.table_folder import TableFolder, home_of, table_folder
 
 _SYSTEM_ERRORS = "58"
 """Prefix of the SQLSTATEs for files that are missing or cannot be written."""
 _MISSING = "58P01"
+
+
+def folder_at(location: str, session: EngineSession) -> TableFolder:
+    """Folder at a location of a table of the catalog, with the session's access to it where it is remote."""
+    return table_folder(location, session.catalog.access_id)
 
 
 def new_staging(location: str, session: EngineSession, *, is_new: bool = False, in_new_folder: bool = True) -> str:
@@ -21,7 +26,7 @@ def new_staging(location: str, session: EngineSession, *, is_new: bool = False, 
 
     SourceError 58P01 where there is no folder `location` and none is to be made.
     """
-    folder = table_folder(location)
+    folder = folder_at(location, session)
     staging = folder.new_staging()
     session.catalog.unfinished.begin(staging, is_new=is_new)
     try:
@@ -32,14 +37,17 @@ def new_staging(location: str, session: EngineSession, *, is_new: bool = False, 
 
 
 def discard_staging(staging: str, session: EngineSession) -> None:
-    table_folder(uri.parent(staging)).discard_staging(staging)
+    folder_at(home_of(staging), session).discard_staging(staging)
     session.catalog.unfinished.end(staging)
 
 
 def table_staging(table: Table, location: str, session: EngineSession) -> str:
     """Make a folder for the table's rows. TableNotFoundError if the table was dropped and its folder is gone, which
-    stays away; where that is still there, who puts the rows in place is told.
+    stays away; where that is still there, who puts the rows in place is told. UnsupportedError for the remote folder of
+    a table that others write too.
     """
+    if table.is_plain:
+        check_local(location)
     if not session.catalog.is_read_only:
         try:
             return new_staging(location, session, in_new_folder=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.local_path import local_path
@@ -15,24 +16,32 @@ from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks, make_blocks, will_load
 from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
+from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, table_staging, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.staged_blocks import StagedBlocks
 from sharkpy.sources.folders.generations import Placed
-from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.plain_files import PlainFiles
+from sharkpy.sources.remote_files import is_file
 from sharkpy.sources.written_rows import WrittenRows
 
 
 def target_folder(table: Table, session: EngineSession, *, overwrite: bool = False) -> str:
     """Folder of a table for added rows, or for rows that replace its content."""
-    location = local_path(table.location or "")
-    if Path(location).is_file():
+    location = table.location or ""
+    if not uri.is_remote(location):
+        location = local_path(location)
+    if _is_file(location, session):
         raise UnsupportedError(f'adding rows to table "{table.name}", whose location is the file "{location}"')
     if overwrite:
         require_overwritable(table, [location], session)
     return location
+
+
+def _is_file(location: str, session: EngineSession) -> bool:
+    if uri.is_remote(location):
+        return is_file(location, session.catalog.access_id(location))
+    return Path(location).is_file()
 
 
 def require_overwritable(table: Table, folders: Iterable[str], session: EngineSession) -> None:
@@ -85,7 +94,7 @@ class TableFiles(QuietWrite):
 
     def _keep_rows(self) -> None:
         """Let blocks be made of the rows that will be written, if the table will be in memory."""
-        if not will_load(self.table, self.session):
+        if not will_load(self.table, self.session) or uri.is_remote(self.location):
             return
         # Rows that replace others may be refused when they are placed, which blocks of all of them would delay.
         self.blocks = None if self.overwrite else self.session.table_cache.stage(self.table)
@@ -93,11 +102,12 @@ class TableFiles(QuietWrite):
             self.rows = WrittenRows(self.staging, None if self.blocks is None else self.blocks.taker)
 
     def start(self, syncs: FileSyncs) -> None:
-        self.syncing = syncs.begin(partial(table_folder(self.location).sync_staged, self.staging))
+        self.syncing = syncs.begin(partial(folder_at(self.location, self.session).sync_staged, self.staging))
 
     def prepare(self) -> None:
         with while_known(self.table, self.session):
-            if self.blocks is None and not self.overwrite and will_load(self.table, self.session):
+            is_far = uri.is_remote(self.location)
+            if self.blocks is None and not self.overwrite and not is_far and will_load(self.table, self.session):
                 self.blocks = self.session.table_cache.stage(self.table)
             if self.blocks is not None and make_blocks(self.blocks, self.staging) and self.rows is not None:
                 self.rows.forget()
@@ -113,13 +123,13 @@ class TableFiles(QuietWrite):
             return
         newest = self.session.catalog.newest_generation(self.table)
         if newest is None:
-            self.placed = table_folder(self.location).place(self.staging, self.overwrite)
+            self.placed = folder_at(self.location, self.session).place(self.staging, self.overwrite)
         else:
             self.placed = self._place_behind(newest)
 
     def _place_behind(self, newest: int) -> Placed | None:
         """Put the files behind the generations that count: the commit of the catalog lets them count."""
-        folder = table_folder(self.location)
+        folder = folder_at(self.location, self.session)
         if not self.overwrite and not folder.staged_files(self.staging):
             return None
         feed = self.feed = TableFeed(self.table, self.session.catalog)
@@ -141,7 +151,7 @@ class TableFiles(QuietWrite):
         if self.feed is not None:
             self.feed.take_back()
         if self.placed is not None:
-            table_folder(self.location).take_back(self.placed)
+            folder_at(self.location, self.session).take_back(self.placed)
 
     def clean(self) -> None:
         if self.plain is not None:

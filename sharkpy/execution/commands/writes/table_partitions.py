@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from functools import partial
 
 from sharkpy.base import uri
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.local_path import check_local, local_path
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.catalog.serialize import form_to_text
 from sharkpy.execution.commands.partition_spec import by_values
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.execution.commands.writes.staging import discard_staging, while_known
+from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.commands.writes.table_files import require_overwritable
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources.folders.generations import Placed
-from sharkpy.sources.folders.table_folder import TableFolder, sync_all, table_folder
+from sharkpy.sources.folders.table_folder import TableFolder, sync_all
 from sharkpy.sources.partition_values import typed_values
 from sharkpy.sources.plain_files import PlainFiles
 
@@ -57,7 +58,9 @@ class TablePartitions(QuietWrite):
     """Staged files that are on their way to the disk."""
 
     def start(self, syncs: FileSyncs) -> None:
-        self.syncing = syncs.begin(partial(table_folder(self.table.location or "").sync_staged, self.staging))
+        self.syncing = syncs.begin(
+            partial(folder_at(self.table.location or "", self.session).sync_staged, self.staging)
+        )
 
     def prepare(self) -> None:
         if not self.table.is_plain:
@@ -70,6 +73,7 @@ class TablePartitions(QuietWrite):
         self.feed = None if self.table.is_plain or self.keeps_rows else TableFeed(self.table, self.session.catalog)
         with self.session.catalog.partition_changes(self.table) as changes:
             targets = self._targets(changes)
+            self._check_places(targets)
             if self.overwrite:
                 placed = [one.location for one in targets.values() if one is not None and one.location is not None]
                 require_overwritable(self.table, [self.table.location or "", *placed], self.session)
@@ -84,7 +88,7 @@ class TablePartitions(QuietWrite):
                 self._place(name, known, changes, is_kept=is_kept)
             if self.feed is not None:
                 self.feed.end()
-            sync_all(one.location for one in self.placed)
+            sync_all((one.location for one in self.placed), self.session.catalog.access_id)
             self.session.catalog.note_written(self.table)
 
     def take_back(self) -> None:
@@ -93,13 +97,13 @@ class TablePartitions(QuietWrite):
         if self.feed is not None:
             self.feed.take_back()
         for one in self.placed:
-            table_folder(one.location).take_back(one)
+            folder_at(one.location, self.session).take_back(one)
 
     def clean(self) -> None:
         for files in self.plain:
             files.clean()
         if not self.table.is_plain:
-            table_folder(self.table.location or "").remove_abandoned()
+            folder_at(self.table.location or "", self.session).remove_abandoned()
             hidden = {one.location: one.number for one in self.placed}
             self.session.table_cache.hidden.note(self.table.location or "", hidden)
         load_new_blocks(self.table, self.session, self.written)
@@ -112,10 +116,12 @@ class TablePartitions(QuietWrite):
     def _settle(self) -> None:
         """Give a Hive partition of which everything counts a last valid generation, before there is another."""
         with self.session.catalog.partition_changes(self.table) as changes:
-            wanted = {one.name: one for one in self._targets(changes).values() if one is not None}
+            targets = self._targets(changes)
+            self._check_places(targets)
+            wanted = {one.name: one for one in targets.values() if one is not None}
             for one in wanted.values():
                 if one.newest is None:
-                    newest = table_folder(one.folder(self.table)).newest()
+                    newest = folder_at(one.folder(self.table), self.session).newest()
                     changes.alter(one, dataclasses.replace(one, newest=newest))
 
     def _targets(self, changes: PartitionChanges) -> dict[str, HivePartition | None]:
@@ -126,6 +132,19 @@ class TablePartitions(QuietWrite):
         values = typed_values(self.names, self.table.partition_schema)
         pairs = zip(self.names, values, strict=True)
         return {name: changes.known.get(name) or known.get(value) for name, value in pairs}
+
+    def _check_places(self, targets: Mapping[str, HivePartition | None]) -> None:
+        """UnsupportedError for a Hive partition that staged files cannot be data of where they are: remote files stay
+        in the table's folder.
+        """
+        home = self.table.location or ""
+        for name, known in targets.items():
+            folder = self._folder(name, known)
+            if not uri.is_remote(home):
+                check_local(folder)
+            elif uri.below(folder, home) is None:
+                message = f'adding rows to the partition {name} in "{uri.shown(folder)}", which is not below its table'
+                raise UnsupportedError(message)
 
     def _folder(self, name: str, known: HivePartition | None) -> str:
         return uri.join(self.table.location or "", name) if known is None else known.folder(self.table)
@@ -153,7 +172,7 @@ class TablePartitions(QuietWrite):
                     known, dataclasses.replace(known, storage=None, columns=None) if self.overwrite else known
                 )
             return
-        folder = table_folder(location)
+        folder = folder_at(location, self.session)
         newest = folder.newest() if is_kept else self._newest(known, folder)
         placed = folder.place_behind(staged, newest, self.overwrite or is_kept)
         self.placed.append(placed)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import TableChangedError
+from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.writes.publish import QuietWrite
+from sharkpy.execution.commands.writes.staging import folder_at
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.data_files import table_files
-from sharkpy.sources.folders.table_folder import table_folder
 
 if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
@@ -53,11 +54,17 @@ def retried(work: Callable[[], None], snapshot: QuerySnapshot) -> None:
             return
 
 
+def _newest(one: HivePartition, table: Table, session: EngineSession) -> int:
+    if one.newest is not None:
+        return one.newest
+    return folder_at(one.folder(table), session).newest()
+
+
 def _state(table: Table, session: EngineSession) -> object:
     """State of a table, which every write of it changes."""
     if table.is_partitioned:
         known = session.catalog.partitions(table)
-        newest = [table_folder(one.folder(table)).newest() if one.newest is None else one.newest for one in known]
+        newest = [_newest(one, table, session) for one in known]
         return [(one.partition_id, one.name, one.location) for one in known], newest
     if table.location is None:
         version = session.table_cache.known_version(table)

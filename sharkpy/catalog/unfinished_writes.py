@@ -36,7 +36,8 @@ class UnfinishedWrites:
     1. A note is written before the folder is made, and ends with its statement; it may stay as long as other writes
        run, which does no harm: a folder that counts or is gone is left alone.
     2. `abandoned` yields the notes of dead processes, and forgets them once they are dealt with.
-    3. The file begins with its own inode. In a copy of it, which came with a copied warehouse, notes of folders that
+    3. What is not dealt with when its process ends is found by the next one.
+    4. The file begins with its own inode. In a copy of it, which came with a copied warehouse, notes of folders that
        are not in the warehouse do not count: the process that wrote them may live.
     """
 
@@ -53,15 +54,27 @@ class UnfinishedWrites:
         made.
         """
         with self._lock:
-            try:
-                if self._file < 0:
-                    Path(self._folder).mkdir(parents=True, exist_ok=True)
-                    self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
-                    fcntl.flock(self._file, fcntl.LOCK_EX)
-                self._write([Note(staging, is_new=is_new)])
-            except OSError as error:
-                raise storage_error(str(self._path), error) from None
+            self._note([Note(staging, is_new=is_new)])
             self._open.add(staging)
+
+    def adopt(self, notes: Iterable[Note]) -> None:
+        """Take over notes of a dead process, each until `end` says that it is dealt with: in another thread, or by the
+        next process.
+        """
+        taken = list(notes)
+        with self._lock:
+            self._note(taken)
+            self._open.update(note.folder for note in taken)
+
+    def _note(self, notes: Iterable[Note]) -> None:
+        try:
+            if self._file < 0:
+                Path(self._folder).mkdir(parents=True, exist_ok=True)
+                self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+            self._write(notes)
+        except OSError as error:
+            raise storage_error(str(self._path), error) from None
 
     def note_partitions(self, table_id: str, folders: Iterable[str]) -> None:
         with self._lock:
@@ -80,7 +93,8 @@ class UnfinishedWrites:
     def close(self) -> None:
         with self._lock:
             if self._file >= 0:
-                self._path.unlink(missing_ok=True)
+                if not self._open:
+                    self._path.unlink(missing_ok=True)
                 os.close(self._file)
                 self._file = -1
 

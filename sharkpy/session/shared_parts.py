@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.path_gate import PathGate
     from sharkpy.catalog.statement_record import StatementRecord
+    from sharkpy.execution.commands.writes.remote_remains import RemoteRemains
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission
     from sharkpy.execution.spark.jvm_metastore import JvmMetastore
@@ -60,6 +61,7 @@ class SharedParts:
         self.user = user_name(conf)
         """Whose sessions are those that do not say: the look into the machine's users is spared for each statement."""
         self.metastore: JvmMetastore | None = None
+        self._remains: RemoteRemains | None = None
         self.catalog = self._open_catalog(warehouse_location(None, conf))
         self.plans = PlanCache()
         self.history = StatementHistory(conf, self.catalog.file_path, is_read_only=self.catalog.is_read_only)
@@ -77,7 +79,7 @@ class SharedParts:
     def _open_catalog(self, warehouse: str) -> Catalog:
         """Open a catalog over the warehouse's own store, or over a Hive metastore, which is called only when needed."""
         if self.conf.value(settings.METASTORE) == settings.EMBEDDED:
-            return _swept(claimed(Catalog(warehouse, home=catalog_home(warehouse, self.conf)), self.conf))
+            return self._swept(claimed(Catalog(warehouse, home=catalog_home(warehouse, self.conf)), self.conf))
         if uri.is_remote(warehouse):
             hint = "name a local folder: the places of the metastore's databases say where their tables are"
             raise UnsupportedError(f'the warehouse "{uri.shown(warehouse)}" beside a Hive metastore', hint=hint)
@@ -86,9 +88,24 @@ class SharedParts:
 
         place = metastore_place(self.conf, warehouse)
         metastore = self.metastore = JvmMetastore(lambda: self.engine.jvm, place)
-        return _swept(
+        return self._swept(
             Catalog(warehouse, f"metastore-{place.digest}.sqlite", lambda file, _: HiveTables(file, metastore))
         )
+
+    def _swept(self, catalog: Catalog) -> Catalog:
+        """Catalog, after removing what killed processes have left; of what is in storage a thread takes care."""
+        if catalog.is_read_only:
+            return catalog
+        catalog.trash.empty(0)
+        if catalog.unfinished.has_others:
+            from sharkpy.execution.commands.writes.abandoned import sweep_abandoned
+
+            if remote := sweep_abandoned(catalog):
+                from sharkpy.execution.commands.writes.remote_remains import RemoteRemains
+
+                self._remains = RemoteRemains(catalog, self.conf, remote)
+                self._remains.start()
+        return catalog
 
     def find_files(self, word: str, place: str, gate: PathGate, access: Callable[[str], str]) -> Table | None:
         """Table of files that a query names: see `Catalog.file_table`."""
@@ -192,6 +209,8 @@ class SharedParts:
 
     def close(self) -> None:
         try:
+            if self._remains is not None:
+                self._remains.stop()
             if self._table_cache is not None:
                 self._table_cache.close()
             if self.metastore is not None:
@@ -203,15 +222,3 @@ class SharedParts:
         finally:
             self.history.close()
             self.catalog.close()
-
-
-def _swept(catalog: Catalog) -> Catalog:
-    """Catalog, after removing what killed processes have left."""
-    if catalog.is_read_only:
-        return catalog
-    catalog.trash.empty(0)
-    if catalog.unfinished.has_others:
-        from sharkpy.execution.commands.writes.abandoned import sweep_abandoned
-
-        sweep_abandoned(catalog)
-    return catalog

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,8 @@ from sharkpy.sources.storage.store import Store
 
 _TRIES = 10
 """Of reads whose manifests are removed after they were listed."""
+_SKEW_NS = 86_400_000_000_000
+"""How far the clock of a store may be before this machine's."""
 _FEW = 4
 """Manifests that are asked for by their names, rather than listed."""
 
@@ -120,6 +123,7 @@ class RemoteFolder:
         if write is None:
             # Of another process, which may have come as far as to let it count.
             kept = self._named_of(staging)
+            self.store.remove_uploads(staging, time.time_ns() + _SKEW_NS)
         elif write.is_uncertain:
             return
         else:
@@ -193,6 +197,14 @@ class RemoteFolder:
 
     def remove_beyond(self, newest: int) -> None:
         self._removal.remove_beyond(newest)
+
+    def remove_uncounted(self, writes: Collection[str], newest: int) -> None:
+        """Remove the generations behind `newest` that writes of these ids have put there, and no others'."""
+        self._removal.remove_uncounted(writes, newest)
+
+    def remove_made(self, write: str) -> None:
+        """Remove all that the write of a table that was not made in the end has let count, here and below."""
+        self._removal.remove_made(write)
 
     def remove_abandoned(self) -> None:
         """What dead processes have staged is known by their notes alone."""

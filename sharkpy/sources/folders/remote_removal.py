@@ -11,8 +11,8 @@ from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import SourceError
 from sharkpy.sources.folders.generations import Generation, hidden_of
 from sharkpy.sources.folders.kept_manifests import read_manifest
-from sharkpy.sources.folders.manifest import FILES, GENERATIONS, Manifest
-from sharkpy.sources.folders.remote_listing import RemoteListing, listed
+from sharkpy.sources.folders.manifest import FILES, Manifest
+from sharkpy.sources.folders.remote_listing import RemoteListing, listed, manifest_name
 from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.store import ObjectFacts, Store
 
@@ -48,14 +48,30 @@ class Removal:
         found = self._listed()
         self._remove(found, [name for name in found.names if Generation.of(name).last > newest])
 
+    def remove_uncounted(self, writes: Collection[str], newest: int) -> None:
+        """Remove the generations behind `newest` that some writes have put there."""
+        found = self._listed()
+        behind = [facts for name, facts in found.manifests.items() if Generation.of(name).last > newest]
+        read = self._read(behind)
+        self._remove(found, [uri.name_of(facts.path) for facts, one in read.items() if one.write in writes])
+
     def remove_first(self) -> None:
         """See `TableFolder`. The files are those that the removed manifests name."""
+        self._remove_below(lambda name, _: name == _FIRST)
+
+    def remove_made(self, write: str) -> None:
+        """Remove all that a write has let count here and below, and the folders that hold nothing then."""
+        self._remove_below(lambda _, manifest: manifest.write == write)
+
+    def _remove_below(self, is_wanted: Callable[[str, Manifest], bool]) -> None:
+        """Remove those manifests in this folder and below that are wanted by name and content, and their files."""
         if not self.store.traits.lists:
             return
-        places = [facts for facts in checked(self.store.list(self.location)) if _is_first(facts.path)]
-        for manifest in self._read(places):
-            self.remove_files(file.path for file in manifest.own_files)
-        self.store.delete(facts.path for facts in places)
+        places = [facts for facts in checked(self.store.list(self.location)) if _is_manifest(facts)]
+        for facts, manifest in self._read(places).items():
+            if is_wanted(uri.name_of(facts.path), manifest):
+                self.remove_files(file.path for file in manifest.own_files)
+                self.store.delete([facts.path])
         self.remove_empty()
 
     def remove_files(self, paths: Iterable[str]) -> None:
@@ -83,7 +99,7 @@ class Removal:
     def _listed(self) -> RemoteListing:
         return listed(self.store, self.location, self.access_id)
 
-    def _read(self, places: Sequence[ObjectFacts]) -> list[Manifest]:
+    def _read(self, places: Sequence[ObjectFacts]) -> dict[ObjectFacts, Manifest]:
         """Manifests, but for those that somebody has removed meanwhile."""
 
         def read(facts: ObjectFacts) -> Manifest | None:
@@ -94,15 +110,16 @@ class Removal:
                     raise
                 return None
 
-        return [one for one in side_by_side(read, places) if one is not None]
+        found = zip(places, side_by_side(read, places), strict=True)
+        return {facts: manifest for facts, manifest in found if manifest is not None}
 
     def _remove(self, found: RemoteListing, names: Collection[str]) -> None:
         if not names:
             return
         gone = [found.manifests[name] for name in names if name in found.manifests]
         kept = [facts for name, facts in found.manifests.items() if name not in names]
-        named = {file.path for manifest in self._read(kept) for file in manifest.files}
-        files = {file.path for manifest in self._read(gone) for file in manifest.files} - named
+        named = {file.path for manifest in self._read(kept).values() for file in manifest.files}
+        files = {file.path for manifest in self._read(gone).values() for file in manifest.files} - named
         plain = {file.path for name in names for file in found.plain.get(name, ())}
         self.remove_files(sorted(files | plain))
         self.store.delete([facts.path for facts in gone])
@@ -123,8 +140,8 @@ class Removal:
         return f"/{FILES}/" in folder
 
 
-def _is_first(path: str) -> bool:
-    return uri.name_of(path) == _FIRST and uri.name_of(uri.parent(path)) == GENERATIONS
+def _is_manifest(facts: ObjectFacts) -> bool:
+    return manifest_name(facts, uri.parent(uri.parent(facts.path))) is not None
 
 
 def _hidden_since(name: str, found: RemoteListing, newest: int | None) -> int:

@@ -16,12 +16,18 @@ from sharkpy.sources.folders.table_folder import table_folder
 _log = logging.getLogger(__name__)
 
 
-def sweep_abandoned(catalog: Catalog) -> None:
+def sweep_abandoned(catalog: Catalog) -> list[list[Note]]:
     """Remove staging folders, generations of Hive partitions beyond the valid ones, and tables whose making did not
-    end.
+    end. Notes of remote folders, by the process that wrote them, are given back, and noted once more: storage may take
+    long to answer.
     """
-    for notes in catalog.unfinished.abandoned():
+    remote = list[list[Note]]()
+    for written in catalog.unfinished.abandoned():
+        notes = [note for note in written if not uri.is_remote(note.folder)]
         try:
+            if far := [note for note in written if uri.is_remote(note.folder)]:
+                catalog.unfinished.adopt(far)
+                remote.append(far)
             for note in notes:
                 if is_folder_write(note.folder):
                     _settle(note.folder, catalog)
@@ -39,6 +45,7 @@ def sweep_abandoned(catalog: Catalog) -> None:
                     _sweep(note, tables, catalog)
         except (OSError, SharkError) as error:
             _log.warning("what a killed process has left in the warehouse could not be deleted: %s", error)
+    return remote
 
 
 def _settle(staging: str, catalog: Catalog) -> None:

@@ -1,0 +1,98 @@
+"""Remains of killed processes in buckets and in HDFS, which a thread of the next process removes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import CancelledError, SharkError
+from sharkpy.base.settings import Conf
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.unfinished_writes import Note
+from sharkpy.sources.folders.manifest import home_of_staging, write_of
+from sharkpy.sources.folders.remote_folder import RemoteFolder
+from sharkpy.sources.local_copy import store_with
+
+_log = logging.getLogger(__name__)
+
+
+class RemoteRemains:
+    """Sweep of what is noted for some dead processes, with the access of the engine's owner.
+
+    Only what is of the noted writes is removed: other processes and machines may write beside it. What cannot be
+    removed now stays noted for the next start.
+    """
+
+    def __init__(self, catalog: Catalog, conf: Conf, processes: Sequence[Sequence[Note]]) -> None:
+        self._catalog = catalog
+        self._conf = conf
+        self._processes = processes
+        self._end = Cancellation()
+        self._thread = threading.Thread(target=self._run, name="sharkpy-remains", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the sweep, wherever it is."""
+        self._end.cancel()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            with self._end.active():
+                tables = {
+                    table.table_id: table
+                    for name in self._catalog.database_names()
+                    for table in self._catalog.tables(name, with_states=True)
+                }
+                for notes in self._processes:
+                    self._sweep(notes, tables)
+        except CancelledError:
+            pass
+        except SharkError as error:
+            _log.warning("what a killed process has left in storage could not be deleted: %s", error)
+
+    def _sweep(self, notes: Sequence[Note], tables: Mapping[str, Table]) -> None:
+        """Sweep what one process has noted: its generations that do not count before their files."""
+        writes = {write_of(note.folder) for note in notes if not note.table_id}
+        for note in sorted(notes, key=lambda note: not note.table_id):
+            try:
+                if not note.table_id:
+                    self._sweep_staging(note, tables)
+                elif (table := tables.get(note.table_id)) is not None and not self._catalog.is_shared:
+                    self._sweep_partition(note.folder, table, writes)
+            except CancelledError:
+                raise
+            except SharkError as error:
+                place = uri.shown(note.folder)
+                _log.warning('what a killed process has left in "%s" could not be deleted: %s', place, error)
+                if note.table_id:
+                    # Its files are known by the generations that could not be removed.
+                    return
+            else:
+                self._catalog.unfinished.end(note.folder)
+
+    def _sweep_staging(self, note: Note, tables: Mapping[str, Table]) -> None:
+        home = self._folder(home_of_staging(note.folder))
+        is_made = any(uri.normal(table.location or "") == uri.normal(home.location) for table in tables.values())
+        if note.is_new and not is_made and not self._catalog.is_shared:
+            home.remove_made(write_of(note.folder))
+        home.discard_staging(note.folder)
+
+    def _sweep_partition(self, folder: str, table: Table, writes: set[str]) -> None:
+        known = next((one for one in self._catalog.partitions(table) if one.folder(table) == folder), None)
+        newest = 0 if known is None and table.kind is TableKind.MANAGED else None if known is None else known.newest
+        if newest is not None:
+            self._folder(folder).remove_uncounted(writes, newest)
+
+    def _folder(self, location: str) -> RemoteFolder:
+        from sharkpy.sources.storage.access import ACCESSES, access_to
+
+        access = access_to(location, self._conf, self._conf)
+        ACCESSES.note((access,))
+        return RemoteFolder(location, store_with(location, access.id), access.id)

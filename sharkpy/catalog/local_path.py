@@ -21,6 +21,11 @@ def local_path(location: str) -> str:
     return _checked(str(Path("/", location[len(scheme) + 1 :].lstrip("/"))))
 
 
+def path_or_uri(location: str) -> str:
+    """Absolute path of a local location; a remote one as it is, without a slash at the end."""
+    return location.rstrip("/") if uri.is_remote(location) else local_path(location)
+
+
 def check_local(location: str) -> None:
     """UnsupportedError for a remote location where a local one is needed, as for all that writes; it names the file
     system.

@@ -42,7 +42,8 @@ class TableFolders:
     """Folders of all databases, tables and Hive partitions that lie apart from their table's, as they are now."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._warehouse = os.path.realpath(catalog.home)
+        self._homes = dict.fromkeys((_place(catalog.warehouse_dir), _place(catalog.home)))
+        """Folders of the warehouse and of its catalog."""
         self._owners: dict[str, list[TakenFolder]] = {}
         for one in _taken(catalog):
             self._owners.setdefault(one.place, []).append(one)
@@ -73,8 +74,9 @@ class TableFolders:
 
     def require_no_others(self, path: str, action: str, besides: str | None = None) -> None:
         """BindError if an action that replaces or deletes what is in `path` would take files of others along."""
-        if not uri.is_remote(path) and _is_below(self._warehouse, os.path.realpath(path)):
-            raise BindError(f'{action} would delete the warehouse "{self._warehouse}"', sqlstate="42809")
+        for home in self._homes:
+            if _is_below(home, _place(path)):
+                raise BindError(f'{action} would delete the warehouse "{home}"', sqlstate="42809")
         require_own_folder(path, action)
         if (other := self.held_by(path, besides)) is not None:
             message = f'{action} would delete the files of {other.owner} in "{path}"'
@@ -140,6 +142,7 @@ class _RealPlaces:
 
 
 def _place(path: str) -> str:
+    """Real place of a path; a remote location in its common form."""
     return uri.normal(path) if uri.is_remote(path) else os.path.realpath(path)
 
 

@@ -10,9 +10,9 @@ from sharkpy.base import uri
 from sharkpy.catalog.table_folders import goes_with
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
+from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, table_staging, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
-from sharkpy.sources.folders.table_folder import sync_all, table_folder
+from sharkpy.sources.folders.table_folder import sync_all
 
 if TYPE_CHECKING:
     from sharkpy.catalog.epoch_store import KeptEpoch
@@ -54,7 +54,7 @@ class PartitionRollback(QuietWrite):
 
     def prepare(self) -> None:
         with while_known(self.table, self.session):
-            table_folder(self.table.location or "").sync_staged(self.staging)
+            folder_at(self.table.location or "", self.session).sync_staged(self.staging)
 
     def place(self) -> None:
         catalog = self.session.catalog
@@ -65,19 +65,19 @@ class PartitionRollback(QuietWrite):
             kept = [one for one in changed if undone[one.partition_id] is not None]
             # Another process may have written an epoch since they were staged; now nobody does.
             for folder in self._stage(kept, undone):
-                table_folder(self.table.location or "").sync_staged(folder)
+                folder_at(self.table.location or "", self.session).sync_staged(folder)
             catalog.unfinished.note_partitions(self.table.table_id, (one.folder(self.table) for one in kept))
             for one in kept:
                 self._place(one, changes)
             self._drop([one for one in changed if undone[one.partition_id] is None], changes)
             feed.end()
-            sync_all(one.location for one in self.placed.values())
+            sync_all((one.location for one in self.placed.values()), catalog.access_id)
 
     def take_back(self) -> None:
         if self.feed is not None:
             self.feed.take_back()
         for one in self.placed.values():
-            table_folder(one.location).take_back(one)
+            folder_at(one.location, self.session).take_back(one)
 
     def clean(self) -> None:
         hidden = {one.location: one.number for one in self.placed.values()}
@@ -90,7 +90,7 @@ class PartitionRollback(QuietWrite):
 
     def _stage(self, changed: Iterable[HivePartition], undone: dict[int, int | None]) -> list[str]:
         """Give the files of then second names, where they do not have them yet; returns the folders of these."""
-        folders, home = [], table_folder(self.table.location or "")
+        folders, home = [], folder_at(self.table.location or "", self.session)
         with self.session.catalog.readers.reading(self.table.location or ""):
             for one in changed:
                 newest = undone[one.partition_id]
@@ -98,7 +98,7 @@ class PartitionRollback(QuietWrite):
                     continue
                 self.staged[one.partition_id] = newest
                 folder = home.staged_subfolder(self.staging, self._staged_name(one))
-                table_folder(one.folder(self.table)).second_names(newest, folder)
+                folder_at(one.folder(self.table), self.session).second_names(newest, folder)
                 folders.append(folder)
         return folders
 
@@ -112,7 +112,7 @@ class PartitionRollback(QuietWrite):
 
     def _place(self, one: HivePartition, changes: PartitionChanges) -> None:
         staged = uri.join(self.staging, self._staged_name(one))
-        placed = table_folder(one.folder(self.table)).place_behind(staged, one.newest, True)
+        placed = folder_at(one.folder(self.table), self.session).place_behind(staged, one.newest, True)
         self.placed[one.name] = placed
         changes.alter(one, replace(one, newest=placed.number))
 

@@ -71,10 +71,6 @@ def text_of(context: sharkpy.SharkContext, sql: str) -> str:
     "statement",
     [
         "INSERT INTO here PARTITION (p=2) VALUES (1)",
-        "CREATE TABLE d.x (a INT)",
-        "CREATE TABLE d.x (a INT) TBLPROPERTIES ('EXTERNAL'='TRUE')",
-        "CREATE TABLE d.x AS SELECT 1 AS a",
-        "CREATE DATABASE x LOCATION 's3a://bucket/x'",
         "INSERT OVERWRITE DIRECTORY 's3a://bucket/x' SELECT 1",
     ],
 )
@@ -108,6 +104,9 @@ def test_what_writes_their_files_is_refused(context: sharkpy.SharkContext, tmp_p
         "ALTER TABLE here PARTITION (p=1) SET LOCATION 's3a://bucket/x'",
         "TRUNCATE TABLE owned",
         "CREATE TABLE x LOCATION 's3a://bucket/x' AS SELECT 1 AS a",
+        "CREATE TABLE d.x (a INT)",
+        "CREATE TABLE d.x AS SELECT 1 AS a",
+        "CREATE DATABASE x LOCATION 's3a://bucket/x'",
     ],
 )
 @pytest.mark.usefixtures("no_keys")
@@ -131,6 +130,8 @@ def test_a_table_goes_without_keys(context: sharkpy.SharkContext, statement: str
 def test_what_names_them_alone_needs_none(context: sharkpy.SharkContext) -> None:
     context.sql("CREATE EXTERNAL TABLE x (a INT) LOCATION 's3a://bucket/x/'").close()
     context.sql("ALTER TABLE parts ADD PARTITION (p=9)").close()
+    context.sql("CREATE TABLE d.x (a INT) TBLPROPERTIES ('EXTERNAL'='TRUE')").close()
+    assert context.catalog.table("d", "x").location == "s3a://bucket/d/x"
     assert context.catalog.table("default", "x").location == "s3a://bucket/x"
     assert rows(context, "SHOW PARTITIONS parts") == [("p=1",), ("p=9",)]
 

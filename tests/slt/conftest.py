@@ -17,6 +17,7 @@ from tests.slt.configurations import PLAIN_PLANS, SKEWED, all_pairs
 from tests.slt.confirmed import ORACLES, is_confirmed
 from tests.slt.engines import Engine, SharkEngine, SparkEngine
 from tests.slt.runner import run_file
+from tests.storage.s3_servers import SeaweedServer
 
 BROAD = "broad"
 """Folder of files that take types and functions one by one: in `make test` no configuration is forced on them."""
@@ -27,6 +28,10 @@ PLAIN_PLAN_FILES = (
     *("intersect_except", "ranking", "order_limit", "ctes"),
 )
 """Files that run without the rules of the optimizer that can be excluded too."""
+BUCKET_FILES = ("dml/insert", "dml/overwrite", "dml/row_changes", "ddl/ctas", "ddl/databases", "partitions/inserts")
+"""Files that `make test` runs over a warehouse in a bucket."""
+LOCAL_FILES: tuple[str, ...] = ()
+"""Files that name local places, or what a warehouse in a bucket has not: they are not run over one."""
 MANY_ROWS = 10_000
 """Rows of the tables of many_rows.slt: blocks of a row or two would not test more."""
 
@@ -75,6 +80,10 @@ class SltFile(pytest.File):
             if not configuration.on_driver:
                 item.add_marker(pytest.mark.spark)
             yield item
+        place = f"{self.path.parent.name}/{self.path.stem}"
+        in_bucket = place in BUCKET_FILES or (run_all and place not in LOCAL_FILES)
+        if in_bucket and SeaweedServer.program() is not None:
+            yield SltItem.from_parent(self, name="warehouse=bucket", engine=lambda: SharkEngine(in_bucket=True))
         for oracle in ORACLES:
             if run_all or not is_confirmed(self.path, oracle.name):
                 item = SltItem.from_parent(self, name=oracle.name, engine=oracle)

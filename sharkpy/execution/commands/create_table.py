@@ -11,11 +11,11 @@ from sharkpy.base.users import user_name
 from sharkpy.catalog.avro_schema import with_schema_text
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.lake_tables import LAKES
-from sharkpy.catalog.local_path import check_local, local_path
+from sharkpy.catalog.local_path import check_local, local_path, path_or_uri
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.catalog.store import new_table_id
-from sharkpy.catalog.table_folders import holds_files
+from sharkpy.catalog.table_folders import TableFolders, holds_files
 from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.inferred_columns import with_inferred_columns
@@ -111,7 +111,7 @@ def new_table(command: CreateTable, session: EngineSession, snapshot: QuerySnaps
     elif location is None and kind is TableKind.TEMPORARY:
         location = temporary_folder(session.catalog, table_id)
     elif location is None:
-        usual = local_path(session.catalog.managed_location(command.database, command.name))
+        usual = path_or_uri(session.catalog.managed_location(command.database, command.name))
         is_free = old is None and _is_free(usual, command, session)
         location = usual if is_free else f"{usual}-{table_id[:8]}"
         kind = kind if _is_engines(location, command, session) else kind_at(location, kind, session)
@@ -175,18 +175,22 @@ def _is_engines(location: str, command: CreateTable, session: EngineSession) -> 
     The folder of a database elsewhere may hold others.
     """
     is_said = EXTERNAL in dict(command.properties)
-    return is_said or Path(location).is_relative_to(session.catalog.warehouse_dir)
+    return is_said or uri.below(location, session.catalog.warehouse_dir) is not None
 
 
 def _is_free(location: str, command: CreateTable, session: EngineSession) -> bool:
-    """True if a new table may lie at its usual place: nobody reads there, and no query's rows would hide files."""
-    catalog = session.catalog
+    """True if a new table may lie at its usual place: nobody reads there, and no query's rows would hide files. In
+    storage a table that was renamed may lie there still.
+    """
+    catalog, is_far = session.catalog, uri.is_remote(location)
     if catalog.readers.is_read(location):
+        return False
+    if is_far and not catalog.is_shared and TableFolders(catalog).held_by(location) is not None:
         return False
     if command.query is None:
         return True
     catalog.clear_garbage(location)
-    return not holds_files(location)
+    return not (has_files(location, catalog.access_id(location)) if is_far else holds_files(location))
 
 
 def _rows(query: LogicalPlan, table: Table) -> LogicalPlan:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 
+from sharkpy.base import uri
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.users import user_name
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.names import DEFAULT_DATABASE
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AlterDatabase, CreateDatabase, DropDatabase, UseDatabase
+from sharkpy.sources.local_copy import store_with
 
 
 def create_database(command: CreateDatabase, session: EngineSession) -> CommandResult:
     location = None
     if command.location is not None:
-        session.restrictions.check_path(command.location)
-        location = local_path(command.location)
+        location = _place(command.location, session)
     session.catalog.create_database(
         command.name,
         if_not_exists=command.if_not_exists,
@@ -32,10 +34,22 @@ def alter_database(command: AlterDatabase, session: EngineSession) -> CommandRes
     """Alter a database; its existing tables stay where they are."""
     altered = command.altered
     if altered.location != command.database.location:
-        session.restrictions.check_path(altered.location)
-        altered = dataclasses.replace(altered, location=local_path(altered.location))
+        altered = dataclasses.replace(altered, location=_place(altered.location, session))
     session.catalog.alter_database(altered)
     return NOTHING
+
+
+def _place(location: str, session: EngineSession) -> str:
+    """Folder of a database, which the session may name; UnsupportedError where no tables can be written."""
+    from sharkpy.sources.storage.stores import is_supported
+
+    session.restrictions.check_location(location)
+    if not uri.is_remote(location) or not is_supported(location):
+        return local_path(location)
+    traits = store_with(location, session.catalog.named_access_id(location)).traits
+    if not (traits.writes and traits.lists):
+        raise UnsupportedError(f'a database in "{uri.shown(location)}", whose server is read alone')
+    return location.rstrip("/")
 
 
 def drop_database(command: DropDatabase, session: EngineSession) -> CommandResult:

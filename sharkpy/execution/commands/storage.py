@@ -117,7 +117,10 @@ def kind_at(location: str, kind: TableKind, session: EngineSession) -> TableKind
 
 
 def _holds_warehouse(path: str, session: EngineSession) -> bool:
-    return Path(session.catalog.home).resolve().is_relative_to(Path(path).resolve())
+    catalog = session.catalog
+    if uri.is_remote(path):
+        return uri.is_remote(catalog.warehouse_dir) and uri.below(catalog.warehouse_dir, path) is not None
+    return Path(catalog.home).resolve().is_relative_to(Path(path).resolve())
 
 
 def managed_folder(location: str, kind: TableKind, session: EngineSession, besides: str | None = None) -> str:
@@ -131,7 +134,7 @@ def managed_folder(location: str, kind: TableKind, session: EngineSession, besid
     if kind is not TableKind.EXTERNAL:
         session.restrictions.gate.require_below(path)
         require_own_folder(path, "dropping a table that is not external")
-    if kind is not TableKind.EXTERNAL and not uri.is_remote(path) and _holds_warehouse(path, session):
+    if kind is not TableKind.EXTERNAL and _holds_warehouse(path, session):
         message = f'the folder "{path}" holds the warehouse: a table that is not external cannot lie there'
         raise BindError(message, sqlstate="42000")
     if kind is TableKind.MANAGED and (other := TableFolders(session.catalog).held_by(path, besides)) is not None:

@@ -6,10 +6,11 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
 from sharkpy.catalog.hive_formats import with_storage_properties
-from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.local_path import local_path, path_or_uri
 from sharkpy.catalog.model import CACHE_PROPERTY, PURGE_PROPERTY, Table, TableKind
 from sharkpy.catalog.new_columns import check_new_columns
 from sharkpy.catalog.store import new_table_id
@@ -90,14 +91,21 @@ def release_dropped(table: Table, catalog: Catalog, cache: TableCache) -> None:
 
 
 def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
-    """Rename a table. A managed table's folder moves with it if it lies where managed tables lie."""
+    """Rename a table. A managed table's folder moves with it if it lies where managed tables lie, and is local: storage
+    has no renames.
+    """
     table, catalog = command.table, session.catalog
     renamed = dataclasses.replace(table, database=command.database, name=command.name)
-    if table.kind is not TableKind.MANAGED or table.location != catalog.managed_location(table.database, table.name):
+    is_usual = table.location == catalog.managed_location(table.database, table.name)
+    if table.kind is not TableKind.MANAGED or not is_usual or uri.is_remote(table.location or ""):
         catalog.alter_table(renamed, was=table)
         return NOTHING
     source = local_path(table.location or "")
-    target = local_path(catalog.managed_location(command.database, command.name))
+    target = path_or_uri(catalog.managed_location(command.database, command.name))
+    if uri.is_remote(target):
+        # Into a database in storage: the files stay where they are.
+        catalog.alter_table(renamed, was=table)
+        return NOTHING
     moved = dataclasses.replace(renamed, location=target)
     catalog.alter_table(moved, was=table, publish=lambda: _move_folder(source, target))
     return NOTHING

@@ -8,9 +8,9 @@ from sharkpy.catalog.epoch_store import KeptEpoch
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.writes.publish import StagedWrite
+from sharkpy.execution.commands.writes.staging import folder_at
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.plan.commands import RollbackContinuous
-from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.streaming.commands.control_continuous import check_own_rows, query_of, table_of_rows
 from sharkpy.streaming.partition_rollback import PartitionRollback
 from sharkpy.streaming.scheduler import StreamSession
@@ -42,7 +42,7 @@ def _rows_of(table: Table, to: KeptEpoch, session: StreamSession) -> StagedWrite
     write = TableFiles.begin(table, True, session)
     try:
         with session.catalog.readers.reading(table.location or ""):
-            table_folder(table.location or "").second_names(to.generation, write.staging)
+            folder_at(table.location or "", session).second_names(to.generation, write.staging)
     except BaseException:
         write.discard()
         raise

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base import uri
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.serialize import form_from_text, form_to_text
 from sharkpy.catalog.stream_kinds import has_spans
 from sharkpy.catalog.stream_store import REWRITE, StreamFile
 from sharkpy.sources import staged_files
+from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.failures import io_error
 
 if TYPE_CHECKING:
@@ -80,9 +82,9 @@ class TableFeed:
             for number, file in enumerate(files):
                 name = Path(folder.name, file.partition, f"{number:07d}-{Path(file.path).name}")
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
-                _give_second_name(file.path, str(root / name))
+                given = _with_second_name(file, str(root / name))
                 form = _form(stream, self.table, file.form)
-                items.append(StreamFile(0, str(name), file.size_bytes, file.modified_ns, form, file.tag))
+                items.append(StreamFile(0, str(name), given.size_bytes, given.modified_ns, form, given.tag))
         except OSError as error:
             raise io_error(error, str(folder)) from None
         staged_files.sync_folders(str(root / path) for item in items for path in Path(item.name).parents)
@@ -94,15 +96,20 @@ class TableFeed:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _give_second_name(path: str, other: str) -> None:
-    """Let a file have another name too; where its file system is another one, the other is a copy."""
+def _with_second_name(file: DataFile, other: str) -> DataFile:
+    """The file under another name, which it has too; where its file system is another one, that is of a copy."""
+    if uri.is_remote(file.path):
+        (copy,) = copy_files([(file, other)])
+        staged_files.sync_staged(other)
+        return copy
     try:
-        Path(other).hardlink_to(path)
+        Path(other).hardlink_to(file.path)
     except OSError as error:
         if error.errno not in (errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP):
             raise
-        shutil.copy2(path, other)
+        shutil.copy2(file.path, other)
         staged_files.sync_staged(other)
+    return file
 
 
 def _form(stream: Table, table: Table, form: str) -> str:

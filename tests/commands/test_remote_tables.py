@@ -71,7 +71,6 @@ def text_of(context: sharkpy.SharkContext, sql: str) -> str:
     "statement",
     [
         "INSERT INTO here PARTITION (p=2) VALUES (1)",
-        "INSERT OVERWRITE DIRECTORY 's3a://bucket/x' SELECT 1",
     ],
 )
 def test_what_writes_their_files_is_refused(context: sharkpy.SharkContext, tmp_path: Path, statement: str) -> None:

@@ -286,3 +286,109 @@ def test_an_export_that_fails_leaves_nothing(
 def test_an_export_takes_no_managed_folder(session: sharkpy.SharkContext, table: str) -> None:
     with pytest.raises(BindError, match="replace all"):
         run(session, f"EXPORT TABLE {table} TO 's3://{BUCKET}/'")
+
+
+FORMS = ("TEXTFILE", "PARQUET", "ORC", "AVRO", "JSONFILE", "SEQUENCEFILE", "RCFILE")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_query_into_a_folder(
+    session: sharkpy.SharkContext, parts: str, place: str, put: Put, names: Names, form: str
+) -> None:
+    """In all formats, in the place of all that was there."""
+    for name in ("old", "deep/old", "_hidden"):
+        put(f"{place}/{name}", b"9\n")
+    for least in (1, 3):
+        query = f"SELECT a, d FROM {parts} WHERE a >= {least}"
+        run(session, f"INSERT OVERWRITE DIRECTORY '{place}/' STORED AS {form} {query}")
+        assert not [name for name in names(place) if name.startswith("_") or "old" in name]
+        back = f"t{uuid4().hex}"
+        run(session, f"CREATE EXTERNAL TABLE {back} (a INT, d STRING) STORED AS {form} LOCATION '{place}'")
+        expected = rows(session, f"{query} ORDER BY a")
+        assert rows(session, f"SELECT a, d FROM {back} ORDER BY a") == expected
+    run(session, f"INSERT OVERWRITE DIRECTORY '{place}' SELECT a FROM {parts} WHERE a > 9")
+    assert names(place) == []
+
+
+def test_several_folders_and_a_table(
+    session: sharkpy.SharkContext, proxy: FaultProxy, parts: str, table: str, place: str, put: Put, names: Names
+) -> None:
+    put(f"{place}/x/old", b"9\n")
+    statement = (
+        f"FROM {parts} INSERT OVERWRITE DIRECTORY '{place}/x' SELECT a WHERE a < 3 "
+        f"INSERT OVERWRITE DIRECTORY '{place}/y' SELECT a WHERE a >= 3 "
+        f"INSERT OVERWRITE TABLE {table} SELECT a"
+    )
+    proxy.rules.append(Rule("PUT", "/y/.*_placed", status=403, code="AccessDenied"))
+    with pytest.raises(SharkError):
+        run(session, statement)
+    assert names(place) == ["x/old"]
+    assert values(session, table) == [0]
+    proxy.rules.clear()
+    run(session, statement)
+    assert values(session, table) == [1, 2, 3, 4]
+    assert sorted(name[:2] for name in names(place)) == ["x/", "y/"]
+    # The second of two for one folder stays.
+    run(
+        session,
+        f"FROM {parts} INSERT OVERWRITE DIRECTORY '{place}/x' SELECT a WHERE a < 3 "
+        f"INSERT OVERWRITE DIRECTORY '{place}/x' SELECT a WHERE a >= 3",
+    )
+    assert [a for (a,) in rows(session, f"SELECT value FROM text.`{place}/x` ORDER BY value")] == ["3", "4"]
+
+
+def test_old_files_that_stay_are_told(
+    session: sharkpy.SharkContext, proxy: FaultProxy, table: str, place: str, put: Put, names: Names
+) -> None:
+    put(f"{place}/old", b"9\n")
+    proxy.rules.append(Rule("(DELETE|POST)", "(/old$|delete)", times=1, status=403, code="AccessDenied"))
+    with pytest.raises(SourceError, match="not all that were there before are gone"):
+        run(session, f"INSERT OVERWRITE DIRECTORY '{place}' SELECT a FROM {table}")
+    assert len(names(place)) == 2
+    run(session, f"INSERT OVERWRITE DIRECTORY '{place}' SELECT a FROM {table}")
+    assert len(names(place)) == 1
+
+
+def test_folders_that_are_not_replaced(session: sharkpy.SharkContext, parts: str, place: str, put: Put) -> None:
+    put(f"{place}/file", b"9\n")
+    with pytest.raises(SourceError, match="is a file, not a folder"):
+        run(session, f"INSERT OVERWRITE DIRECTORY '{place}/file' SELECT 1")
+    with pytest.raises(BindError, match="replace all"):
+        run(session, f"INSERT OVERWRITE DIRECTORY 's3a://{BUCKET}' SELECT 1")
+    owned = f"t{uuid4().hex}"
+    run(session, f"CREATE TABLE {owned} (a INT) LOCATION '{place}/owned'")
+    for below in ("owned", "owned/deep", ""):
+        with pytest.raises(BindError) as caught:
+            run(session, f"INSERT OVERWRITE DIRECTORY '{place}/{below}' SELECT 1")
+        assert caught.value.sqlstate == "42809"
+    with pytest.raises(UnsupportedError, match="read alone"):
+        run(session, "INSERT OVERWRITE DIRECTORY 'http://127.0.0.1:1/x' SELECT 1")
+
+
+def test_load_and_import_into_a_bucket(
+    session: sharkpy.SharkContext, place: str, put: Put, names: Names, tmp_path: Path
+) -> None:
+    """Within the bucket, and from this machine."""
+    table, again = f"t{uuid4().hex}", f"t{uuid4().hex}"
+    run(session, f"CREATE TABLE {table} (a INT) PARTITIONED BY (p INT) STORED AS TEXTFILE LOCATION '{place}/t'")
+    for name, text in (("in/a", b"1\n"), ("in/b", b"2\n"), ("more", b"3\n")):
+        put(f"{place}/{name}", text)
+    (tmp_path / "here").write_text("4\n")
+    run(
+        session,
+        f"LOAD DATA INPATH '{place}/in' INTO TABLE {table} PARTITION (p=1)",
+        f"LOAD DATA LOCAL INPATH '{place}/more' OVERWRITE INTO TABLE {table} PARTITION (p=2)",
+        f"LOAD DATA INPATH '{tmp_path}/here' INTO TABLE {table} PARTITION (p=2)",
+    )
+    assert rows(session, f"SELECT a, p FROM {table} ORDER BY a") == [(1, 1), (2, 1), (3, 2), (4, 2)]
+    assert not (tmp_path / "here").exists()
+    assert names(f"{place}/in") == []
+    put(f"{place}/t/p=9/x", b"9\n")
+    with pytest.raises(BindError, match="would take files of"):
+        run(session, f"LOAD DATA INPATH '{place}/t/p=9' INTO TABLE {table} PARTITION (p=3)")
+    run(
+        session,
+        f"EXPORT TABLE {table} TO '{place}/out'",
+        f"IMPORT TABLE {again} FROM '{place}/out' LOCATION '{place}/again'",
+    )
+    assert rows(session, f"SELECT a, p FROM {again} ORDER BY a") == [(1, 1), (2, 1), (3, 2), (4, 2)]

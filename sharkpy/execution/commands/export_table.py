@@ -23,7 +23,7 @@ from sharkpy.execution.commands.storage import check_named_files, managed_folder
 from sharkpy.execution.commands.writes.directory import Directory
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.commands.writes.remote_directory import RemoteDirectory
-from sharkpy.execution.commands.writes.staging import new_staging, table_staging, while_known
+from sharkpy.execution.commands.writes.staging import folder_at, new_staging, table_staging, while_known
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
@@ -32,7 +32,6 @@ from sharkpy.plan.commands import ExportTable, ImportTable
 from sharkpy.sources import layout
 from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.failures import io_error
-from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.remote_files import files_below, has_files, visible_files
 from sharkpy.sources.remote_texts import text_at
@@ -191,7 +190,7 @@ def _new_table(export: _Export, command: ImportTable, session: EngineSession) ->
         location = export.folder if export.table.is_partitioned else uri.join(export.folder, DATA)
         session.restrictions.check_location(location)
     else:
-        location = local_path(session.catalog.managed_location(command.database, export.table.name))
+        location = _normal(session.catalog.managed_location(command.database, export.table.name))
         if session.catalog.readers.is_read(location):
             location = f"{location}-{export.table.table_id[:8]}"
     return dataclasses.replace(export.table, kind=kind, location=location, created_at=0.0)
@@ -220,14 +219,16 @@ def _holds_any(location: str, session: EngineSession) -> bool:
 
 def _staged(export: _Export, table: Table, staging: str, session: EngineSession) -> StagedWrite:
     """Stage the exported files in `staging`, which is not made anew if it went away with the table."""
+    location = table.location or ""
+    access_id = session.catalog.access_id(location) if uri.is_remote(location) else ""
     write: StagedWrite
     if table.is_partitioned:
         write = TablePartitions(table, staging, export.partitions, False, session)
     else:
-        write = TableFiles(table, table.location or "", staging, False, session)
+        write = TableFiles(table, location, staging, False, session)
     try:
         with _errors(export.folder):
-            home = table_folder(table.location or "")
+            home = folder_at(location, session)
             copies = list[tuple[DataFile, str]]()
             for name in export.partitions if table.is_partitioned else (DATA,):
                 folder = home.staged_subfolder(staging, name if table.is_partitioned else "")
@@ -235,7 +236,7 @@ def _staged(export: _Export, table: Table, staging: str, session: EngineSession)
             if not export.access_id:
                 for file, _ in copies:
                     session.restrictions.check_path(file.path)
-            copy_files(copies)
+            copy_files(copies, access_id)
     except BaseException:
         write.discard()
         raise

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError, BlocksReplacedError, UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
 from sharkpy.catalog.lake_tables import is_lake
@@ -16,8 +17,9 @@ from sharkpy.execution.commands.lake_tables import stage_lake
 from sharkpy.execution.commands.partition_insert import has_partition, stage_partitions
 from sharkpy.execution.commands.shared_source import shared_source
 from sharkpy.execution.commands.storage import check_storage, storage_format, stored_query, stored_schema
-from sharkpy.execution.commands.writes.directory import Directory
+from sharkpy.execution.commands.writes.directory import ACTION, Directory
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.remote_directory import RemoteDirectory
 from sharkpy.execution.commands.writes.staging import while_known
 from sharkpy.execution.commands.writes.table_blocks import TableBlocks
 from sharkpy.execution.commands.writes.table_files import TableFiles
@@ -222,9 +224,16 @@ def _stage_directory(
     query, storage = command.query, storage_format(command.storage, (), session)
     schema = stored_schema(_distinct_names(query))
     check_storage(storage, schema, session)
-    write = Directory.begin(command.path, session)
-    writes.append(write)
-    sink = FileSink(schema, storage.name, storage.properties, write.staging)
+    write: RemoteDirectory | Directory
+    if uri.is_remote(command.path):
+        write = RemoteDirectory.begin(command.path, ACTION, session, replaces=True)
+        writes.append(write)
+        staging = write.stage_rows()
+    else:
+        write = Directory.begin(command.path, session)
+        writes.append(write)
+        staging = write.staging
+    sink = FileSink(schema, storage.name, storage.properties, staging)
     write_files(session, stored_query(query, schema), sink, snapshot)
 
 

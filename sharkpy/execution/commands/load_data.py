@@ -17,7 +17,7 @@ from sharkpy.execution.commands.insert import insert
 from sharkpy.execution.commands.partition_spec import spec_name
 from sharkpy.execution.commands.storage import check_named_files
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
-from sharkpy.execution.commands.writes.staging import table_staging
+from sharkpy.execution.commands.writes.staging import folder_at, table_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles, target_folder
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
@@ -29,7 +29,6 @@ from sharkpy.sources import layout
 from sharkpy.sources.copied_files import copy_files, delete_unchanged
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.file_table import FileTable
-from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import store_at
 from sharkpy.sources.named_files import NamedFiles, is_pattern
@@ -100,7 +99,7 @@ def _take_files(command: LoadData, sources: Sequence[DataFile], session: EngineS
     else:
         write = TableFiles(table, location, staging, command.overwrite, session)
     with discarding([write]):
-        folder = table_folder(location).staged_subfolder(staging, partition)
+        folder = folder_at(location, session).staged_subfolder(staging, partition)
         access_id = session.catalog.access_id(location) if uri.is_remote(location) else ""
         targets = [uri.join(folder, name) for name in _free_names(sources)]
         copies = zip(sources, targets, strict=True)

@@ -16,7 +16,7 @@ from sharkpy.sources import staged_files
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folder_swap import swap
 
-_ACTION = "INSERT OVERWRITE DIRECTORY"
+ACTION = "INSERT OVERWRITE DIRECTORY"
 
 
 @dataclass(slots=True)
@@ -74,9 +74,9 @@ class Directory(QuietWrite):
 def _check_target(target: Path, session: EngineSession) -> None:
     """Check the folder, whose content will be deleted: it must hold no table, belong to none, and be no file."""
     folders = TableFolders(session.catalog)
-    folders.require_no_others(str(target), _ACTION)
+    folders.require_no_others(str(target), ACTION)
     if (owner := folders.lies_in(str(target))) is not None:
-        message = f'{_ACTION} would delete files of {owner.owner}: "{target}" belongs to it'
+        message = f'{ACTION} would delete files of {owner.owner}: "{target}" belongs to it'
         raise BindError(message, hint="name another folder, or INSERT OVERWRITE the table", sqlstate="42809")
     if target.exists() and not target.is_dir():
         raise SourceError(f'"{target}" is a file, not a folder', sqlstate="58030")

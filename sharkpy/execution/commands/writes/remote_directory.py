@@ -13,6 +13,7 @@ from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources.folder_write import FolderWrite, PlacedFiles
+from sharkpy.sources.folders.table_folder import TableFolder, table_folder
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.remote_files import has_files, is_file
 
@@ -33,6 +34,8 @@ class RemoteDirectory(QuietWrite):
     replaces: bool
     copies: Callable[[], Sequence[tuple[DataFile, str]]] = tuple
     last: tuple[str, str] | None = None
+    rows: str = ""
+    """Where tasks stage their files."""
     placed: PlacedFiles | None = None
     is_copied: bool = False
     is_discarded: bool = False
@@ -54,6 +57,17 @@ class RemoteDirectory(QuietWrite):
             raise BindError(f'folder "{target}" is not empty', sqlstate=_EXISTS)
         session.catalog.unfinished.begin(write.staging)
         return cls(write, session, replaces)
+
+    def stage_rows(self) -> str:
+        """Folder where tasks stage the files that are to be copied."""
+        home = self._home
+        self.rows = home.new_staging()
+        self.copies = lambda: [(file, uri.name_of(file.path)) for file in home.staged_files(self.rows)]
+        return home.make_staging(self.rows)
+
+    @property
+    def _home(self) -> TableFolder:
+        return table_folder(self.write.staging, self.session.catalog.named_access_id)
 
     def prepare(self) -> None:
         self.is_copied = True
@@ -84,6 +98,8 @@ class RemoteDirectory(QuietWrite):
             with Cancellation().active():
                 if self.placed is None and self.is_copied:
                     self.write.undo()
+                if self.rows:
+                    self._home.discard_staging(self.rows)
                 self.write.remove_staged()
         except SharkError as error:
             # It stays noted: where this process is killed, the next start tries again.

@@ -90,6 +90,11 @@ class UnfinishedWrites:
             if self._file >= 0 and not self._open:
                 os.ftruncate(self._file, 0)
 
+    def open_folders(self) -> frozenset[str]:
+        """Noted folders of writes that have not ended, and those that were taken over and are not dealt with."""
+        with self._lock:
+            return frozenset(self._open)
+
     def close(self) -> None:
         with self._lock:
             if self._file >= 0:

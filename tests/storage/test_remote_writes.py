@@ -24,7 +24,10 @@ FORMATS = ("PARQUET", "ORC", "TEXTFILE", "JSONFILE", "AVRO", "RCFILE", "SEQUENCE
 def session(proxy: FaultProxy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
     keys = {"access.key": ACCESS_KEY, "secret.key": SECRET, "endpoint": f"http://{proxy.address}"}
     with sharkpy.connect(
-        "local[2]", tmp_path_factory.mktemp("w"), **{f"fs.s3a.{name}": value for name, value in keys.items()}
+        "local[2]",
+        tmp_path_factory.mktemp("w"),
+        **{f"fs.s3a.{name}": value for name, value in keys.items()},
+        **{"shark.storage.keep.seconds": 0},
     ) as session:
         session.sql("CREATE TABLE numbers AS SELECT explode(sequence(1, 100)) AS k").close()
         yield session

@@ -157,3 +157,9 @@ STORAGE_FILES = Setting(
     "Files that one statement may list in remote places; 0: any number.",
     is_guarded=True,
 )
+KEEP_SECONDS = Setting(
+    "shark.storage.keep.seconds",
+    600.0,
+    "Seconds for which what others hide in remote folders stays: for readers on other machines.",
+    is_guarded=True,
+)

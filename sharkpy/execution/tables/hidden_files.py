@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,9 +37,14 @@ class HiddenFiles:
        readers who have entered meanwhile.
     """
 
-    def __init__(self, readers: FolderReaders, access: Access | None = None) -> None:
-        """`access` finds that to remote locations."""
+    def __init__(
+        self, readers: FolderReaders, access: Access | None = None, keep_seconds: Callable[[], float] = lambda: 0
+    ) -> None:
+        """`access` finds that to remote locations; `keep_seconds` gives the time for which what is hidden there stays:
+        what is younger is left to a later write.
+        """
         self._readers = readers
+        self._keep_seconds = keep_seconds
         self._access = access
         self._waiting: dict[str, list[_Hidden]] = {}
         self._noted: dict[str, float] = {}
@@ -75,6 +81,6 @@ class HiddenFiles:
             waiting = self._waiting.get(location, [])
             while waiting and not self._readers.is_read(location, before=waiting[0].mark):
                 for folder, (newest, names) in waiting.pop(0).folders.items():
-                    table_folder(folder, self._access).remove_hidden(newest, names)
+                    table_folder(folder, self._access).remove_hidden(newest, names, self._keep_seconds())
             if not waiting:
                 self._waiting.pop(location, None)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from time import monotonic
 
 from sharkpy.base.cancellation import held, submit
 from sharkpy.base.errors import SourceError
+from sharkpy.base.settings import KEEP_SECONDS
 from sharkpy.catalog.cache_policy import PolicyKind
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import CacheMode, Table
@@ -63,7 +65,8 @@ class TableCache:
         """Make a cache; `changed` is called when a table's version is replaced by another one or by none."""
         self._parts = parts
         self.lineage = BlockLineage()
-        self.hidden = HiddenFiles(parts.catalog.readers, parts.catalog.access_id)
+        catalog, keep_seconds = parts.catalog, partial(parts.conf.value, KEEP_SECONDS)
+        self.hidden = HiddenFiles(catalog.readers, catalog.access_id, keep_seconds)
         self.versions = TableVersions(parts, loader, changed)
         self._repair = TableRepair(self.versions, self.lineage)
         self.folding = FileFolding(self.versions, self.hidden)

@@ -91,7 +91,12 @@ class LocalFolder:
     def hidden(self, newest: int | None = None) -> frozenset[str]:
         return layout.hidden_names(self.path, newest)
 
-    def remove_hidden(self, newest: int | None = None, among: Collection[str] | None = None) -> None:
+    def remove_hidden(
+        self,
+        newest: int | None = None,
+        among: Collection[str] | None = None,
+        keep_seconds: float = 0,  # noqa: ARG002  all readers are known
+    ) -> None:
         staged_files.remove_hidden(self.path, newest, among)
 
     def remove_beyond(self, newest: int) -> None:

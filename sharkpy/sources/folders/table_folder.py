@@ -102,8 +102,12 @@ class TableFolder(Protocol):
     def hidden(self, newest: int | None = None) -> frozenset[str]:
         """Names that a newer base or a fold hides, as `hidden_of` says."""
 
-    def remove_hidden(self, newest: int | None = None, among: Collection[str] | None = None) -> None:
-        """Remove what is hidden, or what of it is `among` these names; and what dead processes have staged."""
+    def remove_hidden(
+        self, newest: int | None = None, among: Collection[str] | None = None, keep_seconds: float = 0
+    ) -> None:
+        """Remove what is hidden, or what of it is `among` these names; and what dead processes have staged. What was
+        hidden less than `keep_seconds` ago stays where readers of other machines are not known.
+        """
 
     def remove_beyond(self, newest: int) -> None:
         """Remove generations that were never counted."""

@@ -19,14 +19,28 @@ from sharkpy.sources.storage.stores import is_supported, store_of
 LIMITS = StoreLimits(timeout_seconds=10, retries=1)
 """Limits under which a failure is told soon."""
 _LISTED = 1000
-_RIGHTS = {"list": "s3:ListBucket", "read": "s3:GetObject", "write": "s3:PutObject and s3:DeleteObject"}
-"""Rights of Amazon's that a step needs."""
-_SAME_IN = {
-    "s3": (settings.S3_ENDPOINT.key, settings.S3_ACCESS_KEY.key, settings.S3_SECRET_KEY.key),
-    "gs": (settings.GS_ENDPOINT.key, settings.GS_KEY_FILE.key, settings.GS_KEY_FILE.key),
-    "az": (settings.AZURE_ENDPOINT.key, settings.AZURE_ACCOUNT.key, settings.AZURE_ACCOUNT_KEY.key),
+_KINDS = {"gs": "gs", **dict.fromkeys(("abfs", "abfss", "az", "wasb", "wasbs"), "az")}
+"""Clouds by scheme; others are as S3."""
+_RIGHTS = {
+    "s3": {"list": "s3:ListBucket", "read": "s3:GetObject", "write": "s3:PutObject and s3:DeleteObject"},
+    "gs": {
+        "list": "storage.objects.list",
+        "read": "storage.objects.get",
+        "write": "storage.objects.create and storage.objects.delete",
+    },
+    "az": {
+        "list": "the role Storage Blob Data Reader, or a signature with l",
+        "read": "the role Storage Blob Data Reader, or a signature with r",
+        "write": "the role Storage Blob Data Contributor, or a signature with c, w and d",
+    },
 }
-"""Settings of the endpoint, of who asks, and of the secret, by scheme; what begins with `a` is Azure's."""
+"""Rights that a step needs, by cloud."""
+_SAME_IN = {
+    "s3": (settings.S3_ENDPOINT.key, f"{settings.S3_ACCESS_KEY.key} and {settings.S3_SECRET_KEY.key}"),
+    "gs": (settings.GS_ENDPOINT.key, settings.GS_KEY_FILE.key),
+    "az": (settings.AZURE_ENDPOINT.key, settings.AZURE_ACCOUNT_KEY.key),
+}
+"""Settings of the endpoint, and of the keys, by cloud."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +55,8 @@ class _Advice:
 
 
 _ADVICE = (
+    _Advice("08001", "gives tokens", "who gives tokens for the keys does not answer: correct where that is ({origin})"),
+    _Advice("28000", "gives no token", "the keys get no token, for they are wrong or have ended ({origin})"),
     _Advice("08001", "nobody listens", "no server listens at {endpoint}: correct the host or the port in {setting}"),
     _Advice(
         "08001",
@@ -66,12 +82,20 @@ _ADVICE = (
         "",
         "{endpoint} breaks the connection off: where it speaks TLS, write https:// before the host in {setting}",
     ),
-    _Advice("28000", "does not know the key", "{endpoint} does not know the key: correct {who} ({origin})"),
-    _Advice("28000", "secret does not belong", "the secret is not that of the key: correct {secret} ({origin})"),
+    _Advice(
+        "28000",
+        "does not know the key",
+        "{endpoint} does not know the key: correct fs.s3a.access.key ({origin})",
+    ),
+    _Advice(
+        "28000",
+        "secret does not belong",
+        "the secret is not that of the key: correct fs.s3a.secret.key ({origin})",
+    ),
     _Advice("28000", "has expired", "the session token has expired: get new keys with another one ({origin})"),
     _Advice("28000", "clock is wrong", "the clock of this machine is wrong: {endpoint} takes signatures of now alone"),
-    _Advice("28000", "does not accept no keys", "{endpoint} wants keys: SET {who} and {secret}"),
-    _Advice("28000", "does not accept", "{endpoint} does not accept the keys: correct {who} and {secret} ({origin})"),
+    _Advice("28000", "does not accept no keys", "{endpoint} wants keys: SET {keys}"),
+    _Advice("28000", "does not accept", "{endpoint} does not accept the keys: correct {keys} ({origin})"),
     _Advice("42501", "", "the keys open no {step} there: let their owner have {right} on {bucket} ({origin})"),
     _Advice("58P01", "there is no bucket", "there is no bucket {bucket} at {endpoint}: correct the URI, or {setting}"),
     _Advice("57P03", "", "{endpoint} is too busy: ask again later"),
@@ -104,20 +128,27 @@ class _Place:
         for advice in _ADVICE:
             is_met = not advice.key or self.access.value(advice.key) == advice.value
             if advice.sqlstate == error.sqlstate and advice.words in told and is_met:
-                return advice.text.format_map({**self._facts(), "step": step, "right": _RIGHTS[step]})
+                return advice.text.format_map({**self._facts(), "step": step, "right": self._right(step)})
         return f"{error.message}; {error.hint}" if error.hint else error.message
 
+    @property
+    def _cloud(self) -> str:
+        scheme = uri.scheme_of(uri.normal(self.location))
+        return _KINDS.get(scheme, scheme)
+
+    def _right(self, step: str) -> str:
+        return _RIGHTS.get(self._cloud, _RIGHTS["s3"])[step]
+
     def _facts(self) -> Mapping[str, str]:
-        name, scheme = self.store.name, uri.scheme_of(uri.normal(self.location))
-        setting, who, secret = _SAME_IN.get("az" if scheme.startswith("a") else scheme, ("the URI",) * 3)
+        name = self.store.name
+        setting, keys = _SAME_IN.get(self._cloud, ("the URI", "the URI"))
         return {
             "bucket": name.bucket,
             "endpoint": name.endpoint,
             "host": urlsplit(name.endpoint).netloc,
             "origin": name.access,
             "setting": setting,
-            "who": who,
-            "secret": secret,
+            "keys": keys,
         }
 
 

@@ -59,10 +59,10 @@ class AzuriteServer(S3Server):
     def create_container(self, name: str) -> None:
         assert self.asked("PUT", f"/{name}", {"restype": "container"})[0] in (201, 409)
 
-    def put(self, path: str, content: bytes, **headers: str) -> None:
-        """Put a blob by a client of our own. `headers`: x-ms-…, with underscores."""
-        given = {f"x-ms-{name.replace('_', '-')}": value for name, value in headers.items()}
-        assert self.asked("PUT", path, {}, content, {"x-ms-blob-type": "BlockBlob", **given})[0] == 201
+    def put(self, path: str, content: bytes, **metadata: str) -> None:
+        """Put a blob by a client of our own."""
+        told = {f"x-ms-meta-{name}": value for name, value in metadata.items()}
+        assert self.asked("PUT", path, {}, content, {"x-ms-blob-type": "BlockBlob", **told})[0] == 201
 
     def put_block(self, path: str, content: bytes) -> None:
         """Put a block of a blob that is not finished."""

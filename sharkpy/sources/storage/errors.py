@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from sharkpy.base import settings, uri
 from sharkpy.base.errors import (
     ConfigurationError,
     ExecutionError,
@@ -61,11 +62,13 @@ _CODES: Mapping[str, Cause] = {
     code: cause
     for cause, codes in (
         (Cause.MISSING, "NoSuchKey BlobNotFound ResourceNotFound"),
-        (Cause.NO_BUCKET, "NoSuchBucket InvalidBucketName ContainerNotFound FilesystemNotFound"),
+        (Cause.NO_BUCKET, "NoSuchBucket InvalidBucketName ContainerNotFound FilesystemNotFound ContainerBeingDeleted"),
         (Cause.REFUSED, "AccessDenied AllAccessDisabled AuthorizationFailure AuthorizationPermissionMismatch"),
         (Cause.NOT_KNOWN, "InvalidAccessKeyId SignatureDoesNotMatch ExpiredToken InvalidToken TokenRefreshRequired"),
         (Cause.NOT_KNOWN, "RequestTimeTooSkewed InvalidSecurity Unauthorized AuthenticationRequired"),
         (Cause.NOT_KNOWN, "AuthenticationFailed NoAuthenticationInformation InvalidAuthenticationInfo"),
+        (Cause.NOT_KNOWN, "KeyBasedAuthenticationNotPermitted"),
+        (Cause.OTHER, "LeaseIdMissing LeaseIdMismatchWithBlobOperation"),
         (Cause.OTHER_REGION, "PermanentRedirect TemporaryRedirect AuthorizationHeaderMalformed"),
         (Cause.OTHER_REGION, "IllegalLocationConstraintException"),
         (Cause.BUSY, "SlowDown ServerBusy ServiceUnavailable RequestLimitExceeded"),
@@ -135,6 +138,11 @@ _REASONS = (
     ("Network is unreachable", "the network is unreachable"),
 )
 """Words in a connection's failure, and what they mean."""
+_ENDPOINTS: Mapping[str, str] = {
+    "gs": settings.GS_ENDPOINT.key,
+    **dict.fromkeys(("ab", "az", "wa"), settings.AZURE_ENDPOINT.key),
+}
+"""Settings of endpoints of storage without regions, by how its schemes begin."""
 _HINTS: Mapping[str, str] = {
     "RequestTimeTooSkewed": "this machine's clock is wrong",
     "ExpiredToken": "the session token has expired",
@@ -209,6 +217,9 @@ def storage_failure(error: Exception, path: str, store: StoreName, seconds: floa
             return StorageRefusedError(message, hint="it does not know them, or not any more", sqlstate="28000")
         case Cause.CHANGED:
             return changed(path)
+        case Cause.OTHER_REGION if (setting := _ENDPOINTS.get(uri.scheme_of(path)[:2])) is not None:
+            message = f'{store.endpoint} sends requests elsewhere, and storage for "{name}" does not'
+            return ConfigurationError(message, hint=f"correct {setting}")
         case Cause.OTHER_REGION:
             region = _REGION.search(text)
             hint = f"SET fs.s3a.endpoint.region{f'={region.group(1)}' if region else ''}, or fs.s3a.endpoint"

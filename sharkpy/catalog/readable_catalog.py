@@ -37,6 +37,7 @@ from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_js
 from sharkpy.catalog.table_store import TableStore
 from sharkpy.catalog.trash import Trash
 from sharkpy.catalog.unfinished_writes import UnfinishedWrites
+from sharkpy.catalog.wanted_files import WANTED
 from sharkpy.catalog.warehouse_place import note_place
 from sharkpy.values.types import Schema
 
@@ -100,6 +101,7 @@ class ReadableCatalog:
         self._temporary: dict[tuple[str, str], Table] = {}
         self.functions = FunctionCatalog(self._file)
         self.streams = StreamStore(self._file)
+        WANTED.add(self.streams)
         self.resources = Resources()
         self.gate = PathGate()
         self.system_tables: Callable[[], Mapping[str, SystemTable]] = dict
@@ -127,6 +129,7 @@ class ReadableCatalog:
         return self._store.is_shared
 
     def close(self) -> None:
+        WANTED.forget(self.streams)
         self.syncs.close()
         self.trash.close()
         self._file.close()

@@ -165,6 +165,11 @@ class StreamStore:
         row = self._file.row("SELECT table_id FROM feed_ WHERE stream_id = ?", stream_id)
         return None if row is None else str(row[0])
 
+    def wanted_names(self) -> list[str]:
+        """Names of the files in remote folders that streams of tables' appended rows want (see `wanted_files`)."""
+        sql = "SELECT name FROM stream_file_ WHERE name LIKE '%:/%' AND table_id IN (SELECT stream_id FROM feed_)"
+        return [name for (name,) in self._file.rows(sql)]
+
     def forget(self, table_id: str, query_id: str) -> None:
         """Forget a table or stream, and its continuous query."""
         self._file.run("DELETE FROM generation_ WHERE table_id = ?", table_id)

@@ -56,7 +56,7 @@ def show_create_table(command: ShowCreateTable, session: EngineSession) -> Comma
     if query is not None:
         bad_rows = session.catalog.current_table(query.bad_rows) if query.bad_rows else None
         late_rows = session.catalog.current_table(query.late_rows) if query.late_rows else None
-        lines = _continuous(table, query, bad_rows, late_rows)
+        lines = _continuous(table, query, bad_rows, late_rows, _named_place(table, session))
     elif table.stream is not None:
         lines = _stream(table, current_source(table, table.stream, session.catalog))
     else:
@@ -123,7 +123,17 @@ def _place_of(table: Table, source: StreamSource) -> str:
     return f" {quoted(source.place or table.location or '')}" if KINDS[source.kind].place else ""
 
 
-def _continuous(table: Table, query: ContinuousQuery, bad_rows: Table | None, late_rows: Table | None) -> Iterator[str]:
+def _named_place(table: Table, session: EngineSession) -> str | None:
+    """LOCATION that a continuous table was made with; None for the usual place."""
+    if table.location is None or table.is_continuous_sink:
+        return None
+    home = session.catalog.database(table.database).location
+    return table.location if uri.below(table.location, home) is None else None
+
+
+def _continuous(
+    table: Table, query: ContinuousQuery, bad_rows: Table | None, late_rows: Table | None, place: str | None
+) -> Iterator[str]:
     """A continuous query; its text is in the current database of then, which `USE` may have to name."""
     yield f"CREATE {table.streaming_kind.upper()} `{table.database}`.`{table.name}`"
     if table.is_partitioned:
@@ -134,6 +144,8 @@ def _continuous(table: Table, query: ContinuousQuery, bad_rows: Table | None, la
         yield from _notes(table)
     elif not table.is_continuous_insert:
         yield from _form(table)
+    if place is not None:
+        yield f"LOCATION {quoted(uri.shown(place))}"
     yield f"TRIGGER {query.trigger}"
     if table.emit is not None:
         yield f"EMIT {table.emit.value}"

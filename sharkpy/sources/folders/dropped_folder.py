@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.base.cancellation import checked
+from sharkpy.catalog.wanted_files import WANTED
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.local_copy import store_with
 
@@ -14,5 +15,7 @@ def remove_dropped(location: str, access_id: str) -> None:
     store = store_with(location, access_id)
     folder = RemoteFolder(location, store, access_id)
     folder.remove_beyond(_NOTHING_COUNTS)
-    store.delete(facts.path for facts in checked(store.list(location)))
+    found = [facts.path for facts in checked(store.list(location))]
+    wanted = WANTED.among(found)
+    store.delete(path for path in found if path not in wanted)
     folder.remove_empty()

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import SourceError
+from sharkpy.catalog.wanted_files import WANTED
 from sharkpy.sources.folders.generations import Generation, hidden_of
 from sharkpy.sources.folders.kept_manifests import read_manifest
-from sharkpy.sources.folders.manifest import FILES, Manifest
+from sharkpy.sources.folders.manifest import FILES, Manifest, write_of
 from sharkpy.sources.folders.remote_listing import RemoteListing, listed, manifest_name
 from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.store import ObjectFacts, Store
@@ -25,7 +26,8 @@ class Removal:
     """What is removed of the folder at a location.
 
     Files go before the manifests that name them: what a kill interrupts is found again by these. Nobody looks at them,
-    for they are hidden, or were never counted.
+    for they are hidden, or were never counted. Files that a stream of a table's rows wants stay (`wanted_files`); they
+    go when it has read them.
     """
 
     location: str
@@ -121,8 +123,18 @@ class Removal:
         named = {file.path for manifest in self._read(kept).values() for file in manifest.files}
         files = {file.path for manifest in self._read(gone).values() for file in manifest.files} - named
         plain = {file.path for name in names for file in found.plain.get(name, ())}
-        self.remove_files(sorted(files | plain))
+        wanted = WANTED.among(files | plain)
+        self.remove_files(sorted((files | plain) - wanted))
         self.store.delete([facts.path for facts in gone])
+        # Who has let go of some meanwhile may have seen the manifests still.
+        self.remove_files(sorted((wanted & files) - WANTED.among(wanted)))
+
+    def remove_unnamed(self, paths: Collection[str]) -> None:
+        """Remove those of some files of writes that no manifest names, and nobody wants."""
+        found = self._read(list(self._listed().manifests.values()))
+        named = {file.path for one in found.values() for file in one.files}
+        left = {path for path in paths if write_of(path)} - named
+        self.remove_files(sorted(left - WANTED.among(left)))
 
     def _remove_folders(self, folders: Collection[str], is_ours: Callable[[str], bool]) -> None:
         """Remove those of some folders that hold nothing, and those above them that are `ours`, the deepest first."""

@@ -118,8 +118,8 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
     database, name = binder.new_name()
     reader.match("DISABLE", "REWRITE")  # of materialized views: no query is rewritten anyway
     clauses = table_clauses(binder, (), (*ENDS, *CLAUSES))
-    if clauses.location is not None or clauses.buckets is not None or clauses.skew is not None:
-        raise reader.unsupported("LOCATION, CLUSTERED BY or SKEWED BY of a continuous table")
+    if clauses.buckets is not None or clauses.skew is not None:
+        raise reader.unsupported("CLUSTERED BY or SKEWED BY of a continuous table")
     if (key := next((key for key, _ in clauses.properties or () if key in CLAUSE_PROPERTIES), None)) is not None:
         raise reader.unsupported(f'the property "{key}" of a continuous table')
     clauses_of_stream = stream_clauses(binder)
@@ -137,10 +137,12 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
         storage_of_clauses(binder, clauses),
         properties=cached_by_name(binder, name, clauses.properties or ()),
         comment=clauses.comment,
+        location=clauses.location,
         partition_columns=partitions,
     )
-    if state is not None and (partitions or clauses.row is not None or clauses.file is not None):
-        raise reader.unsupported("PARTITIONED BY, or a format, of a continuous table with state")
+    has_form = clauses.row is not None or clauses.file is not None or clauses.location is not None
+    if state is not None and (partitions or has_form):
+        raise reader.unsupported("PARTITIONED BY, a format, or LOCATION of a continuous table with state")
     kept_state = None if state is None else kept_of(binder, state, clauses_of_stream.emit, clauses_of_stream.late_rows)
     common = clauses_of_stream.trigger, clauses_of_stream.on_bad_row, clauses_of_stream.start
     return CreateContinuousTable(table, query, kept.text, *common, kept_state, clauses_of_stream.is_unbounded)

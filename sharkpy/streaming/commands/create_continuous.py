@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import uuid
 
-from sharkpy.base.errors import TableExistsError, UnsupportedError
+from sharkpy.base import uri
+from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.model import (
     CACHE_PROPERTY,
@@ -89,6 +90,10 @@ def _table_of_rows(command: CreateContinuousTable, query_id: str, session: Strea
         properties = (*create.properties, *state_properties(state, gives=False))
         return new_state(state, new_table_id(), create.database, query_id, properties, session)
     made = new_table(dataclasses.replace(create, storage=storage), session, session.snapshot(), None)
+    if made.kind is not TableKind.MANAGED:
+        # Files of others would be rows of the table, which DROP deletes.
+        place = uri.shown(made.location or "")
+        raise BindError(f'folder "{place}" is not empty', hint="name an empty folder", sqlstate="42710")
     return dataclasses.replace(made, continuous=query_id)
 
 

@@ -22,6 +22,7 @@ from sharkpy.streaming.closed_windows import feed_windows, watermark_of
 from sharkpy.streaming.commands.kafka_stream import kafka_format, kafka_source
 from sharkpy.streaming.commands.table_stream import feed_stream
 from sharkpy.streaming.scheduler import StreamSession
+from sharkpy.streaming.sources.let_go import fed_table, remove_let_go
 from sharkpy.streaming.sources.rate import rate_format
 from sharkpy.streaming.warm_up import warm_up
 
@@ -144,8 +145,11 @@ def drop_stream(command: DropStream, session: StreamSession) -> CommandResult:
                 kind = "continuous table" if table is None else table.streaming_kind
                 message = f"the {kind} {name} reads the stream {stream.qualified_name}"
                 raise BindError(message, hint=f"DROP {kind.upper()} first", sqlstate="2BP01")
+        files = catalog.streams.files(stream.table_id, 0, catalog.streams.end(stream.table_id))
+        table = fed_table(stream, catalog)
         catalog.drop_table(stream)
     session.streams.readers.leave(stream.table_id)
+    remove_let_go(files, table, catalog)
     if stream.stream is not None and KINDS[stream.stream.kind].is_spooled:
         catalog.trash.discard(stream.location or "")
     return NOTHING

@@ -16,8 +16,10 @@ from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.position import Position
 from sharkpy.catalog.stream_kinds import MAX_FILES, TABLE
 from sharkpy.catalog.stream_store import REWRITE, StreamFile
+from sharkpy.catalog.wanted_files import wanted_file
 from sharkpy.sources.layout import DataFile
 from sharkpy.streaming.sources.folder import FAIL_ON_LOSS
+from sharkpy.streaming.sources.let_go import fed_table, remove_let_go
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class TableReader:
-    """Reader of the second names that writes into a table give to their files (`TableFeed`).
+    """Reader of the second names that writes into a table give to their files, or of those in remote folders, which
+    have none (`TableFeed`).
 
     1. What is there stands in the catalog alone, since the transaction in which the rows came to count.
     2. A mark that rows of the table were replaced or removed is SourceError; with the property `failOnDataLoss` of the
@@ -86,13 +89,15 @@ class TableReader:
         if len(files) != end[0] - start[0]:
             raise SourceError(f"rows of {self._stream.qualified_name} were forgotten before they were read")
         self._check_rewritten(files)
-        found = []
-        for one in files:
-            if not one.name.startswith(REWRITE):
-                _, _, below = one.name.partition("/")
-                path, partition = str(self._folder / one.name), below.rpartition("/")[0]
-                found.append(DataFile(path, one.size_bytes, one.modified_ns, partition, one.form, one.tag))
-        snapshot.give(self._stream, found)
+        snapshot.give(self._stream, [self._data_file(one) for one in files if not one.name.startswith(REWRITE)])
+
+    def _data_file(self, file: StreamFile) -> DataFile:
+        facts = (file.size_bytes, file.modified_ns)
+        partition, path = wanted_file(file.name)
+        if path:
+            return DataFile(path, *facts, partition, file.form, file.tag, self._catalog.access_id(path))
+        _, _, below = file.name.partition("/")
+        return DataFile(str(self._folder / file.name), *facts, below.rpartition("/")[0], file.form, file.tag)
 
     def _check_rewritten(self, files: Sequence[StreamFile]) -> None:
         """SourceError if one of the items is a mark that rows of the table were replaced or removed."""
@@ -110,7 +115,10 @@ class TableReader:
                 return
             with self._catalog.transaction():
                 self._catalog.streams.forget_files(self._stream.table_id, [one.number for one in gone])
+            remove_let_go(gone, fed_table(self._stream, self._catalog), self._catalog)
             for one in gone:
+                if wanted_file(one.name)[1]:
+                    continue
                 path = self._folder / one.name
                 path.unlink(missing_ok=True)
                 for folder in path.relative_to(self._folder).parents[:-1]:

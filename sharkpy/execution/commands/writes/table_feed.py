@@ -15,8 +15,8 @@ from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.serialize import form_from_text, form_to_text
 from sharkpy.catalog.stream_kinds import has_spans
 from sharkpy.catalog.stream_store import REWRITE, StreamFile
+from sharkpy.catalog.wanted_files import wanted_name
 from sharkpy.sources import staged_files
-from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.failures import io_error
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ class TableFeed:
     """What one write gives to the streams of a table's appended rows, inside the transaction in which it counts.
 
     1. Files that it adds are items of each stream, under second names: they are there as long as the stream wants them,
-       whatever becomes of the table.
+       whatever becomes of the table. Those in remote folders keep their names, and stay for the stream where the table
+       lets go of them (`wanted_files`).
     2. To streams of windows that a watermark closes nothing is added here: see `sharkpy.streaming.closed_windows`.
     3. Rows that it replaces or removes are no items, but a mark is, which says that this has happened. Rows that come
        to an empty table, or Hive partition, are added in any case.
@@ -74,6 +75,16 @@ class TableFeed:
         """Add files of the table to one stream, behind all that it has."""
         if not files:
             return
+        items = [self._remote_item(stream, file) for file in files if uri.is_remote(file.path)]
+        if local := [file for file in files if not uri.is_remote(file.path)]:
+            items += self._local_items(stream, local)
+        self.catalog.streams.add_files(stream.table_id, items)
+
+    def _remote_item(self, stream: Table, file: DataFile) -> StreamFile:
+        name, form = wanted_name(file.path, file.partition), _form(stream, self.table, file.form)
+        return StreamFile(0, name, file.size_bytes, file.modified_ns, form, file.tag)
+
+    def _local_items(self, stream: Table, files: Sequence[DataFile]) -> list[StreamFile]:
         root = Path(local_path(stream.location or ""))
         folder = root / uuid.uuid4().hex
         self._folders.append(folder)
@@ -82,13 +93,13 @@ class TableFeed:
             for number, file in enumerate(files):
                 name = Path(folder.name, file.partition, f"{number:07d}-{Path(file.path).name}")
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
-                given = _with_second_name(file, str(root / name))
+                _give_second_name(file.path, str(root / name))
                 form = _form(stream, self.table, file.form)
-                items.append(StreamFile(0, str(name), given.size_bytes, given.modified_ns, form, given.tag))
+                items.append(StreamFile(0, str(name), file.size_bytes, file.modified_ns, form, file.tag))
         except OSError as error:
             raise io_error(error, str(folder)) from None
         staged_files.sync_folders(str(root / path) for item in items for path in Path(item.name).parents)
-        self.catalog.streams.add_files(stream.table_id, items)
+        return items
 
     def take_back(self) -> None:
         """Undo what was added, after the transaction has failed."""
@@ -96,20 +107,15 @@ class TableFeed:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _with_second_name(file: DataFile, other: str) -> DataFile:
-    """The file under another name, which it has too; where its file system is another one, that is of a copy."""
-    if uri.is_remote(file.path):
-        (copy,) = copy_files([(file, other)])
-        staged_files.sync_staged(other)
-        return copy
+def _give_second_name(path: str, other: str) -> None:
+    """Let a file have another name too; where its file system is another one, the other is a copy."""
     try:
-        Path(other).hardlink_to(file.path)
+        Path(other).hardlink_to(path)
     except OSError as error:
         if error.errno not in (errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP):
             raise
-        shutil.copy2(file.path, other)
+        shutil.copy2(path, other)
         staged_files.sync_staged(other)
-    return file
 
 
 def _form(stream: Table, table: Table, form: str) -> str:

@@ -1,0 +1,63 @@
+"""Files in remote folders that streams of tables' rows have not read yet: they stay when their tables let them go."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable
+from typing import Protocol
+
+from sharkpy.base import uri
+
+
+class Wants(Protocol):
+    """Who knows the names, as `wanted_name` makes them, of files that streams want."""
+
+    def wanted_names(self) -> list[str]: ...
+
+
+class WantedFiles:
+    """Files that streams of the catalogs of this process want. Any thread may call it.
+
+    Where one process has several catalogs, a file stays while any of them has a stream that wants it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known = weakref.WeakSet[Wants]()
+
+    def add(self, wants: Wants) -> None:
+        with self._lock:
+            self._known.add(wants)
+
+    def forget(self, wants: Wants) -> None:
+        with self._lock:
+            self._known.discard(wants)
+
+    def among(self, paths: Iterable[str]) -> set[str]:
+        """Those of some files that are wanted."""
+        asked = set(paths)
+        if not asked:
+            return set()
+        with self._lock:
+            known = list(self._known)
+        wanted = {path for one in known for name in one.wanted_names() if (path := wanted_file(name)[1])}
+        return asked & wanted
+
+
+WANTED = WantedFiles()
+
+
+def wanted_name(path: str, partition: str) -> str:
+    """Name of a remote file among those of a stream; `partition`: that of its Hive partition."""
+    return f"{partition}/{path}" if partition else path
+
+
+def wanted_file(name: str) -> tuple[str, str]:
+    """Hive partition and path of a name that `wanted_name` has made; no path in that of a local file.
+
+    Names of Hive partitions have no colons: the first one is that of the scheme.
+    """
+    start = name.rfind("/", 0, name.find(":") + 1) + 1
+    path = name[start:]
+    return (name[: max(start - 1, 0)], path) if uri.is_remote(path) else ("", "")

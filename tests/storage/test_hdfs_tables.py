@@ -18,7 +18,7 @@ pytest.importorskip("hdfs_native", reason="the extra lake-hdfs is not installed"
 from hdfs_native import Client
 
 import sharkpy
-from sharkpy.base.errors import NotAllowedError, SourceError, StorageRefusedError, UnsupportedError
+from sharkpy.base.errors import NotAllowedError, SourceError, StorageRefusedError
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources import local_copy
 from sharkpy.sources.storage.fetched_files import FetchedFiles
@@ -126,8 +126,8 @@ def test_tables(session: sharkpy.SharkContext, place: Place, client: Client, res
     place.store.put(place.path("t/x"), content)
     assert rows(session, f"SELECT * FROM {far} ORDER BY k") == [(1, "a"), (2, "b")]
     assert rows(session, f"SELECT count(*), max(s) FROM {far} WHERE k < 2") == [(1, "a")]
-    with pytest.raises(UnsupportedError, match="only local files"):
-        session.sql(f"INSERT INTO {far} VALUES (3, 'c')")
+    session.sql(f"INSERT INTO {far} VALUES (3, 'c')").close()
+    assert rows(session, f"SELECT * FROM {far} ORDER BY k") == [(1, "a"), (2, "b"), (3, "c")]
     session.sql(f"DROP TABLE {far}").close()
     assert place.store.stat(place.path("t/x")) is not None
 
@@ -159,6 +159,44 @@ def test_tasks_read_them(session: sharkpy.SharkContext, place: Place) -> None:
     tasks = session.with_settings({"shark.placement.driver": "false"})
     assert rows(tasks, f"SELECT count(*), sum(k) FROM {far} WHERE k >= 500") == [(2500, sum(range(500, 3000)))]
     assert rows(tasks, f"SELECT sum(k) FROM {lines}") == [(3,)]
+
+
+@pytest.mark.parametrize("kind", ["PARQUET", "ORC", "TEXTFILE", "JSONFILE", "AVRO", "RCFILE", "SEQUENCEFILE"])
+def test_tables_are_written(session: sharkpy.SharkContext, place: Place, client: Client, kind: str) -> None:
+    made, folder = f"t{uuid4().hex}", place.path("t")
+    for text in (
+        f"CREATE TABLE {made} (k INT, s STRING) STORED AS {kind} LOCATION '{folder}'",
+        f"INSERT INTO {made} VALUES (1, 'a'), (2, NULL)",
+        f"INSERT INTO {made} SELECT k + 2, s FROM {made}",
+        f"DELETE FROM {made} WHERE k = 3",
+    ):
+        session.sql(text).close()
+    assert rows(session, f"SELECT * FROM {made} ORDER BY k") == [(1, "a"), (2, None), (4, None)]
+    session.sql(f"INSERT OVERWRITE TABLE {made} VALUES (5, 'e')").close()
+    assert rows(session, f"SELECT * FROM {made}") == [(5, "e")]
+    session.sql(f"DROP TABLE {made}").close()
+    assert list(place.store.list(folder)) == []
+
+
+def test_partitions_are_written(session: sharkpy.SharkContext, place: Place) -> None:
+    made, folder = f"t{uuid4().hex}", place.path("t")
+    count = f"SELECT p, count(*), sum(k) FROM {made} GROUP BY p ORDER BY p"
+    tasks = session.with_settings({"shark.placement.driver": "false"})
+    tasks.sql(
+        f"CREATE TABLE {made} PARTITIONED BY (p) STORED AS PARQUET LOCATION '{folder}' "
+        "AS SELECT k, cast(k % 3 AS STRING) p FROM (SELECT explode(sequence(1, 99)) k) x DISTRIBUTE BY p"
+    ).close()
+    assert rows(session, count) == [("0", 33, 1683), ("1", 33, 1617), ("2", 33, 1650)]
+    for text in (
+        f"INSERT OVERWRITE TABLE {made} PARTITION (p) SELECT 1, '1'",
+        f"INSERT INTO {made} PARTITION (p = 'a:b/c') VALUES (7)",
+        f"ALTER TABLE {made} DROP PARTITION (p = '0')",
+        f"UPDATE {made} SET k = 0 WHERE p = '2'",
+    ):
+        session.sql(text).close()
+    assert rows(session, count) == [("1", 1, 1), ("2", 33, 0), ("a:b/c", 1, 7)]
+    session.sql(f"DROP TABLE {made}").close()
+    assert list(place.store.list(folder)) == []
 
 
 def test_tables_in_memory_follow_their_files(session: sharkpy.SharkContext, place: Place) -> None:

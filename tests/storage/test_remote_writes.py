@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
@@ -12,10 +13,13 @@ import pytest
 pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
-from sharkpy.base.errors import SharkError, UnsupportedError
+from sharkpy.base.errors import CancelledError, SharkError, UnsupportedError
+from sharkpy.execution.queries import write_plan
+from sharkpy.execution.queries.run_plan import new_runner
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import ACCESS_KEY, SECRET
+from tests.waiting import when
 
 FORMATS = ("PARQUET", "ORC", "TEXTFILE", "JSONFILE", "AVRO", "RCFILE", "SEQUENCEFILE")
 
@@ -23,12 +27,9 @@ FORMATS = ("PARQUET", "ORC", "TEXTFILE", "JSONFILE", "AVRO", "RCFILE", "SEQUENCE
 @pytest.fixture(scope="module")
 def session(proxy: FaultProxy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
     keys = {"access.key": ACCESS_KEY, "secret.key": SECRET, "endpoint": f"http://{proxy.address}"}
-    with sharkpy.connect(
-        "local[2]",
-        tmp_path_factory.mktemp("w"),
-        **{f"fs.s3a.{name}": value for name, value in keys.items()},
-        **{"shark.storage.keep.seconds": 0},
-    ) as session:
+    settings = {f"fs.s3a.{name}": value for name, value in keys.items()}
+    more = {"shark.storage.keep.seconds": 0, "shark.compaction.min.blocks": 3}
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("w"), **settings, **more) as session:
         session.sql("CREATE TABLE numbers AS SELECT explode(sequence(1, 100)) AS k").close()
         yield session
 
@@ -376,3 +377,129 @@ def test_programs(session: sharkpy.SharkContext, place: str) -> None:
     session.save_as_table(pa.table({"k": [1, 2]}), table, mode="append")
     session.save_as_table(pa.table({"k": [3]}), table, mode="append")
     assert rows(session, f"SELECT count(*), sum(k) FROM {table}") == [(3, 6)]
+
+
+# What lies there
+
+
+@pytest.mark.parametrize("kind", ["PARQUET", "TEXTFILE"])
+@pytest.mark.parametrize("cached", ["true", "false"])
+def test_small_files_are_folded(
+    session: sharkpy.SharkContext, place: str, there: Callable[[], list[str]], kind: str, cached: str
+) -> None:
+    table = new_table(session, place, "k INT", f"STORED AS {kind} TBLPROPERTIES ('shark.cache' = '{cached}')")
+    for number in range(8):
+        run(session, f"INSERT INTO {table} VALUES ({number})")
+        assert rows(session, f"SELECT count(*), max(k) FROM {table}") == [(number + 1, number)]
+        session.table_cache.settle()
+    assert len([one for one in there() if one.startswith("_generations")]) < 8
+    assert any(one.startswith("_generations/delta_0000001_") for one in there())
+    assert rows(session, f"SELECT k FROM {table}") == [(number,) for number in range(8)], "in the order of their rows"
+    run(session, f"INSERT OVERWRITE TABLE {table} VALUES (100)")
+    assert rows(session, f"SELECT * FROM {table}") == [(100,)]
+    assert len(there()) == 2, "one file and its manifest"
+
+
+def test_what_is_replaced_is_kept_for_readers_elsewhere(
+    session: sharkpy.SharkContext, place: str, there: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = new_table(session, place)
+    run(session, f"INSERT INTO {table} VALUES (1, 'a')")
+    before = there()
+    monkeypatch.setattr(session.table_cache.hidden, "_keep_seconds", lambda: 600)
+    run(session, f"INSERT OVERWRITE TABLE {table} VALUES (2, 'b')")
+    assert set(before) < set(there())
+    monkeypatch.setattr(session.table_cache.hidden, "_keep_seconds", lambda: 0)
+    run(session, f"INSERT OVERWRITE TABLE {table} VALUES (3, 'c')")
+    assert len(there()) == 2
+
+
+def test_files_of_failed_attempts_do_not_count(
+    session: sharkpy.SharkContext, place: str, there: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that ran twice has put its file twice, and reports one of them."""
+    table = new_table(session, place)
+    run_to_sink = write_plan.run_to_sink
+
+    def run_twice(session: Any, runner: Any, sink: Any, stage: Any) -> Any:
+        other = new_runner(session, runner.plan, "first attempt")
+        assert run_to_sink(session, other, sink, stage)
+        assert [one for one in there() if one.startswith("_files")]
+        return run_to_sink(session, runner, sink, stage)
+
+    monkeypatch.setattr(write_plan, "run_to_sink", run_twice)
+    run(session, f"INSERT INTO {table} VALUES (1, 'a')")
+    assert rows(session, f"SELECT * FROM {table}") == [(1, "a")]
+    assert len(there()) == 2
+
+
+def test_an_insert_is_cancelled(
+    session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]]
+) -> None:
+    table = new_table(session, place)
+    slow = Rule(method="PUT", path="_files", delay=20, times=1)
+    proxy.rules[:] = [slow]
+    other = session.new_session()
+    with ThreadPoolExecutor(1) as pool:
+        insert = pool.submit(run, other, f"INSERT INTO {table} VALUES (1, 'a')")
+        when(lambda: slow.met, other.cancel)
+        with pytest.raises(CancelledError):
+            insert.result()
+    proxy.rules.clear()
+    assert rows(session, f"SELECT count(*) FROM {table}") == [(0,)]
+    assert there() == []
+
+
+@pytest.mark.parametrize("method", ["GET", "POST|DELETE"])
+def test_a_storage_that_fails_behind_the_commit(
+    session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]], method: str
+) -> None:
+    """The statement was carried out, and says so. What it has left is removed by a later one."""
+    table = new_table(session, place)
+    run(session, f"INSERT INTO {table} VALUES (1, 'a')")
+
+    def fail() -> None:
+        proxy.rules.append(Rule(method=method, status=403, code="AccessDenied"))
+
+    proxy.rules[:] = [Rule(method="PUT", path="_generations", before=fail)]
+    run(session, f"INSERT OVERWRITE TABLE {table} VALUES (2, 'b')")
+    proxy.rules.clear()
+    assert rows(session, f"SELECT * FROM {table}") == [(2, "b")]
+    run(session, f"INSERT OVERWRITE TABLE {table} VALUES (3, 'c')")
+    assert rows(session, f"SELECT * FROM {table}") == [(3, "c")]
+    assert len([one for one in there() if one.startswith("_generations")]) == 1
+
+
+def test_a_dropped_table_whose_files_cannot_be_removed(
+    session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]]
+) -> None:
+    """Nobody sees its rows again: they go before another table gets the place."""
+    table = new_table(session, place)
+    run(session, f"INSERT INTO {table} VALUES (1, 'a')")
+    proxy.rules[:] = [Rule(method="POST|DELETE", status=403, code="AccessDenied")]
+    run(session, f"DROP TABLE {table}")
+    assert there()
+    with pytest.raises(SharkError) as caught:
+        run(session, f"CREATE TABLE {table} LOCATION '{place}' AS SELECT 2 AS k")
+    assert caught.value.sqlstate == "42501"
+    proxy.rules.clear()
+    run(session, f"CREATE TABLE {table} LOCATION '{place}' AS SELECT 2 AS k")
+    assert rows(session, f"SELECT * FROM {table}") == [(2,)]
+
+
+def test_a_partition_apart_from_its_table(session: sharkpy.SharkContext, place: str) -> None:
+    table = new_table(session, f"{place}/t", "k INT", PARTS)
+    run(session, f"ALTER TABLE {table} ADD PARTITION (p = 'x') LOCATION '{place}/elsewhere'")
+    with pytest.raises(UnsupportedError, match="is not below its table"):
+        run(session, f"INSERT INTO {table} PARTITION (p = 'x') VALUES (1)")
+    run(session, f"INSERT INTO {table} PARTITION (p = 'y') VALUES (1)")
+    assert rows(session, f"SELECT * FROM {table}") == [(1, "y")]
+
+
+def test_locations_that_are_read_alone(session: sharkpy.SharkContext, proxy: FaultProxy) -> None:
+    with pytest.raises(UnsupportedError, match="read alone"):
+        new_table(session, f"http://{proxy.address}/nothing/there")
+    table = f"t{uuid4().hex}"
+    run(session, f"CREATE EXTERNAL TABLE {table} (k INT) LOCATION 'http://{proxy.address}/nothing/there'")
+    with pytest.raises(UnsupportedError, match="read alone"):
+        run(session, f"INSERT INTO {table} VALUES (1)")

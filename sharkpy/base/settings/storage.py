@@ -161,5 +161,6 @@ KEEP_SECONDS = Setting(
     "shark.storage.keep.seconds",
     600.0,
     "Seconds for which what others hide in remote folders stays: for readers on other machines.",
+    least=0,
     is_guarded=True,
 )

@@ -36,7 +36,7 @@ from sharkpy.execution.commands.storage import (
 from sharkpy.execution.commands.tables import release_dropped, temporary_folder
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.publish import publish
-from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, new_staging
+from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, new_staging, take_back
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
@@ -278,7 +278,7 @@ def _create_from_query(
     except BaseException:
         discard_staging(staging, session)
         for placed in published:
-            folder.take_back(placed)
+            take_back(placed, session)
         if not was_there:
             folder.remove_if_empty()
         raise

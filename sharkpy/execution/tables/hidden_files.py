@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sharkpy.base import uri
+from sharkpy.base.errors import SharkError
 from sharkpy.sources.folders.table_folder import Access, table_folder
 
 if TYPE_CHECKING:
     from sharkpy.catalog.folder_readers import FolderReaders
 
 
+_log = logging.getLogger(__name__)
 _LOOK_SECONDS = 60.0
 """Time after which a folder is looked through for what a process has left that was killed."""
 
@@ -44,8 +48,8 @@ class HiddenFiles:
         what is younger is left to a later write.
         """
         self._readers = readers
-        self._keep_seconds = keep_seconds
         self._access = access
+        self._keep_seconds = keep_seconds
         self._waiting: dict[str, list[_Hidden]] = {}
         self._noted: dict[str, float] = {}
         """When something was noted for a location last, by the monotonic clock."""
@@ -59,9 +63,7 @@ class HiddenFiles:
             self._noted[location] = time.monotonic()
             waiting = self._waiting.setdefault(location, [])
             # They are listed before the mark: who enters behind it sees nothing of them.
-            found = {
-                folder: (number, table_folder(folder, self._access).hidden(number)) for folder, number in newest.items()
-            }
+            found = {folder: (number, self._hidden(folder, number)) for folder, number in newest.items()}
             if len(waiting) > 1:
                 found = waiting.pop().folders | found
             waiting.append(_Hidden(self._readers.mark(), found))
@@ -81,6 +83,25 @@ class HiddenFiles:
             waiting = self._waiting.get(location, [])
             while waiting and not self._readers.is_read(location, before=waiting[0].mark):
                 for folder, (newest, names) in waiting.pop(0).folders.items():
-                    table_folder(folder, self._access).remove_hidden(newest, names, self._keep_seconds())
+                    self._remove(folder, newest, names)
             if not waiting:
                 self._waiting.pop(location, None)
+
+    def _hidden(self, folder: str, newest: int) -> frozenset[str]:
+        try:
+            return table_folder(folder, self._access).hidden(newest)
+        except SharkError as error:
+            return self._passed_over(folder, error)
+
+    def _remove(self, folder: str, newest: int, names: frozenset[str]) -> None:
+        try:
+            table_folder(folder, self._access).remove_hidden(newest, names, self._keep_seconds())
+        except SharkError as error:
+            self._passed_over(folder, error)
+
+    def _passed_over(self, folder: str, error: SharkError) -> frozenset[str]:
+        """Leave what is hidden in a remote folder to a later write: the statement has been carried out."""
+        if not uri.is_remote(folder):
+            raise error
+        _log.warning('what is hidden in "%s" could not be removed: %s', uri.shown(folder), error)
+        return frozenset()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError
+from sharkpy.base import uri
+from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, SharkError
 from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.staged_blocks import StagedBlocks
@@ -26,9 +27,10 @@ def make_blocks(blocks: StagedBlocks, staging: str) -> bool:
 
 
 def load_new_blocks(table: Table, session: EngineSession, written: Sequence[str] = ("",)) -> None:
-    """Load the blocks of new files. The statement does not depend on it: blocks without room are loaded by the next
-    query. A continuous table is loaded before any query asks for it. The files of a table that is not kept in memory
-    are folded by themselves, in the folders of the Hive partitions that were `written`.
+    """Load the blocks of new files. The statement does not depend on it: blocks without room, or of remote files that
+    cannot be read now, are loaded by the next query. A continuous table is loaded before any query asks for it. The
+    files of a table that is not kept in memory are folded by themselves, in the folders of the Hive partitions that
+    were `written`.
     """
     cache = session.table_cache
     if not cache.is_cached(table):
@@ -38,7 +40,9 @@ def load_new_blocks(table: Table, session: EngineSession, written: Sequence[str]
     with session.catalog.readers.reading(table.location or ""):
         try:
             cache.version(table)
-        except (CancelledError, ResourceError):
+        except SharkError as error:
+            if not isinstance(error, (CancelledError, ResourceError)) and not uri.is_remote(table.location or ""):
+                raise
             cache.release(table)
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
+from sharkpy.base import uri
+from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import SharkError, SourceError
 from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.table_folder import TableFolder, home_of, table_folder
 
+_log = logging.getLogger(__name__)
 _SYSTEM_ERRORS = "58"
 """Prefix of the SQLSTATEs for files that are missing or cannot be written."""
 _MISSING = "58P01"
@@ -37,8 +43,35 @@ def new_staging(location: str, session: EngineSession, *, is_new: bool = False, 
 
 
 def discard_staging(staging: str, session: EngineSession) -> None:
-    folder_at(home_of(staging), session).discard_staging(staging)
+    """Remove what a write has left. Where that fails in a remote folder it stays noted, and goes at the next start of
+    the warehouse: what has become of the write is told by others.
+    """
+    folder = folder_at(home_of(staging), session)
+    if not uri.is_remote(staging):
+        folder.discard_staging(staging)
+    elif not _is_done(staging, partial(folder.discard_staging, staging)):
+        return
     session.catalog.unfinished.end(staging)
+
+
+def take_back(placed: Placed, session: EngineSession) -> None:
+    """Undo a write that was put in place; of a remote one what could not be undone is logged."""
+    folder = folder_at(placed.location, session)
+    if uri.is_remote(placed.location):
+        _is_done(placed.location, partial(folder.take_back, placed))
+    else:
+        folder.take_back(placed)
+
+
+def _is_done(location: str, clean: Callable[[], None]) -> bool:
+    """Clean up in a remote folder, though the statement may have been ended; False where its storage fails."""
+    try:
+        with Cancellation().active():
+            clean()
+    except SharkError as error:
+        _log.warning('what a statement has left in "%s" could not be removed: %s', uri.shown(location), error)
+        return False
+    return True
 
 
 def table_staging(table: Table, location: str, session: EngineSession) -> str:

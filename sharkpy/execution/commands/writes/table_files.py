@@ -16,7 +16,7 @@ from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks, make_blocks, will_load
 from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, table_staging, while_known
+from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, table_staging, take_back, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.staged_blocks import StagedBlocks
@@ -151,7 +151,7 @@ class TableFiles(QuietWrite):
         if self.feed is not None:
             self.feed.take_back()
         if self.placed is not None:
-            folder_at(self.location, self.session).take_back(self.placed)
+            take_back(self.placed, self.session)
 
     def clean(self) -> None:
         if self.plain is not None:

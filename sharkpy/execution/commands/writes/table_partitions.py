@@ -19,7 +19,7 @@ from sharkpy.catalog.serialize import form_to_text
 from sharkpy.execution.commands.partition_spec import by_values
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, while_known
+from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, take_back, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.commands.writes.table_files import require_overwritable
 from sharkpy.execution.engine_session import EngineSession
@@ -97,7 +97,7 @@ class TablePartitions(QuietWrite):
         if self.feed is not None:
             self.feed.take_back()
         for one in self.placed:
-            folder_at(one.location, self.session).take_back(one)
+            take_back(one, self.session)
 
     def clean(self) -> None:
         for files in self.plain:

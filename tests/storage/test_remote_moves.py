@@ -392,3 +392,68 @@ def test_load_and_import_into_a_bucket(
         f"IMPORT TABLE {again} FROM '{place}/out' LOCATION '{place}/again'",
     )
     assert rows(session, f"SELECT a, p FROM {again} ORDER BY a") == [(1, 1), (2, 1), (3, 2), (4, 2)]
+
+
+@pytest.fixture
+def far_parts(session: sharkpy.SharkContext, place: str) -> str:
+    """A managed table in the bucket, with Hive partitions of several generations."""
+    made = f"t{uuid4().hex}"
+    run(
+        session,
+        f"CREATE TABLE {made} (a INT) PARTITIONED BY (p INT) STORED AS PARQUET LOCATION '{place}/table'",
+        f"INSERT INTO {made} VALUES (1, 1), (2, 2)",
+        f"INSERT INTO {made} VALUES (3, 1)",
+        f"INSERT OVERWRITE TABLE {made} PARTITION (p=2) SELECT 4",
+    )
+    return made
+
+
+def test_a_partition_is_renamed(session: sharkpy.SharkContext, far_parts: str, place: str, put: Put) -> None:
+    run(session, f"ALTER TABLE {far_parts} PARTITION (p=1) RENAME TO PARTITION (p=7)")
+    expected = [(1, 7), (3, 7), (4, 2)]
+    assert rows(session, f"SELECT a, p FROM {far_parts} ORDER BY a") == expected
+    # The old name is free, and the new one as others are.
+    run(session, f"INSERT INTO {far_parts} VALUES (5, 1), (6, 7)")
+    assert rows(session, f"SELECT a, p FROM {far_parts} ORDER BY a") == [*expected, (5, 1), (6, 7)]
+    put(f"{place}/table/p=8/others", b"x")
+    for name, message in (("p=2", "has the partition p=2 already"), ("p=8", "is not empty")):
+        with pytest.raises(BindError, match=message):
+            run(session, f"ALTER TABLE {far_parts} PARTITION (p=7) RENAME TO PARTITION ({name})")
+    assert rows(session, f"SELECT a, p FROM {far_parts} ORDER BY a") == [*expected, (5, 1), (6, 7)]
+
+
+def test_partitions_are_exchanged(session: sharkpy.SharkContext, far_parts: str, place: str, names: Names) -> None:
+    """From the bucket to this machine, back, and within the bucket."""
+    near, other = f"t{uuid4().hex}", f"t{uuid4().hex}"
+    run(
+        session,
+        f"CREATE TABLE {near} (a INT) PARTITIONED BY (p INT) STORED AS PARQUET",
+        f"CREATE TABLE {other} (a INT) PARTITIONED BY (p INT) STORED AS PARQUET LOCATION '{place}/other'",
+        f"ALTER TABLE {near} EXCHANGE PARTITION (p=1) WITH TABLE {far_parts}",
+    )
+    assert rows(session, f"SELECT a, p FROM {near} ORDER BY a") == [(1, 1), (3, 1)]
+    assert rows(session, f"SELECT a, p FROM {far_parts}") == [(4, 2)]
+    assert not [name for name in names(f"{place}/table/p=1") if "_files" in name or "part" in name]
+    run(
+        session,
+        f"ALTER TABLE {other} EXCHANGE PARTITION (p=1) WITH TABLE {near}",
+        f"ALTER TABLE {other} EXCHANGE PARTITION (p=2) WITH TABLE {far_parts}",
+    )
+    assert rows(session, f"SELECT a, p FROM {other} ORDER BY a") == [(1, 1), (3, 1), (4, 2)]
+    assert rows(session, f"SELECT * FROM {far_parts} UNION ALL SELECT * FROM {near}") == []
+    run(session, f"INSERT INTO {far_parts} VALUES (9, 2)")
+    assert rows(session, f"SELECT a, p FROM {far_parts}") == [(9, 2)]
+    assert rows(session, f"SELECT a, p FROM {other} ORDER BY a") == [(1, 1), (3, 1), (4, 2)]
+
+
+@pytest.mark.parametrize("met", ["table/p(=|%3D)7/", "_generations"])
+def test_a_rename_that_fails_changes_nothing(
+    session: sharkpy.SharkContext, proxy: FaultProxy, far_parts: str, place: str, names: Names, met: str
+) -> None:
+    before = names(place)
+    proxy.rules.append(Rule("PUT", met, status=403, code="AccessDenied"))
+    with pytest.raises(SharkError) as caught:
+        run(session, f"ALTER TABLE {far_parts} PARTITION (p=1) RENAME TO PARTITION (p=7)")
+    assert caught.value.sqlstate == "42501"
+    assert names(place) == before
+    assert rows(session, f"SELECT a, p FROM {far_parts} ORDER BY a") == [(1, 1), (3, 1), (4, 2)]

@@ -7,10 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from sharkpy.base import uri
-from sharkpy.base.errors import BindError
+from sharkpy.base.errors import BindError, TableChangedError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.catalog.table_folders import goes_with
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import (
@@ -22,6 +23,7 @@ from sharkpy.execution.commands.partition_spec import (
 )
 from sharkpy.execution.commands.storage import managed_folder
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.commands.writes.partition_copies import PartitionCopy, moves_far, partition_copies
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import (
     AddPartitions,
@@ -91,21 +93,37 @@ def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandR
 
 
 def rename_partition(command: RenamePartition, session: EngineSession) -> CommandResult:
-    """Rename a Hive partition, with its folder if a managed table's folder is named after it."""
+    """Rename a Hive partition, with its folder if a managed table's folder is named after it. What lies in a remote
+    folder is copied into the new one.
+    """
     table = command.table
     name = spec_name(table, command.new, session)
-    with session.catalog.partition_changes(table) as changes:
+    target = uri.join(table.location or "", name)
+    known = the_partition(table, session.catalog.partitions(table), command.old)
+    moved = [(known, target)] if _is_moved(known, table) else []
+    with partition_copies(table, moved, table, session) as copies, session.catalog.partition_changes(table) as changes:
         old = the_partition(table, list(changes.known.values()), command.old)
         if matching_spec(table, list(changes.known.values()), command.new):
             raise _exists(table, name)
-        folder, target = old.folder(table), uri.join(table.location or "", name)
-        moves = old.location is None and table.kind is not TableKind.EXTERNAL
-        changes.alter(old, dataclasses.replace(old, name=name, location=None if moves else folder))
-        if moves:
-            session.catalog.clear_garbage(target)
-            _move(folder, target)
+        folder = old.folder(table)
+        if old.name in copies:
+            number = copies[old.name].place(old)
+            changes.drop([old], with_data=True)
+            changes.add(name, None, number, old.storage, old.columns)
+        else:
+            moves = _is_moved(old, table)
+            changes.alter(old, dataclasses.replace(old, name=name, location=None if moves else folder))
+            if moves:
+                session.catalog.clear_garbage(target)
+                _move(folder, target)
+    session.catalog.collect_garbage()
     load_new_blocks(table, session)
     return NOTHING
+
+
+def _is_moved(one: HivePartition, table: Table) -> bool:
+    """Whether the folder of a Hive partition gets the partition's new name."""
+    return one.location is None and table.kind is not TableKind.EXTERNAL
 
 
 def _move(folder: str, target: str) -> None:
@@ -125,30 +143,54 @@ def _move(folder: str, target: str) -> None:
 def exchange_partition(command: ExchangePartition, session: EngineSession) -> CommandResult:
     """Move the source's Hive partitions with the given values and their data; the table may have none of these."""
     table, source = command.table, command.source
+    wanted = matching_spec(source, session.catalog.partitions(source), command.partition)
+    targets = [(one, uri.join(table.location or "", one.name)) for one in wanted if one.location is None]
     moved: list[tuple[str, str]] = []
-    try:
-        with session.catalog.partition_changes(source) as there, session.catalog.partition_changes(table) as here:
-            found = matching_spec(source, list(there.known.values()), command.partition)
-            if not found:
-                raise no_such_partition(source, ", ".join(f"{name}='{value}'" for name, value in command.partition))
-            if taken := next((one.name for one in found if one.name in here.known), None):
-                raise _exists(table, taken)
-            for one in found:
-                storage = None if one.storage_of(source) == table.storage else one.storage_of(source)
-                folder, target = one.folder(source), uri.join(table.location or "", one.name)
-                there.drop([one], with_data=False)
-                here.add(one.name, one.location, one.newest, storage, one.columns)
-                if one.location is None:
-                    session.catalog.clear_garbage(target)
-                    _move(folder, target)
-                    moved.append((folder, target))
-    except BaseException:
-        for folder, target in moved:
-            _move(target, folder)
-        raise
+    with partition_copies(source, targets, table, session) as copies:
+        try:
+            with session.catalog.partition_changes(source) as there, session.catalog.partition_changes(table) as here:
+                found = matching_spec(source, list(there.known.values()), command.partition)
+                if not found:
+                    raise no_such_partition(source, ", ".join(f"{name}='{value}'" for name, value in command.partition))
+                if taken := next((one.name for one in found if one.name in here.known), None):
+                    raise _exists(table, taken)
+                for one in found:
+                    _exchange(one, there, here, copies.get(one.name), session, moved)
+        except BaseException:
+            for folder, target in moved:
+                _move(target, folder)
+            raise
+    session.catalog.collect_garbage()
     for changed in (source, table):
         load_new_blocks(changed, session)
     return NOTHING
+
+
+def _exchange(
+    one: HivePartition,
+    there: PartitionChanges,
+    here: PartitionChanges,
+    copy: PartitionCopy | None,
+    session: EngineSession,
+    moved: list[tuple[str, str]],
+) -> None:
+    """Move one Hive partition; `moved` gets the folders of one that is renamed."""
+    source, table = there.table, here.table
+    storage = None if one.storage_of(source) == table.storage else one.storage_of(source)
+    folder, target = one.folder(source), uri.join(table.location or "", one.name)
+    if copy is not None:
+        number = copy.place(one)
+        there.drop([one], with_data=True)
+        here.add(one.name, None, number, storage, one.columns)
+        return
+    if one.location is None and moves_far(folder, target):
+        raise TableChangedError(f"the partition {one.name} was made while others were copied")
+    there.drop([one], with_data=False)
+    here.add(one.name, one.location, one.newest, storage, one.columns)
+    if one.location is None:
+        session.catalog.clear_garbage(target)
+        _move(folder, target)
+        moved.append((folder, target))
 
 
 def _make_folder(folder: str) -> None:

@@ -10,7 +10,6 @@ from sharkpy.base.errors import SharkError
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import Catalog
 from sharkpy.catalog.unfinished_writes import Note
-from sharkpy.sources.folder_write import is_folder_write, settled
 from sharkpy.sources.folders.table_folder import table_folder
 
 _log = logging.getLogger(__name__)
@@ -29,9 +28,7 @@ def sweep_abandoned(catalog: Catalog) -> list[list[Note]]:
                 catalog.unfinished.adopt(far)
                 remote.append(far)
             for note in notes:
-                if is_folder_write(note.folder):
-                    _settle(note.folder, catalog)
-                elif not note.table_id:
+                if not note.table_id:
                     table_folder(uri.parent(note.folder)).discard_staging(note.folder)
             if catalog.is_shared:
                 continue
@@ -48,17 +45,7 @@ def sweep_abandoned(catalog: Catalog) -> list[list[Note]]:
     return remote
 
 
-def _settle(staging: str, catalog: Catalog) -> None:
-    """Settle a write of a remote folder that belongs to no table, with the keys of the engine's owner."""
-    try:
-        settled(staging, catalog.access_id(staging))
-    except SharkError as error:
-        _log.warning('what a killed process was writing at "%s" could not be settled: %s', uri.shown(staging), error)
-
-
 def _sweep(note: Note, tables: Mapping[str, Table], catalog: Catalog) -> None:
-    if is_folder_write(note.folder):
-        return
     if note.table_id:
         if (table := tables.get(note.table_id)) is not None:
             _sweep_partition(note.folder, table, catalog)

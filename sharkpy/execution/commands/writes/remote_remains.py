@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation
@@ -13,9 +14,13 @@ from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import Catalog
 from sharkpy.catalog.unfinished_writes import Note
+from sharkpy.sources.folder_write import is_folder_write, settled
 from sharkpy.sources.folders.manifest import home_of_staging, write_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.local_copy import store_with
+
+if TYPE_CHECKING:
+    from sharkpy.sources.storage.access import StorageAccess
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +36,8 @@ class RemoteRemains:
         self._catalog = catalog
         self._conf = conf
         self._processes = processes
+        self._accesses: list[StorageAccess] = []
+        """They are known for as long as somebody has them."""
         self._end = Cancellation()
         self._thread = threading.Thread(target=self._run, name="sharkpy-remains", daemon=True)
 
@@ -62,7 +69,9 @@ class RemoteRemains:
         writes = {write_of(note.folder) for note in notes if not note.table_id}
         for note in sorted(notes, key=lambda note: not note.table_id):
             try:
-                if not note.table_id:
+                if is_folder_write(note.folder):
+                    settled(note.folder, self._access_id(note.folder))
+                elif not note.table_id:
                     self._sweep_staging(note, tables)
                 elif (table := tables.get(note.table_id)) is not None and not self._catalog.is_shared:
                     self._sweep_partition(note.folder, table, writes)
@@ -91,8 +100,13 @@ class RemoteRemains:
             self._folder(folder).remove_uncounted(writes, newest)
 
     def _folder(self, location: str) -> RemoteFolder:
+        access_id = self._access_id(location)
+        return RemoteFolder(location, store_with(location, access_id), access_id)
+
+    def _access_id(self, location: str) -> str:
         from sharkpy.sources.storage.access import ACCESSES, access_to
 
         access = access_to(location, self._conf, self._conf)
+        self._accesses.append(access)
         ACCESSES.note((access,))
-        return RemoteFolder(location, store_with(location, access.id), access.id)
+        return access.id

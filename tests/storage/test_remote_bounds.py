@@ -94,6 +94,31 @@ def test_what_the_owner_opens(owner: sharkpy.SharkContext, guest: sharkpy.SharkC
         assert rows(session, f"SELECT k, p FROM {parts}") == [("k", 7), ("1", 7)]
 
 
+def test_what_the_owner_opens_is_written(
+    owner: sharkpy.SharkContext, guest: sharkpy.SharkContext, proxy: FaultProxy, place: str
+) -> None:
+    """As below the local folders that are open: tables of its own, and those of the catalog."""
+    made = name()
+    guest.sql(f"CREATE TABLE {made} LOCATION '{place}/open/new' AS SELECT 1 AS k").close()
+    guest.sql(f"INSERT INTO {made} VALUES (2)").close()
+    assert rows(owner, f"SELECT k FROM {made} ORDER BY k") == [(1,), (2,)]
+    guest.sql(f"DROP TABLE {made}").close()
+    whole = name()
+    owner.sql(f"CREATE EXTERNAL TABLE {whole} (k INT) LOCATION '{place}/open'").close()
+    with pytest.raises(NotAllowedError, match="cannot be replaced as a whole"):
+        guest.sql(f"INSERT OVERWRITE TABLE {whole} VALUES (3)")
+    proxy.seen.clear()
+    for statement in (
+        f"CREATE TABLE {name()} LOCATION '{place}/closed/new' AS SELECT 1 AS k",
+        f"CREATE TABLE {name()} (k INT) LOCATION '{place}/opened'",
+        f"CREATE TABLE {name()} (k INT) LOCATION '{place}/open/../closed'",
+        f"ALTER TABLE {whole} SET LOCATION '{place}/closed'",
+    ):
+        with pytest.raises(NotAllowedError):
+            guest.sql(statement)
+    assert proxy.seen == []
+
+
 @pytest.mark.parametrize("statement", dict.fromkeys((*PLACES, *OPENED)))
 def test_nothing_else_is_asked_for(
     guest: sharkpy.SharkContext, proxy: FaultProxy, place: str, tmp_path: Path, statement: str

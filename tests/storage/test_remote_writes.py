@@ -503,3 +503,22 @@ def test_locations_that_are_read_alone(session: sharkpy.SharkContext, proxy: Fau
     run(session, f"CREATE EXTERNAL TABLE {table} (k INT) LOCATION 'http://{proxy.address}/nothing/there'")
     with pytest.raises(UnsupportedError, match="read alone"):
         run(session, f"INSERT INTO {table} VALUES (1)")
+
+
+@pytest.mark.parametrize("fault", ["_files", "_generations"])
+@pytest.mark.parametrize("rest", ["", "PARTITIONED BY (p)"])
+def test_a_table_that_cannot_be_made_leaves_nothing(
+    session: sharkpy.SharkContext,
+    proxy: FaultProxy,
+    place: str,
+    there: Callable[[], list[str]],
+    fault: str,
+    rest: str,
+) -> None:
+    table = f"t{uuid4().hex}"
+    proxy.rules[:] = [Rule(method="PUT", path=fault, status=403, code="AccessDenied")]
+    with pytest.raises(SharkError) as caught:
+        run(session, f"CREATE TABLE {table} {rest} LOCATION '{place}' AS SELECT k, k % 2 AS p FROM numbers")
+    assert caught.value.sqlstate == "42501"
+    assert there() == []
+    assert session.catalog.find_table("default", table) is None

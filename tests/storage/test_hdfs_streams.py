@@ -115,3 +115,27 @@ def test_a_sink(session: sharkpy.SharkContext, place: Place, client: Client, tmp
     session.sql("DROP CONTINUOUS SINK s").close()
     names = sorted(one.path.rpartition("/")[2] for one in client.list_status(key(place.folder)))
     assert names == [f"{query[:8]}-{number:010}-00000.json" for number in (1, 2, 3)]
+
+
+def test_a_continuous_table_and_a_stream_of_its_rows(
+    session: sharkpy.SharkContext, place: Place, client: Client, tmp_path: Path
+) -> None:
+    make_stream(session, tmp_path / "in")
+    put_numbers(tmp_path / "in", "a", [1, 2])
+    text = f"PARTITIONED BY (s) LOCATION '{place.folder}' {NOW} AS SELECT n, s FROM numbers"
+    session.sql(f"CREATE CONTINUOUS TABLE t {text}").close()
+    session.sql("CREATE STREAM added FROM TABLE t WITH HISTORY").close()
+    put_numbers(tmp_path / "in", "b", [3])
+    session.sql("RESUME CONTINUOUS TABLE t").close()
+    assert numbers(session) == [1, 2, 3]
+    assert rows(session, "SELECT count(*) FROM t FOR SYSTEM_VERSION AS OF 1") == [(2,)]
+    session.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 1").close()
+    assert numbers(session) == [1, 2]
+    session.sql("ALTER TABLE added SET TBLPROPERTIES ('failOnDataLoss' = 'false')").close()
+    session.sql(f"CREATE CONTINUOUS TABLE u {NOW} AS SELECT n, s FROM added").close()
+    assert rows(session, "SELECT n, s FROM u ORDER BY n") == [(1, "s1"), (2, "s2"), (3, "s3")]
+    session.sql("RESUME CONTINUOUS TABLE t").close()
+    assert numbers(session) == [1, 2, 3]
+    session.sql("DROP CONTINUOUS TABLE t").close()
+    with pytest.raises(FileNotFoundError):
+        client.get_file_info(key(place.folder))

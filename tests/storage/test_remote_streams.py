@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -21,10 +24,12 @@ from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
 from sharkpy.catalog.store import Catalog
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.sources.storage.store import Store
+from sharkpy.streaming import steps
 from sharkpy.streaming.sources import remote_finder
 from sharkpy.streaming.sources.folder import FolderReader
 from sharkpy.streaming.sources.remote_finder import RemoteLooks
 from sharkpy.values.types import BIGINT, Field, Schema
+from tests.faults.test_killed_epochs import runner
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.places import BUCKET, memory_store
 from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server, s3_client
@@ -483,6 +488,65 @@ def test_many_at_once(session: sharkpy.SharkContext, put: Put, folder: str) -> N
     session.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM numbers").close()
     assert numbers(session) == list(range(50))
     assert [row[3] for row in rows(session, "SHOW EPOCHS t")] == [20, 30]
+
+
+# Kills
+
+
+@pytest.fixture
+def root(tmp_path: Path, moto: S3Server, folder: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A warehouse with a table of a stream of the bucket; processes find keys and settings in their environment."""
+    for name, value in (
+        ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
+        ("AWS_SECRET_ACCESS_KEY", SECRET),
+        ("AWS_ENDPOINT_URL_S3", f"http://{moto.address}"),
+    ):
+        monkeypatch.setenv(name, value)
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        make(context, folder, "('max.files.per.epoch' = '2')")
+        context.sql("CREATE CONTINUOUS TABLE t AS SELECT n FROM numbers").close()
+    return tmp_path
+
+
+def goes_on(root: Path, put: Put, done: int) -> None:
+    """All that is there comes to the table, each row once; so does what comes next."""
+    with sharkpy.connect("local[2]", root / "w", **QUICK) as context:
+        found = numbers(context)
+        assert found == list(range(len(found)))
+        context.streams.start()
+        until_numbers(context, range(done))
+        put(f"{done:05}", [done])
+        until_numbers(context, range(done + 1))
+
+
+@pytest.mark.parametrize("step", [steps.BEGUN, steps.STAGED, steps.COMMITTED])
+def test_killed_between_two_steps(root: Path, put: Put, step: str) -> None:
+    for number in range(5):
+        put(f"{number:05}", [number])
+    with runner(root, step, 2) as process:
+        assert process.wait(120) == -signal.SIGKILL
+    goes_on(root, put, 5)
+
+
+@pytest.mark.parametrize(
+    "kills",
+    [pytest.param(2, id="some"), pytest.param(100, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],
+)
+def test_killed_at_any_moment(root: Path, put: Put, kills: int) -> None:
+    """`SHARKPY_SEED` replays a run."""
+    seed = int(os.environ.get("SHARKPY_SEED") or random.randrange(1 << 30))
+    print(f"SHARKPY_SEED={seed}")
+    chance, done = random.Random(seed), 0
+    for _ in range(kills):
+        with runner(root) as process:
+            for _ in range(chance.randrange(4)):
+                put(f"{done:05}", [done])
+                done += 1
+                time.sleep(chance.random() * 0.1)
+            time.sleep(chance.random() * 0.6)
+            process.kill()
+            process.wait()
+    goes_on(root, put, done)
 
 
 def test_seaweed(seaweed: S3Server, tmp_path: Path, folder: str) -> None:

@@ -328,6 +328,13 @@ def test_azure(values: dict[str, str], key: str, value: str, place: str) -> None
     assert access.origin == "keys of the engine's owner"
 
 
+def test_azure_with_an_account_that_a_setting_names() -> None:
+    conf = Conf({f"{AZURE_KEY}.me.dfs.core.windows.net": "k", "fs.azure.abfs.account.name": "me"})
+    assert text(access_to("az://files/x", conf, conf).secret(AZURE_KEY)) == "k"
+    assert text(access_to("az://files/x", conf, Conf(), is_restricted=True, is_open=False).secret(AZURE_KEY)) == "k"
+    assert access_to("az://files@other/x", conf, conf).secret(AZURE_KEY) is None
+
+
 def test_azure_in_another_cloud() -> None:
     conf = Conf({f"{AZURE_KEY}.me.dfs.core.chinacloudapi.cn": "c", f"{AZURE_KEY}.me.dfs.core.windows.net": "k"})
     assert text(access_to("abfss://files@me.dfs.core.chinacloudapi.cn", conf, conf).secret(AZURE_KEY)) == "c"

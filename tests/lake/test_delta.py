@@ -225,11 +225,6 @@ def test_unknown_features_are_refused(context: sharkpy.SharkContext, tmp_path: P
         context.sql(f"SELECT * FROM delta.`{tmp_path}`")
 
 
-def test_remote_tables_are_refused(context: sharkpy.SharkContext) -> None:
-    with pytest.raises(UnsupportedError, match="Delta in remote storage"):
-        context.sql("SELECT * FROM delta.`s3://b/x`")
-
-
 def test_drop(context: sharkpy.SharkContext) -> None:
     run(context, "CREATE TABLE gone USING delta AS SELECT 1 AS a")
     folder = Path(location(context, "gone"))

@@ -250,7 +250,7 @@ def test_files_of_a_path_are_a_table(context: sharkpy.SharkContext) -> None:
         ("CREATE TEMPORARY TABLE other (a INT) STORED BY ICEBERG", "a temporary table"),
         ("CREATE TABLE other (a INT) CLUSTERED BY (a) INTO 2 BUCKETS STORED BY ICEBERG", "the buckets"),
         ("CREATE EXTERNAL TABLE far STORED BY ICEBERG LOCATION 'https://b/x'", 'scheme "https"'),
-        ("CREATE TABLE far (a INT) STORED BY ICEBERG LOCATION 's3://b/x'", "only local files"),
+        ("CREATE TABLE far (a INT) STORED BY ICEBERG LOCATION 'https://b/x'", 'scheme "https"'),
         ("SELECT * FROM iceberg.`https://b/x`", 'scheme "https"'),
     ],
 )

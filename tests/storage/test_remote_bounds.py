@@ -420,12 +420,12 @@ def test_the_machines_own_keys_are_at_no_url(owner: sharkpy.SharkContext) -> Non
 
 
 def test_proxies_of_the_environment_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sharkpy.sources.storage.buckets import _client_options
+    from sharkpy.sources.storage.buckets import client_options
 
-    assert NO_PROXY in str(_client_options("http://s3.example", QUICK, "s3.example"))
-    assert "proxy_url" not in _client_options("http://s3.example", QUICK)
+    assert NO_PROXY in str(client_options("http://s3.example", QUICK, "s3.example"))
+    assert "proxy_url" not in client_options("http://s3.example", QUICK)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example")
-    assert "proxy_url" not in _client_options("http://s3.example", QUICK, "s3.example")
+    assert "proxy_url" not in client_options("http://s3.example", QUICK, "s3.example")
 
 
 def test_errors_of_others_are_what_they_were(owner: sharkpy.SharkContext) -> None:

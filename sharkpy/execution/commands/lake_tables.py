@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 _NAME = "name"
+_CATALOG, _OWN_CATALOG = "iceberg.catalog", "default"
 _OWN = ("shark.", "iceberg.", "external.")
 """Beginnings of properties that are the engine's, and not the format's."""
 
@@ -68,10 +69,17 @@ def create_lake_table(command: commands.CreateTable, session: EngineSession, sna
         if command.schema.fields:
             catalog.lakes.drop(entry)
             if is_new_folder:
-                catalog.trash.discard(entry.location or "")
+                _remove_new(entry.location or "", session)
         raise
     snapshot.release()
     return NOTHING
+
+
+def _remove_new(location: str, session: EngineSession) -> None:
+    if uri.is_remote(location):
+        session.catalog.remove_remote(location)
+    else:
+        session.catalog.trash.discard(location)
 
 
 def _holds_files(location: str, session: EngineSession) -> bool:
@@ -123,9 +131,12 @@ def _location(command: commands.CreateTable, kind: TableKind, table_id: str, ses
         return folder
     if not command.schema.fields:
         return None
-    usual = local_path(catalog.managed_location(command.database, command.name))
+    if dict(command.properties).get(_CATALOG, _OWN_CATALOG) != _OWN_CATALOG:
+        return None
+    usual = catalog.managed_location(command.database, command.name)
+    usual = usual if uri.is_remote(usual) else local_path(usual)
     catalog.clear_garbage(usual)
-    is_free = not catalog.readers.is_read(usual) and not holds_files(usual)
+    is_free = not catalog.readers.is_read(usual) and not _holds_files(usual, session)
     return usual if is_free else f"{usual}-{table_id[:8]}"
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 from sharkpy.base import uri
@@ -91,3 +92,7 @@ class LakeTable(Table):
 
     snapshot: LakeSnapshot = field(compare=False, repr=False)
     handle: Any = field(compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Tasks get its columns and its format: snapshot and handle are this process's."""
+        return partial(Table, **{one.name: getattr(self, one.name) for one in fields(Table)}), ()

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
         S3CredentialProvider,
     )
 
-_REGION = "us-east-1"
+S3_REGION = "us-east-1"
+"""Region of S3 where none is set."""
 _ANONYMOUS = "AnonymousAWSCredentialsProvider"
 _CONNECT_SECONDS = 5.0
 NO_PROXY = "redirect.invalid"
@@ -58,28 +59,28 @@ def s3_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     from obstore.store import S3Store
 
     bucket = _authority(root)
-    region = access.value(settings.S3_REGION.key) or _REGION
-    endpoint = _s3_endpoint(region, access)
-    is_path_style = _is_path_style(bucket, endpoint, access)
+    region = access.value(settings.S3_REGION.key) or S3_REGION
+    endpoint = endpoint_of_s3(region, access)
+    is_path_style = has_path_style(bucket, endpoint, access)
     place = urlsplit(endpoint)
     address = f"{endpoint}/{bucket}" if is_path_style else f"{place.scheme}://{bucket}.{place.netloc}{place.path}"
-    keys = _s3_keys(access)
-    is_anonymous = _ANONYMOUS in (access.value(settings.S3_CREDENTIALS.key) or "")
-    if keys is None and not is_anonymous and not _asks_machine(access):
-        raise _without_keys(root, f"{settings.S3_ACCESS_KEY.key} and {settings.S3_SECRET_KEY.key}")
+    keys = keys_of_s3(access)
+    is_open = is_anonymous(access)
+    if keys is None and not is_open and not asks_machine(access):
+        raise without_keys(root, f"{settings.S3_ACCESS_KEY.key} and {settings.S3_SECRET_KEY.key}")
     config: S3Config = {
         "region": region,
         "aws_endpoint_url_s3": endpoint if is_path_style else address,
         "virtual_hosted_style_request": not is_path_style,
-        "skip_signature": is_anonymous,
+        "skip_signature": is_open,
         "disable_bulk_delete": access.value(settings.S3_BULK_DELETE.key) == "false",
     }
     client = S3Store(
         bucket,
         config=config,
-        client_options=_client_options(address, limits, *_hosts(endpoint, access)),
+        client_options=client_options(address, limits, *hosts_of(endpoint, access)),
         retry_config=_retries(limits),
-        credential_provider=None if keys is None or is_anonymous else _provider(keys),
+        credential_provider=None if keys is None or is_open else _provider(keys),
     )
     is_sorted = _is_amazon(endpoint) and not bucket.endswith("--x-s3")
     uploads = s3_uploads(S3Bucket(address, region, keys)) if keys is not None else None
@@ -95,10 +96,10 @@ def gcs_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     endpoint = (access.value(settings.GS_ENDPOINT.key) or "https://storage.googleapis.com").rstrip("/")
     is_anonymous = access.value(settings.GS_AUTHENTICATION.key) == "UNAUTHENTICATED"
     tokens = no_tokens if is_anonymous else google_tokens(access)
-    if tokens is None and not _asks_machine(access):
-        raise _without_keys(root, settings.GS_KEY_FILE.key)
+    if tokens is None and not asks_machine(access):
+        raise without_keys(root, settings.GS_KEY_FILE.key)
     config: GCSConfig = {"base_url": endpoint, "skip_signature": is_anonymous}
-    options = _client_options(endpoint, limits, *_hosts(endpoint, access))
+    options = client_options(endpoint, limits, *hosts_of(endpoint, access))
     with _explained("the environment names keys for Google's storage that are none"):
         client = GCSStore(
             bucket, config=config, client_options=options, retry_config=_retries(limits), credential_provider=tokens
@@ -120,9 +121,9 @@ def azure_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
         raise ConfigurationError(message, hint=f"name it: abfss://{_authority(root)}@<account>.dfs.core.windows.net")
     endpoint = access.value(settings.AZURE_ENDPOINT.key) or f"https://{place.host('blob', account)}"
     keys = azure_keys(access)
-    if keys is None and not _asks_machine(access):
+    if keys is None and not asks_machine(access):
         suffix = f".{place.host('dfs')}" if place.account else ""
-        raise _without_keys(root, f"{settings.AZURE_ACCOUNT_KEY.key}{suffix}")
+        raise without_keys(root, f"{settings.AZURE_ACCOUNT_KEY.key}{suffix}")
     config: AzureConfig = {
         "account_name": account,
         "endpoint": endpoint,
@@ -132,7 +133,7 @@ def azure_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     }
     login_url = config.get("authority_host") or ""
     login = urlsplit(login_url).hostname
-    options = _client_options(endpoint, limits, *_hosts(endpoint, access, *([login] if login else [])))
+    options = client_options(endpoint, limits, *hosts_of(endpoint, access, *([login] if login else [])))
     with _explained(f"the key of the account {account} is none of Azure's"):
         client = AzureStore(place.container, config=config, client_options=options, retry_config=_retries(limits))
     # A container with folders lists these one by one.
@@ -147,8 +148,8 @@ def http_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     from obstore.store import HTTPStore
 
     check_endpoint(root)
-    hosts = _hosts(root, access) if access.value(NO_REDIRECTS) else ()
-    client = HTTPStore(root, client_options=_client_options(root, limits, *hosts), retry_config=_retries(limits))
+    hosts = hosts_of(root, access) if access.value(NO_REDIRECTS) else ()
+    client = HTTPStore(root, client_options=client_options(root, limits, *hosts), retry_config=_retries(limits))
     return HttpStore(client, StoreName(_authority(root), root, NO_KEYS), limits)
 
 
@@ -167,7 +168,7 @@ def _authority(root: str) -> str:
     return root.partition("://")[2]
 
 
-def _s3_endpoint(region: str, access: StorageAccess) -> str:
+def endpoint_of_s3(region: str, access: StorageAccess) -> str:
     """URL of the server, without a slash at the end."""
     endpoint = (access.value(settings.S3_ENDPOINT.key) or "").rstrip("/")
     scheme = "http" if access.value(settings.S3_TLS.key) == "false" else "https"
@@ -176,7 +177,7 @@ def _s3_endpoint(region: str, access: StorageAccess) -> str:
     return endpoint if "://" in endpoint else f"{scheme}://{endpoint}"
 
 
-def _is_path_style(bucket: str, endpoint: str, access: StorageAccess) -> bool:
+def has_path_style(bucket: str, endpoint: str, access: StorageAccess) -> bool:
     """Whether the bucket's name stands in the path. Certificates of Amazon are not for buckets with dots."""
     value = access.value(settings.S3_PATH_STYLE.key)
     if value is not None:
@@ -193,7 +194,7 @@ def _is_of(endpoint: str, domain: str) -> bool:
     return host == domain or host.endswith(f".{domain}")
 
 
-def _s3_keys(access: StorageAccess) -> Keys | None:
+def keys_of_s3(access: StorageAccess) -> Keys | None:
     access_key, secret = access.secret(settings.S3_ACCESS_KEY.key), access.secret(settings.S3_SECRET_KEY.key)
     token = access.secret(settings.S3_SESSION_TOKEN.key)
     if access_key is None or secret is None:
@@ -211,22 +212,27 @@ def _provider(keys: Keys) -> S3CredentialProvider:
     return credential
 
 
-def _asks_machine(access: StorageAccess) -> bool:
+def is_anonymous(access: StorageAccess) -> bool:
+    """Whether requests to S3 go without keys."""
+    return _ANONYMOUS in (access.value(settings.S3_CREDENTIALS.key) or "")
+
+
+def asks_machine(access: StorageAccess) -> bool:
     """Whether the keys are those of the machine, which its cloud tells: elsewhere, to ask costs seconds."""
     return access.value(settings.METADATA_SERVICE.key) == "true"
 
 
-def _without_keys(location: str, names: str) -> StorageRefusedError:
+def without_keys(location: str, names: str) -> StorageRefusedError:
     hint = f"SET {names}, or have them in core-site.xml or in the environment"
     return StorageRefusedError(f'there are no keys for "{location}"', hint=hint, sqlstate="28000")
 
 
-def _hosts(endpoint: str, access: StorageAccess, *others: str) -> Sequence[str]:
+def hosts_of(endpoint: str, access: StorageAccess, *others: str) -> Sequence[str]:
     """Hosts that requests go to, with `others` that give keys for them. None where any may be asked: what the machine
     asks for its own keys is where its cloud says.
     """
     host = urlsplit(endpoint).hostname
-    return () if host is None or _asks_machine(access) else (host, *others)
+    return () if host is None or asks_machine(access) else (host, *others)
 
 
 def _guard(access: StorageAccess, *urls: str) -> HostGuard | None:
@@ -236,7 +242,7 @@ def _guard(access: StorageAccess, *urls: str) -> HostGuard | None:
     return None if allowed is None else HostGuard(hosts, allowed)
 
 
-def _client_options(endpoint: str, limits: StoreLimits, *hosts: str) -> ClientConfig:
+def client_options(endpoint: str, limits: StoreLimits, *hosts: str) -> ClientConfig:
     """Options of a client for requests to `endpoint`; if `hosts` are given, to these and to what is below their names
     alone.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
-from sharkpy.base.errors import TableChangedError
+from sharkpy.base.errors import SharkError
 from sharkpy.base.settings import MAX_TASK_PARTITIONS
 from sharkpy.catalog.hive_partition import partition_texts
 from sharkpy.catalog.lake_tables import NewFile, PartitionField, Replaced
@@ -23,14 +23,17 @@ from sharkpy.physical.sinks import FileSink
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, SortKey, string_literal
 from sharkpy.plan.logical import LogicalPlan, Project, Sort
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.lake.lake_table import LakeTable
+from sharkpy.sources.lake.staging import check_writable_place, new_lake_staging, remove_staged
 from sharkpy.values.types import STRING, Schema
 
 if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 _CODEC = ("write.parquet.compression-codec", "zstd")
+_UNKNOWN = "40003"
 _MARK = "="
 """Beginning of the texts of partition fields in names of staged folders: an empty text is another value than NULL."""
 
@@ -39,8 +42,9 @@ _MARK = "="
 class LakeWrite(QuietWrite):
     """Write of files into the folder of a table's data.
 
-    They are staged, and get their names in that folder right before the commit. A process that is killed between leaves
-    files that no snapshot has, as any writer of such tables does.
+    They are staged, and local ones get their names in that folder right before the commit; remote ones have them from
+    the start. A process that is killed in the commit may leave files that no snapshot has, as any writer of such
+    tables does.
     """
 
     table: LakeTable
@@ -53,6 +57,9 @@ class LakeWrite(QuietWrite):
     """The commit fails where others have written the table since this statement found it."""
     files: list[NewFile] = field(default_factory=list)
     placed: list[str] = field(default_factory=list)
+    is_uncertain: bool = False
+    """It is not known whether the files count."""
+    is_discarded: bool = False
 
     @classmethod
     def begin(
@@ -60,7 +67,7 @@ class LakeWrite(QuietWrite):
     ) -> LakeWrite:
         fields = session.catalog.lakes.partition_fields(table)
         folder = uri.join(table.location or "", "data")
-        return cls(table, replaced, session, fields, folder, new_staging(folder, session), is_unchanged)
+        return cls(table, replaced, session, fields, folder, _begin_staging(folder, session), is_unchanged)
 
     def stage(self, query: LogicalPlan, snapshot: QuerySnapshot) -> None:
         """Write the rows of a query with the columns of the table."""
@@ -89,19 +96,30 @@ class LakeWrite(QuietWrite):
         """Let the files count. The commit is the format's own: inside a transaction of the catalog, other writers would
         wait for as long as it takes.
         """
-        table_folder(self.folder).sync_staged(self.staging)
-        placed = [self._put(file) for file in self.files]
-        table_folder(self.folder).sync()
+        placed = self._placed_files()
         try:
             self.session.catalog.lakes.commit(
                 self.table, placed, replaced=self.replaced, is_unchanged=self.is_unchanged
             )
-        except TableChangedError:
-            self._remove_placed()
+        except SharkError as error:
+            if error.sqlstate == _UNKNOWN:
+                self.is_uncertain = True
+            else:
+                self._remove_placed()
             raise
 
+    def _placed_files(self) -> list[NewFile]:
+        """The files under the names that they keep. The next start lets remote ones be from now on: they may count."""
+        if uri.is_remote(self.staging):
+            self.session.catalog.unfinished.keep(self.staging)
+            self.placed = [file.path for file in self.files]
+            return self.files
+        table_folder(self.folder).sync_staged(self.staging)
+        placed = [self._put(file) for file in self.files]
+        table_folder(self.folder).sync()
+        return placed
+
     def _put(self, file: NewFile) -> NewFile:
-        """Give a file its name. Files of which it is not known whether they count stay where they are."""
         path = uri.join(self.folder, f"{uuid.uuid4().hex}.parquet")
         try:
             Path(file.path).rename(path)
@@ -112,8 +130,11 @@ class LakeWrite(QuietWrite):
         return dataclasses.replace(file, path=path)
 
     def _remove_placed(self) -> None:
+        """Remove files that do not count; remote ones go with all that was staged."""
         for path in self.placed:
-            Path(path).unlink(missing_ok=True)
+            if not uri.is_remote(path):
+                Path(path).unlink(missing_ok=True)
+        self.placed = []
 
     def clean(self) -> None:
         found = self.session.catalog.find_table(self.table.database, self.table.name)
@@ -121,7 +142,24 @@ class LakeWrite(QuietWrite):
             load_new_blocks(found, self.session)
 
     def discard(self) -> None:
-        discard_staging(self.staging, self.session)
+        if not uri.is_remote(self.staging):
+            discard_staging(self.staging, self.session)
+            return
+        STAGED.end(self.staging)
+        if not self.is_uncertain and not self.is_discarded:
+            remove_staged(self.staging, self.session.catalog.access_id(self.staging), frozenset(self.placed))
+        self.is_discarded = True
+        self.session.catalog.unfinished.end(self.staging)
+
+
+def _begin_staging(folder: str, session: EngineSession) -> str:
+    """Staging folder of a write, noted for the next start, which removes it after a kill."""
+    if not uri.is_remote(folder):
+        return new_staging(folder, session)
+    check_writable_place(folder, session.catalog.access_id(folder))
+    staging = new_lake_staging(folder)
+    session.catalog.unfinished.begin(staging)
+    return staging
 
 
 def stored_columns(schema: Schema, fields: tuple[PartitionField, ...]) -> Schema:

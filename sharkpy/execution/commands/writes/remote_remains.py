@@ -17,6 +17,7 @@ from sharkpy.catalog.unfinished_writes import Note
 from sharkpy.sources.folder_write import is_folder_write, settled
 from sharkpy.sources.folders.manifest import home_of_staging, write_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
+from sharkpy.sources.lake.staging import is_lake_staging, remove_staged
 from sharkpy.sources.local_copy import store_with
 
 if TYPE_CHECKING:
@@ -87,6 +88,9 @@ class RemoteRemains:
                 self._catalog.unfinished.end(note.folder)
 
     def _sweep_staging(self, note: Note, tables: Mapping[str, Table]) -> None:
+        if is_lake_staging(note.folder):
+            remove_staged(note.folder, self._access_id(note.folder))
+            return
         home = self._folder(home_of_staging(note.folder))
         is_made = any(uri.normal(table.location or "") == uri.normal(home.location) for table in tables.values())
         if note.is_new and not is_made and not self._catalog.is_shared:

@@ -4,56 +4,84 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
+import uuid
 from collections.abc import Sequence
-from typing import Any
-from urllib.parse import quote
+from typing import Any, Literal
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable
+from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction
 
 from sharkpy.base import uri
-from sharkpy.base.errors import InternalError
+from sharkpy.base.cancellation import Cancellation, check_cancelled
+from sharkpy.base.errors import ExecutionError, InternalError
 from sharkpy.catalog.lake_tables import NewFile
-from sharkpy.sources.failures import format_error
+from sharkpy.sources.failures import first_line
+from sharkpy.sources.lake.delta.history import versions
+from sharkpy.sources.lake.delta.place import DeltaPlace
+from sharkpy.sources.lake.new_files import footer_of
+from sharkpy.sources.side_by_side import side_by_side
 
+_MARK = "sharkpy.write"
+"""Entry of a commit that tells which write has made it."""
+_LOOKED_AT = 50
+"""Commits that are looked at for one."""
 _MOST_TEXT = 32
 """Characters of a text that is a bound in the log."""
 
 
 def commit_files(
-    handle: DeltaTable, location: str, files: Sequence[NewFile], *, overwrite: bool, is_unchanged: bool
+    handle: DeltaTable, place: DeltaPlace, files: Sequence[NewFile], *, overwrite: bool, is_unchanged: bool
 ) -> None:
-    """Add files to the table, or put them in the place of all others."""
+    """Add files to the table, or put them in the place of all others.
+
+    ExecutionError 40003 where it is not known whether they have come to count; with any other error they have not.
+    """
     columns = handle.metadata().partition_columns
-    actions = [_action(file, location, columns) for file in files]
-    properties = CommitProperties(max_commit_retries=0) if is_unchanged else None
-    handle.create_write_transaction(
-        actions,
-        "overwrite" if overwrite else "append",
-        handle.schema(),
-        partition_by=columns,
-        commit_properties=properties,
-    )
+    actions = side_by_side(lambda file: _action(file, place, columns), files)
+    mark = uuid.uuid4().hex
+    retries = 0 if is_unchanged else None
+    properties = CommitProperties(custom_metadata={_MARK: mark}, max_commit_retries=retries)
+    mode: Literal["overwrite", "append"] = "overwrite" if overwrite else "append"
+    check_cancelled()
+    try:
+        handle.create_write_transaction(
+            actions, mode, handle.schema(), partition_by=columns, commit_properties=properties
+        )
+    except Exception as error:
+        if not _is_counted(handle, place, mark, error):
+            raise
 
 
-def _action(file: NewFile, location: str, columns: Sequence[str]) -> AddAction:
-    path = uri.below(file.path, location)
+def _is_counted(handle: DeltaTable, place: DeltaPlace, mark: str, error: Exception) -> bool:
+    """Whether the write with a mark counts, after its commit has failed. ExecutionError 40003 where nobody knows."""
+    try:
+        with Cancellation().active():
+            is_counted = any(one.get(_MARK) == mark for one in versions(handle, place, _LOOKED_AT))
+    except Exception:  # noqa: BLE001 - the storage does not answer
+        is_counted = None
+    # A local commit that failed is over.
+    is_over = isinstance(error, CommitFailedError) or not place.is_remote
+    if is_counted or (is_counted is not None and is_over):
+        return is_counted
+    name = uri.shown(place.location)
+    message = f'whether the rows have come to count in "{name}" is not known: {first_line(error)}'
+    raise ExecutionError(message, hint=f"they do if a commit has {_MARK} = {mark}", sqlstate="40003") from None
+
+
+def _action(file: NewFile, place: DeltaPlace, columns: Sequence[str]) -> AddAction:
+    path = uri.below(file.path, place.location)
     if path is None:
         raise InternalError(f'"{file.path}" is not in the folder of its table')
-    modified = int(os.stat(file.path).st_mtime * 1000)  # noqa: PTH116
+    metadata, modified_ns = footer_of(file.path, place.file_access(file.path))
     values = {name: value or None for name, value in zip(columns, file.values, strict=True)}
-    return AddAction(quote(path), file.size_bytes, values, modified, True, json.dumps(_statistics(file)))
+    # The library encodes the path for the log.
+    return AddAction(path, file.size_bytes, values, modified_ns // 1_000_000, True, json.dumps(_statistics(metadata)))
 
 
-def _statistics(file: NewFile) -> dict[str, Any]:
+def _statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
     """Figures of the columns that are no structs, by the file's own."""
-    try:
-        metadata = pq.read_metadata(file.path)
-    except (pa.ArrowException, OSError) as error:
-        raise format_error(file.path, "Parquet", error) from None
     nulls: dict[str, int] = {}
     bounds: dict[str, list[Any]] = {}
     unknown: set[str] = set()

@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ from sharkpy.sources.failures import first_line
 from sharkpy.sources.lake.columns import columns_text
 from sharkpy.sources.lake.delta.commits import commit_files
 from sharkpy.sources.lake.delta.facts import facts_of
+from sharkpy.sources.lake.delta.history import versions
+from sharkpy.sources.lake.delta.place import DeltaPlace
 from sharkpy.sources.lake.delta.planning import listed
 from sharkpy.sources.lake.delta.types import delta_field, delta_schema, fields_of, hive_schema, lake_columns
 from sharkpy.sources.lake.known_tables import KnownTables
@@ -54,39 +57,46 @@ class DeltaFormat:
     def __init__(self) -> None:
         self._known = KnownTables()
 
-    def load(self, entry: Table, reach: LakeReach) -> LakeTable:  # noqa: ARG002 - no settings
-        _check_local(entry.location or "")
+    def load(self, entry: Table, reach: LakeReach) -> LakeTable:
+        return self._lying(entry, DeltaPlace(entry.location or "", reach))
+
+    def _lying(self, entry: Table, place: DeltaPlace) -> LakeTable:
         with _failures(entry):
-            handle = DeltaTable(entry.location or "")
-            # Another table may have come to the place, with as many versions.
-            state = handle.metadata().id, handle.version()
-            return self._known.find(entry, state) or self._known.keep(entry, state, _lake_table(entry, handle))
+            handle = place.open()
+            # Another table may have come to the place, with as many versions. Who has looked up a remote one, and with
+            # which keys, is a part of that.
+            state = handle.metadata().id, handle.version(), place.access_id
+            who = place.reach if place.is_remote else None
+            known = self._known.find(entry, state, who)
+            return known or self._known.keep(entry, state, _lake_table(entry, DeltaHandle(handle, place)), who)
 
     def at(self, table: LakeTable, point: LakePoint) -> LakeTable:
         if point.name:
             raise BindError(f'{table.qualified_name} of Delta has no version called "{point.name}"', sqlstate="22023")
+        place: DeltaPlace = table.handle.place
         try:
-            handle = DeltaTable(table.location or "")
+            handle = place.open()
             if point.number is not None:
-                handle.load_as_version(point.number)
+                place.asked(partial(handle.load_as_version, point.number))
             elif point.moment_ms is not None:
                 # The library goes by the times of files, which are later than those that the log has.
-                earlier = [one["version"] for one in handle.history() if (one.get("timestamp") or 0) <= point.moment_ms]
+                history = versions(handle, place)
+                earlier = [one["version"] for one in history if (one.get("timestamp") or 0) <= point.moment_ms]
                 if not earlier:
                     raise OverflowError("there was no table yet")
-                handle.load_as_version(max(earlier))
+                place.asked(partial(handle.load_as_version, max(earlier)))
         except (DeltaError, OSError, OverflowError) as error:
             message = f"{table.qualified_name} has no {point}: {first_line(error)}"
             raise BindError(message, hint=f"SELECT * FROM {table.qualified_name}.history", sqlstate="22023") from None
         with _failures(table):
-            return _lake_table(table.from_files(f"@{handle.version()}"), handle)
+            return _lake_table(table.from_files(f"@{handle.version()}"), DeltaHandle(handle, place))
 
     def named(self, place: str, reach: LakeReach) -> LakeTable:
         def made() -> Table:
             kind, storage = TableKind.EXTERNAL, StorageFormat(_NAME)
             return Table(new_table_id(), _NAME, place, kind, t.Schema(()), storage, place)
 
-        return self.load(self._known.entry(place, made), reach)
+        return self._lying(self._known.entry(place, made), DeltaPlace(place, reach, is_named=True))
 
     def facts(self, table: LakeTable, what: str) -> SystemTable:
         return facts_of(table, what)
@@ -97,11 +107,12 @@ class DeltaFormat:
             if not location:
                 raise BindError(f"the columns or the LOCATION of {entry.qualified_name}, a table of Delta, expected")
             return dataclasses.replace(entry, schema=self.load(entry, reach).schema)
-        _check_local(location)
         if other := next((one.transform for one in fields if one.transform != "identity"), None):
             raise UnsupportedError(f"dividing a table of Delta by {other}")
+        place = DeltaPlace(location, reach)
+        options = place.options
         with _failures(entry):
-            if DeltaTable.is_deltatable(location):
+            if place.has_table:
                 message = f'there is a table of Delta in "{location}" already'
                 raise TableExistsError(message, hint="leave the columns out to use that one")
             configuration = {key: value for key, value in entry.properties if key.startswith("delta.")}
@@ -110,6 +121,7 @@ class DeltaFormat:
                 Schema.from_json(delta_schema(entry.schema)),
                 partition_by=[one.column for one in fields],
                 configuration=configuration or None,
+                storage_options=options,
             )
         return entry
 
@@ -125,44 +137,51 @@ class DeltaFormat:
             )
         with _failures(table):
             added = [Field.from_json(json.dumps(delta_field(field))) for field in schema.fields[len(known) :]]
-            DeltaTable(table.location or "").alter.add_columns(added)
+            table.handle.place.open().alter.add_columns(added)
 
     def partition_fields(self, table: LakeTable) -> tuple[PartitionField, ...]:
-        protocol = table.handle.protocol()
+        table_of = table.handle.table
+        protocol = table_of.protocol()
         version, features = protocol.min_writer_version, frozenset(protocol.writer_features or ())
         if _PLAIN_WRITER < version < _FEATURES_WRITER or not features <= _WRITTEN:
             what = ", ".join(sorted(features - _WRITTEN)) or f"the writer version {version}"
             raise UnsupportedError(f"writing {table.qualified_name}, a table of Delta with {what}")
-        if '"delta.invariants"' in table.handle.schema().to_json():
+        if '"delta.invariants"' in table_of.schema().to_json():
             raise UnsupportedError(f"writing {table.qualified_name}, a table of Delta with invariants")
-        names = table.handle.metadata().partition_columns
+        names = table_of.metadata().partition_columns
         return tuple(PartitionField("identity", name.lower(), is_stored=False) for name in names)
 
     def set_properties(self, table: LakeTable, given: Mapping[str, str], unset: Sequence[str]) -> None:
         if unset:
             raise UnsupportedError(f"UNSET TBLPROPERTIES of {table.qualified_name}, a table of Delta")
+        if table.handle.place.is_remote:
+            # deltalake lets no other thread run while it asks a store for this.
+            raise UnsupportedError(f"SET TBLPROPERTIES of {table.qualified_name}, a remote table of Delta")
         with _failures(table):
-            DeltaTable(table.location or "").alter.set_table_properties(dict(given))
+            table.handle.place.open().alter.set_table_properties(dict(given))
 
     def commit(self, table: LakeTable, files: Sequence[NewFile], *, replaced: Replaced, is_unchanged: bool) -> None:
         """An overwrite replaces all files, whatever the table is divided by, as in Spark."""
         overwrite = replaced is not Replaced.NOTHING
-        location = table.location or ""
+        place: DeltaPlace = table.handle.place
         with _failures(table):
-            handle = DeltaTable(location)
+            handle = place.open()
             if is_unchanged and handle.version() != table.snapshot.number:
                 raise TableChangedError(f"{table.qualified_name} was changed while the statement ran")
-            if handle.schema() != table.handle.schema():
+            if handle.schema() != table.handle.table.schema():
                 raise TableChangedError(f"{table.qualified_name} was changed while rows were written")
-            commit_files(handle, location, files, overwrite=overwrite, is_unchanged=is_unchanged)
+            commit_files(handle, place, files, overwrite=overwrite, is_unchanged=is_unchanged)
 
     def close(self) -> None:
         """Nothing stays open."""
 
 
-def _check_local(location: str) -> None:
-    if uri.is_remote(location):
-        raise UnsupportedError(f'a table of Delta in remote storage, "{uri.shown(location)}"')
+@dataclass(frozen=True, slots=True)
+class DeltaHandle:
+    """A table of Delta at a version, and where it lies."""
+
+    table: DeltaTable
+    place: DeltaPlace
 
 
 @contextmanager
@@ -182,13 +201,15 @@ def _failures(table: Table) -> Iterator[None]:
         raise ExecutionError(f"Delta failed with {table.qualified_name}: {first_line(error)}") from error
 
 
-def _lake_table(entry: Table, handle: DeltaTable) -> LakeTable:
+def _lake_table(entry: Table, found: DeltaHandle) -> LakeTable:
     """Table of an entry as a version has it."""
+    handle = found.table
     _check_readable(entry, handle)
     fields = fields_of(handle.schema().to_json())
     hive = hive_schema(fields)
     storage = StorageFormat(_NAME, ((COLUMNS, columns_text(lake_columns(fields))),))
-    location = str(Path(entry.location or ""))
+    location = entry.location or ""
+    location = location if uri.is_remote(location) else str(Path(location))
     properties = dict(handle.metadata().configuration) | dict(entry.properties)
     kept: dict[str, Any] = {field.name: getattr(entry, field.name) for field in dataclasses.fields(Table)}
     given: dict[str, Any] = kept | {
@@ -197,8 +218,8 @@ def _lake_table(entry: Table, handle: DeltaTable) -> LakeTable:
         "properties": tuple(properties.items()),
         "constraints": required(one["name"].lower() for one in fields if not one["nullable"]),
     }
-    snapshot = LakeSnapshot(handle.version(), partial(_listed, entry, handle, hive, storage, location))
-    return LakeTable(**given, snapshot=snapshot, handle=handle)
+    snapshot = LakeSnapshot(handle.version(), partial(_listed, entry, found, hive, storage, location))
+    return LakeTable(**given, snapshot=snapshot, handle=found)
 
 
 def _check_readable(table: Table, handle: DeltaTable) -> None:
@@ -214,6 +235,6 @@ def _check_readable(table: Table, handle: DeltaTable) -> None:
         raise UnsupportedError(f"{table.qualified_name}, a table of Delta with columnMapping")
 
 
-def _listed(table: Table, handle: DeltaTable, hive: t.Schema, storage: StorageFormat, location: str) -> LakeFiles:
+def _listed(table: Table, found: DeltaHandle, hive: t.Schema, storage: StorageFormat, location: str) -> LakeFiles:
     with _failures(table):
-        return listed(handle, hive, storage, location)
+        return listed(found.table, found.place, hive, storage, location)

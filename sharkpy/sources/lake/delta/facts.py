@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.sources.lake.delta.history import versions
 from sharkpy.sources.lake.fact_table import Row, Rows, fact_table, moment_of
 from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.values.types import BIGINT, STRING, TIMESTAMP, Field, MapType, Schema
@@ -32,7 +33,8 @@ def facts_of(table: LakeTable, what: str) -> SystemTable:
 
 def _versions(table: LakeTable) -> Iterator[Row]:
     """Versions up to the one that the table is read at, the first one first."""
-    for one in sorted(table.handle.history(), key=lambda one: int(one["version"])):
+    found = table.handle
+    for one in versions(found.table, found.place):
         if one["version"] <= (table.snapshot.number or 0):
             moment = moment_of(one.get("timestamp") or 0)
             given = [(key, str(value)) for key, value in (one.get("operationParameters") or {}).items()]
@@ -40,7 +42,7 @@ def _versions(table: LakeTable) -> Iterator[Row]:
 
 
 def _files(table: LakeTable) -> Iterator[Row]:
-    for row in pa.table(table.handle.get_add_actions(flatten=True)).to_pylist():
+    for row in pa.table(table.handle.table.get_add_actions(flatten=True)).to_pylist():
         yield row["path"], row["size_bytes"], row.get("num_records")
 
 

@@ -21,6 +21,7 @@ from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of, to_domain
 from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.sources.lake.deleted_rows import Deletes, inline
+from sharkpy.sources.lake.delta.place import DeltaPlace
 from sharkpy.sources.lake.lake_table import LakeFiles, may_be_outside
 from sharkpy.sources.lake.parquet_files import FileFacts
 from sharkpy.sources.layout import NEVER_MODIFIED, DataFile
@@ -33,18 +34,22 @@ _CUT = 999
 Row = Mapping[str, Any]
 
 
-def listed(handle: DeltaTable, hive: t.Schema, storage: StorageFormat, location: str) -> LakeFiles:
+def listed(handle: DeltaTable, place: DeltaPlace, hive: t.Schema, storage: StorageFormat, location: str) -> LakeFiles:
     names = {field.name.lower(): field.name for field in handle.schema().fields}
     divided = [name.lower() for name in handle.metadata().partition_columns]
     files: list[DataFile] = []
     statistics: list[BlockStatistics] = []
-    deletes = _deletes(handle)
-    actions = pa.table(handle.get_add_actions(flatten=True))
+    deletes = place.asked(lambda: _deletes(handle))
+    actions = place.asked(lambda: pa.table(handle.get_add_actions(flatten=True)))
+    accesses: dict[str, str] = {}
     for row in checked(actions.to_pylist()):
         values = tuple((name, partition_text(row.get(f"partition.{names[name]}"))) for name in divided)
         path = _path(row["path"], location)
+        folder = uri.parent(path)
+        if folder not in accesses:
+            accesses[folder] = place.file_access(path)
         form = form_to_text(FileFacts(path, deletes.get(path, ()), values).form(storage), None)
-        files.append(DataFile(path, row["size_bytes"], NEVER_MODIFIED, form=form))
+        files.append(DataFile(path, row["size_bytes"], NEVER_MODIFIED, form=form, access=accesses[folder]))
         columns = tuple(
             (
                 field.name,
@@ -57,7 +62,7 @@ def listed(handle: DeltaTable, hive: t.Schema, storage: StorageFormat, location:
         statistics.append(BlockStatistics(max(row.get("num_records") or 0, 1), columns))
     if unknown := deletes.keys() - {file.path for file in files}:
         raise SourceError(f'deleted rows of "{min(unknown)}", which is no file of the table')
-    outside = tuple(file.path for file in files if may_be_outside(file.path, location))
+    outside = tuple(file.path for file in files if not file.access and may_be_outside(file.path, location))
     return LakeFiles(tuple(files), StatisticsTable.of(hive, statistics), outside)
 
 

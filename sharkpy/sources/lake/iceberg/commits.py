@@ -8,9 +8,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, ValidationException
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
 from pyiceberg.io.pyarrow import (
     compute_statistics_plan,
     data_file_statistics_from_parquet_metadata,
@@ -20,15 +18,19 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table as IcebergHandle
 from pyiceberg.typedef import Record
 
-from sharkpy.base.cancellation import check_cancelled, checked
-from sharkpy.base.errors import TableChangedError
+from sharkpy.base import uri
+from sharkpy.base.cancellation import Cancellation, check_cancelled
+from sharkpy.base.errors import ExecutionError, SharkError, TableChangedError
 from sharkpy.catalog.lake_tables import NewFile, Replaced
-from sharkpy.sources.failures import format_error
+from sharkpy.sources.failures import first_line
 from sharkpy.sources.lake.iceberg.live_files import live_files
 from sharkpy.sources.lake.iceberg.values import partition_value
+from sharkpy.sources.lake.new_files import footer_of
+from sharkpy.sources.side_by_side import side_by_side
 
 _MARK = "sharkpy.write"
 """Property of a snapshot that tells which write has made it."""
+_CONFLICTS = (CommitFailedException, ValidationException)
 _TRIES = 20
 _WAIT = 0.05
 _MOST_WAIT = 2.0
@@ -40,9 +42,11 @@ def commit_files(
     """Add files, or put them in the place of others, to the table as it is when that succeeds.
 
     TableChangedError where it has to be unchanged, and its snapshot is another one than `expected`; where it has other
-    columns or partition fields than `handle` has; or where others commit all the time.
+    columns or partition fields than `handle` has; or where others commit all the time. ExecutionError 40003 where it is
+    not known whether the files have come to count; with any other error they have not.
     """
     mark, form = uuid.uuid4().hex, _form(handle)
+    made = side_by_side(lambda one: _data_file(handle, one), files)
     for attempt in range(_TRIES):
         check_cancelled()
         current = handle.refresh() if attempt else handle
@@ -52,14 +56,12 @@ def commit_files(
         if (is_unchanged and head != expected) or _form(current) != form:
             raise TableChangedError(f"{'.'.join(handle.name())} was changed while the statement ran")
         try:
-            _commit(current, files, mark, replaced=replaced)
-        except (CommitFailedException, ValidationException):
+            # Once it has begun, it does not hear the end of its statement: who ends it shall know what came of it.
+            with Cancellation().active():
+                _commit(current, made, mark, replaced=replaced)
+        except _CONFLICTS:
             # A wait of a random part of its limit: writers that have met do not meet again.
             time.sleep(random.uniform(0, min(_WAIT * 2**attempt, _MOST_WAIT)))
-        except CommitStateUnknownException:
-            if _has_written(handle.refresh(), mark):
-                return
-            raise
         else:
             return
     if _has_written(handle.refresh(), mark):
@@ -77,8 +79,8 @@ def _has_written(handle: IcebergHandle, mark: str) -> bool:
     return any(one.summary is not None and one.summary[_MARK] == mark for one in handle.metadata.snapshots)
 
 
-def _commit(handle: IcebergHandle, files: Sequence[NewFile], mark: str, *, replaced: Replaced) -> None:
-    made = [_data_file(handle, one) for one in checked(files)]
+def _commit(handle: IcebergHandle, made: Sequence[Any], mark: str, *, replaced: Replaced) -> None:
+    """Write a snapshot, and let it be the current one."""
     transaction = handle.transaction()
     update = transaction.update_snapshot(snapshot_properties={_MARK: mark})
     gone = _replaced(handle, made, replaced)
@@ -88,7 +90,28 @@ def _commit(handle: IcebergHandle, files: Sequence[NewFile], mark: str, *, repla
     for file in made:
         producer.append_data_file(file)
     producer.commit()
-    transaction.commit_transaction()
+    try:
+        transaction.commit_transaction()
+    except _CONFLICTS:
+        raise
+    except Exception as error:
+        if _is_counted(handle, mark, error):
+            return
+        raise
+
+
+def _is_counted(handle: IcebergHandle, mark: str, error: Exception) -> bool:
+    """Whether the write with a mark counts, after its commit has failed. ExecutionError 40003 where nobody knows."""
+    try:
+        is_counted = _has_written(handle.refresh(), mark)
+    except Exception:  # noqa: BLE001 - the catalog does not answer
+        is_counted = None
+    # What the engine's own storage raises comes before the catalog is asked for the commit.
+    if is_counted is None or (not is_counted and not isinstance(error, (SharkError, NoSuchTableError))):
+        message = f"whether the rows have come to count in {'.'.join(handle.name())} is not known: {first_line(error)}"
+        hint = f"they do if a snapshot has {_MARK} = {mark} in its summary"
+        raise ExecutionError(message, hint=hint, sqlstate="40003") from None
+    return is_counted
 
 
 def _replaced(handle: IcebergHandle, made: Sequence[Any], replaced: Replaced) -> list[Any]:
@@ -106,10 +129,7 @@ def _replaced(handle: IcebergHandle, made: Sequence[Any], replaced: Replaced) ->
 def _data_file(handle: IcebergHandle, file: NewFile) -> Any:
     """Entry of a new file, with the figures that its footer has."""
     schema, spec = handle.schema(), handle.spec()
-    try:
-        metadata = pq.read_metadata(file.path)
-    except (pa.ArrowException, OSError) as error:
-        raise format_error(file.path, "Parquet", error) from None
+    metadata, _ = footer_of(file.path, handle.io.access_id(file.path))
     statistics = data_file_statistics_from_parquet_metadata(
         parquet_metadata=metadata,
         stats_columns=compute_statistics_plan(schema, handle.properties),
@@ -119,7 +139,7 @@ def _data_file(handle: IcebergHandle, file: NewFile) -> Any:
     values = [partition_value(text, *of) for text, of in zip(file.values, types, strict=True)]
     return DataFile.from_args(
         content=DataFileContent.DATA,
-        file_path=f"file://{file.path}",
+        file_path=file.path if uri.is_remote(file.path) else f"file://{file.path}",
         file_format=FileFormat.PARQUET,
         partition=Record(*values),
         file_size_in_bytes=file.size_bytes,

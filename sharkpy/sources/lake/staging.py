@@ -1,0 +1,43 @@
+"""Files that a write of a remote lake table puts there: they keep their names, and count once a snapshot has them.
+
+Each write has a folder of its own, `sharkpy-<id>`, among the table's data. It is no hidden one, so that other engines
+find and remove files there that no snapshot has any more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from uuid import uuid4
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import checked
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.sources.local_copy import store_with
+
+_NAME = re.compile(r"sharkpy-[0-9a-f]{32}")
+
+
+def new_lake_staging(folder: str) -> str:
+    """Location of the files of a new write, in the folder of a table's data."""
+    return uri.join(folder, f"sharkpy-{uuid4().hex}")
+
+
+def is_lake_staging(location: str) -> bool:
+    return uri.is_remote(location) and _NAME.fullmatch(uri.name_of(location)) is not None
+
+
+def check_writable_place(location: str, access_id: str) -> None:
+    """UnsupportedError for a location in storage that is read alone."""
+    traits = store_with(location, access_id).traits
+    if not (traits.writes and traits.lists):
+        raise UnsupportedError(f'writing to "{uri.shown(location)}", whose server is read alone')
+
+
+def remove_staged(staging: str, access_id: str, kept: Collection[str] = ()) -> None:
+    """Remove what tasks have put there, but for the files that are `kept`."""
+    store = store_with(staging, access_id)
+    gone = [facts.path for facts in checked(store.list(staging)) if facts.path not in kept]
+    if gone:
+        store.delete(gone)
+    store.remove_uploads(staging, 1 << 62)

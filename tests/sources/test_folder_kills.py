@@ -114,13 +114,17 @@ class Process:
             self.folder.store.put(uri.join(staging, below, f"part-{number}"), text.encode())
         return staging
 
+    def end(self, staging: str) -> None:
+        self.folder.discard_staging(staging)
+        self.noted.remove(staging)
+
     def write(self, *texts: str, overwrite: bool = False) -> None:
         staging = self.staged(*texts)
         if self.newest is None:
             self.folder.place(staging, overwrite)
         else:
             self.newest = self.folder.place_behind(staging, self.newest, overwrite).number
-        self.folder.discard_staging(staging)
+        self.end(staging)
         if overwrite:
             self.folder.remove_hidden(self.newest)
 
@@ -137,17 +141,17 @@ def undone(process: Process) -> None:
     staging = process.staged("c", "d")
     placed = process.folder.place_behind(staging, process.newest, overwrite=True)
     process.folder.take_back(placed)
-    process.folder.discard_staging(staging)
+    process.end(staging)
 
 
 def failed(process: Process) -> None:
-    process.folder.discard_staging(process.staged("c", "d"))
+    process.end(process.staged("c", "d"))
 
 
 def fold(process: Process) -> None:
     staging = process.staged("ab")
     process.folder.place_fold(staging, process.folder.visible(process.newest), process.newest)
-    process.folder.discard_staging(staging)
+    process.end(staging)
     process.folder.remove_hidden(process.newest)
 
 
@@ -157,7 +161,7 @@ def roll_back(process: Process) -> None:
     placed = process.folder.place_behind(staging, process.newest, overwrite=True)
     if process.newest is not None:
         process.newest = placed.number
-    process.folder.discard_staging(staging)
+    process.end(staging)
     process.folder.remove_hidden(process.newest)
 
 

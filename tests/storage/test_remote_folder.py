@@ -11,7 +11,8 @@ import pytest
 
 pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
-from sharkpy.base.errors import ExecutionError, SourceError, StorageRefusedError, UnsupportedError
+from sharkpy.base.cancellation import Cancellation, check_cancelled
+from sharkpy.base.errors import CancelledError, ExecutionError, SourceError, StorageRefusedError, UnsupportedError
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.kept_manifests import KeptManifests
 from sharkpy.sources.folders.manifest import Manifest, from_bytes, to_bytes
@@ -221,3 +222,45 @@ def test_stores_that_cannot_be_written() -> None:
         store.traits = dataclasses.replace(memory_store().traits, **traits)  # type: ignore[misc]
         with pytest.raises(UnsupportedError, match=sentence):
             one.make_staging(one.new_staging())
+
+
+def test_what_is_cancelled_is_taken_back_and_discarded(moto: S3Server, folder: str) -> None:
+    one = home(moto.address, folder)
+    staging, statement = stage(one, "a"), Cancellation()
+    placed = one.place(staging, overwrite=False)
+    assert placed is not None
+    with statement.active():
+        statement.cancel()
+        one.take_back(placed)
+        one.discard_staging(staging)
+        with pytest.raises(CancelledError):
+            check_cancelled()
+    assert not one.exists()
+
+
+def test_what_cannot_be_taken_back_is_told_and_kept(proxy: FaultProxy, folder: str) -> None:
+    one = home(proxy.address, folder)
+    staging = stage(one, "a")
+    placed = one.place(staging, overwrite=False)
+    assert placed is not None
+    proxy.rules.append(Rule("POST|DELETE", status=503))
+    with pytest.raises(ExecutionError, match="count is not known") as caught:
+        one.take_back(placed)
+    assert caught.value.sqlstate == "40003"
+    proxy.rules.clear()
+    one.discard_staging(staging)
+    assert texts(one, one.files()) == ["a"]
+
+
+def test_doubts_outlast_the_statement(proxy: FaultProxy, folder: str) -> None:
+    """Nothing is deleted that may come to count."""
+    one = home(proxy.address, folder)
+    staging = stage(one, "a")
+    proxy.rules.append(Rule("PUT", "_generations", cut_upload=10))
+    with pytest.raises(ExecutionError, match="is not known"):
+        one.place(staging, overwrite=False)
+    proxy.rules.clear()
+    for _ in range(2):
+        one.discard_staging(staging)
+        assert STAGED.knows(staging)
+    assert len(list(one.store.list(staging))) == 1

@@ -54,12 +54,14 @@ class HiddenFiles:
         self._noted: dict[str, float] = {}
         """When something was noted for a location last, by the monotonic clock."""
         self._lock = threading.Lock()
+        self._locks: dict[str, threading.Lock] = {}
 
     def note(self, location: str, newest: dict[str, int]) -> None:
         """Note that in each folder of `newest`, which is or lies in `location`, that generation hides older ones. They
-        are deleted if nobody reads them.
+        are deleted if nobody reads them. What storage refuses, or a statement does not wait for, is left to a later
+        write: the rows that were written count.
         """
-        with self._lock:
+        with self._locked(location):
             self._noted[location] = time.monotonic()
             waiting = self._waiting.setdefault(location, [])
             # They are listed before the mark: who enters behind it sees nothing of them.
@@ -79,13 +81,18 @@ class HiddenFiles:
 
     def delete(self, location: str) -> None:
         """Delete what has been noted for `location`, as far as nobody reads it."""
-        with self._lock:
+        with self._locked(location):
             waiting = self._waiting.get(location, [])
             while waiting and not self._readers.is_read(location, before=waiting[0].mark):
                 for folder, (newest, names) in waiting.pop(0).folders.items():
                     self._remove(folder, newest, names)
             if not waiting:
                 self._waiting.pop(location, None)
+
+    def _locked(self, location: str) -> threading.Lock:
+        """Lock of a location: storage may take long to answer about another one."""
+        with self._lock:
+            return self._locks.setdefault(location, threading.Lock())
 
     def _hidden(self, folder: str, newest: int) -> frozenset[str]:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, check_cancelled
 from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError
@@ -10,6 +12,8 @@ from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.storage.store import Store
 
 _TRIES = 4
+_SECONDS = 30.0
+"""Time after which no other try begins."""
 _UNANSWERED = ("08", "57")
 """Classes of the SQLSTATEs of requests that may have been carried out."""
 
@@ -30,7 +34,10 @@ def put_manifest(store: Store, folder: str, name: str, manifest: Manifest, stagi
 
 def _put(store: Store, path: str, content: bytes, write: str, staging: str) -> bool:
     unanswered: SharkError | None = None
-    for _ in range(_TRIES):
+    deadline = time.monotonic() + _SECONDS
+    for number in range(_TRIES):
+        if number and time.monotonic() > deadline:
+            break
         try:
             if store.put_new(path, content):
                 return True

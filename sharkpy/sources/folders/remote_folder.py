@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from sharkpy.base import uri
-from sharkpy.base.cancellation import check_cancelled, checked
-from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.cancellation import Cancellation, check_cancelled, checked
+from sharkpy.base.errors import ExecutionError, SharkError, SourceError, UnsupportedError
 from sharkpy.sources.folders.generations import Generation, Placed
 from sharkpy.sources.folders.kept_manifests import read_manifest
 from sharkpy.sources.folders.manifest import (
@@ -119,17 +119,19 @@ class RemoteFolder:
         pass
 
     def discard_staging(self, staging: str) -> None:
-        write = STAGED.end(staging)
-        if write is None:
-            # Of another process, which may have come as far as to let it count.
-            kept = self._named_of(staging)
-            self.store.remove_uploads(staging, time.time_ns() + _SKEW_NS)
-        elif write.is_uncertain:
-            return
-        else:
-            kept = write.placed
-        paths = [facts.path for facts in checked(self.store.list(staging)) if facts.path not in kept]
-        self._removal.remove_files(paths)
+        """See `TableFolder`. It does not hear the end of its statement, which may be why the files are to go."""
+        with Cancellation().active():
+            write = STAGED.end(staging)
+            if write is None:
+                # Of another process, which may have come as far as to let it count.
+                kept = self._named_of(staging)
+                self.store.remove_uploads(staging, time.time_ns() + _SKEW_NS)
+            elif write.is_uncertain:
+                return
+            else:
+                kept = write.placed
+            paths = [facts.path for facts in self.store.list(staging) if facts.path not in kept]
+            self._removal.remove_files(paths)
 
     def place(self, staging: str, overwrite: bool) -> Placed | None:
         files = self.staged_files(staging)
@@ -182,10 +184,19 @@ class RemoteFolder:
         return list(manifest.files)
 
     def take_back(self, placed: Placed) -> None:
-        manifest = self._manifest(placed.name)
-        if manifest is not None and manifest.write == placed.mark:
-            self.store.delete([manifest_path(self.location, placed.name)])
-            self._removal.remove_files([file.path for file in manifest.own_files])
+        """See `TableFolder`. It does not hear the end of its statement. ExecutionError 40003 where it fails."""
+        try:
+            with Cancellation().active():
+                manifest = self._manifest(placed.name)
+                if manifest is None or manifest.write != placed.mark:
+                    return
+                self.store.delete([manifest_path(self.location, placed.name)])
+                STAGED.note_taken_back(manifest.own_files)
+                self._removal.remove_files([file.path for file in manifest.own_files])
+        except SharkError as error:
+            place = uri.shown(manifest_path(self.location, placed.name))
+            message = f'whether the rows that "{place}" names count is not known: {error.message}'
+            raise ExecutionError(message, hint="they do for as long as it is there", sqlstate="40003") from None
 
     def hidden(self, newest: int | None = None) -> frozenset[str]:
         return self._removal.hidden(newest)

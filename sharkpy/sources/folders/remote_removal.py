@@ -149,7 +149,7 @@ class Removal:
     @staticmethod
     def _is_written(folder: str) -> bool:
         """True for folders that writes make."""
-        return f"/{FILES}/" in folder
+        return f"/{FILES}/" in f"{folder}/"
 
 
 def _is_manifest(facts: ObjectFacts) -> bool:

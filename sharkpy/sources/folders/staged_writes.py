@@ -63,10 +63,25 @@ class StagedWrites:
         with self._lock:
             self._writes.setdefault(root_of(staging), StagedWrite()).is_uncertain = True
 
-    def end(self, staging: str) -> StagedWrite | None:
-        """Forget a write; None if it is not one of this process."""
+    def note_taken_back(self, files: Iterable[DataFile]) -> None:
+        """Note that no manifest names some files any more."""
         with self._lock:
-            return self._writes.pop(root_of(staging), None)
+            for file in files:
+                if (write := self._writes.get(root_of(file.path))) is not None:
+                    write.placed.discard(file.path)
+
+    def end(self, staging: str) -> StagedWrite | None:
+        """Forget a write, unless it is uncertain whether it counts; None if it is not one of this process."""
+        with self._lock:
+            write = self._writes.get(root_of(staging))
+            if write is not None and not write.is_uncertain:
+                del self._writes[root_of(staging)]
+            return write
+
+    def knows(self, staging: str) -> bool:
+        """True for a write that has not ended, or of which it is uncertain whether it counts."""
+        with self._lock:
+            return root_of(staging) in self._writes
 
 
 STAGED = StagedWrites()

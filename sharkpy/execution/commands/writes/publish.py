@@ -103,15 +103,16 @@ def _place(writes: Sequence[StagedWrite]) -> None:
 
 
 def _take_back(writes: Sequence[StagedWrite]) -> None:
-    for write in reversed(writes):
-        write.take_back()
+    """Take all back, the last first, also those behind one where that fails."""
+    with contextlib.ExitStack() as stack:
+        for write in writes:
+            stack.callback(write.take_back)
 
 
 @contextlib.contextmanager
 def discarding(writes: Sequence[StagedWrite]) -> Iterator[None]:
     """Free the rows that `writes` has staged, at the end of the body."""
-    try:
+    with contextlib.ExitStack() as stack:
+        for write in reversed(writes):
+            stack.callback(write.discard)
         yield
-    finally:
-        for write in writes:
-            write.discard()

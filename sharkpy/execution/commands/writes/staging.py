@@ -14,6 +14,7 @@ from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import TableFolder, home_of, table_folder
 
 _log = logging.getLogger(__name__)
@@ -43,21 +44,27 @@ def new_staging(location: str, session: EngineSession, *, is_new: bool = False, 
 
 
 def discard_staging(staging: str, session: EngineSession) -> None:
-    """Remove what a write has left. Where that fails in a remote folder it stays noted, and goes at the next start of
-    the warehouse: what has become of the write is told by others.
+    """Remove what a write has left. Where that fails in a remote folder, or it is not known whether it counts, it stays
+    noted, and goes at the next start of the warehouse if it does not: what has become of the write is told by others.
     """
-    folder = folder_at(home_of(staging), session)
+    folder, unfinished = folder_at(home_of(staging), session), session.catalog.unfinished
     if not uri.is_remote(staging):
         folder.discard_staging(staging)
-    elif not _is_done(staging, partial(folder.discard_staging, staging)):
+    elif (
+        staging not in unfinished.open_folders()
+        or not _is_done(staging, partial(folder.discard_staging, staging))
+        or STAGED.knows(staging)
+    ):
         return
-    session.catalog.unfinished.end(staging)
+    unfinished.end(staging)
 
 
-def take_back(placed: Placed, session: EngineSession) -> None:
-    """Undo a write that was put in place; of a remote one what could not be undone is logged."""
+def take_back(placed: Placed, session: EngineSession, *, is_seen: bool = False) -> None:
+    """Undo a write that was put in place; of a remote one what could not be undone is logged. ExecutionError 40003 for
+    rows that readers see already (`is_seen`).
+    """
     folder = folder_at(placed.location, session)
-    if uri.is_remote(placed.location):
+    if uri.is_remote(placed.location) and not is_seen:
         _is_done(placed.location, partial(folder.take_back, placed))
     else:
         folder.take_back(placed)

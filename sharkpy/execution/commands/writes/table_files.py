@@ -151,7 +151,8 @@ class TableFiles(QuietWrite):
         if self.feed is not None:
             self.feed.take_back()
         if self.placed is not None:
-            take_back(self.placed, self.session)
+            is_seen = self.session.catalog.newest_generation(self.table) is None
+            take_back(self.placed, self.session, is_seen=is_seen)
 
     def clean(self) -> None:
         if self.plain is not None:

@@ -1,0 +1,117 @@
+"""Tables that are written in HDFS: the contract of their folders, and statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+pytest.importorskip("hdfs_native", reason="the extra lake-hdfs is not installed")
+
+from hdfs_native import Client
+
+import sharkpy
+from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.folders.remote_folder import RemoteFolder
+from sharkpy.sources.folders.staged_writes import STAGED
+from sharkpy.sources.folders.table_folder import TableFolder
+from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.storage.hdfs_store import UPLOAD
+from tests.hadoop import HadoopCluster
+from tests.sources import test_table_folder as contract
+from tests.storage.places import Place, hdfs_place
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+CONTRACT: tuple[Callable[[TableFolder], None], ...] = (
+    contract.test_a_folder_that_is_not_there,
+    contract.test_writes_add_and_overwrite,
+    contract.test_a_write_is_undone_and_no_other,
+    contract.test_the_catalog_tells_what_counts,
+    contract.test_folds_take_the_place_of_generations,
+    contract.test_what_counted_then_is_staged_again,
+    contract.test_staged_files_are_not_seen,
+    contract.test_what_a_killed_create_table_has_left_goes,
+)
+
+
+@pytest.fixture
+def place(hdfs: HadoopCluster) -> Place:
+    return hdfs_place(hdfs.hdfs)
+
+
+@pytest.fixture
+def folder(place: Place) -> RemoteFolder:
+    return RemoteFolder(place.path("t"), place.store, uuid4().hex)
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("w"), **{"shark.storage.keep.seconds": 0}) as session:
+        session.sql("CREATE TABLE numbers AS SELECT explode(sequence(1, 100)) AS k").close()
+        yield session
+
+
+def tree(client: Client, location: str) -> list[str]:
+    """Names of all files and folders below a location."""
+    key = "/" + location.partition("://")[2].partition("/")[2]
+    return sorted(status.path.removeprefix(f"{key}/") for status in client.list_status(key, recursive=True))
+
+
+@pytest.mark.parametrize("check", CONTRACT)
+def test_folders(check: Callable[[TableFolder], None], folder: RemoteFolder) -> None:
+    check(folder)
+
+
+def test_of_writers_at_once_each_gets_a_number(folder: RemoteFolder) -> None:
+    def write(number: int) -> Placed:
+        placed = contract.add(folder, f"{number:03d}")
+        folder.discard_staging(f"{folder.location}/_files/{placed.mark}")
+        return placed
+
+    assert sorted(one.number for one in side_by_side(write, range(16))) == list(range(1, 17))
+    assert sorted(contract.texts(folder, folder.files())) == [f"{number:03d}" for number in range(16)]
+
+
+def test_what_a_killed_writer_has_left_goes(hdfs: HadoopCluster, folder: RemoteFolder) -> None:
+    contract.add(folder, "a")
+    staging = folder.make_staging(folder.new_staging())
+    folder.store.put(f"{staging}/day=1/part-0", b"x")
+    folder.store.put(f"{staging}/day=1/{UPLOAD}1", b"half of")
+    STAGED.end(staging)
+    folder.discard_staging(staging)
+    assert len(tree(Client(hdfs.hdfs), folder.location)) == 5
+    assert contract.texts(folder, folder.files()) == ["a"]
+
+
+def rows(session: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in session.sql(sql).fetchall()]
+
+
+def test_statements(session: sharkpy.SharkContext, hdfs: HadoopCluster, place: Place) -> None:
+    for text in (
+        f"CREATE TABLE t (k INT) STORED AS PARQUET LOCATION '{place.path('t')}'",
+        "INSERT INTO t SELECT k FROM numbers",
+        "INSERT OVERWRITE TABLE t SELECT k FROM t WHERE k <= 10",
+        "INSERT INTO t VALUES (11)",
+        f"CREATE TABLE p (k INT) PARTITIONED BY (d INT) STORED AS ORC LOCATION '{place.path('p')}'",
+        "INSERT INTO p SELECT k, k % 3 FROM numbers",
+        "INSERT OVERWRITE TABLE p PARTITION (d) SELECT k + 1000, d FROM p WHERE d = 1",
+        f"CREATE TABLE c LOCATION '{place.path('c')}' AS SELECT k FROM numbers",
+    ):
+        session.sql(text).close()
+    assert rows(session, "SELECT count(*), sum(k) FROM t") == [(11, 66)]
+    assert rows(session, "SELECT d, count(*), max(k) FROM p GROUP BY d ORDER BY d") == [
+        (0, 33, 99),
+        (1, 34, 1100),
+        (2, 33, 98),
+    ]
+    assert rows(session, "SELECT count(*) FROM c") == [(100,)]
+    client = Client(hdfs.hdfs)
+    assert not [name for name in tree(client, place.path("t")) if name.rpartition("/")[2].startswith(UPLOAD)]
+    # Two writes count: a folder, a file, and a manifest of each, and the two folders that these are in.
+    assert len(tree(client, place.path("t"))) == 8
+    for table in "tpc":
+        session.sql(f"DROP TABLE {table}").close()
+    assert tree(client, place.folder) == []

@@ -23,7 +23,8 @@ from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
 from tests.waiting import until
 
 There = Callable[[], list[str]]
-FOLDING = {"shark.compaction.min.blocks": 4}
+AT_ONCE = {"shark.storage.keep.seconds": 0}
+"""What is hidden goes when nobody here reads it."""
 
 
 def keys(address: str) -> dict[str, str]:
@@ -34,7 +35,7 @@ def keys(address: str) -> dict[str, str]:
 def session(proxy: FaultProxy, tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
     proxy.rules.clear()
     proxy.seen.clear()
-    with sharkpy.connect("local[2]", tmp_path / "w", **keys(proxy.address)) as session:
+    with sharkpy.connect("local[2]", tmp_path / "w", **AT_ONCE, **keys(proxy.address)) as session:
         yield session
     proxy.rules.clear()
 
@@ -219,7 +220,8 @@ def test_dropped_partitions_and_tables(session: sharkpy.SharkContext, folder: st
 def test_folds_leave_what_streams_want(proxy: FaultProxy, tmp_path: Path, folder: str, there: There) -> None:
     """Appended files that are put together meanwhile are given as they came, and go then."""
     proxy.rules.clear()
-    with sharkpy.connect("local[2]", tmp_path / "w", **FOLDING, **keys(proxy.address)) as session:
+    settings = {"shark.compaction.min.blocks": 4, **AT_ONCE, **keys(proxy.address)}
+    with sharkpy.connect("local[2]", tmp_path / "w", **settings) as session:
         session.sql(f"CREATE TABLE far (n BIGINT) STORED AS PARQUET LOCATION '{folder}' {MEMORY}").close()
         session.sql("CREATE STREAM added FROM TABLE far").close()
         for number in range(8):

@@ -27,14 +27,12 @@ def path_or_uri(location: str) -> str:
 
 
 def check_local(location: str) -> None:
-    """UnsupportedError for a remote location where a local one is needed, as for all that writes; it names the file
-    system.
-    """
+    """UnsupportedError for a remote location where a local one is needed; it names the file system."""
     if uri.is_remote(location):
         uri.check_no_secrets(location)
         scheme, place = uri.scheme_of(location), uri.shown(location)
         message = f'file system "{scheme}" of "{place}": only local files are supported'
-        raise UnsupportedError(message, hint="remote files are read alone, by tables that are external and by queries")
+        raise UnsupportedError(message, hint="name a path of this machine")
 
 
 def _is_home(location: str) -> bool:

@@ -22,7 +22,6 @@ from sharkpy.base.errors import (
 )
 from sharkpy.catalog.catalog_owner import CatalogOwner, note_known, owner_of
 from sharkpy.catalog.lake_tables import is_lake
-from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.names import DEFAULT_DATABASE, check_name
 from sharkpy.catalog.partition_changes import PartitionChanges
@@ -154,9 +153,7 @@ class Catalog(ReadableCatalog):
             return self._find_permanent(key) or created
 
     def drop_table(self, table: Table) -> None:
-        """Forget `table`; a managed table's folder is listed as garbage (see `collect_garbage`). UnsupportedError for a
-        remote one of a metastore.
-        """
+        """Forget `table`; a managed table's folder is listed as garbage (see `collect_garbage`)."""
         key = (table.database, table.name)
         with self._lock:
             if self._temporary.get(key) == table:
@@ -177,9 +174,9 @@ class Catalog(ReadableCatalog):
 
             for one in self.partitions(table):
                 if goes_with(one, table, self.warehouse_dir):
-                    self._add_garbage(one.folder(table))
+                    self._file.add_garbage(one.folder(table))
             if table.location is not None:
-                self._add_garbage(table.location)
+                self._file.add_garbage(table.location)
         self._store.remove(current)
         if is_lake(current) and current.owns_data:
             self.lakes.drop(current)
@@ -187,11 +184,6 @@ class Catalog(ReadableCatalog):
         self.streams.forget(table.table_id, current.continuous)
         if (state := self.state_table(current)) is not None:
             self._forget(state)
-
-    def _add_garbage(self, folder: str) -> None:
-        if self.is_shared:
-            check_local(folder)
-        self._file.add_garbage(folder)
 
     def alter_table(
         self,

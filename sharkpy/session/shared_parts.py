@@ -87,7 +87,7 @@ class SharedParts:
         from sharkpy.execution.spark.jvm_metastore import JvmMetastore, metastore_place
 
         place = metastore_place(self.conf, warehouse)
-        metastore = self.metastore = JvmMetastore(lambda: self.engine.jvm, place)
+        metastore = self.metastore = JvmMetastore(lambda: self.engine.jvm, place, self.conf)
         return self._swept(
             Catalog(warehouse, f"metastore-{place.digest}.sqlite", lambda file, _: HiveTables(file, metastore))
         )

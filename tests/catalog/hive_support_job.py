@@ -1,5 +1,5 @@
 """Program that runs the statements of a folder's `statements.json` on Spark with Hive's support. Rows of statements
-that return some go to `answers.json`, as texts of JSON, sorted.
+that return some go to `answers.json`, as texts of JSON, sorted. `settings.json`, where it is there, has more settings.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 def main(folder: Path) -> None:
     from pyspark.sql import SparkSession
 
-    spark = (
+    builder = (
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "1")
@@ -23,8 +23,11 @@ def main(folder: Path) -> None:
         .config("spark.driver.extraJavaOptions", f"-Duser.timezone=UTC -Dderby.system.home={folder}")
         .config("spark.sql.session.timeZone", "UTC")
         .enableHiveSupport()
-        .getOrCreate()
     )
+    more = folder / "settings.json"
+    for key, value in json.loads(more.read_text()).items() if more.exists() else ():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     answers = []
     for text in json.loads((folder / "statements.json").read_text()):

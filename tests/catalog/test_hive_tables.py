@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sharkpy.base import uri
 from sharkpy.base.errors import (
     ExecutionError,
     TableChangedError,
@@ -245,13 +246,15 @@ def test_databases(catalog: Catalog, metastore: MemoryMetastore) -> None:
 
 
 @pytest.mark.parametrize("place", ["s3a://bucket/t", "hdfs://nn:8020/t", "hdfs:/t"])
-def test_remote_tables_are_known_and_stay_as_they_are(catalog: Catalog, metastore: MemoryMetastore, place: str) -> None:
+def test_remote_tables_are_known(catalog: Catalog, metastore: MemoryMetastore, place: str) -> None:
     body = metastore.tables["default", "far"] = table_body("far", "a int", "p string")
     body["sd"]["location"] = place
     for value, folder in (("1", f"{place}/p=1"), ("2", f"{place}/p=2/"), ("3", "s3n://other/x"), ("4", "file:/near")):
         part = body_of_partition(HivePartition(0, f"p={value}"), table_of(body), body)
         part["sd"]["location"] = folder
         metastore.parts.setdefault(("default", "far"), []).append(part)
+    removed = list[str]()
+    catalog.remove_remote = removed.append
     found = catalog.table("default", "far")
     assert (found.location, catalog.tables("default")) == (place, [found])
     known = catalog.partitions(found)
@@ -260,12 +263,16 @@ def test_remote_tables_are_known_and_stay_as_they_are(catalog: Catalog, metastor
     altered = catalog.alter_table(dataclasses.replace(found, comment="c"), was=found)
     assert metastore.tables["default", "far"]["sd"]["location"] == altered.location == place
     assert [one["sd"]["location"] for one in metastore.parts["default", "far"]][2:] == ["s3n://other/x", "file:/near"]
-    with pytest.raises(UnsupportedError, match="only local files"):
-        catalog.drop_table(altered)
-    assert not {"drop_table", "drop_partition"} & set(metastore.calls)
     external = catalog.alter_table(dataclasses.replace(altered, kind=TableKind.EXTERNAL))
     catalog.drop_table(external)
     assert catalog.table_names("default") == []
+    assert removed == []
+    metastore.tables["default", "far"] = body
+    catalog.drop_table(catalog.table("default", "far"))
+    assert catalog.table_names("default") == []
+    catalog.collect_garbage()
+    assert uri.normal(place) in removed
+    assert not {"s3n://other/x", "/near"} & set(removed)
 
 
 def test_databases_below_a_remote_one(catalog: Catalog, metastore: MemoryMetastore) -> None:

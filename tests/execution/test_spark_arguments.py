@@ -38,6 +38,12 @@ def test_folders_of_hadoops_settings(
     assert command[command.index("-cp") + 1].split(":")[1:] == folders
 
 
+def test_more_classes_come_behind_sparks_own(tmp_path: Path) -> None:
+    conf = spark_conf("local[1]", tmp_path, {"spark.driver.extraClassPath": "/a.jar:/b.jar"})
+    command = java_command(Java("/java/bin/java", 17, "the test"), tmp_path, 1 << 30, conf)
+    assert command[command.index("-cp") + 1].split(":")[1:] == ["/a.jar", "/b.jar"]
+
+
 def test_spark_gets_the_settings_of_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, str] = {}
 

@@ -30,8 +30,8 @@ PLAIN_PLAN_FILES = (
 """Files that run without the rules of the optimizer that can be excluded too."""
 BUCKET_FILES = ("dml/insert", "dml/overwrite", "dml/row_changes", "ddl/ctas", "ddl/databases", "partitions/inserts")
 """Files that `make test` runs over a warehouse in a bucket."""
-LOCAL_FILES: tuple[str, ...] = ()
-"""Files that name local places, or what a warehouse in a bucket has not: they are not run over one."""
+LOCAL_FILES = ("ddl/alter_storage", "formats/defaults", "formats/virtual_columns", "partitions/definitions")
+"""Files that show names of local files, or move Hive partitions, which storage cannot: not run over a bucket."""
 MANY_ROWS = 10_000
 """Rows of the tables of many_rows.slt: blocks of a row or two would not test more."""
 

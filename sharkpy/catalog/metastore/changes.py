@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.model import StorageFormat, Table
 from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.values.types import Schema
@@ -59,8 +58,6 @@ class MetastoreChanges(PartitionChanges):
 
     def drop(self, partitions: Iterable[HivePartition], *, with_data: bool) -> None:
         gone = list(partitions)
-        for one in gone if with_data else ():
-            check_local(one.folder(self.table))
         super().drop(gone, with_data=with_data)
         for one in gone:
             self._altered.pop(one.name, None)

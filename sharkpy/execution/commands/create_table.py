@@ -11,7 +11,7 @@ from sharkpy.base.users import user_name
 from sharkpy.catalog.avro_schema import with_schema_text
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.lake_tables import LAKES
-from sharkpy.catalog.local_path import check_local, local_path, path_or_uri
+from sharkpy.catalog.local_path import local_path, path_or_uri
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.catalog.store import new_table_id
@@ -152,8 +152,6 @@ def _given_place(
         kind = TableKind.EXTERNAL if command.keeps_location else kind_at(location, kind, session)
     if location is None:
         return kind, None
-    if command.query is not None and session.catalog.is_shared:
-        check_local(location)
     if command.query is not None:
         _require_empty(location, session)
     return kind, managed_folder(location, kind, session)

@@ -151,8 +151,6 @@ def _remote_folder(location: str, kind: TableKind, session: EngineSession) -> st
         return local_path(location)
     if kind is TableKind.EXTERNAL:
         return location.rstrip("/")
-    if session.catalog.is_shared:
-        return local_path(location)
     traits = store_with(location, session.catalog.named_access_id(location)).traits
     if not (traits.writes and traits.lists):
         message = f'a table that is not external in "{uri.shown(location)}", whose server is read alone'

@@ -24,6 +24,7 @@ START_TIMEOUT_SECONDS = 120.0
 EXIT_SECONDS = 10.0
 TRAINING_EXIT_SECONDS = 300.0
 EXTRA_OPTIONS = "spark.driver.extraJavaOptions"
+EXTRA_CLASS_PATH = "spark.driver.extraClassPath"
 
 _log = logging.getLogger("sharkpy")
 
@@ -121,7 +122,9 @@ def java_command(
     # Secrets come by the connection: the arguments of a process are for all to see.
     shown = {key: value for key, value in conf.items() if not names_secret(key)}
     submit = [text for key, value in shown.items() for text in ("--conf", f"{key}={value}")]
-    classpath = os.pathsep.join([str(pyspark_home() / "jars" / "*"), *hadoop_folders(conf)])
+    # Others' classes come last: so the cache of Spark's own is still one of the class path's beginning.
+    given = filter(None, [conf.get(EXTRA_CLASS_PATH, "")])
+    classpath = os.pathsep.join([str(pyspark_home() / "jars" / "*"), *hadoop_folders(conf), *given])
     start = ["-cp", classpath, "org.apache.spark.deploy.SparkSubmit", *submit, "pyspark-shell"]
     more = [*(cache.use() if cache else ()), *shlex.split(conf.get(EXTRA_OPTIONS, ""))]
     return [java.executable, *properties, *opens, *newer, *more, *start]

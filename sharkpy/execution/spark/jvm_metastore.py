@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,9 +75,9 @@ class JvmMetastore:
     Structs come as JSON by one of Thrift's own protocols: one round trip to the JVM, however large they are.
     """
 
-    def __init__(self, jvm: Callable[[], Any], place: MetastorePlace) -> None:
-        """Make a client; `jvm` starts the JVM unless it runs."""
-        self._start, self._place = jvm, place
+    def __init__(self, jvm: Callable[[], Any], place: MetastorePlace, conf: Conf) -> None:
+        """Make a client; `jvm` starts the JVM unless it runs. The settings of file systems are those of `conf`."""
+        self._start, self._place, self._conf = jvm, place, conf
         self._lock = threading.RLock()
         self._jvm: Any = None
         self._client: Any = None
@@ -168,7 +168,7 @@ class JvmMetastore:
             conf = hive.conf.HiveConf()
             if self._place.site:
                 conf.addResource(jvm.java.io.File(self._place.site).toURI().toURL())
-            for key, value in self._place.settings:
+            for key, value in (*_of_file_systems(self._conf), *self._place.settings):
                 conf.set(key, value)
             if str(conf.get(_POOLING)).lower() == "bonecp":
                 # The default, whose classes Spark does not bring.
@@ -232,6 +232,14 @@ class JvmMetastore:
         if key == "ownerType":
             return api.PrincipalType.findByValue(value)
         return bool(value) if key in _FLAGS else value
+
+
+def _of_file_systems(conf: Conf) -> Iterator[tuple[str, str]]:
+    """Settings of Hadoop's file systems, keys too: the metastore's client may make folders by itself."""
+    for key in conf:
+        name = key.removeprefix("spark.hadoop.")
+        if name.startswith(("fs.", "dfs.")) and (given := conf.given(key)) is not None:
+            yield name, given.reveal()
 
 
 class _NotThereError(BindError):

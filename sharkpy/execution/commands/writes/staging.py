@@ -10,7 +10,6 @@ from functools import partial
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import SharkError, SourceError
-from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources.folders.generations import Placed
@@ -83,11 +82,8 @@ def _is_done(location: str, clean: Callable[[], None]) -> bool:
 
 def table_staging(table: Table, location: str, session: EngineSession) -> str:
     """Make a folder for the table's rows. TableNotFoundError if the table was dropped and its folder is gone, which
-    stays away; where that is still there, who puts the rows in place is told. UnsupportedError for the remote folder of
-    a table that others write too.
+    stays away; where that is still there, who puts the rows in place is told.
     """
-    if table.is_plain:
-        check_local(location)
     if not session.catalog.is_read_only:
         try:
             return new_staging(location, session, in_new_folder=False)

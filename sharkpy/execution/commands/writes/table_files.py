@@ -15,13 +15,13 @@ from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks, make_blocks, will_load
+from sharkpy.execution.commands.writes.plain_write import PlainWrite, plain_write
 from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, table_staging, take_back, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.staged_blocks import StagedBlocks
 from sharkpy.sources.folders.generations import Placed
-from sharkpy.sources.plain_files import PlainFiles
 from sharkpy.sources.remote_files import is_file
 from sharkpy.sources.written_rows import WrittenRows
 
@@ -69,7 +69,7 @@ class TableFiles(QuietWrite):
     session: EngineSession
     placed: Placed | None = None
     """New generation."""
-    plain: PlainFiles | None = None
+    plain: PlainWrite | None = None
     """Write of a table that others write too."""
     feed: TableFeed | None = None
     keeps_rows: bool = False
@@ -117,7 +117,7 @@ class TableFiles(QuietWrite):
     def place(self) -> None:
         self.session.catalog.require(self.table)
         if self.table.is_plain:
-            self.plain = PlainFiles(self.staging, self.location, self.overwrite)
+            self.plain = plain_write(self.staging, self.location, self.overwrite, self.session)
             self.plain.place()
             self.session.catalog.note_written(self.table)
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -12,12 +13,13 @@ from sharkpy.base import uri
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.local_path import check_local, local_path
+from sharkpy.catalog.local_path import check_local
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.catalog.serialize import form_to_text
 from sharkpy.execution.commands.partition_spec import by_values
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.commands.writes.plain_write import PlainWrite, plain_write
 from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, folder_at, take_back, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
@@ -26,7 +28,6 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.table_folder import TableFolder, sync_all
 from sharkpy.sources.partition_values import typed_values
-from sharkpy.sources.plain_files import PlainFiles
 
 
 @dataclass(slots=True)
@@ -49,7 +50,7 @@ class TablePartitions(QuietWrite):
     """New generations."""
     written: list[str] = field(default_factory=list)
     """Hive partitions that have one, by name."""
-    plain: list[PlainFiles] = field(default_factory=list)
+    plain: list[PlainWrite] = field(default_factory=list)
     """Writes of a table that others write too: they count as soon as they are in place."""
     feed: TableFeed | None = None
     keeps_rows: bool = False
@@ -100,8 +101,9 @@ class TablePartitions(QuietWrite):
             take_back(one, self.session)
 
     def clean(self) -> None:
-        for files in self.plain:
-            files.clean()
+        with ExitStack() as cleaned:
+            for files in self.plain:
+                cleaned.callback(files.clean)
         if not self.table.is_plain:
             folder_at(self.table.location or "", self.session).remove_abandoned()
             hidden = {one.location: one.number for one in self.placed}
@@ -163,7 +165,7 @@ class TablePartitions(QuietWrite):
         """Put a Hive partition's rows in place. `is_kept`: its folder holds data of a dropped one."""
         location, staged = self._folder(name, known), uri.join(self.staging, name)
         if self.table.is_plain:
-            self.plain.append(PlainFiles(staged, local_path(location), self.overwrite))
+            self.plain.append(plain_write(staged, location, self.overwrite, self.session))
             self.plain[-1].place()
             if known is None:
                 changes.add(name)

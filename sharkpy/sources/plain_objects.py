@@ -1,0 +1,74 @@
+"""New objects right in a remote folder that Hive and Spark read as well: see `plain_files` for local ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import checked
+from sharkpy.base.errors import ExecutionError, SharkError
+from sharkpy.sources.folders.generations import is_hidden_name
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.side_by_side import side_by_side
+from sharkpy.sources.storage.store import ObjectFacts, Store
+
+_MARK = "_SUCCESS"
+"""Object without bytes that Hadoop's programs leave where they have written all."""
+
+
+@dataclass(slots=True)
+class PlainObjects:
+    """Publication of staged objects as the content of `folder`, or as more of it.
+
+    Storage has no rename of folders: each object is copied there by the store itself, one after the other. Names of
+    staged objects are new ones, which nobody else has.
+
+    1. More of it: a reader may see some of them first.
+    2. Instead of it: the objects from before are deleted by `clean`, when all is in place. A reader may see both, or
+       find the old ones gone.
+    """
+
+    staged: Callable[[], Sequence[DataFile]]
+    folder: str
+    overwrite: bool
+    store: Store
+    made: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    """Objects that were there before."""
+
+    def place(self) -> None:
+        if self.overwrite:
+            self.replaced = [one.path for one in checked(self.store.list(self.folder)) if self._is_content(one)]
+        files = list(self.staged())
+        self.made = [uri.join(self.folder, uri.name_of(file.path)) for file in files]
+        side_by_side(self._copy, files)
+        if self.overwrite and not files:
+            # Spark's queries fail where there is no folder, and a bucket has no empty ones.
+            self.made.append(self.store.put(uri.join(self.folder, _MARK), b"").path)
+
+    def take_back(self) -> None:
+        made, self.made, self.replaced = self.made, [], []
+        self.store.delete(made)
+
+    def clean(self) -> None:
+        """ExecutionError 40003 where objects from before may be left beside the new ones."""
+        replaced, self.replaced = [path for path in self.replaced if path not in self.made], []
+        try:
+            self.store.delete(replaced)
+        except SharkError as error:
+            raise ExecutionError(
+                f'rows that were replaced may still be in "{uri.shown(self.folder)}", beside the new ones: '
+                f"{error.message}",
+                hint="run the statement again",
+                sqlstate="40003",
+            ) from None
+
+    def _copy(self, file: DataFile) -> None:
+        facts = ObjectFacts(file.path, file.size_bytes, file.modified_ns, file.tag)
+        self.store.copy(facts, uri.join(self.folder, uri.name_of(file.path)))
+
+    def _is_content(self, facts: ObjectFacts) -> bool:
+        """False for what lies in hidden folders: others, or this statement, are about to add it."""
+        first, slash, _ = facts.path[len(self.folder.rstrip("/")) + 1 :].partition("/")
+        return not (slash and is_hidden_name(first))

@@ -99,9 +99,18 @@ class FolderWrite:
         """Remove what was staged, and then what tells of the write."""
         marks = (self._begun_path, self._placed_path)
         self._store.delete(facts.path for facts in checked(self._store.list(self.staging)) if facts.path not in marks)
-        # Each by a request of its own, in this order. Stores with folders keep empty ones.
-        for path in (*marks, self.staging, uri.parent(self.staging)):
+        # Each by a request of its own, in this order.
+        for path in marks:
             self._store.delete([path])
+        if self._store.traits.has_folders:
+            self._remove_folders(self.staging)
+            self._store.delete([uri.parent(self.staging)])
+
+    def _remove_folders(self, folder: str) -> None:
+        """Remove the folders that hold nothing, here and below."""
+        for below in self._store.children(folder)[1]:
+            self._remove_folders(below)
+        self._store.delete([folder])
 
     def settle(self) -> None:
         """Bring a write of a dead process to its end, or undo it. It may have been settled before."""

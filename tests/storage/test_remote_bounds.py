@@ -431,3 +431,48 @@ def test_proxies_of_the_environment_decide(monkeypatch: pytest.MonkeyPatch) -> N
 def test_errors_of_others_are_what_they_were(owner: sharkpy.SharkContext) -> None:
     with pytest.raises(SourceError, match="does not exist"):
         rows(owner, f"SELECT * FROM 's3://{BUCKET}/none.csv'")
+
+
+MOVES = (
+    "INSERT OVERWRITE DIRECTORY '{}/out' SELECT 1",
+    "EXPORT TABLE default.moved TO '{}/out'",
+    "LOAD DATA INPATH '{}/x.csv' INTO TABLE default.moved",
+    "ADD FILE {}/x.csv",
+)
+
+
+@pytest.mark.parametrize("statement", MOVES)
+def test_files_move_where_the_owner_opens(
+    owner: sharkpy.SharkContext, guest: sharkpy.SharkContext, proxy: FaultProxy, place: str, statement: str
+) -> None:
+    guest.sql("DROP TABLE IF EXISTS default.moved").close()
+    guest.sql("CREATE TABLE default.moved (a STRING) STORED AS TEXTFILE").close()
+    proxy.seen.clear()
+    for closed in (f"{place}/closed", f"{place}/open/../closed", f"{place}/opened"):
+        with pytest.raises(NotAllowedError):
+            guest.sql(statement.format(closed)).close()
+    assert proxy.seen == []
+    guest.sql(statement.format(f"{place}/open")).close()
+    with pytest.raises(NotAllowedError, match="cannot be replaced as a whole"):
+        guest.sql(f"INSERT OVERWRITE DIRECTORY '{place}/open' SELECT 1").close()
+
+
+def test_what_keys_of_a_session_open_is_not_settled(
+    owner: sharkpy.SharkContext,
+    guest: sharkpy.SharkContext,
+    proxy: FaultProxy,
+    place: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The next start would use the owner's keys where others have led."""
+    noted: list[str] = []
+    unfinished = owner.catalog.unfinished
+    monkeypatch.setattr(unfinished, "begin", lambda staging, **_: noted.append(staging))
+    guest.restrictions = Restrictions(guest.restrictions.folders, guards_settings=True, remote=(f"{place}/open",))
+    guest.sql(f"INSERT OVERWRITE DIRECTORY '{place}/open/out' SELECT 1").close()
+    assert len(noted) == 1
+    for name, value in (("access.key", ACCESS_KEY), ("secret.key", SECRET), ("endpoint", f"http://{proxy.address}")):
+        guest.sql(f"SET fs.s3a.{name}={value}").close()
+    guest.sql(f"INSERT OVERWRITE DIRECTORY '{place}/closed/out' SELECT 1").close()
+    assert len(noted) == 1
+    assert rows(guest, f"SELECT value FROM text.`{place}/closed/out`") == [("1",)]

@@ -55,7 +55,8 @@ class RemoteDirectory(QuietWrite):
         session.catalog.clear_garbage(target)
         if not replaces and has_files(target, access_id):
             raise BindError(f'folder "{target}" is not empty', sqlstate=_EXISTS)
-        session.catalog.unfinished.begin(write.staging)
+        if _is_settled(target, session):
+            session.catalog.unfinished.begin(write.staging)
         return cls(write, session, replaces)
 
     def stage_rows(self) -> str:
@@ -106,6 +107,15 @@ class RemoteDirectory(QuietWrite):
             _log.warning('what was to be written in "%s" could not be removed: %s', uri.shown(self.write.target), error)
             return
         self.session.catalog.unfinished.end(self.write.staging)
+
+
+def _is_settled(target: str, session: EngineSession) -> bool:
+    """Whether the next start settles what a kill leaves there. It has the keys of the engine's owner, which are not for
+    where others have led with keys of their own.
+    """
+    restrictions = session.restrictions
+    is_restricted = restrictions.folders is not None or restrictions.guards_settings
+    return not is_restricted or restrictions.opens(target)
 
 
 def _check_target(target: str, action: str, session: EngineSession) -> None:

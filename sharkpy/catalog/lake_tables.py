@@ -127,6 +127,9 @@ class LakeTables(Protocol):
     def set_properties(self, table: Table, given: Mapping[str, str], unset: Sequence[str]) -> None:
         """Set and remove properties that the format keeps."""
 
+    def access_id(self, table: Table, place: str) -> str:
+        """Id of the access to a remote location of a table's files; empty for a local one."""
+
     def commit(self, table: Table, files: Sequence[NewFile], *, replaced: Replaced, is_unchanged: bool) -> None:
         """Let files be a table's, all at once, in the place of those that are replaced.
 

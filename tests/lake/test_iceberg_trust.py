@@ -168,7 +168,8 @@ def test_certificates_of_a_catalog_are_taken(tmp_path: Path, monkeypatch: pytest
     entry = Table("id", "default", "t", TableKind.EXTERNAL, Schema(()), StorageFormat("iceberg"))
     IcebergCatalogs(LakeHome(str(tmp_path), str(tmp_path), is_read_only=False)).find(entry, conf)
     assert seen.pop("py-io-impl").startswith("sharkpy.")
-    assert seen == {"name": "default", "type": "rest", "uri": "https://host", "ssl": {"cabundle": "/ca.pem"}}
+    assert seen.pop("py-catalog-impl").startswith("sharkpy.")
+    assert seen == {"name": "default", "uri": "https://host", "ssl": {"cabundle": "/ca.pem"}}
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def write_files(
     """
     sink = replace(sink, properties=_with_output_settings(sink.properties, session.conf))
     sink = _with_schema_texts(sink, session.catalog.schema_text)
-    if uri.is_remote(sink.directory):
+    if uri.is_remote(sink.directory) and not sink.access:
         sink = replace(sink, access=session.catalog.access_id(sink.directory))
     physical, stage = plan_stage(session, plan, snapshot)
     results = run_to_sink(session, new_runner(session, physical, plan.label), sink, stage)

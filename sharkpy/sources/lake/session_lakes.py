@@ -61,6 +61,9 @@ class SessionLakes:
         with self._lakes().committing(table):
             self._of(table).commit(_lake_table(table), files, replaced=replaced, is_unchanged=is_unchanged)
 
+    def access_id(self, table: Table, place: str) -> str:
+        return self._of(table).access_id(_lake_table(table), place)
+
     def _of(self, table: Table) -> LakeFormat:
         return self._lakes().format(table.storage.name)
 

@@ -67,7 +67,7 @@ class LakeWrite(QuietWrite):
     ) -> LakeWrite:
         fields = session.catalog.lakes.partition_fields(table)
         folder = uri.join(table.location or "", "data")
-        return cls(table, replaced, session, fields, folder, _begin_staging(folder, session), is_unchanged)
+        return cls(table, replaced, session, fields, folder, _begin_staging(table, folder, session), is_unchanged)
 
     def stage(self, query: LogicalPlan, snapshot: QuerySnapshot) -> None:
         """Write the rows of a query with the columns of the table."""
@@ -81,10 +81,16 @@ class LakeWrite(QuietWrite):
             self.staging,
             partition_columns=columns,
             max_partitions=self.session.conf.value(MAX_TASK_PARTITIONS) if columns else None,
+            access=self._access_id,
         )
         query = stored_query(query, table.schema)
         found = write_files(self.session, _by_field(query, columns, stored) if columns else query, sink, snapshot)
         self.files = [NewFile(path, rows, size, self._values(path)) for path, rows, size in found]
+
+    @property
+    def _access_id(self) -> str:
+        """Id of the access to the staged files, which the table's catalog may give; empty for local ones."""
+        return self.session.catalog.lakes.access_id(self.table, self.staging) if uri.is_remote(self.staging) else ""
 
     def _values(self, path: str) -> tuple[str | None, ...]:
         if not self.fields:
@@ -147,16 +153,16 @@ class LakeWrite(QuietWrite):
             return
         STAGED.end(self.staging)
         if not self.is_uncertain and not self.is_discarded:
-            remove_staged(self.staging, self.session.catalog.access_id(self.staging), frozenset(self.placed))
+            remove_staged(self.staging, self._access_id, frozenset(self.placed))
         self.is_discarded = True
         self.session.catalog.unfinished.end(self.staging)
 
 
-def _begin_staging(folder: str, session: EngineSession) -> str:
+def _begin_staging(table: LakeTable, folder: str, session: EngineSession) -> str:
     """Staging folder of a write, noted for the next start, which removes it after a kill."""
     if not uri.is_remote(folder):
         return new_staging(folder, session)
-    check_writable_place(folder, session.catalog.access_id(folder))
+    check_writable_place(folder, session.catalog.lakes.access_id(table, folder))
     staging = new_lake_staging(folder)
     session.catalog.unfinished.begin(staging)
     return staging

@@ -172,6 +172,10 @@ class DeltaFormat:
                 raise TableChangedError(f"{table.qualified_name} was changed while rows were written")
             commit_files(handle, place, files, overwrite=overwrite, is_unchanged=is_unchanged)
 
+    def access_id(self, table: LakeTable, place: str) -> str:
+        found: str = table.handle.place.file_access(place)
+        return found
+
     def close(self) -> None:
         """Nothing stays open."""
 

@@ -33,7 +33,8 @@ _OPTIONS = (
 )
 """Options that are passed on: none of them names code."""
 _CERTIFICATES = "ssl.cabundle"
-_TYPES = ("sql", "rest", "hive")
+_REST = "rest"
+_TYPES = ("sql", _REST, "hive")
 _MOST_CALLS = 32
 
 
@@ -120,6 +121,10 @@ def _with_lake_files(catalog: Catalog) -> Catalog:
 def _nested(options: dict[str, str]) -> dict[str, Any]:
     """Options as pyiceberg takes them: that of certificates is a part of another one there."""
     found: dict[str, Any] = options | {"py-io-impl": f"{LakeIO.__module__}.{LakeIO.__name__}"}
+    if found["type"] == _REST:
+        # This names the class alone: pyiceberg takes no type beside it.
+        del found["type"]
+        found["py-catalog-impl"] = f"{LakeIO.__module__.rpartition('.')[0]}.rest.LakeRestCatalog"
     if _CERTIFICATES in found:
         scheme, _, name = _CERTIFICATES.partition(".")
         found[scheme] = {name: found.pop(_CERTIFICATES)}

@@ -182,6 +182,10 @@ class IcebergFormat:
                 raise TableChangedError(f"{table.qualified_name} was changed while rows were written")
             commit_files(handle, files, replaced=replaced, expected=table.snapshot.number, is_unchanged=is_unchanged)
 
+    def access_id(self, table: LakeTable, place: str) -> str:
+        found: str = table.handle.io.access_id(place)
+        return found
+
     def close(self) -> None:
         self._catalogs.close()
 

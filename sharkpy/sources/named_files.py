@@ -21,12 +21,13 @@ from sharkpy.sources.layout import DataFile, list_data_files
 from sharkpy.sources.remote_files import (
     ANY_FOLDERS,
     SIGNS,
-    files_below,
+    files_and_manifests,
     is_file,
     matching_files,
     remote_files,
     visible_files,
 )
+from sharkpy.sources.remote_partitions import files_in_folders
 from sharkpy.values.types import BIGINT, DATE, INT, STRING, DataType, Field, Schema
 
 Check = Callable[[str], object]
@@ -146,12 +147,18 @@ def _named_remote(place: str, access_id: str) -> NamedFiles:
 
 def _remote_at(place: str, access_id: str) -> NamedFiles:
     place = place.rstrip("/")
-    files = files_below(place, access_id)
-    found = list(_remote_partitions(place, (), files))
+    files, manifests = files_and_manifests(place, access_id)
+    found = list(_remote_partitions(place, (), [*files, *manifests]))
+    partitions = tuple((name, folder) for name, folder, _ in found)
     if not found:
-        return NamedFiles(place, tuple(visible_files(files, place) if files else remote_files(place, access_id)))
-    named = (replace(file, partition=name) for name, folder, group in found for file in visible_files(group, folder))
-    return NamedFiles(place, tuple(named), tuple((name, folder) for name, folder, _ in found))
+        plain = files and not manifests
+        return NamedFiles(place, tuple(visible_files(files, place) if plain else remote_files(place, access_id)))
+    if manifests:
+        counted = files_in_folders(dict.fromkeys(folder for _, folder in partitions), access_id)
+    else:
+        counted = {folder: visible_files(group, folder) for _, folder, group in found}
+    named = (replace(file, partition=name) for name, folder in partitions for file in counted[folder])
+    return NamedFiles(place, tuple(named), partitions)
 
 
 def _remote_partitions(

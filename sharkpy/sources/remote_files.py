@@ -5,12 +5,13 @@ from __future__ import annotations
 import fnmatch
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, SourceError
 from sharkpy.sources.folders.generations import is_hidden_name, visible_of
 from sharkpy.sources.folders.remote_folder import RemoteFolder
-from sharkpy.sources.folders.remote_listing import data_file, parts_below
+from sharkpy.sources.folders.remote_listing import data_file, parts_below, written_folder
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import store_with
 from sharkpy.sources.storage.listed import LISTED, counted
@@ -37,11 +38,21 @@ def visible_files(files: Sequence[DataFile], folder: str, newest: int | None = N
 
 def files_below(location: str, access_id: str) -> list[DataFile]:
     """Data files below a location, by path; none where its server has no listings."""
+    return files_and_manifests(location, access_id)[0]
+
+
+def files_and_manifests(location: str, access_id: str) -> tuple[list[DataFile], list[DataFile]]:
+    """Data files below a location, by path, and manifests, each as a file right in the folder whose rows it has."""
     store = store_with(location, access_id)
-    if not store.traits.lists:
-        return []
-    found = (data_file(facts, location, access_id) for facts in counted(store.list(location)))
-    return sorted((file for file in found if file is not None), key=lambda file: parts_below(file, location))
+    files, manifests = list[DataFile](), list[DataFile]()
+    for facts in counted(store.list(location)) if store.traits.lists else ():
+        if (file := data_file(facts, location, access_id)) is not None:
+            files.append(file)
+        elif (written := written_folder(facts)) is not None:
+            shown = replace(facts, path=uri.join(written, uri.name_of(facts.path)))
+            if (file := data_file(shown, location, access_id)) is not None:
+                manifests.append(file)
+    return sorted(files, key=lambda file: parts_below(file, location)), manifests
 
 
 def is_file(location: str, access_id: str) -> bool:

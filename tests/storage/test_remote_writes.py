@@ -522,3 +522,18 @@ def test_a_table_that_cannot_be_made_leaves_nothing(
     assert caught.value.sqlstate == "42501"
     assert there() == []
     assert session.catalog.find_table("default", table) is None
+
+
+def test_files_of_written_tables_are_named(session: sharkpy.SharkContext, place: str) -> None:
+    """By the folder of a table, or of a partition, as with local files."""
+    table = new_table(session, f"{place}/t", "k INT", "STORED AS PARQUET")
+    run(session, f"INSERT INTO {table} VALUES (1), (2)", f"INSERT OVERWRITE TABLE {table} VALUES (3)")
+    assert rows(session, f"SELECT * FROM parquet.`{place}/t`") == [(3,)]
+    parts = new_table(session, f"{place}/p", "k INT", "PARTITIONED BY (p INT) STORED AS PARQUET")
+    run(
+        session,
+        f"INSERT INTO {parts} VALUES (1, 1), (2, 2)",
+        f"INSERT OVERWRITE TABLE {parts} PARTITION (p) VALUES (3, 2)",
+    )
+    assert rows(session, f"SELECT k, p FROM parquet.`{place}/p` ORDER BY k") == [(1, 1), (3, 2)]
+    assert rows(session, f"SELECT k FROM parquet.`{place}/p/p=2`") == [(3,)]

@@ -102,6 +102,12 @@ def manifest_name(facts: ObjectFacts, folder: str) -> str | None:
     return None
 
 
+def written_folder(facts: ObjectFacts) -> str | None:
+    """Folder whose manifest an object is; None for all else."""
+    folder = uri.parent(uri.parent(facts.path))
+    return None if manifest_name(facts, folder) is None else folder
+
+
 def data_file(facts: ObjectFacts, folder: str, access_id: str) -> DataFile | None:
     """Data file of an object below a folder; None for one that a name there hides, and for the mark of a folder."""
     if not facts.size_bytes or any(map(is_hidden_name, _parts(facts.path, folder))):

@@ -13,7 +13,7 @@ from sharkpy.catalog.wanted_files import WANTED
 from sharkpy.sources.folders.generations import Generation, hidden_of
 from sharkpy.sources.folders.kept_manifests import read_manifest
 from sharkpy.sources.folders.manifest import FILES, Manifest, write_of
-from sharkpy.sources.folders.remote_listing import RemoteListing, listed, manifest_name
+from sharkpy.sources.folders.remote_listing import RemoteListing, listed, written_folder
 from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.store import ObjectFacts, Store
 
@@ -69,7 +69,7 @@ class Removal:
         """Remove those manifests in this folder and below that are wanted by name and content, and their files."""
         if not self.store.traits.lists:
             return
-        places = [facts for facts in checked(self.store.list(self.location)) if _is_manifest(facts)]
+        places = [facts for facts in checked(self.store.list(self.location)) if written_folder(facts) is not None]
         for facts, manifest in self._read(places).items():
             if is_wanted(uri.name_of(facts.path), manifest):
                 self.remove_files(file.path for file in manifest.own_files)
@@ -150,10 +150,6 @@ class Removal:
     def _is_written(folder: str) -> bool:
         """True for folders that writes make."""
         return f"/{FILES}/" in f"{folder}/"
-
-
-def _is_manifest(facts: ObjectFacts) -> bool:
-    return manifest_name(facts, uri.parent(uri.parent(facts.path))) is not None
 
 
 def _hidden_since(name: str, found: RemoteListing, newest: int | None) -> int:

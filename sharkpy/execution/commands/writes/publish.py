@@ -112,7 +112,10 @@ def _take_back(writes: Sequence[StagedWrite]) -> None:
 @contextlib.contextmanager
 def discarding(writes: Sequence[StagedWrite]) -> Iterator[None]:
     """Free the rows that `writes` has staged, at the end of the body."""
-    with contextlib.ExitStack() as stack:
-        for write in reversed(writes):
-            stack.callback(write.discard)
+    try:
         yield
+    finally:
+        # Some may have come in the body.
+        with contextlib.ExitStack() as stack:
+            for write in reversed(writes):
+                stack.callback(write.discard)

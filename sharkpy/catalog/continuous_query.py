@@ -106,12 +106,14 @@ class ContinuousQuery:
     """True if its state may grow with the streams."""
     late_rows: str = ""
     """Id of the table to which rows go that come too late; empty where they are left out."""
+    bounds: tuple[str, ...] | None = None
+    """Folders and remote locations that whoever wrote it might name: its epochs stay there too. None: anywhere."""
 
     @property
     def definition(self) -> tuple[object, ...]:
         """What ALTER may change. An epoch that was computed by another definition does not count."""
         inputs = self.text, self.database, self.streams
-        return *inputs, self.targets, self.bad_rows, self.late_rows, self.trigger, self.settings, self.user
+        return *inputs, self.targets, self.bad_rows, self.late_rows, self.trigger, self.settings, self.user, self.bounds
 
     @property
     def named_tables(self) -> tuple[str, ...]:

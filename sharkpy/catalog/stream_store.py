@@ -206,6 +206,8 @@ def _definition(query: ContinuousQuery) -> str:
         body["late_rows"] = query.late_rows
     if query.is_unbounded:
         body["is_unbounded"] = True
+    if query.bounds is not None:
+        body["bounds"] = list(query.bounds)
     return json.dumps(body)
 
 
@@ -215,6 +217,7 @@ def _query(row: Any) -> ContinuousQuery:
     kind, seconds = body["trigger"]
     words, start = body.get("start", ("", offsets_to_text(())))
     history, continued = body.get("history", ("", ""))
+    bounds = body.get("bounds")
     return ContinuousQuery(
         query_id,
         body["table_id"],
@@ -236,4 +239,5 @@ def _query(row: Any) -> ContinuousQuery:
         continued,
         body.get("is_unbounded", False),
         body.get("late_rows", ""),
+        None if bounds is None else tuple(bounds),
     )

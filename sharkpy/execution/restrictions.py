@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base import uri
 from sharkpy.base.errors import NotAllowedError
 from sharkpy.base.settings import Conf, is_address, is_guarded
 from sharkpy.catalog.path_gate import PathGate
@@ -41,6 +43,20 @@ class Restrictions:
     def gate(self) -> PathGate:
         """Gate for the paths of the session's statements."""
         return PathGate(self.folders, self.closed, self.remote)
+
+    @property
+    def bounds(self) -> tuple[str, ...] | None:
+        """Folders and remote locations that the session's statements may name; None: any."""
+        if self.folders is None:
+            return ("/",) if self.guards_settings else None
+        return (*map(str, self.folders), *self.remote)
+
+    def within(self, bounds: Sequence[str]) -> Restrictions:
+        """These for what runs in the name of a session with some `bounds`: it uses storage and catalogs as they are by
+        the settings of the engine's owner.
+        """
+        folders = tuple(Path(one) for one in bounds if not uri.is_remote(one))
+        return replace(self, folders=folders, guards_settings=True, remote=tuple(filter(uri.is_remote, bounds)))
 
     def check_path(self, path: str) -> str:
         """Real place that a path names, after links; NotAllowedError if it is out of bounds."""

@@ -95,12 +95,15 @@ def _lake_conf(session: weakref.ref[SharkContext], owner: Conf) -> Conf:
     return known.conf
 
 
-def open_stream_session(parts: SharedParts, values: Mapping[str, str]) -> SharkContext:
-    """Open a session for the epochs of a continuous query, under its settings."""
+def open_stream_session(parts: SharedParts, values: Mapping[str, str], bounds: tuple[str, ...] | None) -> SharkContext:
+    """Open a session for the epochs of a continuous query, under its settings and within its bounds."""
     conf = parts.initial_conf.copy()
     for key, value in values.items():
         conf.set(key, value)
-    return open_session(conf, parts, parts.catalog.for_session(), is_owner=False)
+    session = open_session(conf, parts, parts.catalog.for_session(), is_owner=False)
+    if bounds is not None:
+        session.restrictions = session.restrictions.within(bounds)
+    return session
 
 
 def _model_function(table: Table, method: str) -> ModelFunction:

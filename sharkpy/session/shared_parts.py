@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import settings, uri
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.file_tables import FileTables
     from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.sources.lake.known_lakes import KnownLakes
-    from sharkpy.streaming.scheduled_query import OwnSession
+    from sharkpy.streaming.scheduled_query import NewSession
     from sharkpy.streaming.scheduler import StreamScheduler
     from sharkpy.streaming.sinks.programs import Console
 
@@ -186,7 +186,7 @@ class SharedParts:
                 self._admission = Admission(self.conf, lambda: self.engine.parallelism)
             return self._admission
 
-    def streams(self, new_session: Callable[[Mapping[str, str]], OwnSession]) -> StreamScheduler:
+    def streams(self, new_session: NewSession) -> StreamScheduler:
         """Scheduler of the engine's continuous queries, whose epochs run in sessions that `new_session` opens."""
         with self._lock:
             if self._streams is None:

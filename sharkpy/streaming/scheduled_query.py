@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -26,6 +26,10 @@ class OwnSession(EngineSession, Protocol):
     """Session of the scheduler's own."""
 
     def stop(self) -> None: ...
+
+
+NewSession = Callable[[Mapping[str, str], tuple[str, ...] | None], OwnSession]
+"""Opens a session of the engine under some settings, within some bounds."""
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +32,7 @@ from sharkpy.streaming.epoch_runner import EpochRunner, is_passing, is_running
 from sharkpy.streaming.interruptible_sleep import InterruptibleSleep
 from sharkpy.streaming.lease import Lease
 from sharkpy.streaming.readers import StreamReaders
-from sharkpy.streaming.scheduled_query import OwnSession, ScheduledQuery
+from sharkpy.streaming.scheduled_query import NewSession, OwnSession, ScheduledQuery
 from sharkpy.streaming.sinks.programs import Console, Programs
 from sharkpy.streaming.state_folds import StateFolds
 
@@ -80,10 +80,10 @@ class StreamScheduler:
         self,
         catalog: Catalog,
         conf: Conf,
-        new_session: Callable[[Mapping[str, str]], OwnSession],
+        new_session: NewSession,
         console: Callable[[], Console | None] = lambda: None,
     ) -> None:
-        """`new_session` opens a session of the engine under some settings; `console` gives that of a shell."""
+        """`console` gives that of a shell."""
         self._catalog = catalog
         self._conf = conf
         self._new_session = new_session
@@ -478,9 +478,9 @@ class StreamScheduler:
             return self._known[query_id]
 
     def _session_of(self, query: ContinuousQuery) -> OwnSession:
-        """New session under the settings of a query."""
+        """New session under the settings of a query, within its bounds."""
         own = {POOL.key: STREAM_POOL, USER.key: query.user, QUERY_TIMEOUT.key: "0"}
-        return self._new_session(dict(query.settings) | own)
+        return self._new_session(dict(query.settings) | own, query.bounds)
 
     def _fold(self, query: ContinuousQuery, session: EngineSession, bound: BoundFolds) -> None:
         """Fold the state of a query, in the session of its epochs or, where these go on, beside them."""

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import BindError, NotAllowedError, SharkError, SourceError, TableNotFoundError
+from sharkpy.base.errors import (
+    BindError,
+    NotAllowedError,
+    SharkError,
+    SourceError,
+    TableNotFoundError,
+    UnsupportedError,
+)
 from sharkpy.execution.commands import export_table
 from sharkpy.execution.restrictions import Restrictions
 
@@ -111,6 +118,44 @@ def test_a_session_with_bounds(context: sharkpy.SharkContext, tmp_path: Path) ->
         with pytest.raises(NotAllowedError):
             session.sql(sql)
     assert context.catalog.find_table("default", "n") is None
+
+
+def rewritten(folder: Path, **facts: object) -> None:
+    """Change what an export says, as somebody does who can write its folder."""
+    file = folder / "_metadata"
+    body = json.loads(file.read_text())
+    table = body["table"] | facts.pop("table", {})  # type: ignore[operator]
+    file.write_text(json.dumps(body | facts | {"table": table}))
+
+
+@pytest.mark.parametrize("name", ["../../out", "..", "a/b", "a.b", ""])
+def test_the_name_in_an_export_leads_nowhere(
+    context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    rewritten(tmp_path / "t", name=name)
+    monkeypatch.setattr(export_table, "copy_files", lambda *_: pytest.fail("files were copied"))
+    with pytest.raises(BindError) as caught:
+        context.sql(f"IMPORT FROM '{tmp_path}/t'")
+    assert caught.value.sqlstate == "42602"
+
+
+def test_what_is_imported_is_a_table_of_files(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    """Whatever the export says, no continuous query writes it, and it is in no other catalog."""
+    told = {
+        "continuous": "x",
+        "state_of": "y",
+        "stream": ["RATE", []],
+        "sink": ["FOLDER", []],
+        "watermark": ["a", 1, 1],
+    }
+    rewritten(tmp_path / "t", table=told)
+    context.sql(f"IMPORT TABLE n FROM '{tmp_path}/t'")
+    made = context.catalog.table("default", "n")
+    assert (made.continuous, made.state_of, made.stream, made.sink, made.watermark) == ("", "", None, None, None)
+    assert len(rows(context, "n")) == 3
+    rewritten(tmp_path / "t", table={"format": "iceberg"})
+    with pytest.raises(UnsupportedError, match="a table of iceberg"):
+        context.sql(f"IMPORT TABLE m FROM '{tmp_path}/t'")
 
 
 def test_a_failure_makes_no_table(

@@ -37,7 +37,7 @@ from pyiceberg.types import DoubleType, LongType, NestedField, StringType
 from pyroaring import BitMap64
 
 import sharkpy
-from sharkpy.base.errors import SharkError, SourceError, UnsupportedError
+from sharkpy.base.errors import ResourceError, SharkError, SourceError, UnsupportedError
 from sharkpy.sources.lake.equal_rows import EqualRows
 from sharkpy.sources.lake.roaring import bitmap_positions
 from tests.lake.tables import rows, run
@@ -317,6 +317,15 @@ def test_roaring_bitmaps(found: list[int], has_runs: bool) -> None:
     if has_runs:
         made.run_optimize()
     assert bitmap_positions(made.serialize()).tolist() == found
+
+
+def test_few_bytes_of_very_many_rows_are_refused() -> None:
+    """Runs may lie one over the other."""
+    runs = 2_000
+    head = (1).to_bytes(8, "little") + bytes(4) + (12347).to_bytes(4, "little") + b"\x01" + b"\0\0\xff\xff"
+    with pytest.raises(ResourceError) as caught:
+        bitmap_positions(head + runs.to_bytes(2, "little") + b"\0\0\xff\xff" * runs)
+    assert caught.value.sqlstate == "54000"
 
 
 @pytest.mark.parametrize("size", [0, 7, 12, 20])

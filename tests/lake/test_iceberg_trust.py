@@ -92,6 +92,20 @@ def test_keys_to_storage_are_not_shown(context: sharkpy.SharkContext, tmp_path: 
     assert "ann" in str(rows(context, "SHOW TBLPROPERTIES keyed"))
 
 
+def test_an_entry_stays_that_of_its_table(context: sharkpy.SharkContext) -> None:
+    """It would be the one of a catalog's table that nobody has made here, and DROP would drop that."""
+    run(context, "CREATE TABLE mine (a INT) STORED BY ICEBERG TBLPROPERTIES ('name'='default.theirs')")
+    for clause, key in (
+        ("SET TBLPROPERTIES ('iceberg.catalog'='other')", "iceberg.catalog"),
+        ("SET TBLPROPERTIES ('name'='default.t')", "name"),
+        ("UNSET TBLPROPERTIES ('name')", "name"),
+    ):
+        with pytest.raises(UnsupportedError, match=f"changing {key} of default.mine"):
+            run(context, f"ALTER TABLE mine {clause}")
+    run(context, "ALTER TABLE mine SET TBLPROPERTIES ('name'='default.theirs', 'k'='v')", "DROP TABLE mine")
+    assert rows(context, "SELECT count(*) FROM t") == [(2,)]
+
+
 def test_commits_run_no_code_of_others(context: sharkpy.SharkContext) -> None:
     run(context, "CREATE TABLE led (a INT) STORED BY ICEBERG")
     table = own_catalog(context).load_table("default.led")

@@ -13,8 +13,10 @@ from sharkpy.base import uri
 from sharkpy.base.errors import BindError, SourceError, UnsupportedError
 from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.catalog.hive_partition import HivePartition, partition_name, partition_values
+from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.names import check_name
 from sharkpy.catalog.serialize import table_from_json, table_to_json
 from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
@@ -154,6 +156,7 @@ def _read(command: ImportTable, session: EngineSession) -> _Export:
         check_json_nesting(text)
         facts = json.loads(text)
         name = command.name or str(facts["name"])
+        check_name(name)
         table = table_from_json(new_table_id(), command.database, name, json.dumps(facts["table"]))
         names = tuple(_checked(str(one), table) for one in facts["partitions"])
     except SourceError as error:
@@ -163,6 +166,8 @@ def _read(command: ImportTable, session: EngineSession) -> _Export:
         raise SourceError(message, sqlstate="58P01") from None
     except (ValueError, KeyError, TypeError):
         raise SourceError(f'{METADATA} of "{uri.shown(folder)}" is no export of sharkpy') from None
+    if is_lake(table):
+        raise UnsupportedError(f"IMPORT of {table.qualified_name}, a table of {table.storage.name}")
     if command.partition:
         listed = [HivePartition(number, one) for number, one in enumerate(names)]
         names = tuple(one.name for one in matching_spec(table, listed, command.partition))
@@ -193,7 +198,9 @@ def _new_table(export: _Export, command: ImportTable, session: EngineSession) ->
         location = _normal(session.catalog.managed_location(command.database, export.table.name))
         if session.catalog.readers.is_read(location):
             location = f"{location}-{export.table.table_id[:8]}"
-    return dataclasses.replace(export.table, kind=kind, location=location, created_at=0.0)
+    table = dataclasses.replace(export.table, kind=kind, location=location, created_at=0.0)
+    # The rows are exported, and not what had computed them.
+    return dataclasses.replace(table, continuous="", state_of="", stream=None, sink=None, watermark=None)
 
 
 def _import_new(export: _Export, table: Table, command: ImportTable, session: EngineSession) -> None:

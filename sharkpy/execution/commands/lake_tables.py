@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base import uri
@@ -216,6 +216,7 @@ def _set_properties(
     if EXTERNAL in given:
         raise UnsupportedError(f"changing {EXTERNAL} of {table.qualified_name}, a table of {table.storage.name}")
     entry = _entry(table, session)
+    _check_same_place(entry, given, command.unset)
     check_purge(entry, given, session)
     comment = given.pop(COMMENT, entry.comment)
     own = {key: value for key, value in given.items() if key.startswith(_OWN)}
@@ -227,6 +228,14 @@ def _set_properties(
     altered = dataclasses.replace(entry, properties=tuple(kept.items()), comment=comment)
     session.catalog.alter_table(altered, was=entry)
     session.table_cache.properties_changed(entry, altered)
+
+
+def _check_same_place(entry: Table, given: Mapping[str, str], unset: Collection[str]) -> None:
+    """UnsupportedError for properties that would make an entry that of another table, which DROP would drop."""
+    known = dict(entry.properties)
+    for key in (_CATALOG, _NAME):
+        if known.get(key) != (None if key in unset else given.get(key, known.get(key))):
+            raise UnsupportedError(f"changing {key} of {entry.qualified_name}, a table of {entry.storage.name}")
 
 
 def _entry(table: LakeTable, session: EngineSession) -> Table:

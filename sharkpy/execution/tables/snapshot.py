@@ -310,8 +310,10 @@ class QuerySnapshot:
             return []
         from sharkpy.sources.file_splits import file_splits
 
-        self.catalog.check_links(table, ())
         given = self._given.get(table.table_id)
+        if given is None or not table.is_stream:
+            # What the reader of a stream has found is no link.
+            self.catalog.check_links(table, ())
         if given is None:
             given = table_files(table, self.catalog, self._published.get(table.table_id))
         files = self._files[table.table_id] = given

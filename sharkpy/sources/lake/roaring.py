@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sharkpy.base.errors import SourceError
+from sharkpy.base.errors import ResourceError, SourceError
 
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 _WITH_RUNS, _WITHOUT_RUNS = 12347, 12346
@@ -14,12 +14,14 @@ _LEAST_WITH_PLACES = 4
 """Containers from which a bitmap with runs has a list of their places."""
 _MOST_IN_ARRAY = 4096
 _BITMAP_BYTES = 8192
+_MOST_NUMBERS = 100_000_000
 
 
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._place = 0
+        self._numbers = 0
 
     def take(self, size: int) -> bytes:
         found = self._data[self._place : self._place + size]
@@ -27,6 +29,12 @@ class _Reader:
             raise SourceError("a deletion vector ends before its last row")
         self._place += size
         return found
+
+    def count(self, found: int) -> None:
+        """Count numbers that were found: few bytes may stand for very many."""
+        self._numbers += found
+        if self._numbers > _MOST_NUMBERS:
+            raise ResourceError(f"a deletion vector has more than {_MOST_NUMBERS:,} rows", sqlstate="54000")
 
     def number(self, size: int) -> int:
         return int.from_bytes(self.take(size), "little")
@@ -36,7 +44,7 @@ class _Reader:
 
 
 def bitmap_positions(data: bytes) -> Positions:
-    """Numbers in a bitmap, in their order. SourceError where it is damaged."""
+    """Numbers in a bitmap, in their order. SourceError where it is damaged, ResourceError 54000 for too many."""
     reader = _Reader(data)
     found: list[Positions] = []
     for _ in range(reader.number(8)):
@@ -68,8 +76,10 @@ def _containers(reader: _Reader) -> list[Positions]:
 def _container(reader: _Reader, count: int, *, is_runs: bool) -> Positions:
     if is_runs:
         runs = reader.shorts(2 * reader.number(2)).reshape(-1, 2)
+        reader.count(len(runs) + int(runs[:, 1].sum()))
         spans = [np.arange(start, start + more + 1, dtype=np.int64) for start, more in runs]
         return np.concatenate(spans) if spans else np.empty(0, np.int64)
+    reader.count(count)
     if count <= _MOST_IN_ARRAY:
         found: Positions = reader.shorts(count)
         return found

@@ -66,6 +66,7 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
                 streams=streams_of(queries),
                 settings=settings_of(session),
                 user=definer(session),
+                bounds=session.restrictions.bounds,
             )
             if isinstance(command.query, (Insert, MultiInsert)):
                 become_targets(targets_of(command.query), catalog)

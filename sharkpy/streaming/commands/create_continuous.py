@@ -67,6 +67,7 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
         definer(session),
         bad_rows="" if bad_rows is None else bad_rows.table_id,
         is_unbounded=command.is_unbounded,
+        bounds=session.restrictions.bounds,
         late_rows="" if late_rows is None else late_rows.table_id,
     )
     query = beginning(query, command.start, session)

@@ -64,6 +64,7 @@ def create_continuous_insert(command: CreateContinuousInsert, session: StreamSes
         targets=target_ids(command.inserts),
         bad_rows="" if bad_rows is None else bad_rows.table_id,
         is_unbounded=command.is_unbounded,
+        bounds=session.restrictions.bounds,
     )
     query = beginning(made.kept_by(query), command.start, session)
 

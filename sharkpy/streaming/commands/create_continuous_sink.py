@@ -69,6 +69,7 @@ def create_continuous_sink(command: CreateContinuousSink, session: StreamSession
         definer(session),
         bad_rows="" if bad_rows is None else bad_rows.table_id,
         is_unbounded=command.is_unbounded,
+        bounds=session.restrictions.bounds,
     )
     if command.trigger.ends and lacks_program(table, session):
         # Who gives it a program runs it.

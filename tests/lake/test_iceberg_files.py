@@ -28,10 +28,9 @@ from pyiceberg.manifest import (
     ManifestEntryStatus,
     ManifestWriterV2,
 )
-from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update.snapshot import _FastAppendFiles
-from pyiceberg.transforms import BucketTransform, DayTransform
+from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import DoubleType, LongType, NestedField, StringType
 from pyroaring import BitMap64
@@ -178,13 +177,13 @@ def add_deletes(
         content=content,
         file_path=place or f"file://{path}",
         file_format=form,
-        partition=Record(),
+        partition=Record(*[None] * len(table.spec().fields)),
         record_count=count,
         file_size_in_bytes=path.stat().st_size,
         equality_ids=ids,
-        spec_id=UNPARTITIONED_PARTITION_SPEC.spec_id,
+        spec_id=table.spec().spec_id,
     )
-    file.spec_id = 0
+    file.spec_id = table.spec().spec_id
     transaction = table.transaction()
     made = _AddDeletes(Operation.DELETE, transaction, table.io, uuid.uuid4())
     made.deletes = (file,)
@@ -282,6 +281,27 @@ def test_deletes_by_equality(context: sharkpy.SharkContext, other: Any, tmp_path
         (0, 6),
         (2, 5),
     ]
+
+
+def test_deletes_of_a_table_that_is_divided_no_more(context: sharkpy.SharkContext, other: Any, tmp_path: Path) -> None:
+    """Tables of version 1 keep the fields that they lose, as void ones: deletes by equality are of all rows then."""
+    schema = pa.schema([("id", pa.int64()), ("part", pa.string())])
+    table = other.create_table("ns.t", schema, properties={"format-version": "1"})
+    with table.update_spec() as update:
+        update.add_field("part", IdentityTransform(), "part_field")
+    table.append(pa.table({"id": [1, 2, 1], "part": ["x", "x", "y"]}, schema))
+    with table.update_spec() as update:
+        update.remove_field("part_field")
+    with table.transaction() as transaction:
+        transaction.upgrade_table_version(2)
+    path = tmp_path / "e.parquet"
+    target = pa.schema([pa.field("id", pa.int64(), True, {"PARQUET:field_id": "1"})])
+    pq.write_table(pa.table({"id": [1]}, target), path)
+    add_deletes(table, path, FileFormat.PARQUET, 1, DataFileContent.EQUALITY_DELETES, [1])
+    run(context, _KNOW)
+    assert len(table.spec().fields) == 1
+    assert rows(context, "SELECT id, part FROM t") == [(2, "x")]
+    assert rows(context, "SELECT count(*) FROM t") == [(1,)]
 
 
 _VALUES = st.tuples(st.none() | st.integers(0, 3), st.none() | st.sampled_from("abc"), st.none() | st.booleans())

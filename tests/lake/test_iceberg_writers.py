@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
 
 import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 
 import sharkpy
@@ -66,6 +67,26 @@ def test_changes_of_rows_see_others(tmp_path: Path) -> None:
         assert rows(context, "SELECT a FROM t ORDER BY a") == [(1,), (2,)]
         folder = Path(table.location or "", "data")
         assert not [one for one in folder.iterdir() if one.name.startswith(".")]
+
+
+def test_rows_that_are_not_there_are_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another writer adds them between the last look at the table and the commit, that fails."""
+    commit, met = SqlCatalog.commit_table, list[bool]()
+
+    def meet(*given: Any) -> Any:
+        if not met:
+            met.append(True)
+            own_catalog(context).load_table("default.t").append(pa.table({"a": pa.array([2], pa.int32())}))
+        return commit(*given)
+
+    with sharkpy.connect(warehouse=tmp_path) as context:
+        run(context, "CREATE TABLE t (a INT) STORED BY ICEBERG", "INSERT INTO t VALUES (1)")
+        monkeypatch.setattr(SqlCatalog, "commit_table", meet)
+        with pytest.raises(TableChangedError):
+            run(context, "MERGE INTO t USING (SELECT 2 AS b) s ON t.a = s.b WHEN NOT MATCHED THEN INSERT VALUES (s.b)")
+        assert rows(context, "SELECT a FROM t ORDER BY a") == [(1,), (2,)]
+        run(context, "INSERT INTO t VALUES (3)")
+        assert rows(context, "SELECT a FROM t ORDER BY a") == [(1,), (2,), (3,)]
 
 
 def test_a_failed_query_leaves_nothing(tmp_path: Path) -> None:

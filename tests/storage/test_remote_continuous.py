@@ -217,6 +217,36 @@ def test_dropped_partitions_and_tables(session: sharkpy.SharkContext, folder: st
     assert there() == []
 
 
+def test_what_has_another_name_stays(session: sharkpy.SharkContext, folder: str, there: There) -> None:
+    """Rows of a Hive partition that was renamed count still, where its folder has a name of its own."""
+    for statement in (
+        f"CREATE TABLE far (n BIGINT) PARTITIONED BY (day STRING) STORED AS PARQUET LOCATION '{folder}'",
+        f"ALTER TABLE far ADD PARTITION (day='a') LOCATION '{folder}/own'",
+        "CREATE STREAM added FROM TABLE far",
+        "INSERT INTO far PARTITION (day='a') VALUES (1)",
+        "ALTER TABLE far PARTITION (day='a') RENAME TO PARTITION (day='b')",
+        f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n, day FROM added",
+    ):
+        session.sql(statement).close()
+    assert rows(session, "SELECT * FROM t") == [(1, "a")]
+    assert len(data(there())) == 1
+    assert rows(session, "SELECT n, day FROM far") == [(1, "b")]
+
+
+def test_what_lies_where_the_table_was_stays(fed: sharkpy.SharkContext, folder: str, there: There) -> None:
+    for statement in (
+        "INSERT INTO far VALUES (2)",
+        f"ALTER TABLE far SET LOCATION '{folder}-other'",
+        f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM added",
+        f"CREATE CONTINUOUS TABLE u {NOW} AS SELECT n FROM whole",
+    ):
+        fed.sql(statement).close()
+    assert (numbers(fed), numbers(fed, "u")) == ([2], [1, 2])
+    assert len(data(there())) == 2
+    fed.sql(f"ALTER TABLE far SET LOCATION '{folder}'").close()
+    assert numbers(fed, "far") == [1, 2]
+
+
 def test_folds_leave_what_streams_want(proxy: FaultProxy, tmp_path: Path, folder: str, there: There) -> None:
     """Appended files that are put together meanwhile are given as they came, and go then."""
     proxy.rules.clear()

@@ -69,8 +69,7 @@ class Removal:
         """Remove those manifests in this folder and below that are wanted by name and content, and their files."""
         if not self.store.traits.lists:
             return
-        places = [facts for facts in checked(self.store.list(self.location)) if written_folder(facts) is not None]
-        for facts, manifest in self._read(places).items():
+        for facts, manifest in self._read(self._manifests_below()).items():
             if is_wanted(uri.name_of(facts.path), manifest):
                 self.remove_files(file.path for file in manifest.own_files)
                 self.store.delete([facts.path])
@@ -97,6 +96,10 @@ class Removal:
             return False
         self.store.delete([self.location])
         return not self.store.has_folder(self.location)
+
+    def _manifests_below(self) -> list[ObjectFacts]:
+        """Manifests of this folder and of all below it."""
+        return [facts for facts in checked(self.store.list(self.location)) if written_folder(facts) is not None]
 
     def _listed(self) -> RemoteListing:
         return listed(self.store, self.location, self.access_id)
@@ -129,9 +132,11 @@ class Removal:
         # Who has let go of some meanwhile may have seen the manifests still.
         self.remove_files(sorted((wanted & files) - WANTED.among(wanted)))
 
-    def remove_unnamed(self, paths: Collection[str]) -> None:
-        """Remove those of some files of writes that no manifest names, and nobody wants."""
-        found = self._read(list(self._listed().manifests.values()))
+    def remove_unnamed(self, paths: Collection[str], *, is_deep: bool) -> None:
+        """Remove those of some files of writes that no manifest names, and nobody wants. `is_deep`: manifests of all
+        folders below this one count too.
+        """
+        found = self._read(self._manifests_below() if is_deep else list(self._listed().manifests.values()))
         named = {file.path for one in found.values() for file in one.files}
         left = {path for path in paths if write_of(path)} - named
         self.remove_files(sorted(left - WANTED.among(left)))

@@ -85,6 +85,8 @@ def _commit(handle: IcebergHandle, made: Sequence[Any], mark: str, *, replaced: 
     update = transaction.update_snapshot(snapshot_properties={_MARK: mark})
     gone = _replaced(handle, made, replaced)
     producer: Any = update.overwrite() if gone else update.fast_append()
+    # pyiceberg would try again by itself, where the table has other rows, columns or fields by now than were looked at.
+    producer._validate_concurrency = _refuse
     for file in gone:
         producer.delete_data_file(file)
     for file in made:
@@ -98,6 +100,10 @@ def _commit(handle: IcebergHandle, made: Sequence[Any], mark: str, *, replaced: 
         if _is_counted(handle, mark, error):
             return
         raise
+
+
+def _refuse() -> None:
+    raise ValidationException("others have changed the table")
 
 
 def _is_counted(handle: IcebergHandle, mark: str, error: Exception) -> bool:

@@ -19,7 +19,9 @@ from pyiceberg.manifest import (
     _inherit_from_manifest,
     read_manifest_list,
 )
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table as IcebergHandle
+from pyiceberg.transforms import VoidTransform
 
 from sharkpy.base.cancellation import checked
 from sharkpy.sources.side_by_side import side_by_side
@@ -52,7 +54,7 @@ def live_files(handle: IcebergHandle, snapshot_id: int) -> tuple[list[LiveFile],
     assert snapshot is not None  # who asks has found it
     manifests = list(read_manifest_list(handle.io.new_input(snapshot.manifest_list)))
     entries = [entry for found in side_by_side(lambda one: _entries(handle, one), manifests) for entry in found]
-    deletes = _Deletes({number for number, spec in handle.specs().items() if not spec.fields})
+    deletes = _Deletes({number for number, spec in handle.specs().items() if _divides_nothing(spec)})
     data: list[ManifestEntry] = []
     for entry in checked(entries):
         if entry.data_file.content == DataFileContent.DATA:
@@ -77,7 +79,7 @@ def _entries(handle: IcebergHandle, manifest: Any) -> Sequence[ManifestEntry]:
 
 @dataclass(slots=True)
 class _Deletes:
-    """Files of deletes by what they apply to. `undivided`: numbers of specs without fields."""
+    """Files of deletes by what they apply to. `undivided`: numbers of specs that divide nothing."""
 
     undivided: set[int]
     by_path: dict[str, list[ManifestEntry]] = field(default_factory=lambda: defaultdict(list))
@@ -106,6 +108,11 @@ class _Deletes:
         for entry in (*self.equal.get(place, ()), *self.equal_everywhere):
             if _age(entry) > age:
                 yield entry.data_file
+
+
+def _divides_nothing(spec: PartitionSpec) -> bool:
+    """True for a spec without fields, or with those alone that a table of version 1 has lost."""
+    return all(isinstance(field.transform, VoidTransform) for field in spec.fields)
 
 
 def _age(entry: ManifestEntry) -> int:

@@ -34,7 +34,9 @@ def test_a_secret_shows_itself_to_nobody() -> None:
 REVEALING = {
     "sharkpy/base/secrets.py": "makes an id of them",
     "sharkpy/execution/engine.py": "gives Spark what its owner has set for Spark",
+    "sharkpy/execution/spark/jvm_metastore.py": "gives the metastore's client the settings of file systems",
     "sharkpy/sources/lake/iceberg/catalogs.py": "gives pyiceberg the options of a catalog",
+    "sharkpy/sources/lake/iceberg/rest.py": "checks the endpoint that a catalog gives with its keys",
     "sharkpy/sources/storage/access.py": "gives options that are no secrets as texts, and strips what was given",
     "sharkpy/sources/storage/azure_keys.py": "gives keys to the library that signs requests",
     "sharkpy/sources/storage/google_keys.py": "gives keys to the library that asks for tokens",

@@ -104,6 +104,9 @@ class MemoryCatalog:
     def check_path(self, path: str) -> None:
         """Any path may be named."""
 
+    def named_schema_text(self, location: str) -> str:
+        raise AssertionError("it reads no remote schemas")
+
     def find_function(self, database: str, name: str) -> None:
         return None
 

@@ -259,7 +259,7 @@ def test_it_is_one_table_for_people(context: sharkpy.SharkContext, tmp_path: Pat
             "rand in the condition of an outer join of two streams",
         ),
         (STATE, "SELECT k, first_value(v) AS f FROM events GROUP BY k", "without a state that merges"),
-        ("STORED AS TEXTFILE", "SELECT count(*) AS n FROM events", "a format, or LOCATION of a continuous table with state"),
+        ("STORED AS TEXTFILE", "SELECT count(*) AS n FROM events", "a format, or LOCATION of a continuous table"),
     ],
 )
 def test_what_is_refused(context: sharkpy.SharkContext, clauses: str, query: str, error: str) -> None:

@@ -18,6 +18,8 @@ _SAME = {"s3a": "s3", "s3n": "s3"}
 """Schemes that are other words for a file system."""
 _WITH_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 """Schemes whose URIs have a container, and not a user, before the host."""
+_WITH_PORT = {"hdfs": ":8020"}
+"""Schemes whose hosts have a port also where none is named."""
 _SECRETS = frozenset(
     {
         *("sig", "signature", "token", "secret", "credential", "password", "key", "apikey"),
@@ -49,6 +51,21 @@ def normal(location: str) -> str:
     root, key = _cut(location)
     authority = root[len(scheme) + 1 :].removeprefix("//")
     return _put(f"{_SAME.get(scheme, scheme)}://{authority}", key)
+
+
+def place(location: str) -> str:
+    """`normal`, in which locations are also equal that one place has by several schemes, hosts or ports: for what
+    deletes, which has to know that, and not for requests.
+    """
+    found = normal(location)
+    scheme = scheme_of(found)
+    if scheme not in _WITH_CONTAINER and scheme not in _WITH_PORT:
+        return found
+    root, key = _cut(found)
+    authority = root.partition("://")[2].lower()
+    if scheme in _WITH_CONTAINER:
+        return _put(f"abfss://{authority.replace('.blob.', '.dfs.', 1)}", key)
+    return _put(f"{scheme}://{authority.removesuffix(_WITH_PORT[scheme])}", key)
 
 
 def join(location: str, *names: str) -> str:

@@ -112,6 +112,8 @@ class ReadableCatalog:
         """Finds the session's access to a remote location, which a statement may have named: see `access_id`."""
         self.remove_remote: Callable[[str], None] = _no_removal
         """Removes all that is in a remote folder; an error where something is left."""
+        self.removal_of_data: Callable[[str], Callable[[], None]] = _no_data
+        """Gives what removes the files that writes have put into a remote folder by now, and no later ones."""
         self.remote_text: Callable[[str, str], str] = _no_text
         """Reads a small remote file, by an access."""
         self.known_lakes: LakeTables | None = None
@@ -401,6 +403,11 @@ def _no_access(location: str, _: bool) -> str:
     """Access of a catalog without a session."""
     check_local(location)
     raise InternalError("access was asked for to a local location")
+
+
+def _no_data(_: str) -> Callable[[], None]:
+    """Removal of data by a catalog without a session: it goes with the folder."""
+    return lambda: None
 
 
 def _no_removal(location: str) -> None:

@@ -327,6 +327,7 @@ class Catalog(ReadableCatalog):
                 self._file.run("DELETE FROM garbage WHERE folder = ?", self.locations.stored(path))
                 continue
             try:
+                self._remove_data(path)
                 self._collect([path])
             except CancelledError:
                 raise
@@ -334,6 +335,25 @@ class Catalog(ReadableCatalog):
                 _log.warning('what was dropped in "%s" could not be deleted: %s', uri.shown(path), error)
                 return
             gone = path
+
+    def _remove_data(self, path: str) -> None:
+        """Remove the files of rows in a dropped remote folder, which may be many, while others change the catalog. What
+        is put there meanwhile has other names. `_collect` removes the rest.
+        """
+        if self.is_shared:
+            return
+        from sharkpy.catalog.table_folders import TableFolders
+
+        with self._lock, self._store.transaction():
+            is_read = any(map(self.readers.is_read, (path, *uri.parents(path))))
+            if is_read or not self._is_garbage(path) or TableFolders(self).held_by(path) is not None:
+                return
+            remove = self.removal_of_data(path)
+        remove()
+
+    def _is_garbage(self, path: str) -> bool:
+        stored = self.locations.stored(uri.normal(path))
+        return self._file.row("SELECT folder FROM garbage WHERE folder = ?", stored) is not None
 
     def _collect(self, waiting: Sequence[str]) -> None:
         from sharkpy.catalog.table_folders import TableFolders
@@ -351,14 +371,13 @@ class Catalog(ReadableCatalog):
 
         A folder that holds another table's, or is another managed table's too, stays.
         """
-        stored = self.locations.stored(uri.normal(path))
-        if self._file.row("SELECT folder FROM garbage WHERE folder = ?", stored) is None:
+        if not self._is_garbage(path):
             return
         from sharkpy.catalog.table_folders import TableFolders
 
         is_others = (taken or TableFolders(self)).held_by(path) is not None
         if is_others or self._take(path) or self.is_shared:
-            self._file.run("DELETE FROM garbage WHERE folder = ?", stored)
+            self._file.run("DELETE FROM garbage WHERE folder = ?", self.locations.stored(uri.normal(path)))
 
     def _take(self, path: str) -> bool:
         """Remove a folder, a local one by moving it away; False if something is still there."""

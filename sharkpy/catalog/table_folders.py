@@ -133,7 +133,7 @@ class _RealPlaces:
 
     def __call__(self, location: str) -> str:
         if uri.is_remote(location):
-            return uri.normal(location)
+            return uri.place(location)
         path = location if location.startswith("/") else local_path(location)
         parent, _, name = path.rpartition("/")
         if parent == self._warehouse and name and not Path(path).is_symlink():
@@ -143,7 +143,7 @@ class _RealPlaces:
 
 def _place(path: str) -> str:
     """Real place of a path; a remote location in its common form."""
-    return uri.normal(path) if uri.is_remote(path) else os.path.realpath(path)
+    return uri.place(path) if uri.is_remote(path) else os.path.realpath(path)
 
 
 def _is_below(place: str, folder: str) -> bool:

@@ -33,8 +33,8 @@ class UnfinishedWrites:
     """Files of notes, one for each process that uses the warehouse and locked by it: the owner of an unlocked file is
     dead.
 
-    1. A note is written before the folder is made, and ends with its statement; it may stay as long as other writes
-       run, which does no harm: a folder that counts or is gone is left alone.
+    1. A note is written before the folder is made, and ends with its statement. As long as other writes run, another
+       line tells that it has. Notes of Hive partitions stay until then.
     2. `abandoned` yields the notes of dead processes, and forgets them once they are dealt with.
     3. What is not dealt with when its process ends is found by the next one.
     4. The file begins with its own inode. In a copy of it, which came with a copied warehouse, notes of folders that
@@ -63,9 +63,12 @@ class UnfinishedWrites:
         """
         with self._lock:
             try:
-                self._append([json.dumps({"kept": self._locations.stored(staging)})])
+                self._append([self._line_of_kept(staging)])
             except OSError as error:
                 raise storage_error(str(self._path), error) from None
+
+    def _line_of_kept(self, staging: str) -> str:
+        return json.dumps({"kept": self._locations.stored(staging)})
 
     def adopt(self, notes: Iterable[Note]) -> None:
         """Take over notes of a dead process, each until `end` says that it is dealt with: in another thread, or by the
@@ -96,9 +99,21 @@ class UnfinishedWrites:
 
     def end(self, staging: str) -> None:
         with self._lock:
-            self._open.discard(staging)
-            if self._file >= 0 and not self._open:
-                os.ftruncate(self._file, 0)
+            if self._file >= 0 and self._open - {staging}:
+                # Where it fails the next start finds that the folder counts, or is gone.
+                with suppress(OSError):
+                    self._append([self._line_of_kept(staging)])
+            self._close(staging)
+
+    def end_partition(self, folder: str) -> None:
+        """End a note of a Hive partition that was taken over; statements of this process may have noted it too."""
+        with self._lock:
+            self._close(folder)
+
+    def _close(self, folder: str) -> None:
+        self._open.discard(folder)
+        if self._file >= 0 and not self._open:
+            os.ftruncate(self._file, 0)
 
     def open_folders(self) -> frozenset[str]:
         """Noted folders of writes that have not ended, and those that were taken over and are not dealt with."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,7 @@ def open_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
     accesses = SessionAccesses(conf, parts.conf, restrictions)
     catalog.find_access = accesses.find
     catalog.remove_remote = partial(_remove_remote, accesses)
+    catalog.removal_of_data = partial(_removal_of_data, accesses)
     catalog.remote_text = _remote_text
     reach = LakeReach(partial(_lake_conf, weakref.ref(session), parts.conf), accesses.find)
     catalog.known_lakes = SessionLakes(lambda: parts.lakes, reach)
@@ -70,6 +71,12 @@ def _remove_remote(accesses: SessionAccesses, location: str) -> None:
     from sharkpy.sources.folders.dropped_folder import remove_dropped
 
     remove_dropped(location, accesses.find(location, False))
+
+
+def _removal_of_data(accesses: SessionAccesses, location: str) -> Callable[[], None]:
+    from sharkpy.sources.folders.dropped_folder import removal_of_data
+
+    return removal_of_data(location, accesses.find(location, False))
 
 
 def _remote_text(location: str, access_id: str) -> str:

@@ -116,6 +116,15 @@ def test_places_that_are_the_same() -> None:
     assert len({*map(uri.normal, others), "s3://b/k"}) == len(others) + 1
 
 
+def test_names_of_one_place() -> None:
+    one = "abfss://c@account.dfs.core.windows.net/k"
+    same = (one, "abfs://c@account.dfs.core.windows.net/k/", "wasbs://c@Account.blob.core.windows.net/k")
+    assert {uri.place(name) for name in same} == {one}
+    assert {uri.place(name) for name in ("hdfs://nn/K", "hdfs://NN:8020/K")} == {"hdfs://nn/K"}
+    assert uri.place("hdfs://nn:9000/k") == "hdfs://nn:9000/k"
+    assert (uri.place("s3a://B/k"), uri.place("/b/k")) == ("s3://B/k", "/b/k")
+
+
 def test_names_of_hive_partitions_stay_as_they_are() -> None:
     folder = uri.join("s3a://b/t/", "d=2026-01-01 00%3A00/e=%2F")
     assert folder == "s3a://b/t/d=2026-01-01 00%3A00/e=%2F"
@@ -197,7 +206,7 @@ HOSTILE = {
     "half a sign": "s3://b/\ud800",
 }
 CALLS: tuple[Callable[[str], object], ...] = (
-    *(uri.scheme_of, uri.is_remote, uri.normal, uri.parent, uri.name_of, uri.shown, uri.check_no_secrets),
+    *(uri.scheme_of, uri.is_remote, uri.normal, uri.place, uri.parent, uri.name_of, uri.shown, uri.check_no_secrets),
     lambda text: uri.join(text, text),
     lambda text: uri.below(f"{text}/x", text),
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from sharkpy.catalog.store import Catalog, new_table_id
 from sharkpy.catalog.table_folders import TableFolders, goes_with
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
+from tests.waiting import allowed
 
 SCHEMA = Schema((Field("a", parse_type("int")), Field("p", parse_type("string"))))
 FAR = "s3a://bucket/t"
@@ -156,6 +159,52 @@ def test_folders_that_are_read_are_not_removed(catalog: Catalog) -> None:
     assert removed == []
     catalog.collect_garbage()
     assert removed == ["s3://bucket/t/x"]
+
+
+def test_others_change_the_catalog_while_dropped_rows_are_removed(catalog: Catalog) -> None:
+    steps = list[str]()
+
+    def removal(location: str) -> Callable[[], None]:
+        return partial(remove, location)
+
+    def remove(location: str) -> None:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(catalog.create_database, f"d{len(steps)}").result(timeout=allowed(5))
+        steps.append(f"rows of {location}")
+
+    catalog.removal_of_data, catalog.remove_remote = removal, steps.append
+    catalog.drop_table(catalog.create_table(table(FAR, TableKind.MANAGED)))
+    with catalog.readers.reading(FAR):
+        catalog.collect_garbage()
+    assert steps == []
+    catalog.collect_garbage()
+    assert steps == ["rows of s3://bucket/t", "s3://bucket/t"]
+    catalog.create_table(table(f"{FAR}/inner", name="inner"))
+    catalog.drop_table(catalog.create_table(table(FAR, TableKind.MANAGED)))
+    catalog.collect_garbage()
+    assert len(steps) == 2, "what holds the folders of others stays"
+
+
+AZURE = "c@account.dfs.core.windows.net/t"
+
+
+@pytest.mark.parametrize(
+    ("one", "same", "other"),
+    [
+        (f"abfss://{AZURE}", "wasbs://c@Account.blob.core.windows.net/t", "wasbs://d@account.blob.core.windows.net/t"),
+        (f"abfs://{AZURE}", f"abfss://{AZURE}/", f"abfss://{AZURE}t"),
+        ("hdfs://nn/t", "hdfs://NN:8020/t", "hdfs://nn:8021/t"),
+    ],
+)
+def test_a_place_that_has_several_names(catalog: Catalog, one: str, same: str, other: str) -> None:
+    catalog.create_table(table(one, TableKind.MANAGED))
+    folders = TableFolders(catalog)
+    for place in (same, uri.parent(same)):
+        with pytest.raises(BindError, match=r"default\.t|not a folder for one table"):
+            folders.require_no_others(place, "OVERWRITE")
+    assert folders.held_by(same) is not None
+    assert folders.lies_in(uri.join(same, "x")) is not None
+    assert folders.held_by(other) is None
 
 
 def test_folders_of_others_in_remote_ones(catalog: Catalog) -> None:

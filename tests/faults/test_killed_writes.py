@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
 import pytest
 
 import sharkpy
+from sharkpy.base.locations import Locations
+from sharkpy.catalog.unfinished_writes import Note, UnfinishedWrites
 from tests.children import status_of
 
 CHILD = """
@@ -112,6 +115,17 @@ def test_notes_do_not_pile_up(tmp_path: Path) -> None:
             unfinished.end(f"{tmp_path}/t/.staging-{number}")
         (file,) = (tmp_path / ".sharkpy" / "unfinished" / "catalog").iterdir()
         assert file.stat().st_size < 100_000
+
+
+def test_notes_of_ended_writes_are_not_swept(tmp_path: Path) -> None:
+    notes, locations = str(tmp_path / "notes"), Locations.below(str(tmp_path))
+    killed = UnfinishedWrites(notes, locations)
+    for name in "ab":
+        killed.begin(f"{tmp_path}/{name}")
+    killed.note_partitions("1", [f"{tmp_path}/p"])
+    killed.end(f"{tmp_path}/a")
+    os.close(killed._file)
+    assert list(UnfinishedWrites(notes, locations).abandoned()) == [[Note(f"{tmp_path}/b"), Note(f"{tmp_path}/p", "1")]]
 
 
 def test_those_who_live_are_left_alone(tmp_path: Path) -> None:

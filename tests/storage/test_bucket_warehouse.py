@@ -133,6 +133,19 @@ def test_a_table_that_was_renamed_keeps_its_folder(session: sharkpy.SharkContext
     assert run(session, "SELECT x FROM b") == [(3,)]
 
 
+def test_what_others_have_in_the_bucket_is_theirs(
+    session: sharkpy.SharkContext, folder: str, seaweed: S3Server, objects: Callable[[str], list[str]]
+) -> None:
+    client = s3_client(seaweed.address)
+    client.put_object(Bucket=BUCKET, Key=f"{folder.partition(f'{BUCKET}/')[2]}/logs/x.csv", Body=b"1\n")
+    client.close()
+    for text in ("CREATE TABLE logs (a INT)", "CREATE TABLE logs AS SELECT 2 AS a"):
+        run(session, text, "INSERT INTO logs VALUES (3)")
+        assert (1,) not in run(session, "SELECT a FROM logs")
+        run(session, "DROP TABLE logs")
+        assert objects(f"{folder}/logs") == ["x.csv"]
+
+
 def test_databases_have_places(
     session: sharkpy.SharkContext, folder: str, tmp_path: Path, objects: Callable[[str], list[str]]
 ) -> None:

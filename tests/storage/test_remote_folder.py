@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from collections.abc import Iterable, Iterator
 from uuid import uuid4
 
@@ -13,6 +14,7 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 from sharkpy.base.cancellation import Cancellation, check_cancelled
 from sharkpy.base.errors import CancelledError, ExecutionError, SourceError, StorageRefusedError, UnsupportedError
+from sharkpy.catalog.wanted_files import WANTED
 from sharkpy.sources.folders.generations import Placed
 from sharkpy.sources.folders.kept_manifests import KeptManifests
 from sharkpy.sources.folders.manifest import Manifest, from_bytes, to_bytes
@@ -21,6 +23,7 @@ from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import facts_of
 from sharkpy.sources.storage.store import ObjectFacts
+from tests.catalog.test_wanted_files import Names
 from tests.storage.fault_proxy import FaultProxy, Rule
 from tests.storage.places import memory_store, s3_store
 from tests.storage.s3_servers import S3Server
@@ -118,6 +121,36 @@ def test_what_a_dead_process_has_staged_goes_unless_it_counts(moto: S3Server, fo
     left = [facts.path for facts in one.store.list(staging)]
     assert left == ([f"{part}/part-0"] if is_placed else [])
     assert texts(partition, partition.partition_files(1, "day=1/hour=2")) == ["a"] * is_placed
+
+
+def test_what_others_put_beside_a_base_stays(moto: S3Server, folder: str) -> None:
+    one = home(moto.address, folder)
+    one.store.put(f"{folder}/early", b"e")
+    add(one, "a", overwrite=True)
+    time.sleep(1.1)
+    one.store.put(f"{folder}/late", b"l")
+    add(one, "b")
+    one.remove_hidden()
+    assert texts(one, one.files()) == ["a", "b"]
+    assert [facts.path for facts in one.store.children(folder)[0]] == [f"{folder}/late"]
+    time.sleep(1.1)
+    add(one, "c", overwrite=True)
+    one.remove_hidden()
+    assert one.store.children(folder)[0] == []
+
+
+def test_a_write_lists_plain_files_no_more_where_a_manifest_is_behind_them(proxy: FaultProxy, folder: str) -> None:
+    """Others wait while a number is chosen."""
+    one = home(proxy.address, folder)
+    one.store.put(f"{folder}/plain", b"p")
+    add(one, "a")
+    staging = stage(one, "b")
+    proxy.seen.clear()
+    one.place(staging, overwrite=True)
+    listed = [seen.path for seen in proxy.seen if "list-type" in seen.path]
+    assert len(listed) == 1
+    assert "_generations" in listed[0]
+    assert texts(one, one.files()) == ["b"]
 
 
 @pytest.mark.parametrize("lost", [1, 1000])
@@ -264,3 +297,39 @@ def test_doubts_outlast_the_statement(proxy: FaultProxy, folder: str) -> None:
         one.discard_staging(staging)
         assert STAGED.knows(staging)
     assert len(list(one.store.list(staging))) == 1
+
+
+def test_a_discard_that_fails_forgets_nothing(proxy: FaultProxy, folder: str) -> None:
+    """What counts is kept by the next try too, though its manifest is not where the name of its folder tells."""
+    one = home(proxy.address, folder)
+    staging = one.make_staging(one.new_staging())
+    part = one.staged_subfolder(staging, "day=1")
+    facts = one.store.put(f"{part}/part-0", b"a")
+    STAGED.report(part, [DataFile(facts.path, facts.size_bytes, facts.modified_ns, tag=facts.tag)])
+    partition = RemoteFolder(f"{folder}/apart", one.store, one.access_id)
+    partition.place_behind(part, 0, overwrite=False)
+    proxy.rules[:] = [Rule(method="GET", status=403, code="AccessDenied")]
+    with pytest.raises(StorageRefusedError):
+        one.discard_staging(staging)
+    proxy.rules.clear()
+    one.discard_staging(staging)
+    assert texts(partition, partition.partition_files(1, "day=1")) == ["a"]
+    assert not STAGED.knows(staging)
+
+
+def test_files_that_a_stream_wants_outlast_the_notes_of_their_write(moto: S3Server, folder: str) -> None:
+    one = home(moto.address, folder)
+    staging = stage(one, "a")
+    one.place(staging, overwrite=False)
+    (file,) = one.files()
+    one.store.put(f"{staging}/part-1", b"left")
+    wants = Names([file.path])
+    WANTED.add(wants)
+    try:
+        add(one, "b", overwrite=True)
+        one.remove_hidden()
+        STAGED.end(staging)
+        one.discard_staging(staging)
+        assert [facts.path for facts in one.store.list(staging)] == [file.path]
+    finally:
+        WANTED.forget(wants)

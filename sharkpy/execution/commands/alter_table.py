@@ -9,6 +9,7 @@ import dataclasses
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import RCFILE_SERDE
 from sharkpy.catalog.hive_formats import with_default_serde, with_serde_properties, with_storage_properties
+from sharkpy.catalog.local_path import path_or_uri
 from sharkpy.catalog.model import StorageFormat, Table
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
@@ -55,6 +56,8 @@ def _checked(old: Table, altered: Table, session: EngineSession) -> Table:
     if altered.location != old.location:
         place = altered.location or ""
         session.restrictions.check_location(place)
+        # What a dropped table has left there is not this one's, and goes before rows are put beside it.
+        session.catalog.clear_garbage(path_or_uri(place))
         kind = kind_at(place, old.kind, session)
         altered = dataclasses.replace(altered, kind=kind, location=managed_folder(place, kind, session, old.table_id))
     check_properties(altered.properties)
@@ -75,6 +78,7 @@ def alter_partition(command: AlterPartition, session: EngineSession) -> CommandR
     location = command.location
     if location is not None:
         location = managed_folder(location, table.kind, session, table.table_id)
+        session.catalog.clear_garbage(location)
     with session.catalog.partition_changes(table) as changes:
         found = matching_spec(table, list(changes.known.values()), command.partition)
         if not found:

@@ -15,7 +15,7 @@ from sharkpy.catalog.local_path import local_path, path_or_uri
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
 from sharkpy.catalog.store import new_table_id
-from sharkpy.catalog.table_folders import TableFolders, holds_files
+from sharkpy.catalog.table_folders import holds_files
 from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.inferred_columns import with_inferred_columns
@@ -25,6 +25,7 @@ from sharkpy.execution.commands.storage import (
     EXTERNAL,
     check_properties,
     check_storage,
+    is_taken,
     kind_at,
     kind_of_property,
     managed_folder,
@@ -177,18 +178,23 @@ def _is_engines(location: str, command: CreateTable, session: EngineSession) -> 
 
 
 def _is_free(location: str, command: CreateTable, session: EngineSession) -> bool:
-    """True if a new table may lie at its usual place: nobody reads there, and no query's rows would hide files. In
-    storage a table that was renamed may lie there still.
+    """True if a new table may lie at its usual place: nobody reads there, no other table lies there, and neither would
+    a query's rows hide files, nor a DROP take what others have in a bucket that is the warehouse.
     """
     catalog, is_far = session.catalog, uri.is_remote(location)
-    if catalog.readers.is_read(location):
+    if catalog.readers.is_read(location) or is_taken(location, session):
         return False
-    if is_far and not catalog.is_shared and TableFolders(catalog).held_by(location) is not None:
-        return False
-    if command.query is None:
+    if command.query is None and not _goes_with_table(location, session):
         return True
     catalog.clear_garbage(location)
     return not (has_files(location, catalog.access_id(location)) if is_far else holds_files(location))
+
+
+def _goes_with_table(location: str, session: EngineSession) -> bool:
+    """True for a remote folder in the warehouse: a table there is managed, whatever is there already."""
+    catalog = session.catalog
+    is_own = uri.is_remote(location) and not catalog.is_shared
+    return is_own and uri.below(location, catalog.warehouse_dir) is not None
 
 
 def _rows(query: LogicalPlan, table: Table) -> LogicalPlan:
@@ -261,7 +267,10 @@ def _create_from_query(
     def put_in_place() -> None:
         if table.is_plain:
             publish([TableFiles(table, location, staging, True, session)], session.catalog)
-        elif (placed := folder.publish(staging, overwrite=True)) is not None:
+            return
+        # An empty folder has nothing to hide: no request comes between what counts and what can be undone.
+        place = folder.place if uri.is_remote(location) else folder.publish
+        if (placed := place(staging, overwrite=True)) is not None:
             published.append(placed)
 
     try:

@@ -21,7 +21,7 @@ from sharkpy.catalog.serialize import table_from_json, table_to_json
 from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
-from sharkpy.execution.commands.storage import check_named_files, managed_folder
+from sharkpy.execution.commands.storage import check_named_files, is_taken, managed_folder
 from sharkpy.execution.commands.writes.directory import Directory
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.commands.writes.remote_directory import RemoteDirectory
@@ -196,7 +196,7 @@ def _new_table(export: _Export, command: ImportTable, session: EngineSession) ->
         session.restrictions.check_location(location)
     else:
         location = _normal(session.catalog.managed_location(command.database, export.table.name))
-        if session.catalog.readers.is_read(location):
+        if session.catalog.readers.is_read(location) or is_taken(location, session):
             location = f"{location}-{export.table.table_id[:8]}"
     table = dataclasses.replace(export.table, kind=kind, location=location, created_at=0.0)
     # The rows are exported, and not what had computed them.
@@ -211,6 +211,8 @@ def _import_new(export: _Export, table: Table, command: ImportTable, session: En
                 for name in export.partitions:
                     changes.add(name)
         return
+    # Before its files are staged there, which would go with what dropped tables have left.
+    session.catalog.clear_garbage(table.location or "")
     if _holds_any(table.location or "", session):
         raise BindError(f'folder "{table.location}" is not empty', sqlstate=_EXISTS)
     write = _staged(export, table, new_staging(table.location or "", session), session)

@@ -19,6 +19,7 @@ from sharkpy.execution.commands.shared_source import shared_source
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
     check_properties,
+    is_taken,
     managed_folder,
     stored_query,
     stored_schema,
@@ -136,7 +137,7 @@ def _location(command: commands.CreateTable, kind: TableKind, table_id: str, ses
     usual = catalog.managed_location(command.database, command.name)
     usual = usual if uri.is_remote(usual) else local_path(usual)
     catalog.clear_garbage(usual)
-    is_free = not catalog.readers.is_read(usual) and not _holds_files(usual, session)
+    is_free = not (catalog.readers.is_read(usual) or is_taken(usual, session) or _holds_files(usual, session))
     return usual if is_free else f"{usual}-{table_id[:8]}"
 
 

@@ -52,8 +52,7 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
                 continue
             if not table.is_view:
                 folder = location or uri.join(table.location or "", name)
-                if location is None:
-                    session.catalog.clear_garbage(folder)
+                session.catalog.clear_garbage(folder)
                 if not uri.is_remote(folder):
                     _make_folder(folder)
             index.add(changes.add(name, location))

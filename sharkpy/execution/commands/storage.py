@@ -123,6 +123,15 @@ def _holds_warehouse(path: str, session: EngineSession) -> bool:
     return Path(catalog.home).resolve().is_relative_to(Path(path).resolve())
 
 
+def is_taken(usual: str, session: EngineSession) -> bool:
+    """True if the usual place of a new table, a path or a URI, has another one's files: that of a table which was
+    renamed, and whose files stayed. A metastore is not asked for all its tables.
+    """
+    if session.catalog.is_shared or not (uri.is_remote(usual) or Path(usual).exists()):
+        return False
+    return TableFolders(session.catalog).held_by(usual) is not None
+
+
 def managed_folder(location: str, kind: TableKind, session: EngineSession, besides: str | None = None) -> str:
     """Path of a LOCATION that the session may use, or its remote location. BindError if dropping a managed table there
     would delete the warehouse or the files of others too, UnsupportedError where the storage is read alone.

@@ -11,6 +11,7 @@ from functools import partial
 from sharkpy.base import uri
 from sharkpy.base.cancellation import Cancellation, check_cancelled, checked
 from sharkpy.base.errors import ExecutionError, SharkError, SourceError, UnsupportedError
+from sharkpy.catalog.wanted_files import WANTED
 from sharkpy.sources.folders.generations import Generation, Placed
 from sharkpy.sources.folders.kept_manifests import read_manifest
 from sharkpy.sources.folders.manifest import (
@@ -118,20 +119,27 @@ class RemoteFolder:
     def sync_staged(self, staging: str) -> None:
         pass
 
-    def discard_staging(self, staging: str) -> None:
-        """See `TableFolder`. It does not hear the end of its statement, which may be why the files are to go."""
+    def discard_staging(self, staging: str, named: Collection[str] = frozenset()) -> None:
+        """See `TableFolder`. It does not hear the end of its statement, which may be why the files are to go.
+
+        Of the write of another process, `named` are files that manifests name in folders which its staged ones do not
+        tell: those of Hive partitions that have other folders than their names.
+        """
         with Cancellation().active():
-            write = STAGED.end(staging)
+            write = STAGED.find(staging)
             if write is None:
-                # Of another process, which may have come as far as to let it count.
-                kept = self._named_of(staging)
+                # It may have come as far as to let it count.
+                kept: Collection[str] = self._named_of(staging).union(named)
                 self.store.remove_uploads(staging, time.time_ns() + _SKEW_NS)
             elif write.is_uncertain:
                 return
             else:
                 kept = write.placed
             paths = [facts.path for facts in self.store.list(staging) if facts.path not in kept]
-            self._removal.remove_files(paths)
+            wanted = WANTED.among(paths)
+            self._removal.remove_files(path for path in paths if path not in wanted)
+            # Where something fails the next try has to know what counts.
+            STAGED.end(staging)
 
     def place(self, staging: str, overwrite: bool) -> Placed | None:
         files = self.staged_files(staging)
@@ -209,6 +217,14 @@ class RemoteFolder:
     def remove_beyond(self, newest: int) -> None:
         self._removal.remove_beyond(newest)
 
+    def named(self) -> set[str]:
+        """Locations of the files that the manifests here name."""
+        return self._named_in(self.location)
+
+    def has_uncounted(self, writes: Collection[str], newest: int) -> bool:
+        """Whether there are generations that `remove_uncounted` would remove."""
+        return self._removal.has_uncounted(writes, newest)
+
     def remove_uncounted(self, writes: Collection[str], newest: int) -> None:
         """Remove the generations behind `newest` that writes of these ids have put there, and no others'."""
         self._removal.remove_uncounted(writes, newest)
@@ -269,7 +285,10 @@ class RemoteFolder:
         """Two writers may pick the same number: the later one finds the name taken and picks the next."""
         while True:
             check_cancelled()
-            name = f"{_kind(overwrite)}_{_newest(self._listed()) + 1:07d}"
+            # Others wait for it: plain files, which may be many, are not listed where a manifest is behind them.
+            found = self._manifests(self.location)
+            newest = _newest(found if found.manifests else self._listed())
+            name = f"{_kind(overwrite)}_{newest + 1:07d}"
             if self._put(name, staging, files):
                 return Placed(self.location, name, write_of(staging))
 
@@ -302,11 +321,12 @@ class RemoteFolder:
         return set().union(*named)
 
     def _named_in(self, folder: str) -> set[str]:
-        found = RemoteListing.of(
-            self.store.list(uri.join(folder, GENERATIONS)), folder, self.access_id
-        ).manifests.values()
-        read = side_by_side(lambda facts: read_manifest(facts, self.store, self.access_id), list(found))
+        found = list(self._manifests(folder).manifests.values())
+        read = side_by_side(lambda facts: read_manifest(facts, self.store, self.access_id), found)
         return {file.path for manifest in read for file in manifest.files}
+
+    def _manifests(self, folder: str) -> RemoteListing:
+        return RemoteListing.of(self.store.list(uri.join(folder, GENERATIONS)), folder, self.access_id)
 
 
 def _kind(overwrite: bool) -> str:

@@ -14,6 +14,7 @@ from sharkpy.sources.folders.generations import Generation, hidden_of
 from sharkpy.sources.folders.kept_manifests import read_manifest
 from sharkpy.sources.folders.manifest import FILES, Manifest, write_of
 from sharkpy.sources.folders.remote_listing import RemoteListing, listed, written_folder
+from sharkpy.sources.layout import DataFile
 from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.store import ObjectFacts, Store
 
@@ -53,9 +54,14 @@ class Removal:
     def remove_uncounted(self, writes: Collection[str], newest: int) -> None:
         """Remove the generations behind `newest` that some writes have put there."""
         found = self._listed()
+        self._remove(found, self._uncounted(found, writes, newest))
+
+    def has_uncounted(self, writes: Collection[str], newest: int) -> bool:
+        return bool(self._uncounted(self._listed(), writes, newest))
+
+    def _uncounted(self, found: RemoteListing, writes: Collection[str], newest: int) -> list[str]:
         behind = [facts for name, facts in found.manifests.items() if Generation.of(name).last > newest]
-        read = self._read(behind)
-        self._remove(found, [uri.name_of(facts.path) for facts, one in read.items() if one.write in writes])
+        return [uri.name_of(facts.path) for facts, one in self._read(behind).items() if one.write in writes]
 
     def remove_first(self) -> None:
         """See `TableFolder`. The files are those that the removed manifests name."""
@@ -125,7 +131,7 @@ class Removal:
         kept = [facts for name, facts in found.manifests.items() if name not in names]
         named = {file.path for manifest in self._read(kept).values() for file in manifest.files}
         files = {file.path for manifest in self._read(gone).values() for file in manifest.files} - named
-        plain = {file.path for name in names for file in found.plain.get(name, ())}
+        plain = {file.path for name in names for file in _replaced(name, found)}
         wanted = WANTED.among(files | plain)
         self.remove_files(sorted((files | plain) - wanted))
         self.store.delete([facts.path for facts in gone])
@@ -155,6 +161,19 @@ class Removal:
     def _is_written(folder: str) -> bool:
         """True for folders that writes make."""
         return f"/{FILES}/" in f"{folder}/"
+
+
+def _replaced(name: str, found: RemoteListing) -> list[DataFile]:
+    """Plain files of a name that were there when they were hidden. What others have put there later, which nobody has
+    seen, stays until it is overwritten itself.
+    """
+    files = found.plain.get(name, [])
+    if Generation.of(name).last:
+        return files
+    hiding = [
+        facts.modified_ns for one, facts in found.manifests.items() if _hides(Generation.of(one), Generation.of(name))
+    ]
+    return [file for file in files if file.modified_ns <= max(hiding)] if hiding else files
 
 
 def _hidden_since(name: str, found: RemoteListing, newest: int | None) -> int:

@@ -70,6 +70,11 @@ class StagedWrites:
                 if (write := self._writes.get(root_of(file.path))) is not None:
                     write.placed.discard(file.path)
 
+    def find(self, staging: str) -> StagedWrite | None:
+        """A write that has not ended; None if it is not one of this process."""
+        with self._lock:
+            return self._writes.get(root_of(staging))
+
     def end(self, staging: str) -> StagedWrite | None:
         """Forget a write, unless it is uncertain whether it counts; None if it is not one of this process."""
         with self._lock:

@@ -17,14 +17,15 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.folders.generations import Placed
-from sharkpy.sources.layout import DataFile
 
 _EXISTS = "42710"
 
 
 @dataclass(slots=True)
 class PartitionCopy:
-    """Copy of what counts of the Hive partition `one`, staged in the folder `target` of a Hive partition of `table`."""
+    """Copy of what counts of the Hive partition `one` for the folder `target` of a Hive partition of `table`. It is
+    staged in the table's folder: what a dropped one has left in `target` goes until then, with all that is there.
+    """
 
     one: HivePartition
     table: Table
@@ -43,7 +44,7 @@ class PartitionCopy:
         catalog, folder = self.session.catalog, folder_at(self.target, self.session)
         if not catalog.keep_garbage(self.target):
             catalog.clear_garbage(self.target)
-            if any(files for _, files in folder.visible()):
+            if folder.exists() and any(files for _, files in folder.visible()):
                 place = uri.shown(self.target)
                 raise BindError(f'folder "{place}" of the new partition exists and is not empty', sqlstate=_EXISTS)
         catalog.unfinished.note_partitions(self.table.table_id, [self.target])
@@ -89,7 +90,7 @@ def _staged(one: HivePartition, source: Table, table: Table, target: str, sessio
             check_local(target if uri.is_remote(target) else one.folder(source))
     with session.catalog.readers.reading(source.location or ""):
         files = partition_files(source, [one], session.catalog.access_id)
-        copy = PartitionCopy(one, table, target, new_staging(target, session), session)
+        copy = PartitionCopy(one, table, target, new_staging(table.location or "", session), session)
         try:
             access_id = session.catalog.access_id(target) if uri.is_remote(target) else ""
             names = (f"{number:07d}-{uri.name_of(file.path).lstrip('_.')}" for number, file in enumerate(files))
@@ -102,8 +103,3 @@ def _staged(one: HivePartition, source: Table, table: Table, target: str, sessio
                 discard_staging(copy.staging, session)
             raise
     return copy
-
-
-def _target(file: DataFile, number: int, staging: str) -> str:
-    """Path whose name keeps the order of the files, which is that of the rows."""
-    return uri.join(staging, f"{number:07d}-{uri.name_of(file.path).lstrip('_.')}")

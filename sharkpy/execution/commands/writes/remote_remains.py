@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
@@ -68,12 +68,14 @@ class RemoteRemains:
     def _sweep(self, notes: Sequence[Note], tables: Mapping[str, Table]) -> None:
         """Sweep what one process has noted: its generations that do not count before their files."""
         writes = {write_of(note.folder) for note in notes if not note.table_id}
+        named = _NamedFiles(self._folder, {note.folder for note in notes if note.table_id})
+        left = False
         for note in sorted(notes, key=lambda note: not note.table_id):
             try:
                 if is_folder_write(note.folder):
                     settled(note.folder, self._access_id(note.folder))
                 elif not note.table_id:
-                    self._sweep_staging(note, tables)
+                    self._sweep_staging(note, tables, named)
                 elif (table := tables.get(note.table_id)) is not None and not self._catalog.is_shared:
                     self._sweep_partition(note.folder, table, writes)
             except CancelledError:
@@ -84,24 +86,46 @@ class RemoteRemains:
                 if note.table_id:
                     # Its files are known by the generations that could not be removed.
                     return
+                left = True
             else:
-                self._catalog.unfinished.end(note.folder)
+                if not note.table_id:
+                    self._catalog.unfinished.end(note.folder)
+        # Until then they tell where manifests of the others are.
+        for note in notes:
+            if note.table_id and not left:
+                self._catalog.unfinished.end_partition(note.folder)
 
-    def _sweep_staging(self, note: Note, tables: Mapping[str, Table]) -> None:
+    def _sweep_staging(self, note: Note, tables: Mapping[str, Table], named: _NamedFiles) -> None:
         if is_lake_staging(note.folder):
             remove_staged(note.folder, self._access_id(note.folder))
             return
         home = self._folder(home_of_staging(note.folder))
-        is_made = any(uri.normal(table.location or "") == uri.normal(home.location) for table in tables.values())
+        is_made = any(uri.place(table.location or "") == uri.place(home.location) for table in tables.values())
         if note.is_new and not is_made and not self._catalog.is_shared:
             home.remove_made(write_of(note.folder))
-        home.discard_staging(note.folder)
+        home.discard_staging(note.folder, named.of(home))
 
     def _sweep_partition(self, folder: str, table: Table, writes: set[str]) -> None:
-        known = next((one for one in self._catalog.partitions(table) if one.folder(table) == folder), None)
-        newest = 0 if known is None and table.kind is TableKind.MANAGED else None if known is None else known.newest
-        if newest is not None:
-            self._folder(folder).remove_uncounted(writes, newest)
+        newest, home = self._counted(folder, table), self._folder(folder)
+        if newest is None or not home.has_uncounted(writes, newest):
+            return
+        # While nobody gives their names to other generations.
+        with self._catalog.transaction():
+            now = self._catalog.current_table(table.table_id)
+            newest = None if now is None else self._counted(folder, now)
+            if newest is not None:
+                home.remove_uncounted(writes, newest)
+
+    def _counted(self, folder: str, table: Table) -> int | None:
+        """Last generation that counts in the folder of a Hive partition; None where all may, as in folders that are not
+        the table's, or not any more.
+        """
+        place = uri.place(folder)
+        for one in self._catalog.partitions(table):
+            if uri.place(one.folder(table)) == place:
+                return one.newest
+        is_own = table.kind is TableKind.MANAGED and uri.below(folder, table.location or "") is not None
+        return 0 if is_own else None
 
     def _folder(self, location: str) -> RemoteFolder:
         access_id = self._access_id(location)
@@ -114,3 +138,19 @@ class RemoteRemains:
         self._accesses.append(access)
         ACCESSES.note((access,))
         return access.id
+
+
+class _NamedFiles:
+    """Files that manifests name in the folders of Hive partitions that one process has noted, which are read once."""
+
+    def __init__(self, folder: Callable[[str], RemoteFolder], noted: Collection[str]) -> None:
+        self._folder = folder
+        self._noted = noted
+        self._found: dict[str, set[str]] = {}
+
+    def of(self, home: RemoteFolder) -> set[str]:
+        """Those of folders below a table's."""
+        if home.location not in self._found:
+            inside = [one for one in sorted(self._noted) if uri.below(one, home.location) is not None]
+            self._found[home.location] = {path for one in inside for path in self._folder(one).named()}
+        return self._found[home.location]

@@ -375,7 +375,7 @@ def test_errors(session: sharkpy.SharkContext, tmp_path: Path) -> None:
     refused(session, f"SELECT * FROM '{tmp_path}/values.json'", SourceError, "no object")
     (tmp_path / "deep.json").write_text(f'{{"a": {"[" * 2000}{"]" * 2000}}}\n')
     refused(session, f"SELECT * FROM '{tmp_path}/deep.json'", SourceError, "1,000 levels deep")
-    refused(session, "SELECT * FROM 'wasb://host/x.parquet'", UnsupportedError, "storage of the scheme")
+    refused(session, "SELECT * FROM 'oss://host/x.parquet'", UnsupportedError, "storage of the scheme")
     refused(session, f"SELECT * FROM '{path}' FOR SYSTEM_VERSION AS OF 1", UnsupportedError, "version")
     pq.write_table(pa.table({"a": [1], "A": [2]}), tmp_path / "case.parquet")
     refused(session, f"SELECT * FROM '{tmp_path}/case.parquet'", SourceError, "differ by case")

@@ -16,6 +16,7 @@ from urllib.request import Request
 
 from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.sources.storage.access import GS_KEY, StorageAccess
 from sharkpy.sources.storage.errors import NO_LOGIN, NO_TOKEN
 from sharkpy.sources.storage.plain_http import answered
@@ -112,6 +113,7 @@ def _of_content(content: str) -> Credentials:
     _check_library()
     named = f"{settings.GS_KEY_FILE.key} names no file with the key of a service account"
     try:
+        check_json_nesting(content)
         info = json.loads(content)
         kind = info["type"]
     except (ValueError, KeyError, TypeError):

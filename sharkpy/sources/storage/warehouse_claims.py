@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 
 from sharkpy.base import uri
 from sharkpy.base.errors import CorruptionError
+from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.base.locations import STATE_FOLDER
 from sharkpy.sources.storage.store import Store
 
@@ -49,11 +50,12 @@ class WarehouseClaims:
         number, facts = max(numbered, key=lambda found: found[0])
         if facts.size_bytes > _MOST_BYTES:
             raise _unreadable(facts.path)
-        content = b"".join(self._store.read(facts, [(0, facts.size_bytes)]))
         try:
-            body = json.loads(content)
+            text = b"".join(self._store.read(facts, [(0, facts.size_bytes)])).decode()
+            check_json_nesting(text)
+            body = json.loads(text)
             version, texts = body["version"], [body[key] for key in ("owner", "place", "user", "made_at")]
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError):
             raise _unreadable(facts.path) from None
         if version != _VERSION or not all(isinstance(text, str) for text in texts):
             raise _unreadable(facts.path)

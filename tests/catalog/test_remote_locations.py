@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sharkpy.base import uri
@@ -70,6 +70,7 @@ PLACES = st.builds(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(PLACES, st.sampled_from(["s3://b", "a:", "file:", "hdfs://nn:1"]))
 def test_locations_come_back_as_they_were_stored(place: str, root: str) -> None:
     locations = Locations.below(WAREHOUSE)

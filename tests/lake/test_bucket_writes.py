@@ -112,6 +112,7 @@ def test_rows_are_written_and_changed(context: sharkpy.SharkContext, place: str,
     assert there() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", _FORMATS)
 def test_it_is_read_as_it_was(context: sharkpy.SharkContext, place: str, form: str) -> None:
     t = table(context, place, form, "k INT")
@@ -126,6 +127,7 @@ def test_it_is_read_as_it_was(context: sharkpy.SharkContext, place: str, form: s
     assert rows(context, f"SELECT count(*) FROM {t}.files") == [(3,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", _FORMATS)
 def test_tasks_write_partitions(context: sharkpy.SharkContext, place: str, there: Listed, form: str) -> None:
     t = table(context, place, form, "k INT", "PARTITIONED BY (part STRING)")
@@ -143,6 +145,7 @@ def test_tasks_write_partitions(context: sharkpy.SharkContext, place: str, there
     assert len(data_files(there)) == 5
 
 
+@pytest.mark.slow
 def test_others_read_and_write_iceberg(context: sharkpy.SharkContext, place: str, proxy: FaultProxy) -> None:
     from pyiceberg.catalog import load_catalog
 
@@ -157,6 +160,7 @@ def test_others_read_and_write_iceberg(context: sharkpy.SharkContext, place: str
     other.close()
 
 
+@pytest.mark.slow
 def test_others_read_and_write_delta(context: sharkpy.SharkContext, place: str, proxy: FaultProxy) -> None:
     t = table(context, place, "DELTA", "k INT")
     run(context, f"INSERT INTO {t} VALUES (1), (2)")
@@ -177,6 +181,7 @@ def test_others_read_and_write_delta(context: sharkpy.SharkContext, place: str, 
     assert rows(context, f"SELECT sum(k) FROM {t}") == [(6,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", _FORMATS)
 def test_tables_made_of_queries(context: sharkpy.SharkContext, place: str, there: Listed, form: str) -> None:
     t = name()
@@ -193,6 +198,7 @@ def test_tables_made_of_queries(context: sharkpy.SharkContext, place: str, there
     assert context.catalog.find_entry("default", t) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", _FORMATS)
 def test_a_failed_query_leaves_nothing(context: sharkpy.SharkContext, place: str, there: Listed, form: str) -> None:
     t = table(context, place, form, "k INT")
@@ -280,6 +286,7 @@ def test_storage_that_refuses_a_commit(
     assert rows(context, f"SELECT count(*) FROM {t}") == [(0,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_begun", [False, True], ids=["staged", "in its commit"])
 def test_a_killed_writer(proxy: FaultProxy, place: str, there: Listed, tmp_path: Path, has_begun: bool) -> None:
     """What it has staged goes at the next start, unless it may count."""
@@ -326,6 +333,7 @@ def test_delta_is_not_in_hdfs(context: sharkpy.SharkContext) -> None:
         run(context, "SELECT * FROM delta.`hdfs://127.0.0.1:1/t`")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", _FORMATS)
 def test_another_server(seaweed: S3Server, tmp_path: Path, form: str) -> None:
     """One that checks signatures, and gives a name once."""

@@ -164,6 +164,7 @@ def packed(form: str) -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "orc", "csv", "json"])
 def test_named_files(session: sharkpy.SharkContext, place: Place, form: str) -> None:
     content = packed(form)
@@ -186,6 +187,7 @@ def test_columns_that_are_not_wanted_are_not_fetched(session: sharkpy.SharkConte
     assert cloud.proxy.sent < len(content.getvalue()) / 1.5
 
 
+@pytest.mark.slow
 def test_tables_with_partitions(session: sharkpy.SharkContext, cloud: Cloud, place: Place) -> None:
     for number in range(3):
         place.store.put(place.path(f"p={number}/x"), b"%d\n" % number)

@@ -59,7 +59,14 @@ def data(names: list[str]) -> list[str]:
 # Continuous tables
 
 
-@pytest.mark.parametrize("clauses", ["", MEMORY, f"PARTITIONED BY (s) {MEMORY}"], ids=["files", "memory", "parts"])
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        pytest.param("", id="files", marks=pytest.mark.slow),
+        pytest.param(MEMORY, id="memory"),
+        pytest.param(f"PARTITIONED BY (s) {MEMORY}", id="parts", marks=pytest.mark.slow),
+    ],
+)
 def test_epochs_rollback_and_versions(
     session: sharkpy.SharkContext, folder: str, tmp_path: Path, there: There, clauses: str
 ) -> None:
@@ -271,6 +278,7 @@ def test_folds_leave_what_streams_want(proxy: FaultProxy, tmp_path: Path, folder
 # Kills
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [steps.STAGED, steps.PLACED, steps.COMMITTED])
 @pytest.mark.parametrize("clauses", ["", "PARTITIONED BY (s)"], ids=["plain", "parts"])
 def test_killed_between_two_steps(

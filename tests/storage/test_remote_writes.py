@@ -117,6 +117,7 @@ def test_create_as(session: sharkpy.SharkContext, place: str, there: Callable[[]
     assert rows(session, f"SELECT * FROM {table}") == [(7,)]
 
 
+@pytest.mark.slow
 def test_tasks_write(session: sharkpy.SharkContext, place: str) -> None:
     """Workers of Spark get the access to what they write with their stage."""
     table = new_table(session, place, "k INT")
@@ -332,6 +333,7 @@ def test_names_and_places_are_altered(session: sharkpy.SharkContext, place: str)
     assert rows(session, f"SELECT * FROM {other}") == [(1,)]
 
 
+@pytest.mark.slow
 def test_databases_are_dropped(session: sharkpy.SharkContext, place: str, there: Callable[[], list[str]]) -> None:
     run(session, "CREATE DATABASE far")
     run(session, f"CREATE TABLE far.a LOCATION '{place}/a' AS SELECT 1 AS k")
@@ -365,6 +367,7 @@ def test_statistics(session: sharkpy.SharkContext, place: str) -> None:
     assert rows(session, f"SELECT count(*), max(k) FROM {table}") == [(101, 100)]
 
 
+@pytest.mark.slow
 def test_buckets(session: sharkpy.SharkContext, place: str) -> None:
     table = new_table(session, place, "k INT", "CLUSTERED BY (k) INTO 4 BUCKETS STORED AS PARQUET")
     run(session, f"INSERT INTO {table} SELECT k FROM numbers", f"INSERT INTO {table} VALUES (200)")
@@ -372,6 +375,7 @@ def test_buckets(session: sharkpy.SharkContext, place: str) -> None:
     assert rows(session, f"SELECT count(*) FROM {table} a JOIN {table} b ON a.k = b.k") == [(101,)]
 
 
+@pytest.mark.slow
 def test_programs(session: sharkpy.SharkContext, place: str) -> None:
     table = new_table(session, place, "k BIGINT")
     session.save_as_table(pa.table({"k": [1, 2]}), table, mode="append")
@@ -382,6 +386,7 @@ def test_programs(session: sharkpy.SharkContext, place: str) -> None:
 # What lies there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["PARQUET", "TEXTFILE"])
 @pytest.mark.parametrize("cached", ["true", "false"])
 def test_small_files_are_folded(

@@ -13,6 +13,7 @@ from zlib import crc32
 
 import pytest
 
+from tests.slt.bucket_engine import BucketEngine
 from tests.slt.configurations import PLAIN_PLANS, SKEWED, all_pairs
 from tests.slt.confirmed import ORACLES, is_confirmed
 from tests.slt.engines import Engine, SharkEngine, SparkEngine
@@ -83,7 +84,7 @@ class SltFile(pytest.File):
         place = f"{self.path.parent.name}/{self.path.stem}"
         in_bucket = place in BUCKET_FILES or (run_all and place not in LOCAL_FILES)
         if in_bucket and SeaweedServer.program() is not None:
-            yield SltItem.from_parent(self, name="warehouse=bucket", engine=lambda: SharkEngine(in_bucket=True))
+            yield SltItem.from_parent(self, name="warehouse=bucket", engine=BucketEngine)
         for oracle in ORACLES:
             if run_all or not is_confirmed(self.path, oracle.name):
                 item = SltItem.from_parent(self, name=oracle.name, engine=oracle)

@@ -7,7 +7,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -43,41 +42,18 @@ def _owner() -> Any:
     return session
 
 
-@functools.cache
-def _bucket_owner() -> Any:
-    """Session that owns an engine over a warehouse in a bucket, and the server that has the bucket."""
-    import atexit
-
-    from tests.storage.s3_servers import SeaweedServer, s3_client
-    from tests.storage.warehouses import open_warehouse
-
-    folder = Path(tempfile.mkdtemp(prefix="sharkpy-slt-"))
-    server = SeaweedServer(folder)
-    atexit.register(lambda: (server.stop(), shutil.rmtree(folder, ignore_errors=True)))
-    server.start()
-    client = s3_client(server.address)
-    client.create_bucket(Bucket="slt")
-    client.close()
-    session = open_warehouse("s3://slt/warehouse", server.address, folder / "home")
-    atexit.register(session.stop)
-    return session
-
-
 class SharkEngine:
-    """sharkpy under given settings; with `cached`, every table is cached as soon as it was made; the warehouse is
-    `in_bucket`, or local.
-    """
+    """sharkpy under given settings; with `cached`, every table is cached as soon as it was made."""
 
     name = "sharkpy"
 
-    def __init__(self, conf: Mapping[str, str] | None = None, *, cached: bool = False, in_bucket: bool = False) -> None:
+    def __init__(self, conf: Mapping[str, str] | None = None, *, cached: bool = False) -> None:
         self._conf = dict(conf or {})
         self._cached = cached
-        self._owner = _bucket_owner if in_bucket else _owner
         self._session: Any = None
 
     def open(self) -> None:
-        self._session = self._owner().new_session(**self._conf)
+        self._session = _owner().new_session(**self._conf)
 
     def run(self, sql: str) -> pa.Table:
         with self._session.sql(sql) as result:
@@ -89,7 +65,7 @@ class SharkEngine:
 
     def close(self) -> None:
         self._session.stop()
-        _drop_all(self._owner())
+        _drop_all(_owner())
 
 
 def _drop_all(session: Any) -> None:

@@ -30,7 +30,7 @@ from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import store_with
 from sharkpy.sources.side_by_side import side_by_side
-from sharkpy.sources.storage.store import Store
+from sharkpy.sources.storage.store import Store, content_of
 
 _WRITES = "_writes"
 _BEGUN = "_begun"
@@ -165,8 +165,7 @@ class FolderWrite:
         facts = self._store.stat(self._placed_path)
         if facts is None:
             return None
-        content = b"".join(self._store.read(facts, [(0, facts.size_bytes)]))
-        return _from_bytes(content, self._placed_path)
+        return _from_bytes(content_of(facts, self._store), self._placed_path)
 
 
 def is_folder_write(staging: str) -> bool:

@@ -155,6 +155,11 @@ def facts_of(file: DataFile | Split) -> ObjectFacts:
     return ObjectFacts(file.path, size, file.modified_ns, file.tag)
 
 
+def file_of(facts: ObjectFacts, access_id: str) -> DataFile:
+    """Data file that a remote object is, for who has this access."""
+    return DataFile(facts.path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
+
+
 def store_at(file: DataFile | Split) -> Store:
     """Store of a remote file, with the access by which it was found."""
     return store_with(file.path, file.access)

@@ -9,7 +9,9 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import ExecutionError, SharkError
 from sharkpy.sources.folders.generations import is_hidden_name
+from sharkpy.sources.folders.remote_listing import names_below
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import facts_of
 from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.store import ObjectFacts, Store
 
@@ -65,10 +67,9 @@ class PlainObjects:
             ) from None
 
     def _copy(self, file: DataFile) -> None:
-        facts = ObjectFacts(file.path, file.size_bytes, file.modified_ns, file.tag)
-        self.store.copy(facts, uri.join(self.folder, uri.name_of(file.path)))
+        self.store.copy(facts_of(file), uri.join(self.folder, uri.name_of(file.path)))
 
     def _is_content(self, facts: ObjectFacts) -> bool:
         """False for what lies in hidden folders: others, or this statement, are about to add it."""
-        first, slash, _ = facts.path[len(self.folder.rstrip("/")) + 1 :].partition("/")
-        return not (slash and is_hidden_name(first))
+        first, *below = names_below(facts.path, self.folder)
+        return not (below and is_hidden_name(first))

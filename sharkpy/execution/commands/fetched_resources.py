@@ -14,8 +14,7 @@ from sharkpy.catalog.resources import Fetched
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources.copied_files import copy_files
 from sharkpy.sources.failures import io_error
-from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.local_copy import file_of, store_with
 from sharkpy.sources.storage.store import ObjectFacts
 
 MOST_BYTES = 1 << 30
@@ -61,6 +60,5 @@ def _copied(facts: ObjectFacts, access_id: str, session: EngineSession) -> str:
     # The engine's folder goes with its process.
     weakref.finalize(session.catalog.resources, shutil.rmtree, folder, ignore_errors=True).atexit = False
     target = str(Path(folder, uri.name_of(facts.path)))
-    file = DataFile(facts.path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
-    copy_files([(file, target)])
+    copy_files([(file_of(facts, access_id), target)])
     return target

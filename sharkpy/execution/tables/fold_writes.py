@@ -11,11 +11,10 @@ from sharkpy.base import uri
 from sharkpy.catalog.model import Table
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.fold_files import fold_files
-from sharkpy.sources.folders.remote_listing import file_of
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import Access
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import local_copy, store_with
+from sharkpy.sources.local_copy import file_of, local_copy, store_with
 
 
 def write_fold(files: Sequence[DataFile], table: Table, staging: str, access: Access, temp_dir: str) -> bool:

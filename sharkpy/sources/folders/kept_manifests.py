@@ -8,7 +8,7 @@ from collections import OrderedDict
 from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
 from sharkpy.sources.folders.manifest import Manifest, from_bytes
-from sharkpy.sources.storage.store import ObjectFacts, Store, is_identified
+from sharkpy.sources.storage.store import ObjectFacts, Store, content_of, is_identified
 
 _MOST_FILES = 500_000
 """Files of the manifests that are kept: some 150 MB at most."""
@@ -55,7 +55,7 @@ def read_manifest(facts: ObjectFacts, store: Store, access_id: str) -> Manifest:
     if found is None:
         if facts.size_bytes > _MOST_BYTES:
             raise SourceError(f'"{uri.shown(facts.path)}" has more than {_MOST_BYTES >> 20} MB for a list of files')
-        content = b"".join(bytes(piece) for piece in store.read(facts, [(0, facts.size_bytes)]))
+        content = content_of(facts, store)
         found = from_bytes(content, facts.path, access_id)
         MANIFESTS.keep(facts, access_id, found)
     return found

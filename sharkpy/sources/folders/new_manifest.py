@@ -9,7 +9,7 @@ from sharkpy.base.cancellation import Cancellation, check_cancelled
 from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError
 from sharkpy.sources.folders.manifest import Manifest, from_bytes, manifest_path, to_bytes
 from sharkpy.sources.folders.staged_writes import STAGED
-from sharkpy.sources.storage.store import Store
+from sharkpy.sources.storage.store import Store, content_of
 
 _TRIES = 4
 _SECONDS = 30.0
@@ -61,7 +61,7 @@ def _taker(store: Store, path: str) -> str | None:
         facts = store.stat(path)
         if facts is None:
             return None
-        content = b"".join(bytes(piece) for piece in store.read(facts, [(0, facts.size_bytes)]))
+        content = content_of(facts, store)
     except (ExecutionError, ConfigurationError):
         return None
     return from_bytes(content, path, "").write

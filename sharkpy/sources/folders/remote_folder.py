@@ -23,11 +23,11 @@ from sharkpy.sources.folders.manifest import (
     write_of,
 )
 from sharkpy.sources.folders.new_manifest import put_manifest
-from sharkpy.sources.folders.remote_listing import RemoteListing, data_file, file_of, is_gone, listed, parts_below
+from sharkpy.sources.folders.remote_listing import RemoteListing, data_file, is_gone, listed, parts_below
 from sharkpy.sources.folders.remote_removal import Removal
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import facts_of
+from sharkpy.sources.local_copy import facts_of, file_of
 from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.store import Store
 

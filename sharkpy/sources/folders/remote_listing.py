@@ -12,6 +12,7 @@ from sharkpy.sources.folders.generations import Generation, is_hidden_name, visi
 from sharkpy.sources.folders.kept_manifests import read_manifest
 from sharkpy.sources.folders.manifest import FILES, GENERATIONS, Manifest
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import file_of
 from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.listed import LISTED, counted
 from sharkpy.sources.storage.store import ObjectFacts, Store
@@ -96,7 +97,7 @@ def is_listed(facts: ObjectFacts, folder: str) -> bool:
 
 def manifest_name(facts: ObjectFacts, folder: str) -> str | None:
     """Name of the generation whose manifest an object is; None for all else."""
-    match _parts(facts.path, folder):
+    match names_below(facts.path, folder):
         case [first, name] if first == GENERATIONS and Generation.of(name).last and facts.size_bytes:
             return name
     return None
@@ -110,21 +111,18 @@ def written_folder(facts: ObjectFacts) -> str | None:
 
 def data_file(facts: ObjectFacts, folder: str, access_id: str) -> DataFile | None:
     """Data file of an object below a folder; None for one that a name there hides, and for the mark of a folder."""
-    if not facts.size_bytes or any(map(is_hidden_name, _parts(facts.path, folder))):
+    if not facts.size_bytes or any(map(is_hidden_name, names_below(facts.path, folder))):
         return None
     return file_of(facts, access_id)
 
 
-def file_of(facts: ObjectFacts, access_id: str) -> DataFile:
-    return DataFile(facts.path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
-
-
 def parts_below(file: DataFile, folder: str) -> list[str]:
     """Parts of a file's path behind that of a folder."""
-    return _parts(file.path, folder)
+    return names_below(file.path, folder)
 
 
-def _parts(path: str, folder: str) -> list[str]:
+def names_below(path: str, folder: str) -> list[str]:
+    """Parts of a location behind that of a folder."""
     return path[len(folder.rstrip("/")) + 1 :].split("/")
 
 

@@ -29,6 +29,11 @@ def is_identified(facts: ObjectFacts) -> bool:
     return bool(facts.tag or facts.modified_ns)
 
 
+def content_of(facts: ObjectFacts, store: Store) -> bytes:
+    """All bytes of an object, by one request. How many may be read is for the caller to say."""
+    return b"".join(store.read(facts, [(0, facts.size_bytes)]))
+
+
 @dataclass(frozen=True, slots=True)
 class StoreTraits:
     """Abilities of a store.

@@ -15,7 +15,7 @@ from sharkpy.base import uri
 from sharkpy.base.errors import CorruptionError
 from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.base.locations import STATE_FOLDER
-from sharkpy.sources.storage.store import Store
+from sharkpy.sources.storage.store import Store, content_of
 
 _VERSION = 1
 _NAME = re.compile(r"owner-(\d{1,9})\.json")
@@ -51,7 +51,7 @@ class WarehouseClaims:
         if facts.size_bytes > _MOST_BYTES:
             raise _unreadable(facts.path)
         try:
-            text = b"".join(self._store.read(facts, [(0, facts.size_bytes)])).decode()
+            text = content_of(facts, self._store).decode()
             check_json_nesting(text)
             body = json.loads(text)
             version, texts = body["version"], [body[key] for key in ("owner", "place", "user", "made_at")]

@@ -17,7 +17,7 @@ from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.base.settings import STREAM_LIST_MOST_MS, STREAM_LIST_MS
 from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.local_copy import file_of, store_with
 from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.meter import METER
 from sharkpy.streaming.sources.found_files import Found, LookFigures, is_left_alone, is_same
@@ -210,9 +210,7 @@ class RemoteFinder:
 
     def _as_it_is(self, store: Store, file: StreamFile, access: str) -> DataFile | None:
         facts = store.stat(f"{self._folder}/{file.name}")
-        if facts is None:
-            return None
-        return DataFile(facts.path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access)
+        return None if facts is None else file_of(facts, access)
 
 
 def _end(look: Cancellation, outer: Cancellation) -> None:

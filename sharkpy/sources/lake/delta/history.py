@@ -20,7 +20,7 @@ from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.sources.lake.delta.place import DeltaPlace
 from sharkpy.sources.local_copy import store_with
 from sharkpy.sources.side_by_side import side_by_side
-from sharkpy.sources.storage.store import ObjectFacts, Store
+from sharkpy.sources.storage.store import ObjectFacts, Store, content_of
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _MOST_BYTES = 64 << 20
@@ -48,7 +48,7 @@ def _version(store: Store, commit: tuple[int, ObjectFacts]) -> Version:
     if facts.size_bytes > _MOST_BYTES:
         message = f'"{uri.shown(facts.path)}", a commit of Delta, has more than {_MOST_BYTES >> 20} MB'
         raise ResourceError(message, sqlstate="54000")
-    content = b"".join(bytes(piece) for piece in store.read(facts, [(0, facts.size_bytes)]))
+    content = content_of(facts, store)
     try:
         found = next(_commit_infos(content.decode()), {})
     except ValueError:

@@ -154,7 +154,8 @@ def test_an_upload_that_fails_leaves_nothing(
     assert names(s3, folder) == []
     assert list(tmp_path.iterdir()) == []
     proxy.rules.clear()
-    assert not s3.list_multipart_uploads(Bucket=BUCKET).get("Uploads")
+    prefix = folder.removeprefix(f"s3://{BUCKET}/")
+    assert not s3.list_multipart_uploads(Bucket=BUCKET, Prefix=prefix).get("Uploads")
 
 
 def test_a_part_that_dies_once_is_sent_again(

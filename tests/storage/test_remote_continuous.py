@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
-from sharkpy.base.errors import BindError, SourceError, UnsupportedError
+from sharkpy.base.errors import BindError, SourceError
 from sharkpy.streaming import steps
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
 from tests.storage.fault_proxy import FaultProxy, Rule
@@ -23,6 +23,7 @@ from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
 from tests.waiting import until
 
 There = Callable[[], list[str]]
+STATE = "WITH UNBOUNDED STATE"
 AT_ONCE = {"shark.storage.keep.seconds": 0}
 """What is hidden goes when nobody here reads it."""
 
@@ -65,18 +66,19 @@ def data(names: list[str]) -> list[str]:
         pytest.param("", id="files", marks=pytest.mark.slow),
         pytest.param(MEMORY, id="memory"),
         pytest.param(f"PARTITIONED BY (s) {MEMORY}", id="parts", marks=pytest.mark.slow),
+        pytest.param(STATE, id="state"),
     ],
 )
 def test_epochs_rollback_and_versions(
     session: sharkpy.SharkContext, folder: str, tmp_path: Path, there: There, clauses: str
 ) -> None:
     make_stream(session, tmp_path / "in")
-    parts, _, properties = clauses.partition("TBLPROPERTIES")
+    state = clauses if clauses == STATE else ""
+    parts, _, properties = clauses.removeprefix(state).partition("TBLPROPERTIES")
     properties = f"TBLPROPERTIES{properties}" if properties else ""
+    query = "SELECT n, max(s) AS s FROM numbers GROUP BY n" if state else "SELECT n, s FROM numbers"
     put_numbers(tmp_path / "in", "a", [1, 2])
-    session.sql(
-        f"CREATE CONTINUOUS TABLE t {parts} LOCATION '{folder}' {properties} {NOW} AS SELECT n, s FROM numbers"
-    ).close()
+    session.sql(f"CREATE CONTINUOUS TABLE t {parts} LOCATION '{folder}' {properties} {NOW} {state} AS {query}").close()
     assert numbers(session) == [1, 2]
     assert data(there())
     for name, number in (("b", 3), ("c", 4)):
@@ -105,10 +107,8 @@ def test_a_folder_that_is_not_empty(session: sharkpy.SharkContext, s3: Any, fold
     s3.put_object(Bucket=BUCKET, Key=f"{folder.partition(f'{BUCKET}/')[2]}/other", Body=b"x")
     with pytest.raises(BindError, match="is not empty"):
         session.sql(f"CREATE CONTINUOUS TABLE t LOCATION '{folder}' AS SELECT n FROM numbers")
-    with pytest.raises(UnsupportedError, match="LOCATION of a continuous table with state"):
-        session.sql(
-            f"CREATE CONTINUOUS TABLE t LOCATION '{folder}' WITH UNBOUNDED STATE AS SELECT n FROM numbers GROUP BY n"
-        )
+    with pytest.raises(BindError, match="is not empty"):
+        session.sql(f"CREATE CONTINUOUS TABLE t LOCATION '{folder}' {STATE} AS SELECT n FROM numbers GROUP BY n")
 
 
 def test_failures_of_the_storage_pass(
@@ -278,18 +278,47 @@ def test_folds_leave_what_streams_want(proxy: FaultProxy, tmp_path: Path, folder
 # Kills
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("step", [steps.STAGED, steps.PLACED, steps.COMMITTED])
-@pytest.mark.parametrize("clauses", ["", "PARTITIONED BY (s)"], ids=["plain", "parts"])
-def test_killed_between_two_steps(
-    tmp_path: Path, moto: S3Server, folder: str, there: There, monkeypatch: pytest.MonkeyPatch, step: str, clauses: str
-) -> None:
+def serve_bucket(moto: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name the server by the environment, for other processes too."""
     for name, value in (
         ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
         ("AWS_SECRET_ACCESS_KEY", SECRET),
         ("AWS_ENDPOINT_URL_S3", f"http://{moto.address}"),
     ):
         monkeypatch.setenv(name, value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [steps.STAGED, steps.PLACED, steps.COMMITTED])
+def test_a_state_counts_once_after_a_kill(
+    tmp_path: Path, moto: S3Server, folder: str, there: There, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    serve_bucket(moto, monkeypatch)
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        make_stream(context, tmp_path / "in", "('max.files.per.epoch' = '2')")
+        (tmp_path / "in").mkdir()
+        query = "SELECT n, count(*) AS s FROM numbers GROUP BY n"
+        context.sql(f"CREATE CONTINUOUS TABLE t LOCATION '{folder}' {STATE} AS {query}").close()
+    for number in range(3):
+        put_file(tmp_path, number)
+    with runner(tmp_path, step, 2) as process:
+        assert process.wait(120) == -signal.SIGKILL
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        context.streams.start()
+        put_file(tmp_path, 3)
+        until_numbers(context, range(4 * PER_FILE))
+        assert rows(context, "SELECT DISTINCT s FROM t") == [(1,)]
+        context.sql("DROP CONTINUOUS TABLE t").close()
+    assert there() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [steps.STAGED, steps.PLACED, steps.COMMITTED])
+@pytest.mark.parametrize("clauses", ["", "PARTITIONED BY (s)"], ids=["plain", "parts"])
+def test_killed_between_two_steps(
+    tmp_path: Path, moto: S3Server, folder: str, there: There, monkeypatch: pytest.MonkeyPatch, step: str, clauses: str
+) -> None:
+    serve_bucket(moto, monkeypatch)
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         make_stream(context, tmp_path / "in", "('max.files.per.epoch' = '2')")
         (tmp_path / "in").mkdir()

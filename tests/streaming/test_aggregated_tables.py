@@ -219,6 +219,7 @@ def test_it_is_one_table_for_people(context: sharkpy.SharkContext, tmp_path: Pat
     assert len(rows(context, "SHOW TABLES")) == 3
     assert [row[1] for row in rows(context, "SHOW CONTINUOUS TABLES")] == ["t"]
     text = "\n".join(row[0] for row in rows(context, "SHOW CREATE TABLE t"))
+    assert "LOCATION" not in text
     with pytest.raises(SharkError, match=r"default\.t is a continuous table"):
         context.sql("DROP TABLE t")
     with pytest.raises(SharkError):
@@ -259,7 +260,7 @@ def test_it_is_one_table_for_people(context: sharkpy.SharkContext, tmp_path: Pat
             "rand in the condition of an outer join of two streams",
         ),
         (STATE, "SELECT k, first_value(v) AS f FROM events GROUP BY k", "without a state that merges"),
-        ("STORED AS TEXTFILE", "SELECT count(*) AS n FROM events", "a format, or LOCATION of a continuous table"),
+        ("STORED AS TEXTFILE", "SELECT count(*) AS n FROM events", "a format of a continuous table"),
     ],
 )
 def test_what_is_refused(context: sharkpy.SharkContext, clauses: str, query: str, error: str) -> None:

@@ -125,6 +125,10 @@ def _place_of(table: Table, source: StreamSource) -> str:
 
 def _named_place(table: Table, session: EngineSession) -> str | None:
     """LOCATION that a continuous table was made with; None for the usual place."""
+    if (state := session.catalog.state_table(table)) is not None:
+        # The usual place has its name, in another database's folder too, where the table was renamed into this one.
+        place = state.location or ""
+        return None if uri.name_of(place).startswith(state.name) else place
     if table.location is None or table.is_continuous_sink:
         return None
     home = session.catalog.database(table.database).location

@@ -140,9 +140,9 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
         location=clauses.location,
         partition_columns=partitions,
     )
-    has_form = clauses.row is not None or clauses.file is not None or clauses.location is not None
+    has_form = clauses.row is not None or clauses.file is not None
     if state is not None and (partitions or has_form):
-        raise reader.unsupported("PARTITIONED BY, a format, or LOCATION of a continuous table with state")
+        raise reader.unsupported("PARTITIONED BY or a format of a continuous table with state")
     kept_state = None if state is None else kept_of(binder, state, clauses_of_stream.emit, clauses_of_stream.late_rows)
     common = clauses_of_stream.trigger, clauses_of_stream.on_bad_row, clauses_of_stream.start
     return CreateContinuousTable(table, query, kept.text, *common, kept_state, clauses_of_stream.is_unbounded)

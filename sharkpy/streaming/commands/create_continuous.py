@@ -87,10 +87,11 @@ def _table_of_rows(command: CreateContinuousTable, query_id: str, session: Strea
     """Table that epochs write: the one that is made, or its state."""
     create, state = command.table, command.state
     storage = storage_format(create.storage, create.properties, session, is_from_query=True)
-    if state is not None:
+    if state is None:
+        made = new_table(dataclasses.replace(create, storage=storage), session, session.snapshot(), None)
+    else:
         properties = (*create.properties, *state_properties(state, gives=False))
-        return new_state(state, new_table_id(), create.database, query_id, properties, session)
-    made = new_table(dataclasses.replace(create, storage=storage), session, session.snapshot(), None)
+        made = new_state(state, new_table_id(), create.database, query_id, properties, session, create.location)
     if made.kind is not TableKind.MANAGED:
         # Files of others would be rows of the table, which DROP deletes.
         place = uri.shown(made.location or "")

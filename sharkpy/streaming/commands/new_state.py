@@ -33,11 +33,19 @@ def state_properties(state: KeptState, *, gives: bool) -> Properties:
 
 
 def new_state(
-    state: KeptState, owner_id: str, database: str, query_id: str, properties: Properties, session: StreamSession
+    state: KeptState,
+    owner_id: str,
+    database: str,
+    query_id: str,
+    properties: Properties,
+    session: StreamSession,
+    location: str | None = None,
 ) -> Table:
-    """Table of a state, for the table, insert or sink with an id."""
+    """Table of a state, for the table, insert or sink with an id; its files lie at the location, or in the database."""
     name, storage = f"{STATE_PREFIX}{query_id}", StorageFormat("parquet")
-    create = CreateTable(database, name, TableKind.MANAGED, state.schema, False, storage, properties=properties)
+    create = CreateTable(
+        database, name, TableKind.MANAGED, state.schema, False, storage, properties=properties, location=location
+    )
     made = new_table(create, session, session.snapshot(), None)
     return dataclasses.replace(made, continuous=query_id, state_of=owner_id)
 

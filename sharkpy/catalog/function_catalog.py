@@ -10,7 +10,9 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
+from sharkpy.base import uri
 from sharkpy.base.errors import BindError, ConfigurationError, FunctionNotFoundError
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.model import Table
@@ -24,6 +26,8 @@ BUILT_IN = ""
 """Pseudo-database of functions that are built in and yet call Java."""
 EXISTS = "42723"
 """SQLSTATE of an error: a function of that name exists."""
+_COPY = "copy:"
+"""Beginning of a stored path below a function's folder of copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class Macro:
 @dataclass(frozen=True, slots=True)
 class FunctionEntry:
     """Function of CREATE FUNCTION: `target` is module.name or a Java class, `resources` are
-    (JAR|FILE|ARCHIVE, path). One that a program has made has its `code` instead.
+    (JAR|FILE|ARCHIVE, path), of remote files those of copies. One that a program has made has its `code` instead.
     """
 
     database: str
@@ -90,10 +94,12 @@ class FunctionCatalog:
     1. A name means the session's temporary function, else a built-in one, else a function of the current database.
     2. `database.name` means a permanent function.
     3. Permanent functions are loaded, by `loader`, when they are first called.
+    4. Copies of files that a permanent function is made of lie in a folder of its own, `copies`, which is garbage of
+       the catalog once the function is dropped or replaced.
     """
 
-    def __init__(self, file: CatalogFile) -> None:
-        self._file = file
+    def __init__(self, file: CatalogFile, copies: str) -> None:
+        self._file, self._copies = file, copies
         self._lock = threading.RLock()
         self._temporary: dict[str, CatalogFunction] = {}
         self._loaded: dict[str, UserFunction] = {}
@@ -103,7 +109,7 @@ class FunctionCatalog:
     def for_session(self) -> FunctionCatalog:
         """Catalog of another session: the same permanent functions, temporary functions of its own."""
         other = FunctionCatalog.__new__(FunctionCatalog)
-        other._file, other._lock = self._file, threading.RLock()
+        other._file, other._copies, other._lock = self._file, self._copies, threading.RLock()
         other._temporary, other._loaded = {}, {}
         other.loader, other.model_loader = self.loader, self.model_loader
         return other
@@ -144,23 +150,44 @@ class FunctionCatalog:
         rows = self._file.rows(sql) if database is None else self._file.rows(f"{sql} WHERE database = ?", database)
         return [self._decode(*row) for row in rows]
 
-    def create(self, entry: FunctionEntry, *, replace: bool = False, if_not_exists: bool = False) -> None:
-        """Create a permanent function; BindError 42723 if the database has one of that name."""
+    def create(self, entry: FunctionEntry, *, replace: bool = False, if_not_exists: bool = False) -> bool:
+        """Create a permanent function; False if the database has one of that name, which is BindError 42723 unless
+        `if_not_exists`.
+        """
         check_name(entry.name)
         with self._file.transaction():
-            if not replace and self.entry(entry.database, entry.name) is not None:
+            known = self.entry(entry.database, entry.name)
+            if known is not None and not replace:
                 if if_not_exists:
-                    return
+                    return False
                 raise BindError(f'function "{entry.qualified_name}" already exists', sqlstate=EXISTS)
+            if known is not None:
+                self._discard(known)
             row = (entry.database, entry.name, self._encode(entry))
             self._file.run("INSERT OR REPLACE INTO function_ VALUES (?, ?, ?)", *row)
+            return True
 
     def drop(self, database: str, name: str) -> bool:
         """Drop a permanent function; False if there is none."""
-        return bool(self._file.run("DELETE FROM function_ WHERE database = ? AND name = ?", database, name))
+        with self._file.transaction():
+            if (known := self.entry(database, name)) is not None:
+                self._discard(known)
+            return bool(self._file.run("DELETE FROM function_ WHERE database = ? AND name = ?", database, name))
 
     def drop_database(self, database: str) -> None:
+        """Drop the functions of a database; inside a transaction."""
+        for entry in self.entries(database):
+            self._discard(entry)
         self._file.run("DELETE FROM function_ WHERE database = ?", database)
+
+    def copies(self, entry: FunctionEntry) -> str:
+        """Folder for the copies of a function's files."""
+        return str(Path(self._copies, entry.function_id))
+
+    def _discard(self, entry: FunctionEntry) -> None:
+        folder = self.copies(entry)
+        if any(uri.below(path, folder) is not None for _, path in entry.resources):
+            self._file.add_garbage(folder)
 
     def reload(self) -> None:
         """Load each permanent function anew at its next call."""
@@ -185,7 +212,7 @@ class FunctionCatalog:
             {
                 "id": entry.function_id,
                 "target": entry.target,
-                "resources": [[kind, self._file.locations.stored(path)] for kind, path in entry.resources],
+                "resources": [[kind, self._stored(path, entry)] for kind, path in entry.resources],
                 "created_at": entry.created_at or float(int(time.time())),
                 "code": base64.b64encode(entry.code).decode("ascii"),
             }
@@ -193,9 +220,20 @@ class FunctionCatalog:
 
     def _decode(self, database: str, name: str, text: str) -> FunctionEntry:
         body = json.loads(text)
-        resources = tuple((kind, self._file.locations.absolute(path)) for kind, path in body["resources"])
         code = base64.b64decode(body.get("code", ""))
-        return FunctionEntry(database, name, body["target"], resources, body["created_at"], code, body["id"])
+        entry = FunctionEntry(database, name, body["target"], (), body["created_at"], code, body["id"])
+        resources = tuple((kind, self._absolute(path, entry)) for kind, path in body["resources"])
+        return dataclasses.replace(entry, resources=resources)
+
+    def _stored(self, path: str, entry: FunctionEntry) -> str:
+        """Path as the catalog keeps it: a copy is found beside the catalog, wherever that lies."""
+        copy = uri.below(path, self.copies(entry))
+        return self._file.locations.stored(path) if copy is None else f"{_COPY}{copy}"
+
+    def _absolute(self, stored: str, entry: FunctionEntry) -> str:
+        if stored.startswith(_COPY):
+            return str(Path(self.copies(entry), stored.removeprefix(_COPY)))
+        return self._file.locations.absolute(stored)
 
 
 def not_found(name: str, hint: str | None = None) -> FunctionNotFoundError:

@@ -99,7 +99,7 @@ class ReadableCatalog:
         self.trash = Trash(str(Path(self.state_dir, "trash")))
         self.syncs = FileSyncs()
         self._temporary: dict[tuple[str, str], Table] = {}
-        self.functions = FunctionCatalog(self._file)
+        self.functions = FunctionCatalog(self._file, str(Path(self.state_dir, "functions")))
         self.streams = StreamStore(self._file)
         WANTED.add(self.streams)
         self.resources = Resources()

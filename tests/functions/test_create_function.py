@@ -179,7 +179,6 @@ STATEMENTS = [
     ("CREATE FUNCTION f AS 'a.b' USING '/x'", "JAR, FILE or ARCHIVE expected"),
     ("CREATE OR REPLACE FUNCTION IF NOT EXISTS f AS 'a.b'", "either OR REPLACE or IF NOT EXISTS"),
     ("CREATE FUNCTION f AS 'a.b' USING JAR '/nowhere.jar'", "there is no such file"),
-    ("CREATE FUNCTION f AS 'a.b' USING JAR 'hdfs://x/y.jar'", "a file of a permanent function"),
     ("ADD JAR /nowhere.jar", "there is no such file"),
     ("ADD JAR", "a path expected"),
     ("ADD THING /x", "JAR, JARS, FILE"),

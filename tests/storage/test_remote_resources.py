@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import shutil
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,12 +16,17 @@ import pytest
 pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
-from sharkpy.base.errors import BindError, NotAllowedError, ResourceError, SourceError, UnsupportedError
+from sharkpy.base.errors import BindError, NotAllowedError, ResourceError, SourceError
+from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.unfinished_writes import UnfinishedWrites
+from sharkpy.execution.backup.make_backup import make_backup
+from sharkpy.execution.backup.restore_backup import restore_backup
 from sharkpy.execution.commands import fetched_resources
+from sharkpy.execution.commands.writes.abandoned import sweep_abandoned
 from sharkpy.execution.restrictions import Restrictions
 from tests.storage.fault_proxy import FaultProxy
 from tests.storage.places import BUCKET
-from tests.storage.s3_servers import ACCESS_KEY, SECRET
+from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server
 
 Put = Callable[[str, bytes], None]
 DOUBLE = b"#!/bin/bash\nwhile read n; do echo $((2 * n)); done\n"
@@ -108,8 +114,62 @@ def test_the_file_of_a_function(session: sharkpy.SharkContext, place: str, put: 
     using = f"AS 'far_geometry.area' USING FILE '{place}/far_geometry.py'"
     session.sql(f"CREATE TEMPORARY FUNCTION area {using}").close()
     assert column(session, "SELECT area(3, 2)") == [6.0]
-    with pytest.raises(UnsupportedError, match="a file of a permanent function"):
-        session.sql(f"CREATE FUNCTION area2 {using}").close()
+
+
+def copies(catalog: Catalog) -> list[Path]:
+    return sorted(path for path in Path(catalog.state_dir, "functions").rglob("*") if path.is_file())
+
+
+def test_files_of_a_permanent_function_are_kept(tmp_path: Path, moto: S3Server, place: str, put: Put, s3: Any) -> None:
+    """Others call it without the storage, also in a restored warehouse; its copies go with it."""
+    body = "def area(a: float, b: float) -> float:\n    return a * b"
+    put(f"{place}/far_geometry.py", f"{body}\n".encode())
+    put(f"{place}/more.txt", b"")
+    using = f"AS 'far_geometry.area' USING FILE '{place}/far_geometry.py', FILE '{place}/more.txt'"
+    with sharkpy.connect("local[2]", tmp_path / "w") as owner:
+        session = owner.new_session()
+        for name, value in (("access.key", ACCESS_KEY), ("secret.key", SECRET), ("endpoint", f"http://{moto.address}")):
+            session.sql(f"SET fs.s3a.{name}={value}").close()
+        session.sql(f"CREATE FUNCTION area {using}").close()
+        s3.delete_object(Bucket=BUCKET, Key=f"{place.rpartition('/')[2]}/far_geometry.py")
+        assert column(owner, "SELECT area(3, 2)") == [6.0]
+        with pytest.raises(SourceError):
+            session.sql(f"CREATE FUNCTION other {using}").close()
+        put(f"{place}/far_geometry.py", f"{body} * 10\n".encode())
+        with pytest.raises(BindError, match="already exists"):
+            session.sql(f"CREATE FUNCTION area {using}").close()
+        assert len(copies(owner.catalog)) == 2, "those of statements that failed are gone"
+        make_backup(owner.catalog, tmp_path / "backup")
+    restore_backup(tmp_path / "backup", tmp_path / "restored")
+    shutil.rmtree(tmp_path / "w")
+    with sharkpy.connect("local[2]", tmp_path / "restored", **{"fs.s3a.endpoint": f"http://{moto.address}"}) as owner:
+        assert column(owner, "SELECT area(3, 2)") == [6.0]
+        for key, value in (("access.key", ACCESS_KEY), ("secret.key", SECRET)):
+            owner.sql(f"SET fs.s3a.{key}={value}").close()
+        before = copies(owner.catalog)
+        owner.sql(f"CREATE OR REPLACE FUNCTION area {using}").close()
+        assert column(owner, "SELECT area(3, 2)") == [60.0]
+        assert not set(before).intersection(copies(owner.catalog))
+        for statement in ("CREATE DATABASE d", f"CREATE FUNCTION d.area {using}", "DROP DATABASE d CASCADE"):
+            owner.sql(statement).close()
+        assert len(copies(owner.catalog)) == 2
+        owner.sql("DROP FUNCTION area").close()
+        assert copies(owner.catalog) == []
+
+
+def test_copies_of_a_killed_process_are_removed(owner: sharkpy.SharkContext) -> None:
+    """Those that it has let count stay."""
+    catalog = owner.catalog
+    dead = UnfinishedWrites(str(Path(catalog.state_dir, "unfinished", "catalog")), catalog.locations)
+    left, kept = (Path(catalog.state_dir, "functions", name) for name in ("left", "kept"))
+    for folder in (left, kept):
+        dead.begin(str(folder))
+        (folder / "0").mkdir(parents=True)
+        (folder / "0" / "x.py").write_bytes(b"x")
+    dead.keep(str(kept))
+    dead.close()
+    sweep_abandoned(catalog)
+    assert (left.exists(), kept.exists()) == (False, True)
 
 
 def test_what_cannot_be_fetched(
@@ -126,6 +186,8 @@ def test_what_cannot_be_fetched(
     with pytest.raises(ResourceError, match="7 bytes, and 6 are fetched already"):
         session.sql(f"ADD FILE {place}/seven").close()
     assert [Path(one).name for one in column(session, "LIST FILES")] == ["six"]
+    with pytest.raises(ResourceError, match="7 bytes, and 6 are fetched already"):
+        session.sql(f"CREATE FUNCTION f AS 'x.y' USING FILE '{place}/six', FILE '{place}/seven'").close()
 
 
 def test_a_session_without_code_fetches_nothing(
@@ -133,9 +195,14 @@ def test_a_session_without_code_fetches_nothing(
 ) -> None:
     put(f"{place}/x.jar", b"x")
     session.restrictions = Restrictions((), refuses_code=True, remote=(place,))
+    with pytest.raises(NotAllowedError, match="CREATE FUNCTION"):
+        session.sql(f"CREATE FUNCTION f AS 'x.y' USING JAR '{place}/x.jar'").close()
     with pytest.raises(NotAllowedError, match="ADD JAR"):
         session.sql(f"ADD JAR {place}/x.jar").close()
     with pytest.raises(NotAllowedError, match="out of this session's bounds"):
         session.sql(f"ADD FILE s3a://{BUCKET}/other").close()
+    session.restrictions = Restrictions((), remote=(place,))
+    with pytest.raises(NotAllowedError, match="out of this session's bounds"):
+        session.sql(f"CREATE FUNCTION f AS 'x.y' USING JAR 's3a://{BUCKET}/other.jar'").close()
     assert proxy.seen == []
     session.sql(f"ADD FILE {place}/x.jar").close()

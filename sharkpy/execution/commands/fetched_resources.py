@@ -28,28 +28,34 @@ def fetched_resource(location: str, session: EngineSession) -> str:
     A file that has changed since it was fetched is fetched again, beside its copy: functions may have that open.
     """
     access_id = session.catalog.named_access_id(location)
-    name = uri.name_of(location)
-    if name in ("", ".", "..") or "\0" in name:
-        raise BindError(f'"{uri.shown(location)}" has no name that a file can have here', sqlstate="42602")
     resources = session.catalog.resources
     with held(resources.fetching):
-        facts = store_with(location, access_id).stat(location)
-        if facts is None:
-            raise SourceError(f'cannot read "{uri.shown(location)}": there is no such file', sqlstate="58P01")
+        facts = facts_of_file(location, access_id)
         known = resources.fetched(location)
         if known is not None and known.version == facts:
             return known.path
-        _check_room(facts, resources.fetched_bytes)
+        check_room(facts, resources.fetched_bytes, "a session fetches {} MB for its scripts and functions")
         path = _copied(facts, access_id, session)
         resources.note_fetched(location, Fetched(path, facts, facts.size_bytes))
         return path
 
 
-def _check_room(facts: ObjectFacts, taken: int) -> None:
+def facts_of_file(location: str, access_id: str) -> ObjectFacts:
+    """Facts about a remote file. BindError 42602 where no copy can have its name, SourceError 58P01 where it is not."""
+    name = uri.name_of(location)
+    if name in ("", ".", "..") or "\0" in name:
+        raise BindError(f'"{uri.shown(location)}" has no name that a file can have here', sqlstate="42602")
+    facts = store_with(location, access_id).stat(location)
+    if facts is None:
+        raise SourceError(f'cannot read "{uri.shown(location)}": there is no such file', sqlstate="58P01")
+    return facts
+
+
+def check_room(facts: ObjectFacts, taken: int, rule: str) -> None:
+    """ResourceError 54000, with the rule as its hint, for a file that is too much beside the bytes of others."""
     if taken + facts.size_bytes > MOST_BYTES:
         message = f'"{uri.shown(facts.path)}" has {facts.size_bytes} bytes, and {taken} are fetched already'
-        hint = f"a session fetches {MOST_BYTES >> 20} MB for its scripts and functions"
-        raise ResourceError(message, hint=hint, sqlstate="54000")
+        raise ResourceError(message, hint=rule.format(MOST_BYTES >> 20), sqlstate="54000")
 
 
 def _copied(facts: ObjectFacts, access_id: str, session: EngineSession) -> str:

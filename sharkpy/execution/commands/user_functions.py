@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sharkpy.base import uri
-from sharkpy.base.errors import UnsupportedError, did_you_mean
+from sharkpy.base.errors import did_you_mean
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionEntry, Macro, not_found
 from sharkpy.catalog.names import qualified
 from sharkpy.execution.commands.command_result import CommandResult, done
+from sharkpy.execution.commands.kept_resources import create_kept
 from sharkpy.execution.commands.resources import resource_path
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateFunction, CreateMacro, DropFunction, DropMacro, ReloadFunctions
@@ -18,23 +18,17 @@ def create_function(command: CreateFunction, session: EngineSession) -> CommandR
     """Create a function. Its code is loaded now, so that an error about it comes here and not from a query."""
     session.restrictions.check_code("CREATE FUNCTION")
     functions = session.catalog.functions
-    if command.database is not None and (far := next((p for _, p in command.resources if uri.is_remote(p)), None)):
-        message = f'"{uri.shown(far)}" as a file of a permanent function'
-        raise UnsupportedError(message, hint="download it, or create a temporary function")
-    resources = tuple((kind, resource_path(path, session)) for kind, path in command.resources)
     if command.database is None:
         if command.if_not_exists and functions.find_temporary(command.name) is not None:
             return done()
+        resources = tuple((kind, resource_path(path, session)) for kind, path in command.resources)
         jars = tuple(("JAR", path) for path in session.catalog.resources.paths("JAR"))
         files = tuple(("FILE", path) for path in session.catalog.resources.paths("FILE"))
         entry = FunctionEntry("", command.name, command.target, (*resources, *jars, *files))
         functions.add_temporary(command.name, functions.loader(entry))
         return done()
-    if command.if_not_exists and functions.entry(command.database, command.name) is not None:
-        return done()
-    entry = FunctionEntry(command.database, command.name, command.target, resources)
-    functions.loader(entry)
-    functions.create(entry, replace=command.or_replace, if_not_exists=command.if_not_exists)
+    if not command.if_not_exists or functions.entry(command.database, command.name) is None:
+        create_kept(command.database, command, session)
     return done()
 
 
@@ -58,6 +52,7 @@ def drop_function(command: DropFunction, session: EngineSession) -> CommandResul
     else:
         session.restrictions.check_code("DROP FUNCTION")
         is_dropped = functions.drop(command.database, command.name)
+        session.catalog.collect_garbage()
         names = [entry.name for entry in functions.entries(command.database)]
     if not is_dropped and not command.if_exists:
         raise not_found(command.name, did_you_mean(command.name, names))

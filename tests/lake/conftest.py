@@ -1,4 +1,4 @@
-"""What the tests of lake tables in buckets share with those of storage: servers of S3."""
+"""What the tests of remote lake tables share with those of storage: servers of S3, and HDFS."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.storage.conftest import moto, no_keys_of_others, seaweed
+from tests.storage.conftest import hdfs, moto, no_keys_of_others, seaweed
 from tests.storage.fault_proxy import FaultProxy, fault_proxy
 from tests.storage.s3_servers import S3Server
 
-__all__ = ["moto", "no_keys_of_others", "proxy", "seaweed"]
+__all__ = ["hdfs", "moto", "no_keys_of_others", "proxy", "seaweed"]
 
 
 @pytest.fixture(scope="module")

@@ -25,15 +25,22 @@ def hdfs_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     """
     from hdfs_native import Client
 
-    given = {key: value for key, _ in access.options if (value := access.value(key)) is not None}
-    folder = given.pop(settings.HADOOP_CONF_DIR.key, None)
+    given = client_options(access, limits)
+    folder = access.value(settings.HADOOP_CONF_DIR.key)
     permission = 0o666 & ~_umask(given.get(_UMASK, "022"))
     try:
-        client = Client(root, {**_bounds(limits), **given}, folder)
+        client = Client(root, given, folder)
     except (RuntimeError, OSError) as error:
         hint = "it takes host:port, or the name of a service in hdfs-site.xml in HADOOP_CONF_DIR"
         raise ConfigurationError(f'"{root}" cannot be used: {error}', hint=hint) from None
     return HdfsStore(client, StoreName("", root, _user(given)), limits, permission)
+
+
+def client_options(access: StorageAccess, limits: StoreLimits) -> dict[str, str]:
+    """Hadoop's settings that an access has, behind the limits that they may change."""
+    given = {key: value for key, _ in access.options if (value := access.value(key)) is not None}
+    given.pop(settings.HADOOP_CONF_DIR.key, None)
+    return _bounds(limits) | given
 
 
 def _bounds(limits: StoreLimits) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Accesses as options of libraries that reach storage by themselves, under the names of the Rust library below them.
 
 Such a library reads the environment of the process beside what it is given. All that says where requests go and which
-keys they have is given, so that nothing of the environment counts.
+keys they have is given, so that nothing of the environment counts. For HDFS it does, as elsewhere in the engine: the
+files in HADOOP_CONF_DIR, and the user that it names.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from sharkpy.sources.storage.buckets import (
     keys_of_s3,
     without_keys,
 )
+from sharkpy.sources.storage.hdfs_client import client_options as hdfs_options
 from sharkpy.sources.storage.object_reader import place_of
 from sharkpy.sources.storage.store import StoreLimits
 
@@ -121,6 +123,10 @@ def _of_azure(root: str, access: StorageAccess) -> Options:
     return options | {f"azure_{key}": value for key, value in (names | given).items()}
 
 
+def _of_hdfs(root: str, access: StorageAccess) -> Options:  # noqa: ARG001 - the settings are those of all places
+    return hdfs_options(access, _LIMITS)
+
+
 _KINDS: Mapping[str, Callable[[str, StorageAccess], Options]] = {
     "s3": _of_s3,
     "s3a": _of_s3,
@@ -129,4 +135,6 @@ _KINDS: Mapping[str, Callable[[str, StorageAccess], Options]] = {
     "abfs": _of_azure,
     "abfss": _of_azure,
     "az": _of_azure,
+    "hdfs": _of_hdfs,
+    "viewfs": _of_hdfs,
 }

@@ -44,10 +44,13 @@ def commit_files(
     retries = 0 if is_unchanged else None
     properties = CommitProperties(custom_metadata={_MARK: mark}, max_commit_retries=retries)
     mode: Literal["overwrite", "append"] = "overwrite" if overwrite else "append"
+    schema = handle.schema()
     check_cancelled()
     try:
-        handle.create_write_transaction(
-            actions, mode, handle.schema(), partition_by=columns, commit_properties=properties
+        place.changed(
+            lambda: handle.create_write_transaction(
+                actions, mode, schema, partition_by=columns, commit_properties=properties
+            )
         )
     except Exception as error:
         if not _is_counted(handle, place, mark, error):

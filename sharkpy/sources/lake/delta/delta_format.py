@@ -116,12 +116,16 @@ class DeltaFormat:
                 message = f'there is a table of Delta in "{location}" already'
                 raise TableExistsError(message, hint="leave the columns out to use that one")
             configuration = {key: value for key, value in entry.properties if key.startswith("delta.")}
-            DeltaTable.create(
-                location,
-                Schema.from_json(delta_schema(entry.schema)),
-                partition_by=[one.column for one in fields],
-                configuration=configuration or None,
-                storage_options=options,
+            schema = Schema.from_json(delta_schema(entry.schema))
+            divided = [one.column for one in fields]
+            place.changed(
+                lambda: DeltaTable.create(
+                    location,
+                    schema,
+                    partition_by=divided,
+                    configuration=configuration or None,
+                    storage_options=options,
+                )
             )
         return entry
 
@@ -137,7 +141,8 @@ class DeltaFormat:
             )
         with _failures(table):
             added = [Field.from_json(json.dumps(delta_field(field))) for field in schema.fields[len(known) :]]
-            table.handle.place.open().alter.add_columns(added)
+            handle = table.handle.place.open()
+            table.handle.place.changed(lambda: handle.alter.add_columns(added))
 
     def partition_fields(self, table: LakeTable) -> tuple[PartitionField, ...]:
         table_of = table.handle.table

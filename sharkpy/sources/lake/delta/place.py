@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from deltalake import DeltaTable
 
 from sharkpy.base import uri
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import ExecutionError, UnsupportedError
 from sharkpy.sources.lake.lake_reach import LakeReach
 from sharkpy.sources.remote_files import has_files
 from sharkpy.sources.storage.access import ACCESSES
+from sharkpy.sources.storage.object_reader import place_of
 from sharkpy.sources.storage.requests import answer
 from sharkpy.sources.storage.threads import CallThreads
 
 T = TypeVar("T")
 _CALLS = CallThreads(32)
+_HDFS = frozenset({"hdfs", "viewfs"})
+_MOST_SECONDS = 600.0
+"""Limit on a call of deltalake for a remote table: the library below it waits for a name node of HDFS without end."""
+_IN_HDFS = re.compile(r"[A-Za-z0-9_./=+,@~-]*")
+"""Paths that deltalake writes to HDFS as they are. It encodes other characters as in a URL, and HDFS decodes none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +53,14 @@ class DeltaPlace:
 
     @property
     def options(self) -> dict[str, str] | None:
-        """What deltalake is told of storage. UnsupportedError for storage that it does not reach."""
+        """What deltalake is told of storage. UnsupportedError for storage, and for folders, that it does not reach."""
         if not self.is_remote:
             return None
+        if uri.scheme_of(self.location) in _HDFS and not _IN_HDFS.fullmatch(place_of(self.location)[1]):
+            message = (
+                f'a table of Delta in "{uri.shown(self.location)}", a path of HDFS with characters of URLs\' escapes'
+            )
+            raise UnsupportedError(message, hint="take letters from a to z, digits and _ . - = + , @ ~")
         from sharkpy.sources.storage.library_options import library_options
 
         return library_options(self.location, ACCESSES.find(self.access_id))
@@ -62,8 +77,25 @@ class DeltaPlace:
         return self.asked(lambda: DeltaTable(self.location, storage_options=options))
 
     def asked(self, call: Callable[[], T]) -> T:
-        """Result of a call of deltalake, which may take long for a remote table: the statement can be ended."""
-        return answer(lambda: _CALLS.run(call)) if self.is_remote else call()
+        """Result of a call of deltalake, which may take long for a remote table: the statement can be ended.
+        ExecutionError 08006 where it takes too long.
+        """
+        return answer(partial(self._bounded, call)) if self.is_remote else call()
+
+    def changed(self, call: Callable[[], T]) -> T:
+        """Result of a call of deltalake that changes the log, which does not hear the end of its statement.
+        ExecutionError 08006 where it takes too long: it may still change the log.
+        """
+        with Cancellation().active():
+            return self.asked(call)
+
+    async def _bounded(self, call: Callable[[], T]) -> T:
+        try:
+            async with asyncio.timeout(_MOST_SECONDS):
+                return await _CALLS.run(call)
+        except TimeoutError:
+            message = f'"{uri.shown(self.location)}" has not answered within {_MOST_SECONDS:.0f} seconds'
+            raise ExecutionError(message, sqlstate="08006") from None
 
     def file_access(self, path: str) -> str:
         """Id of the access to a data file. UnsupportedError for a remote file of a local table, and for a local one of

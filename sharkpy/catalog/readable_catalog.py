@@ -179,7 +179,8 @@ class ReadableCatalog:
         return self.remote_text(location, self.access_id(location))
 
     def named_schema_text(self, location: str) -> str:
-        """Text of the schema at a remote location that a statement names."""
+        """Text of the schema at a remote location that a statement names; NotAllowedError where no table could."""
+        self.gate.check_location(location)
         return self.remote_text(location, self.named_access_id(location))
 
     @property

@@ -93,12 +93,27 @@ def storage_format(
 
 
 def check_named_files(properties: Properties, session: EngineSession) -> None:
-    """Raise NotAllowedError if properties of a format name a file out of the session's bounds."""
-    path = schema_path(properties)
-    if path is not None and uri.is_remote(path):
-        session.catalog.named_access_id(path)
-    elif path is not None:
-        session.restrictions.check_path(path)
+    """Raise NotAllowedError if properties of a format name a file out of the session's bounds. Its own keys open none:
+    who reads the table later has others.
+    """
+    if (path := schema_path(properties)) is not None:
+        session.restrictions.check_location(path)
+
+
+def epoch_format(
+    storage: StorageFormat | None, properties: Properties, session: EngineSession, *, is_from_query: bool = False
+) -> StorageFormat:
+    """`storage_format` of what epochs read or write, in which a schema that is named by a URI is its text of now."""
+    return with_kept_schema(storage_format(storage, properties, session, is_from_query=is_from_query), session)
+
+
+def with_kept_schema(storage: StorageFormat, session: EngineSession) -> StorageFormat:
+    """Format of a stream or sink with the text of a remote schema that it names: brokers' readers and background epochs
+    ask no storage for it.
+    """
+    check_named_files(storage.properties, session)
+    properties = with_schema_text(storage.properties, session.catalog.named_schema_text)
+    return dataclasses.replace(storage, properties=properties)
 
 
 def kind_at(location: str, kind: TableKind, session: EngineSession) -> TableKind:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
+from sharkpy.catalog.avro_schema import LITERAL, URL
 from sharkpy.catalog.hive_formats import with_storage_properties
 from sharkpy.catalog.local_path import local_path, path_or_uri
-from sharkpy.catalog.model import CACHE_PROPERTY, PURGE_PROPERTY, Table, TableKind
+from sharkpy.catalog.model import CACHE_PROPERTY, PURGE_PROPERTY, StorageFormat, Table, TableKind
 from sharkpy.catalog.new_columns import check_new_columns
 from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
@@ -22,6 +23,7 @@ from sharkpy.execution.commands.storage import (
     kind_of_property,
     managed_folder,
     stored_schema,
+    with_kept_schema,
 )
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateView, DropTable, RenameTable, SetTableProperties
@@ -139,6 +141,19 @@ def check_purge(table: Table, properties: dict[str, str], session: EngineSession
         managed_folder(table.location or "", TableKind.MANAGED, session, table.table_id)
 
 
+def _stream_storage(
+    stream: Table, given: dict[str, str], kept: tuple[tuple[str, str], ...], session: EngineSession
+) -> StorageFormat:
+    """Format of a stream with the properties that a statement gives. The text of a remote schema stays until one names
+    a schema.
+    """
+    storage = stream.storage
+    if URL in given and LITERAL not in dict(kept):
+        storage = dataclasses.replace(storage, properties=tuple(one for one in storage.properties if one[0] != LITERAL))
+    storage = with_storage_properties(storage, tuple(given.items()))
+    return with_kept_schema(storage, session) if URL in given else storage
+
+
 def set_table_properties(command: SetTableProperties, session: EngineSession) -> CommandResult:
     """Set properties; `comment` and `EXTERNAL` are the table's comment and kind, as in Hive."""
     check_properties(command.properties)
@@ -148,7 +163,9 @@ def set_table_properties(command: SetTableProperties, session: EngineSession) ->
     comment = given.pop(COMMENT, old.comment)
     properties = dict(old.properties) | given
     kept = tuple((key, value) for key, value in properties.items() if key not in command.unset)
-    storage = with_storage_properties(old.storage, kept)
+    storage = (
+        _stream_storage(old, given, kept, session) if old.is_stream else with_storage_properties(old.storage, kept)
+    )
     if storage != old.storage:
         check_named_files(storage.properties, session)
     altered = dataclasses.replace(old, kind=kind, properties=kept, storage=storage, comment=comment)

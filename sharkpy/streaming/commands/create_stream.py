@@ -14,7 +14,7 @@ from sharkpy.catalog.new_columns import check_new_columns
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.stream_kinds import KAFKA, KINDS, PROGRAM, RATE, SOCKET, START_MS, has_spans
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
-from sharkpy.execution.commands.storage import check_properties, check_storage, storage_format, stored_schema
+from sharkpy.execution.commands.storage import check_properties, check_storage, epoch_format, stored_schema
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateStream, DropStream
 from sharkpy.streaming.address import host_and_port
@@ -106,7 +106,7 @@ def _format(command: CreateStream, source: StreamSource, session: EngineSession)
         return rate_format(source, session.conf)
     if kind is KAFKA:
         return kafka_format(given, command.properties, stored_schema(command.schema), session)
-    storage = storage_format(StorageFormat("parquet") if kind is PROGRAM else given, command.properties, session)
+    storage = epoch_format(StorageFormat("parquet") if kind is PROGRAM else given, command.properties, session)
     check_storage(storage, stored_schema(command.schema), session)
     return storage
 

@@ -23,7 +23,7 @@ from sharkpy.catalog.kafka_options import (
 )
 from sharkpy.catalog.model import StorageFormat, StreamSource
 from sharkpy.catalog.virtual_columns import RECORD_COLUMNS
-from sharkpy.execution.commands.storage import storage_format
+from sharkpy.execution.commands.storage import epoch_format
 from sharkpy.sources.kafka.client import admin_client
 from sharkpy.sources.kafka.topic import Topic
 from sharkpy.sources.kafka.values import check_values, text_or_bytes
@@ -83,6 +83,6 @@ def kafka_format(
             raise BindError(f'"{name}" is a column that each stream FROM KAFKA has', sqlstate="42701")
     if given is None and text_or_bytes(schema):
         return StorageFormat(RAW)
-    storage = storage_format(given or StorageFormat("json"), properties, session)
+    storage = epoch_format(given or StorageFormat("json"), properties, session)
     check_values(storage.name, schema, storage.properties)
     return storage

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableChangedError
 from sharkpy.catalog.table_folders import TableFolders
-from sharkpy.execution.commands.storage import check_storage, storage_format
+from sharkpy.execution.commands.storage import check_storage, epoch_format
 from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
 from sharkpy.execution.queries.write_plan import write_files
@@ -167,12 +167,12 @@ def _epochs(table: Table) -> list[int]:
 
 
 def _told(command: CreateContinuousSink, session: EngineSession) -> str:
-    storage = storage_format(command.storage, (), session, is_from_query=True)
+    storage = epoch_format(command.storage, (), session, is_from_query=True)
     return f'files of {storage.name} in the folder "{command.sink.place}", each put there whole, once, behind the epoch'
 
 
 def _define(sink: Table, command: CreateContinuousSink, streams: tuple[str, ...], session: StreamSession) -> Table:
-    storage = storage_format(command.storage, (), session, is_from_query=True)
+    storage = epoch_format(command.storage, (), session, is_from_query=True)
     check_storage(storage, sink.schema, session)
     return replace(sink, storage=storage, location=_folder(command.sink.place, streams, session), sink=None)
 

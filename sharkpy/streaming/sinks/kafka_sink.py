@@ -11,7 +11,7 @@ from sharkpy.base.settings import TIME_ZONE
 from sharkpy.base.time_zone import zone_name
 from sharkpy.catalog.kafka_options import RAW, TOPIC, ZONE, paths_in
 from sharkpy.catalog.model import StorageFormat, StreamSource
-from sharkpy.execution.commands.storage import storage_format, stored_schema
+from sharkpy.execution.commands.storage import epoch_format, stored_schema
 from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.sources.kafka.encode import VALUE, RecordEncoder, check_value_format, value_columns
 from sharkpy.sources.kafka.producer import Mark, MarkedProducer
@@ -173,7 +173,7 @@ def _storage(command: CreateContinuousSink, schema: Schema, session: EngineSessi
     values = value_columns(schema)
     if command.storage is None and (text_or_bytes(values) or values.names == (VALUE,)):
         return StorageFormat(RAW)
-    storage = storage_format(command.storage or StorageFormat("json"), (), session)
+    storage = epoch_format(command.storage or StorageFormat("json"), (), session)
     check_value_format(storage, values)
     return storage
 

@@ -14,7 +14,7 @@ from bench.lake.sides import Side, run_side, session
 from bench.pde import Figure
 from bench.suites import SUITES
 
-MOST = 1.5
+MOST = 1.3
 TABLE = "lineitem"
 
 

@@ -35,10 +35,11 @@ def measure(runs: int, scale: float = 1.0) -> list[Figure]:
                 _made(context)
                 proxy.seen.clear()
                 context.sql("SELECT count(*) FROM t WHERE p = 1").fetchall()
-                lists = proxy.count("GET", "list-type")
+                lists, inside = (proxy.count("GET", f"list-type.*{prefix}") for prefix in ("", "prefix=t%2Fp%3D1%2F"))
     with _by_name(keys) as address:
         far = _measured(address, objects, runs, ", a page of 0.1 s")
-    return [*near, Figure("lists for one partition", str(lists), "1", lists == 1), *far]
+    text = f"{lists}, {inside} of them of its folder"
+    return [*near, Figure("lists for one partition", text, "1 of its folder", lists == inside == 1), *far]
 
 
 @contextmanager

@@ -8,9 +8,8 @@ import json
 import random
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -18,11 +17,10 @@ import pytest
 pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
-from sharkpy.sources.folders.manifest import from_bytes
 from tests.children import Child, status_of
 from tests.faults.test_killed_writes import CHILD
+from tests.storage.remains import objects, unnamed, wait_for_the_sweep
 from tests.storage.s3_servers import ACCESS_KEY, SECRET, MotoServer, s3_client
-from tests.waiting import allowed
 
 BUCKET = "killed"
 CONNECT = "with sharkpy.connect(warehouse=warehouse) as context:"
@@ -110,7 +108,7 @@ def test_old_or_new_and_nothing_else(
     )
     for name in cases:
         point, times, statement, is_done = CASES[name]
-        before = objects(server, place)
+        before = objects(server.address, place)
         arguments = (tmp_path / "w", point, times, statement.format(place=place), json.dumps(keys))
         assert status_of(child, *arguments) == -signal.SIGKILL, name
         with sharkpy.connect("local[2]", tmp_path / "w", **keys) as context:
@@ -123,10 +121,10 @@ def test_old_or_new_and_nothing_else(
             assert not context.catalog.table_names("default", "made"), name
             wait_for_the_sweep(context)
             if not is_done:
-                assert objects(server, place) == before, name
+                assert objects(server.address, place) == before, name
             else:
                 reset(context)
-            assert not unnamed(server, place), name
+            assert not unnamed(server.address, place), name
 
 
 def reset(context: sharkpy.SharkContext) -> None:
@@ -163,36 +161,5 @@ def test_kills_at_any_time(
     with sharkpy.connect("local[2]", warehouse, **keys) as context:
         wait_for_the_sweep(context)
         context.sql("INSERT OVERWRITE TABLE t SELECT 1, 1").close()
-    assert not unnamed(server, place)
-    assert len(objects(server, place)) == 2
-
-
-def wait_for_the_sweep(context: sharkpy.SharkContext) -> None:
-    deadline = time.monotonic() + allowed(30)
-    while any(context.catalog.unfinished.open_folders()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not context.catalog.unfinished.open_folders()
-
-
-def objects(server: MotoServer, place: str) -> dict[str, bytes]:
-    """Objects below a place, with the contents of manifests."""
-    client, prefix = s3_client(server.address), f"{place.rpartition('/')[2]}/"
-    try:
-        pages = client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
-        names = [one["Key"] for page in pages for one in page.get("Contents", [])]
-        return {
-            f"s3a://{BUCKET}/{name}": client.get_object(Bucket=BUCKET, Key=name)["Body"].read()
-            if "/_generations/" in name
-            else b""
-            for name in names
-        }
-    finally:
-        client.close()
-
-
-def unnamed(server: MotoServer, place: str) -> list[str]:
-    """Objects that are neither manifests nor named by one, and those that are named and not there."""
-    found = objects(server, place)
-    manifests: Mapping[str, Any] = {name: from_bytes(body, name, "") for name, body in found.items() if body}
-    named = {file.path for manifest in manifests.values() for file in manifest.files}
-    return sorted(named ^ (found.keys() - manifests.keys()))
+    assert not unnamed(server.address, place)
+    assert len(objects(server.address, place)) == 2

@@ -15,9 +15,9 @@ import pytest
 pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 import sharkpy
-from tests.faults.test_killed_remote_writes import wait_for_the_sweep
 from tests.faults.test_killed_writes import CHILD
 from tests.storage.places import BUCKET
+from tests.storage.remains import wait_for_the_sweep
 from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server
 
 pytestmark = pytest.mark.slow

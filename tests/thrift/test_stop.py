@@ -62,9 +62,8 @@ def test_a_running_insert_ends_whole_and_nothing_new_begins(server: Process, mad
         until(lambda: runs(other, SLOW_INSERT))
         assert not answers, "the statement is too short for this test"
         server.stop()
-        status = other.execute("SELECT 1").status
-        assert status.sqlState == "57P01"
-        assert "stopping" in status.errorMessage
+        until(lambda: other.execute("SELECT 1").status.sqlState == "57P01")
+        assert "stopping" in other.execute("SELECT 1").status.errorMessage
         assert other.status(kept).operationState == State.FINISHED_STATE
         with Caller(server.port) as late:
             assert late.opened.status.sqlState == "57P01"

@@ -61,19 +61,24 @@ def test_a_limit_ends_it(session: sharkpy.SharkContext, name: str) -> None:
 @pytest.mark.parametrize("name", ["and", "or", "calls"])
 def test_a_cancel_ends_it_in_every_phase(session: sharkpy.SharkContext, name: str, seconds: float) -> None:
     cancelled: list[float] = []
+    ended = threading.Event()
 
     def cancel() -> None:
-        cancelled.append(time.monotonic())
-        session.cancel()
+        # On a busy machine the first one may come before the statement.
+        wait = seconds
+        while not ended.wait(wait):
+            cancelled.append(time.monotonic())
+            session.cancel()
+            wait = 0.1
 
-    timer = threading.Timer(seconds, cancel)
-    timer.start()
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
     try:
         with pytest.raises(CancelledError):
             session.sql(LONG[name]).fetchall()
     finally:
-        timer.cancel()
-        timer.join()
+        ended.set()
+        canceller.join()
     assert time.monotonic() - cancelled[0] < allowed(1.5)
 
 

@@ -127,8 +127,14 @@ QUERIES = [
 ]
 
 
-@pytest.mark.parametrize("query", QUERIES)
-@pytest.mark.parametrize("clauses", ["", MEMORY])
+@pytest.mark.parametrize(
+    ("query", "clauses"),
+    [
+        pytest.param(query, clauses, marks=() if (number + is_second) % 2 else pytest.mark.slow)
+        for number, query in enumerate(QUERIES)
+        for is_second, clauses in enumerate(("", MEMORY))
+    ],
+)
 def test_each_epoch_gives_the_answer_over_all(
     context: sharkpy.SharkContext, folder: Path, query: str, clauses: str
 ) -> None:

@@ -122,15 +122,18 @@ def put_epoch(tmp_path: Path, number: int) -> None:
         put(tmp_path / name, f"{number:04d}.json", random_events(number, seed))
 
 
+@pytest.mark.parametrize("num_epochs", [8, pytest.param(14, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", APPENDED)
-def test_an_insert_has_what_a_table_has(context: sharkpy.SharkContext, tmp_path: Path, kind: str) -> None:
+def test_an_insert_has_what_a_table_has(
+    context: sharkpy.SharkContext, tmp_path: Path, kind: str, num_epochs: int
+) -> None:
     query = APPENDED[kind]
     table_for(context, query)
     clauses = f"{NOW} EMIT APPEND {STATE if kind in UNBOUNDED else ''}"
     context.sql(f"CREATE CONTINUOUS TABLE t {clauses} AS {query}")
     context.sql(f"CREATE CONTINUOUS INSERT i {clauses} AS INSERT INTO got {query}")
     given = 0
-    for number in range(14):
+    for number in range(num_epochs):
         put_epoch(tmp_path, number)
         for one in ("TABLE t", "INSERT i"):
             context.sql(f"RESUME CONTINUOUS {one}")
@@ -215,23 +218,28 @@ def test_closed_windows_do_not_change_and_are_forgotten(context: sharkpy.SharkCo
     assert kept < 20
 
 
-def test_what_was_given_is_forgotten(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+FORGOTTEN = ("tumbling", "sessions", "anti", "outer", "joined")
+
+
+@pytest.mark.parametrize(
+    ("kind", "num_epochs"),
+    [("tumbling", 16), ("anti", 16), *(pytest.param(kind, 40, marks=pytest.mark.slow) for kind in FORGOTTEN)],
+)
+def test_what_was_given_is_forgotten(context: sharkpy.SharkContext, tmp_path: Path, kind: str, num_epochs: int) -> None:
     """The state does not grow with the stream."""
-    for kind in ("tumbling", "sessions", "anti", "outer", "joined"):
-        table_for(context, APPENDED[kind], f"of_{kind}")
-        context.sql(f"CREATE CONTINUOUS INSERT i_{kind} {NOW} AS INSERT INTO of_{kind} {APPENDED[kind]}")
-    sizes: dict[str, list[int]] = {}
-    for number in range(40):
+    table_for(context, APPENDED[kind])
+    context.sql(f"CREATE CONTINUOUS INSERT i {NOW} AS INSERT INTO got {APPENDED[kind]}")
+    sizes: list[int] = []
+    for number in range(num_epochs):
         for place in ("in", "others"):
             found = [event(number * 100 + n, number * 10 + n, "ab"[n % 2], n % 3) for n in range(8)]
             put(tmp_path / place, f"{number:04d}.json", found)
-        for row in rows(context, "SHOW CONTINUOUS TABLES"):
-            context.sql(f"RESUME CONTINUOUS INSERT {row[1]}")
-            ((size,),) = rows(context, f"SELECT count(*) FROM STATE OF {row[1]}")
-            assert isinstance(size, int)
-            sizes.setdefault(str(row[1]), []).append(size)
-    for name, found in sizes.items():
-        assert max(found[20:]) < 1.5 * max(found[:20]), name
+        context.sql("RESUME CONTINUOUS INSERT i")
+        ((size,),) = rows(context, "SELECT count(*) FROM STATE OF i")
+        assert isinstance(size, int)
+        sizes.append(size)
+    half = num_epochs // 2
+    assert max(sizes[half:]) < 1.5 * max(sizes[:half])
 
 
 def test_several_targets_with_states_of_their_own(context: sharkpy.SharkContext, tmp_path: Path) -> None:

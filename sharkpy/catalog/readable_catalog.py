@@ -110,10 +110,14 @@ class ReadableCatalog:
         """Finds the table of files that a query names: see `file_table`."""
         self.find_access: Callable[[str, bool], str] = _no_access
         """Finds the session's access to a remote location, which a statement may have named: see `access_id`."""
-        self.remove_remote: Callable[[str], None] = _no_removal
-        """Removes all that is in a remote folder; an error where something is left."""
-        self.removal_of_data: Callable[[str], Callable[[], None]] = _no_data
-        """Gives what removes the files that writes have put into a remote folder by now, and no later ones."""
+        self.remove_remote: Callable[[str, Collection[str]], None] = _no_removal
+        """Removes all that is in a remote folder, or counts there, but for files that are gone already; an error where
+        something is left.
+        """
+        self.removal_of_data: Callable[[str], Callable[[], Collection[str]]] = _no_data
+        """Gives what removes the files that writes have put into a remote folder, or let count there, by now, and no
+        later ones. It tells which of other folders' are gone.
+        """
         self.remote_text: Callable[[str, str], str] = _no_text
         """Reads a small remote file, by an access."""
         self.known_lakes: LakeTables | None = None
@@ -406,11 +410,11 @@ def _no_access(location: str, _: bool) -> str:
     raise InternalError("access was asked for to a local location")
 
 
-def _no_data(_: str) -> Callable[[], None]:
+def _no_data(_: str) -> Callable[[], Collection[str]]:
     """Removal of data by a catalog without a session: it goes with the folder."""
-    return lambda: None
+    return tuple
 
 
-def _no_removal(location: str) -> None:
+def _no_removal(location: str, _: Collection[str]) -> None:
     """Removal of a folder by a catalog without a session."""
     check_local(location)

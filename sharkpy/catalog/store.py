@@ -7,7 +7,7 @@ import functools
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
@@ -327,8 +327,7 @@ class Catalog(ReadableCatalog):
                 self._file.run("DELETE FROM garbage WHERE folder = ?", self.locations.stored(path))
                 continue
             try:
-                self._remove_data(path)
-                self._collect([path])
+                self._collect([path], self._remove_data(path))
             except CancelledError:
                 raise
             except SharkError as error:
@@ -336,26 +335,27 @@ class Catalog(ReadableCatalog):
                 return
             gone = path
 
-    def _remove_data(self, path: str) -> None:
+    def _remove_data(self, path: str) -> Collection[str]:
         """Remove the files of rows in a dropped remote folder, which may be many, while others change the catalog. What
-        is put there meanwhile has other names. `_collect` removes the rest.
+        is put there meanwhile has other names. `_collect` removes the rest, and is told what of other folders is gone:
+        there the files of Hive partitions lie.
         """
         if self.is_shared:
-            return
+            return ()
         from sharkpy.catalog.table_folders import TableFolders
 
         with self._lock, self._store.transaction():
             is_read = any(map(self.readers.is_read, (path, *uri.parents(path))))
             if is_read or not self._is_garbage(path) or TableFolders(self).held_by(path) is not None:
-                return
+                return ()
             remove = self.removal_of_data(path)
-        remove()
+        return remove()
 
     def _is_garbage(self, path: str) -> bool:
         stored = self.locations.stored(uri.normal(path))
         return self._file.row("SELECT folder FROM garbage WHERE folder = ?", stored) is not None
 
-    def _collect(self, waiting: Sequence[str]) -> None:
+    def _collect(self, waiting: Sequence[str], removed: Collection[str] = ()) -> None:
         from sharkpy.catalog.table_folders import TableFolders
 
         with self._lock, self._store.transaction():
@@ -364,9 +364,9 @@ class Catalog(ReadableCatalog):
             for path in waiting:
                 folders = () if self.is_shared else (path, *uri.parents(path))
                 if not any(map(is_read, folders)):
-                    self._clear_garbage(path, taken)
+                    self._clear_garbage(path, taken, removed)
 
-    def _clear_garbage(self, path: str, taken: TableFolders | None = None) -> None:
+    def _clear_garbage(self, path: str, taken: TableFolders | None = None, removed: Collection[str] = ()) -> None:
         """Move a dropped table's folder away, then forget it; called inside a transaction.
 
         A folder that holds another table's, or is another managed table's too, stays.
@@ -376,14 +376,14 @@ class Catalog(ReadableCatalog):
         from sharkpy.catalog.table_folders import TableFolders
 
         is_others = (taken or TableFolders(self)).held_by(path) is not None
-        if is_others or self._take(path) or self.is_shared:
+        if is_others or self._take(path, removed) or self.is_shared:
             self._file.run("DELETE FROM garbage WHERE folder = ?", self.locations.stored(uri.normal(path)))
 
-    def _take(self, path: str) -> bool:
+    def _take(self, path: str, removed: Collection[str]) -> bool:
         """Remove a folder, a local one by moving it away; False if something is still there."""
         if not uri.is_remote(path):
             return self.trash.take(path)
-        self.remove_remote(path)
+        self.remove_remote(path, removed)
         return True
 
     def _create_temporary(

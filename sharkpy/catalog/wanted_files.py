@@ -35,14 +35,14 @@ class WantedFiles:
             self._known.discard(wants)
 
     def among(self, paths: Iterable[str]) -> set[str]:
-        """Those of some files that are wanted."""
+        """Those of some files that are wanted, by whatever names of their places."""
         asked = set(paths)
         if not asked:
             return set()
         with self._lock:
             known = list(self._known)
-        wanted = {path for one in known for name in one.wanted_names() if (path := wanted_file(name)[1])}
-        return asked & wanted
+        wanted = {uri.place(path) for one in known for name in one.wanted_names() if (path := wanted_file(name)[1])}
+        return {path for path in asked if uri.place(path) in wanted} if wanted else set()
 
 
 WANTED = WantedFiles()

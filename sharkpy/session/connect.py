@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -67,13 +67,13 @@ def open_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
     return session
 
 
-def _remove_remote(accesses: SessionAccesses, location: str) -> None:
+def _remove_remote(accesses: SessionAccesses, location: str, removed: Collection[str]) -> None:
     from sharkpy.sources.folders.dropped_folder import remove_dropped
 
-    remove_dropped(location, accesses.find(location, False))
+    remove_dropped(location, accesses.find(location, False), removed)
 
 
-def _removal_of_data(accesses: SessionAccesses, location: str) -> Callable[[], None]:
+def _removal_of_data(accesses: SessionAccesses, location: str) -> Callable[[], Collection[str]]:
     from sharkpy.sources.folders.dropped_folder import removal_of_data
 
     return removal_of_data(location, accesses.find(location, False))

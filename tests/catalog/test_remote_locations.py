@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -107,9 +107,13 @@ def test_a_folder_whose_name_looks_like_a_scheme_is_one_of_the_warehouse(tmp_pat
         assert catalog.table("default", "t").location == f"{tmp_path}/new/s3:/b"
 
 
+def noting(removed: list[str]) -> Callable[[str, Collection[str]], None]:
+    return lambda location, _: removed.append(location)
+
+
 def test_remote_folders_go_with_their_tables(catalog: Catalog) -> None:
     removed = list[str]()
-    catalog.remove_remote = removed.append
+    catalog.remove_remote = noting(removed)
     made = catalog.create_table(table(FAR, TableKind.MANAGED))
     with catalog.partition_changes(made) as changes:
         for name, place in (("p=1", None), ("p=2", "s3://elsewhere/p=2"), ("p=3", None)):
@@ -132,7 +136,7 @@ def test_what_cannot_be_removed_is_nobodys_data(catalog: Catalog) -> None:
     """It is removed before a new table gets the folder, by whatever name that has."""
     calls = list[str]()
 
-    def refuse(location: str) -> None:
+    def refuse(location: str, _: Collection[str]) -> None:
         calls.append(location)
         raise StorageRefusedError("no")
 
@@ -145,7 +149,7 @@ def test_what_cannot_be_removed_is_nobodys_data(catalog: Catalog) -> None:
         catalog.clear_garbage(f"{FAR}/below")
     assert catalog.table_names("default") == []
     assert calls == ["s3://bucket/t"] * 3
-    catalog.remove_remote = calls.append
+    catalog.remove_remote = noting(calls)
     catalog.create_table(table("s3n://bucket/t/", TableKind.MANAGED))
     catalog.collect_garbage()
     assert len(calls) == 4
@@ -153,7 +157,7 @@ def test_what_cannot_be_removed_is_nobodys_data(catalog: Catalog) -> None:
 
 def test_folders_that_are_read_are_not_removed(catalog: Catalog) -> None:
     removed = list[str]()
-    catalog.remove_remote = removed.append
+    catalog.remove_remote = noting(removed)
     catalog.drop_table(catalog.create_table(table(f"{FAR}/x", TableKind.MANAGED)))
     with catalog.readers.reading("s3n://bucket/t"):
         catalog.collect_garbage()
@@ -165,21 +169,23 @@ def test_folders_that_are_read_are_not_removed(catalog: Catalog) -> None:
 def test_others_change_the_catalog_while_dropped_rows_are_removed(catalog: Catalog) -> None:
     steps = list[str]()
 
-    def removal(location: str) -> Callable[[], None]:
+    def removal(location: str) -> Callable[[], Collection[str]]:
         return partial(remove, location)
 
-    def remove(location: str) -> None:
+    def remove(location: str) -> Collection[str]:
         with ThreadPoolExecutor(1) as pool:
             pool.submit(catalog.create_database, f"d{len(steps)}").result(timeout=allowed(5))
         steps.append(f"rows of {location}")
+        return [f"{location}/_files/x"]
 
-    catalog.removal_of_data, catalog.remove_remote = removal, steps.append
+    catalog.removal_of_data = removal
+    catalog.remove_remote = lambda location, removed: steps.append(f"{location} without {', '.join(removed)}")
     catalog.drop_table(catalog.create_table(table(FAR, TableKind.MANAGED)))
     with catalog.readers.reading(FAR):
         catalog.collect_garbage()
     assert steps == []
     catalog.collect_garbage()
-    assert steps == ["rows of s3://bucket/t", "s3://bucket/t"]
+    assert steps == ["rows of s3://bucket/t", "s3://bucket/t without s3://bucket/t/_files/x"]
     catalog.create_table(table(f"{FAR}/inner", name="inner"))
     catalog.drop_table(catalog.create_table(table(FAR, TableKind.MANAGED)))
     catalog.collect_garbage()

@@ -39,6 +39,7 @@ def test_each_catalog_is_asked() -> None:
     wanted.add(one)
     wanted.add(other)
     assert wanted.among(["s3://b/x", "s3://b/y", "s3://b/z"]) == {"s3://b/x", "s3://b/y"}
+    assert wanted.among(["s3a://b/x", "s3n://b/z"]) == {"s3a://b/x"}, "one place has several names"
     wanted.forget(one)
     assert wanted.among(["s3://b/x", "s3://b/y"]) == {"s3://b/y"}
     del other

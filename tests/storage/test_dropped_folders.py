@@ -5,7 +5,8 @@ dropped tables come again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -24,6 +25,7 @@ from sharkpy.sources.folders.remote_removal import Removal
 from sharkpy.sources.folders.staged_writes import STAGED
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server
+from tests.waiting import allowed
 
 
 @pytest.fixture(scope="module")
@@ -161,3 +163,31 @@ def test_a_sweep_leaves_a_new_generation_of_an_old_number(
     remains._run()
     insert.join()
     assert rows(session, f"SELECT k FROM {table} ORDER BY k") == [(1,), (2,)]
+
+
+def test_others_change_the_catalog_while_a_partitions_rows_are_removed(
+    session: sharkpy.SharkContext, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A partition's files lie in its table's folder; what a stream wants of them stays until it is read."""
+    table, stream = parts(session, place), f"s{uuid4().hex}"
+    run(session, f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')", f"CREATE STREAM {stream} FROM TABLE {table}")
+    run(session, f"INSERT INTO {table} VALUES (3, 'a')")
+    original, other, removed = Removal.remove_files, session.new_session(), list[tuple[int, bool]]()
+
+    def remove(removal: Removal, paths: Iterable[str]) -> None:
+        if gone := list(paths):
+            change = pool.submit(run, other, f"CREATE DATABASE d{uuid4().hex}")
+            removed.append((len(gone), not wait([change], timeout=allowed(5)).not_done))
+            original(removal, gone)
+
+    monkeypatch.setattr(Removal, "remove_files", remove)
+    with ThreadPoolExecutor(1) as pool:
+        run(session, f"ALTER TABLE {table} DROP PARTITION (p = 'a')")
+    assert removed == [(1, True)], "once, while others change the catalog"
+    monkeypatch.undo()
+    run(session, f"CREATE CONTINUOUS TABLE c{table} TRIGGER AVAILABLE NOW AS SELECT k FROM {stream}")
+    assert rows(session, f"SELECT k FROM c{table}") == [(3,)]
+    folder = folder_at(place, session)
+    assert isinstance(folder, RemoteFolder)
+    assert len(list(folder.store.list(f"{place}/_files"))) == 1
+    assert rows(session, f"SELECT k FROM {table}") == [(2,)]

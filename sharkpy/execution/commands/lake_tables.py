@@ -78,7 +78,7 @@ def create_lake_table(command: commands.CreateTable, session: EngineSession, sna
 
 def _remove_new(location: str, session: EngineSession) -> None:
     if uri.is_remote(location):
-        session.catalog.remove_remote(location)
+        session.catalog.remove_remote(location, ())
     else:
         session.catalog.trash.discard(location)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from itertools import islice
 
@@ -19,26 +19,43 @@ _BATCH = 4000
 """Files whose names are in memory at once."""
 
 
-def removal_of_data(location: str, access_id: str) -> Callable[[], None]:
-    """What removes the files of the writes that have put some into a folder by now, and no files of later ones."""
+def removal_of_data(location: str, access_id: str) -> Callable[[], frozenset[str]]:
+    """What removes the files of the writes that have put some into a folder by now, and no files of later ones, and
+    those elsewhere that its generations of now name, as a Hive partition's do: it returns which of these are gone.
+    """
     store, home = store_with(location, access_id), uri.join(location, FILES)
-    return partial(_remove_data, store, home, frozenset(map(uri.name_of, store.children(home)[1])))
+    writes = frozenset(map(uri.name_of, store.children(home)[1]))
+    removal = Removal(location, store, access_id)
+    return partial(_remove_data, removal, home, writes, _named_elsewhere(removal))
 
 
-def _remove_data(store: Store, home: str, writes: frozenset[str]) -> None:
-    if not writes:
-        return
+def _named_elsewhere(removal: Removal) -> frozenset[str]:
+    folder = RemoteFolder(removal.location, removal.store, removal.access_id)
+    return frozenset(path for path in folder.named() if uri.below(path, removal.location) is None)
+
+
+def _remove_data(removal: Removal, home: str, writes: frozenset[str], elsewhere: frozenset[str]) -> frozenset[str]:
+    gone = elsewhere - WANTED.among(elsewhere)
+    removal.remove_files(sorted(gone))
+    if writes:
+        _remove_written(removal.store, home, writes)
+    return gone
+
+
+def _remove_written(store: Store, home: str, writes: frozenset[str]) -> None:
     found = (facts.path for facts in checked(store.list(home)) if write_of(facts.path) in writes)
     while paths := list(islice(found, _BATCH)):
         wanted = WANTED.among(paths)
         store.delete(path for path in paths if path not in wanted)
 
 
-def remove_dropped(location: str, access_id: str) -> None:
-    """Remove a folder with all its rows, wherever the files of its generations are, and with all that is below it."""
+def remove_dropped(location: str, access_id: str, removed: Collection[str] = ()) -> None:
+    """Remove a folder with all its rows, wherever the files of its generations are, and with all that is below it.
+    `removed`: files elsewhere that are gone already.
+    """
     store = store_with(location, access_id)
     removal = Removal(location, store, access_id)
-    apart = {path for path in RemoteFolder(location, store, access_id).named() if uri.below(path, location) is None}
+    apart = _named_elsewhere(removal).difference(removed)
     found = [facts.path for facts in checked(store.list(location))]
     wanted = WANTED.among([*apart, *found])
     removal.remove_files(sorted(apart - wanted))

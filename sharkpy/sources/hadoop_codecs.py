@@ -9,7 +9,6 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
@@ -43,7 +42,8 @@ class HadoopCodec:
 
 def codec_of_path(path: str) -> HadoopCodec | None:
     """None for a file that is not compressed."""
-    return _BY_SUFFIX.get(Path(path).suffix.lower())
+    head, _, suffix = path.rpartition("/")[2].rpartition(".")
+    return _BY_SUFFIX.get(f".{suffix.lower()}") if head else None
 
 
 def codec_of_class(name: str) -> HadoopCodec:

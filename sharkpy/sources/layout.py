@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sharkpy.base.errors import SourceError
@@ -37,6 +37,10 @@ class DataFile:
     form: str = ""
     tag: str = ""
     access: str = field(default="", compare=False)
+
+    def in_partition(self, name: str, form: str = "") -> DataFile:
+        """The file as one of a Hive partition. Tables have many: `replace` takes several times as long."""
+        return DataFile(self.path, self.size_bytes, self.modified_ns, name, form or self.form, self.tag, self.access)
 
 
 def list_data_files(path: str, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
@@ -81,7 +85,7 @@ def list_partition_files(path: str, newest: int | None, partition: str) -> list[
         if isinstance(error, FileNotFoundError) and not os.path.lexists(path):
             return []
         raise io_error(error, path) from None
-    return [replace(file, partition=partition) for file in found]
+    return [file.in_partition(partition) for file in found]
 
 
 def delta_files(path: str, generations: Iterable[int]) -> list[DataFile] | None:

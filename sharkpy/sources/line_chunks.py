@@ -43,17 +43,18 @@ def line_splits(
     lines: LineLayout,
 ) -> list[Split]:
     """Byte ranges of plain files between header and footer; a compressed file is one split."""
+    has_others = bool(lines.header_lines or lines.footer_lines)
 
     def splits_of(file: DataFile) -> list[Split]:
         start, end, step = 0, file.size_bytes, max(split_bytes, 1)
         if codec_of_path(file.path) is not None:
             step = max(file.size_bytes, 1)
-        else:
+        elif has_others:
             start, end = _bounds(file, lines, LineLimit.of(file.path, properties, lines.newline))
         places = range(start, end, step)
         return [Split.of(file, format_name, properties, place, min(step, end - place)) for place in places]
 
-    if lines.header_lines or lines.footer_lines:
+    if has_others:
         return [split for splits in of_each(splits_of, files) for split in splits]
     return [split for file in files for split in splits_of(file)]
 

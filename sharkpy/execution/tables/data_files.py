@@ -106,9 +106,8 @@ def columns_in_files(schema: Schema, files: Sequence[DataFile]) -> Schema:
 
 def _partition_files(table: Table, one: HivePartition, listed: list[DataFile] | None) -> list[DataFile]:
     """Data files of a Hive partition: those that were listed, where it is in a remote folder."""
+    form = form_to_text(one.storage, one.columns)
     if listed is None:
         files = table_folder(one.folder(table)).partition_files(one.newest, one.name)
-    else:
-        files = [replace(file, partition=one.name) for file in listed]
-    form = form_to_text(one.storage, one.columns)
-    return [replace(file, form=form) for file in files] if form else files
+        return [replace(file, form=form) for file in files] if form else files
+    return [file.in_partition(one.name, form) for file in listed]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
@@ -31,15 +32,18 @@ class RemoteListing:
 
     @classmethod
     def of(cls, objects: Iterable[ObjectFacts], folder: str, access_id: str) -> RemoteListing:
-        found = cls()
+        manifests, plain = dict[str, ObjectFacts](), dict[str, list[tuple[list[str], ObjectFacts]]]()
         for facts in objects:
-            if (name := manifest_name(facts, folder)) is not None:
-                found.manifests[name] = facts
-            elif (file := data_file(facts, folder, access_id)) is not None:
-                found.plain.setdefault(parts_below(file, folder)[0], []).append(file)
-        for files in found.plain.values():
-            files.sort(key=lambda file: parts_below(file, folder))
-        return found
+            parts = names_below(facts.path, folder)
+            if _is_manifest(facts, parts):
+                manifests[parts[1]] = facts
+            elif _is_data(facts, parts):
+                plain.setdefault(parts[0], []).append((parts, facts))
+        for placed in plain.values():
+            placed.sort(key=itemgetter(0))
+        return cls(
+            {name: [file_of(facts, access_id) for _, facts in placed] for name, placed in plain.items()}, manifests
+        )
 
     @property
     def names(self) -> list[str]:
@@ -92,15 +96,14 @@ def is_gone(error: SourceError) -> bool:
 
 def is_listed(facts: ObjectFacts, folder: str) -> bool:
     """True for objects below a folder that its `RemoteListing` has."""
-    return manifest_name(facts, folder) is not None or data_file(facts, folder, "") is not None
+    parts = names_below(facts.path, folder)
+    return _is_data(facts, parts) or _is_manifest(facts, parts)
 
 
 def manifest_name(facts: ObjectFacts, folder: str) -> str | None:
     """Name of the generation whose manifest an object is; None for all else."""
-    match names_below(facts.path, folder):
-        case [first, name] if first == GENERATIONS and Generation.of(name).last and facts.size_bytes:
-            return name
-    return None
+    parts = names_below(facts.path, folder)
+    return parts[1] if _is_manifest(facts, parts) else None
 
 
 def written_folder(facts: ObjectFacts) -> str | None:
@@ -111,9 +114,16 @@ def written_folder(facts: ObjectFacts) -> str | None:
 
 def data_file(facts: ObjectFacts, folder: str, access_id: str) -> DataFile | None:
     """Data file of an object below a folder; None for one that a name there hides, and for the mark of a folder."""
-    if not facts.size_bytes or any(map(is_hidden_name, names_below(facts.path, folder))):
-        return None
-    return file_of(facts, access_id)
+    return file_of(facts, access_id) if _is_data(facts, names_below(facts.path, folder)) else None
+
+
+def _is_manifest(facts: ObjectFacts, parts: list[str]) -> bool:
+    """True for a generation's manifest; `parts`: those of its location below the folder."""
+    return len(parts) == 2 and parts[0] == GENERATIONS and Generation.of(parts[1]).last > 0 and facts.size_bytes > 0
+
+
+def _is_data(facts: ObjectFacts, parts: list[str]) -> bool:
+    return facts.size_bytes > 0 and not any(map(is_hidden_name, parts))
 
 
 def parts_below(file: DataFile, folder: str) -> list[str]:

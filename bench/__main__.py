@@ -48,7 +48,7 @@ def main() -> int:
         differences: list[str] = []
     elif options.suite in MEASURED:
         text, figures = run_measurements(options.suite, options.runs, options.queries, options.scale, options.checkout)
-        differences = []
+        differences = [f"{name} failed" for name, found in figures.items() if not found]
     else:
         figures, differences = run_suite(options)
         text = suite_report(options.suite, options.scale, figures, differences, _conditions(options))

@@ -24,6 +24,7 @@ def run_measurements(
 ) -> tuple[str, dict[str, Any]]:
     """Markdown and figures of the measurements `wanted` (names with commas between; None: all NAMES of the package).
 
+    One that fails has no figures, and the others have theirs: its error is on stderr.
     `checkout`: another checkout, which those of `beside` are measured with in turn.
     """
     known: tuple[str, ...] = importlib.import_module(f"bench.{package}").NAMES
@@ -45,6 +46,8 @@ def run_measurements(
             met = {None: "", True: "yes", False: "no"}[one.met]
             lines.append(f"| {name} | {one.what} | {one.value} | {one.wanted} | {met} |")
             print(lines[-1], file=sys.stderr)
+        if not found:
+            lines.append(f"| {name} | failed | | | no |")
         figures[name] = [asdict(one) for one in found]
     return "\n".join([*lines, ""]), figures
 
@@ -67,11 +70,12 @@ def _git(place: Path, *arguments: str) -> str:
 
 
 def _measure(package: str, name: str, runs: int, scale: float, checkout: Path | None) -> list[Figure]:
+    """Figures of a measurement; none of one that fails."""
     other = [] if checkout is None else [str(checkout.resolve())]
     command = [sys.executable, "-m", "bench.measurements", package, name, str(runs), str(scale), *other]
     environment = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
-    done = subprocess.run(command, check=True, cwd=ROOT.parent, env=environment, stdout=subprocess.PIPE, text=True)
-    return [Figure(**one) for one in json.loads(done.stdout.splitlines()[-1])]
+    done = subprocess.run(command, check=False, cwd=ROOT.parent, env=environment, stdout=subprocess.PIPE, text=True)
+    return [] if done.returncode else [Figure(**one) for one in json.loads(done.stdout.splitlines()[-1])]
 
 
 def main(package: str, name: str, runs: int, scale: float, *other: str) -> None:
@@ -79,11 +83,11 @@ def main(package: str, name: str, runs: int, scale: float, *other: str) -> None:
     # What it started is stopped when it is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     measure = importlib.import_module(f"bench.{package}.{name}").measure
+    CACHE.mkdir(parents=True, exist_ok=True)
     if other:
         figures = measure(runs, scale, Path(other[0]))
     else:
-        CACHE.mkdir(parents=True, exist_ok=True)
-    figures = measure(runs) if scale == 1 else measure(runs, scale)
+        figures = measure(runs) if scale == 1 else measure(runs, scale)
     print(json.dumps([asdict(one) for one in figures]))
 
 

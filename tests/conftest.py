@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sharkpy.base import settings
-from tests import examples
+from tests import examples, variants
 from tests.failure_lines import FailureLines
 from tests.file_scheduling import FileScheduling, sort_by_length
 
@@ -25,8 +25,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A rule of the optimizer that breaks a plan fails in each test whose plan it breaks.
 settings.CHECK_RULES = dataclasses.replace(settings.CHECK_RULES, default=True)
-# So does a kept stage that is not the one of a new plan.
-settings.CHECK_STAGES = dataclasses.replace(settings.CHECK_STAGES, default=True)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help=help_text)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    variants.mark_slow(items)
     if hasattr(config, "workerinput"):
         sort_by_length(items)
 
@@ -53,6 +53,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileSch
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     examples.run_all = config.getoption("--all")
+    # A kept stage that is not the one of a new plan fails in each test that runs it.
+    settings.CHECK_STAGES = dataclasses.replace(settings.CHECK_STAGES, default=examples.run_all)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailureLines(config.pluginmanager.get_plugin("terminalreporter")))
 

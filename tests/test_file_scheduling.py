@@ -50,6 +50,7 @@ def _run(folder: Path, *, workers: int, others: int, conftest: str = _CONFTEST) 
     return done.stdout + done.stderr
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("others", [0, 1, 5])
 def test_a_dead_worker_costs_one_test(tmp_path: Path, workers: int, others: int) -> None:

@@ -147,6 +147,7 @@ SLOW: dict[str, Callable[[], object]] = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("case", SLOW)
 def test_our_own_patterns_are_linear(case: str) -> None:
     """Quadratic time would be a minute for most of these."""

@@ -47,6 +47,7 @@ def refusal(action: Callable[[], object]) -> SharkError | None:
     return None
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("text", ["-5", "0", "1", "1" + "0" * 30, "9" * 5000, "1e400", "nan", "inf", "１２", "x", ""])
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
 def test_a_value_is_within_its_range_or_refused(setting: Setting[int], text: str) -> None:

@@ -178,6 +178,7 @@ def test_ours_is_read_by_spark(tmp_path: Path) -> None:
         assert '["w", "int", "theirs"]' in rows(session, "DESCRIBE mine2")
 
 
+@pytest.mark.slow
 def test_an_empty_metastore_is_made_and_kept(spark_engine: Engine, tmp_path: Path) -> None:
     assert spark_engine.jvm is not None
     place = Place(tmp_path)

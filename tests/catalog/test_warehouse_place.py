@@ -100,6 +100,7 @@ def test_a_copy_leaves_the_original_alone(original: Path, tmp_path: Path) -> Non
         assert values(context) == WHOLE
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("form", ["other", "deep/er", "../w/place", "link"])
 def test_a_moved_warehouse_has_its_tables(
     original: Path, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch

@@ -271,6 +271,7 @@ def test_the_progress_line_goes_before_the_answer_comes() -> None:
     assert terminal.getvalue() == "\r\x1b[2Krunning | 2.0 s\r\x1b[2K"
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize(("number", "code", "said"), [("SIGINT", 130, "cancelled\n"), ("SIGTERM", 143, "")])
 def test_interrupted_script(tmp_path: Path, number: str, code: int, said: str) -> None:
     """Ctrl-C and kill end a script in order, whatever DuckDB is in the middle of."""
@@ -342,6 +343,7 @@ SELECT 'not reached';
 SCRIPT_ANSWERS = "c\n3\ntab_name\nt\nof the machine\n"
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("last", ["quit;", ".exit", "!quit", "EXIT;"])
 def test_commands_in_a_file(capsys: pytest.CaptureFixture[str], warehouse: str, tmp_path: Path, last: str) -> None:
     script = tmp_path / "script.sql"

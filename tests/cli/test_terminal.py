@@ -61,6 +61,7 @@ def test_ctrl_c_at_the_prompt_clears_the_line_and_ctrl_d_leaves(shell: TerminalS
     assert shell.ended() == 0
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("mode", ["table", "vertical", "csv", "json"])
 def test_data_does_not_steer_the_terminal(shell: TerminalShell, mode: str) -> None:
     """Titles, colours and the direction of text stay the user's, whatever values and names hold."""

@@ -128,6 +128,7 @@ def test_passwords(locked: Served) -> None:
         assert raised.value.sqlstate == "28000"
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("more", ["", ";auth=noSasl", ";transportMode=http"])
 def test_tls(served: Served, more: str) -> None:
     config = ServerConfig(port=0, tls_cert=TLS / "server.crt", tls_key=TLS / "server.key")

@@ -57,6 +57,7 @@ def check_forms(block: Block, array: pa.Array, dtype: t.DataType) -> None:
                 assert integers == expected
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("encoding", NAMES)
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @settings(max_examples=examples(25), deadline=None)
@@ -70,6 +71,7 @@ def test_round_trip(encoding: str, dtype: t.DataType, num_rows: int, nulls: str,
     round_trip(column(dtype, num_rows, nulls, shape, seed), dtype, encoding)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_round_trip_of_many_rows(dtype: t.DataType) -> None:
     rows = LENGTHS[-1] if not t.is_nested(dtype) else 4097
@@ -79,6 +81,7 @@ def test_round_trip_of_many_rows(dtype: t.DataType) -> None:
             round_trip(array, dtype, encoding)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_slices_keep_their_place(dtype: t.DataType) -> None:
     array = column(dtype, 300, "some", "wide", 5).slice(13, 201)
@@ -140,6 +143,7 @@ def _coded(values: list[str], indices: list[int]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(values))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("force", NAMES)
 @pytest.mark.parametrize(
     "column",

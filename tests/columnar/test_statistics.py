@@ -23,6 +23,7 @@ def statistics(array: pa.Array, dtype: t.DataType) -> ColumnStatistics:
     return column_statistics(ColumnProfile(array, dtype), 1)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("dtype", ORDERED, ids=str)
 @settings(max_examples=40, deadline=None)
 @given(

@@ -12,6 +12,7 @@ from sharkpy.execution.commands.writes.unchanged import Unchanged
 from sharkpy.execution.engine_session import EngineSession
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "clauses", ["", "TBLPROPERTIES ('shark.cache' = 'MEMORY')", "PARTITIONED BY (s) STORED AS ORC"], ids=str.lower
 )

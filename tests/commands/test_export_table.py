@@ -97,6 +97,7 @@ def test_what_cannot_be(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     assert context.catalog.find_table("default", "n") is None
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", ["d=x/../../warehouse", "../t", "d=x", "e=1/d=x"])
 def test_names_of_partitions_are_no_ways_out(context: sharkpy.SharkContext, tmp_path: Path, name: str) -> None:
     path = tmp_path / "p" / "_metadata"
@@ -128,6 +129,7 @@ def rewritten(folder: Path, **facts: object) -> None:
     file.write_text(json.dumps(body | facts | {"table": table}))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", ["../../out", "..", "a/b", "a.b", ""])
 def test_the_name_in_an_export_leads_nowhere(
     context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -176,6 +178,7 @@ def test_a_failure_makes_no_table(
     assert len(rows(context, "n")) == 3
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", ["", "PARTITIONED BY (p INT)"])
 @pytest.mark.parametrize("moment", ["before", "between", "behind"])
 def test_a_table_is_dropped_while_it_is_imported(

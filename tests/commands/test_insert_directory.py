@@ -96,6 +96,7 @@ def content(folder: str | Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in Path(folder).rglob("*") if path.is_file())
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("verb", ["INSERT OVERWRITE DIRECTORY", "INSERT OVERWRITE LOCAL DIRECTORY", "EXPORT"])
 @pytest.mark.parametrize(
     ("place", "error"),

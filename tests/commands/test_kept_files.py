@@ -51,6 +51,7 @@ MADE_OVER_FILES = [
 ENDS = ["DROP TABLE d.t", "DROP TABLE d.t PURGE", "DROP DATABASE d CASCADE", "CREATE OR REPLACE TABLE d.t (b INT)"]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("statement", MADE_OVER_FILES)
 def test_files_from_before_the_table_stay(context: sharkpy.SharkContext, mine: Path, statement: str, end: str) -> None:
@@ -80,6 +81,7 @@ def test_files_of_a_temporary_table_stay_when_its_session_ends(context: sharkpy.
     assert not Path(own or "").exists()
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("clauses", "expected"),
     [
@@ -160,6 +162,7 @@ def test_set_location(context: sharkpy.SharkContext, mine: Path, tmp_path: Path)
     assert content(mine) == ["notes/_todo", "rows.txt"]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("end", ["ALTER TABLE t DROP PARTITION (p=1)", "DROP TABLE t", "DROP DATABASE d CASCADE"])
 @pytest.mark.parametrize("way", ["ADD PARTITION (p=1) LOCATION '{}'", "PARTITION (p=1) SET LOCATION '{}'"])
 def test_partitions_elsewhere(context: sharkpy.SharkContext, mine: Path, way: str, end: str) -> None:
@@ -201,6 +204,7 @@ def is_whole(context: sharkpy.SharkContext) -> bool:
     return sorted(rows) == [(1,), (7,)]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("place", ["{warehouse}", "{warehouse}/shop.db", "{warehouse}/shop.db/orders", "{outer}/far"])
 @pytest.mark.parametrize(
     "statement",

@@ -65,6 +65,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", ROWS)
 def test_many_rows_are_as_few(ctx: SharkContext, monkeypatch: pytest.MonkeyPatch, taken: list[bool], name: str) -> None:
     values = ", ".join(f"({row})" for row in ROWS[name])

@@ -69,6 +69,7 @@ def test_names_are_those_of_hive() -> None:
 # Publication
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("moment", ["second folder", "commit"])
 def test_a_failure_in_the_middle_changes_nothing(

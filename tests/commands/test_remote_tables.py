@@ -85,6 +85,7 @@ def test_what_writes_their_files_is_refused(context: sharkpy.SharkContext, tmp_p
     assert not (tmp_path / "export").exists()
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -135,6 +136,7 @@ def test_what_names_them_alone_needs_none(context: sharkpy.SharkContext) -> None
     assert rows(context, "SHOW PARTITIONS parts") == [("p=1",), ("p=9",)]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("statement", "told"),
     [

@@ -21,6 +21,7 @@ class Colour(IntEnum):
     RED = 3
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("value", "dtype"),
     [

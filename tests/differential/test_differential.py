@@ -78,6 +78,7 @@ def test_driver(duck: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
         compare_with_duckdb(context, duck, 1, 0, QUICK)
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("name", ["blocks of 4 rows", "dictionary encoding"])
 def test_memory_store(duck: duckdb.DuckDBPyConnection, tmp_path: Path, name: str) -> None:
     with shark_session(tmp_path, CONFIGURATIONS[name], cached=True) as context:

@@ -99,6 +99,7 @@ def run_apart(program: str, seconds: float = 100) -> str:
     return run.stdout + run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_session_starts_with_nonsense_for_a_cache(tmp_path: Path) -> None:
     trained(find_java(), b"\0" * 100_000)

@@ -52,6 +52,7 @@ def workers_that_start(spark_engine: Engine) -> None:
     spark_engine.jobs.renew_workers()
 
 
+@pytest.mark.slow
 def test_lost_workers_are_renewed_for_rdds_of_the_user_too(spark_engine: Engine) -> None:
     jobs = spark_engine.jobs
     assert jobs.context.parallelize([1], 1).map(str).collect() == ["1"]
@@ -85,6 +86,7 @@ def test_a_worker_that_dies_is_replaced_and_its_task_runs_again(spark_engine: En
     runner.close()
 
 
+@pytest.mark.slow
 def test_a_stage_survives_the_death_of_all_workers(spark_engine: Engine) -> None:
     runner = stage_runner(spark_engine)
     slow = "SELECT count(*) AS c0, NULL AS c1 FROM range(60000000) r WHERE hash(r.range) % 7 = 3"
@@ -144,6 +146,7 @@ def start_driver(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_jvm_ends_with_a_killed_driver(tmp_path: Path) -> None:
     with start_driver(tmp_path, "local[1]") as driver:
         assert driver.stdout is not None

@@ -42,6 +42,7 @@ QUERIES = {
 """Queries with the number of rows that move, where all do."""
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("query", QUERIES)
 def test_tasks_share_a_heavy_group(context: Any, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pack_buckets, "SMALL_BYTES", 1)

@@ -128,6 +128,7 @@ def wait_until(is_so: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_queries_on_two_hosts(master: str, tmp_path: Path) -> None:
     """Queries have joins of all kinds and broadcasts through Spark; the memory of the hosts is free again at the
     end.

@@ -135,6 +135,7 @@ class Trouble:
             self._run("RESUME")
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "troubles",
@@ -197,6 +198,7 @@ def test_changed_at_any_moment(tmp_path: Path, kind: str, troubles: int) -> None
         assert check(context, kind, lambda: files, LAST) == files
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("statement", ["ROLLBACK CONTINUOUS TABLE {} TO EPOCH 1", "REFRESH CONTINUOUS TABLE {}"])
 def test_another_process_goes_on_meanwhile(

@@ -39,6 +39,7 @@ def check(context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, 
         assert context.sql(following).fetchall() == expected[following], f"seed {seed}: {following} after {query}"
 
 
+@pytest.mark.slow
 def test_random_cancels(
     context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], seed: int
 ) -> None:
@@ -102,6 +103,7 @@ def assert_nothing_runs() -> None:
     assert share <= _IDLE
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_tasks_end(context: sharkpy.SharkContext, kind: str) -> None:
     took = cancelled_after(lambda: context.sql(ENDLESS[kind]).fetchall(), context.cancel, 1.5)
@@ -111,6 +113,7 @@ def test_tasks_end(context: sharkpy.SharkContext, kind: str) -> None:
     assert context.sql("SELECT count(*) FROM facts").fetchall() == [(100_000,)]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_work_in_the_driver_ends(driver_context: sharkpy.SharkContext, kind: str) -> None:
     took = cancelled_after(lambda: driver_context.sql(ENDLESS[kind]).fetchall(), driver_context.cancel, 0.7)

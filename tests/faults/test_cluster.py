@@ -29,7 +29,7 @@ def test_a_stopped_worker(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize(
     ("function", "wanted", "seconds"),
     [
-        pytest.param("continuous_tables", 3, 280, id="executors-some"),
+        pytest.param("continuous_tables", 3, 280, id="executors-some", marks=pytest.mark.slow),
         pytest.param("continuous_tables", 60, 880, id="executors-many", marks=pytest.mark.slow),
         pytest.param("lost_jvms", 1, 280, id="jvm-some", marks=pytest.mark.slow),
         pytest.param("lost_jvms", 20, 880, id="jvm-many", marks=pytest.mark.slow),

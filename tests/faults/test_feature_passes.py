@@ -46,6 +46,7 @@ def expected(blocks: StoredBlocks, tmp_path: Path) -> list[bytes]:
     return [part.tobytes() for part in found]
 
 
+@pytest.mark.variants(2)
 def test_a_worker_is_killed(blocks: StoredBlocks, expected: list[bytes], calls: Path) -> None:
     found = blocks.run(dying_gradient, (WEIGHTS, str(calls), 0.0))
     assert [part.tobytes() for part in found] == expected
@@ -54,6 +55,7 @@ def test_a_worker_is_killed(blocks: StoredBlocks, expected: list[bytes], calls: 
     assert 4 <= again < NUM_BLOCKS, "the blocks of one task of two"
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("numbers", [[5], [5, 11], list(range(5, NUM_BLOCKS))], ids=str)
 def test_blocks_are_deleted_during_a_pass(
     blocks: StoredBlocks, expected: list[bytes], calls: Path, numbers: list[int]
@@ -69,6 +71,7 @@ def test_blocks_are_deleted_during_a_pass(
     assert blocks.num_tasks - started in (3, 4)
 
 
+@pytest.mark.variants(2)
 def test_blocks_and_those_of_their_table_are_deleted(
     context: sharkpy.SharkContext, blocks: StoredBlocks, expected: list[bytes], calls: Path
 ) -> None:

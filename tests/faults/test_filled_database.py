@@ -49,6 +49,7 @@ def filled(context: sharkpy.SharkContext) -> Iterator[None]:
         connection.execute("DROP TABLE held")
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("query", SMALL)
 def test_a_small_query_has_its_answer(owner: sharkpy.SharkContext, query: str) -> None:
     with filled(owner):

@@ -78,6 +78,7 @@ def fails(context: sharkpy.SharkContext, statement: str) -> bool:
     return False
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("number", range(len(STATEMENTS)))
 def test_old_or_new(limited: tuple[Path, Limiter], number: int) -> None:
     folder, limiter = limited

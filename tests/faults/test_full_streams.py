@@ -48,6 +48,7 @@ def wait_for_epoch_or_fault(context: sharkpy.SharkContext, kind: str, files: int
     return fault_of(context, kind)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_full_from_the_nth_write_on(tmp_path: Path, kind: str) -> None:
     """For every n, until an epoch comes through."""
@@ -75,6 +76,7 @@ def test_full_from_the_nth_write_on(tmp_path: Path, kind: str) -> None:
         until(lambda: not paths_below(location, ".staging*"), 10)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_disk_without_room(tmp_path: Path, kind: str) -> None:
     """The catalog has no room either: SQLite says so, not Python."""
@@ -92,6 +94,7 @@ def test_a_disk_without_room(tmp_path: Path, kind: str) -> None:
                 until(lambda: fault_of(context, kind) is None)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_rollback_without_room(tmp_path: Path, kind: str) -> None:
     """For every n: the table is as before, or as it was then."""

@@ -36,6 +36,7 @@ def check_prefix(context: sharkpy.SharkContext, epochs_files: int) -> None:
     assert bad == sorted(text for n in good for text in (f'{{"n": "bad {n}"}}', f"bad {n}"))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", TARGETS)
 @pytest.mark.parametrize("step", steps.STEPS)
 def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:

@@ -88,6 +88,7 @@ def check_prefix(context: sharkpy.SharkContext, kind: str, most: int) -> int:
     return len(found) // PER_FILE
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", WITH_STATE)
 @pytest.mark.parametrize("step", steps.STEPS)
 def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:

@@ -40,6 +40,7 @@ def check_spool(context: sharkpy.SharkContext) -> None:
     until(is_empty)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("times", [2, 3])
 @pytest.mark.parametrize("step", steps.STEPS)

@@ -48,6 +48,7 @@ def content(context: sharkpy.SharkContext, version: str = "") -> list[tuple[obje
     return sorted(rows(context, f"SELECT n, s FROM t {version}"))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("step", [steps.STAGED, steps.PLACED, steps.COMMITTED, steps.ENDED])
 def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:

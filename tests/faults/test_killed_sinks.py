@@ -35,6 +35,7 @@ def check_prefix(taker: Taker) -> int:
     return number // PER_FILE
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("step", steps.STEPS)
 def test_killed_between_two_steps(tmp_path: Path, step: str) -> None:
     taker = make(tmp_path)

@@ -41,6 +41,7 @@ def check(context: sharkpy.SharkContext, put: int) -> None:
     assert check_prefix(context, put) == max(len(seen) // PER_FILE - 1, 0)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("step", steps.STEPS)
 def test_killed_between_two_steps(tmp_path: Path, step: str, times: int) -> None:

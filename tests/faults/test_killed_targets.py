@@ -50,6 +50,7 @@ def check_prefix(context: sharkpy.SharkContext, people: set[int], most: int) -> 
     return len(streamed) // PER_FILE
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("step", steps.STEPS)
 def test_killed_between_two_steps(tmp_path: Path, step: str) -> None:
     make(tmp_path)

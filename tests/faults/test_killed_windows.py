@@ -49,6 +49,7 @@ def check_prefix(context: sharkpy.SharkContext, most: int) -> int:
     return len(found) // PER_FILE
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("times", [1, 2, 3])
 @pytest.mark.parametrize("step", steps.STEPS)
 def test_killed_between_two_steps(tmp_path: Path, step: str, times: int) -> None:
@@ -64,6 +65,7 @@ def test_killed_between_two_steps(tmp_path: Path, step: str, times: int) -> None
         until_numbers(context, range(4 * PER_FILE), "u")
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("clauses", ["", "TBLPROPERTIES ('shark.cache' = 'MEMORY')"])
 @pytest.mark.parametrize(
     "kills",

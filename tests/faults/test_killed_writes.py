@@ -84,6 +84,7 @@ def tree(warehouse: Path) -> set[str]:
     return {path for path in found if not path.startswith(".")}
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("case", CASES)
 def test_old_or_new_and_nothing_else(warehouse: Path, case: str) -> None:
     place, times, statement, is_done = CASES[case]

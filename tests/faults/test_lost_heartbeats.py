@@ -52,6 +52,7 @@ context.stop()
 """
 
 
+@pytest.mark.slow
 def test_the_jvm_outlives_failed_heartbeats(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, str(tmp_path / "warehouse")],

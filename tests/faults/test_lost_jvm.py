@@ -58,6 +58,7 @@ print(json.dumps({"first": first, "idle": idle, "during": during, "written": wri
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_another_jvm_is_started(tmp_path: Path) -> None:
     done = subprocess.run(

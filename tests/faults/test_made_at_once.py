@@ -53,6 +53,7 @@ def at_once(works: list[Callable[[], object]]) -> list[Exception]:
     return errors
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("words", ["", "IF NOT EXISTS"])
 def test_sessions_that_make_one_table(tmp_path: Path, words: str, kind: str) -> None:
@@ -92,6 +93,7 @@ def test_sessions_that_make_one_insert_or_sink(tmp_path: Path, made: str) -> Non
             assert sum(len(path.read_text().splitlines()) for path in (tmp_path / "out").glob("[!.]*")) == PER_FILE
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_processes_that_make_and_resume_one_table(tmp_path: Path, kind: str) -> None:
     """Both run its epochs: the catalog lets one of them write each."""
@@ -123,6 +125,7 @@ def test_processes_that_make_and_resume_one_table(tmp_path: Path, kind: str) -> 
         assert written == list(range(6, 0, -1))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_sessions_that_steer_one_table(tmp_path: Path, kind: str) -> None:
     with sharkpy.connect("local[2]", tmp_path / "w") as context:

@@ -56,6 +56,7 @@ def test_blocks_beyond_the_limit_are_on_disk(short: sharkpy.SharkContext) -> Non
     ]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("query", LARGE)
 def test_queries_larger_than_memory_finish(short: sharkpy.SharkContext, query: str) -> None:
     assert short.sql(query).fetchall() == [LARGE[query]]

@@ -33,6 +33,7 @@ WAYS = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("placement", ["driver", "rdd"])
 @pytest.mark.parametrize("way", list(WAYS))
 def test_a_cancelled_script_ends_within_a_second(

@@ -70,6 +70,7 @@ def prepare(context: sharkpy.SharkContext, cache: str) -> None:
     context.sql(f"CREATE TABLE shared (b BIGINT, v INT) {properties}")
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("cache", ["MEMORY", ""])
 def test_threads(tmp_path: Path, seed: int, cache: str) -> None:
     results: list[tuple[list[str], int]] = []

@@ -77,6 +77,7 @@ def context_of(folder: Path, kind: str) -> sharkpy.SharkContext:
     return context
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", INSERTS)
 @pytest.mark.parametrize("moment", ["before", "behind"])
 def test_a_table_is_dropped_as_its_rows_are_written(

@@ -81,6 +81,7 @@ def test_a_top_n_sorts_in_every_task_and_once_more(many: sharkpy.SharkContext) -
     assert sum(started[1:]) <= 1
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("key", ["CAST(v AS INT)", "date_add('2000-01-01', v)", "CAST(v AS STRING)"])
 def test_ranges_by_a_key_of_any_size(many: sharkpy.SharkContext, sorts_in_ranges: None, key: str) -> None:
     rows, _ = tasks(many, f"SELECT {key} AS x FROM many WHERE k > 0 OR v < 0 ORDER BY x DESC")

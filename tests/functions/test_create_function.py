@@ -157,6 +157,7 @@ BAD = [
 ]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("target", "sqlstate", "said"), BAD, ids=[target for target, *_ in BAD])
 def test_bad_targets(context: sharkpy.SharkContext, target: str, sqlstate: str, said: str) -> None:
     with pytest.raises(BindError, match=said) as raised:

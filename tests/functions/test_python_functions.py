@@ -51,6 +51,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("sql", "expected"), QUERIES, ids=range(len(QUERIES)))
 def test_scalar(context: sharkpy.SharkContext, sql: str, expected: list[tuple[object, ...]]) -> None:
     assert rows(context, sql) == expected
@@ -91,6 +92,7 @@ AGGREGATES = [
 ]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("sql", "expected"), AGGREGATES, ids=range(len(AGGREGATES)))
 def test_aggregate(context: sharkpy.SharkContext, sql: str, expected: list[tuple[object, ...]]) -> None:
     found = rows(context, sql)
@@ -135,6 +137,7 @@ TABLES = [
 ]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("sql", "expected"), TABLES, ids=range(len(TABLES)))
 def test_table_function(context: sharkpy.SharkContext, sql: str, expected: list[tuple[object, ...]]) -> None:
     assert rows(context, sql) == expected
@@ -145,6 +148,7 @@ def test_rows_at_the_end_of_each_task(context: sharkpy.SharkContext) -> None:
     assert sum(value for (value,) in found) == 16  # type: ignore[misc]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("function", "sqlstate", "said"),
     [
@@ -228,6 +232,7 @@ def test_a_function_is_replaced(driver: sharkpy.SharkContext) -> None:
         assert rows(driver, "SELECT scaled(id) FROM n WHERE id = 2") == [(2 * factor,)]
 
 
+@pytest.mark.variants(2)
 def test_hive_partitions_and_files_are_pruned_by_a_function(context: sharkpy.SharkContext) -> None:
     context.sql("CREATE TABLE parts (v INT) PARTITIONED BY (p INT)")
     context.sql("INSERT INTO parts PARTITION (p) SELECT id * 10, id FROM n WHERE id IS NOT NULL")

@@ -89,6 +89,7 @@ def data_files(there: Listed) -> list[str]:
     return [one for one in there() if one.endswith(".parquet")]
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("form", _FORMATS)
 def test_rows_are_written_and_changed(context: sharkpy.SharkContext, place: str, there: Listed, form: str) -> None:
     t = table(context, place, form)

@@ -197,6 +197,7 @@ def with_metadata(client: Any, table: Any, place: str, change: Any) -> str:
     return place
 
 
+@pytest.mark.slow
 def test_packed_metadata(context: sharkpy.SharkContext, other: Any, client: Any) -> None:
     table = other.create_table("ns.t", _SCHEMA)
     table.append(words(0, 10))
@@ -234,6 +235,7 @@ def number(value: int) -> bytes:
     return bytes([*made, rest])
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("path", ["metadata.json", r"snap-.*\.avro", r"-m0\.avro", r"\.parquet"])
 def test_requests_hear_the_end(context: sharkpy.SharkContext, other: Any, proxy: FaultProxy, path: str) -> None:
     table = other.create_table("ns.t", _SCHEMA)

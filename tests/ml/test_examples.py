@@ -72,6 +72,7 @@ ELSEWHERE = {"kafka_events"}
 """Programs that need a broker: `tests/streaming/test_kafka_example.py` runs them."""
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", sorted(KNOWN))
 def test_example(name: str, context: sharkpy.SharkContext, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):

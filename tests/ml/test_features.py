@@ -52,6 +52,7 @@ def whole(pairs: list[tuple[np.ndarray, np.ndarray | None]]) -> np.ndarray:
     return found[np.argsort(found[:, 0])]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("is_cached", [False, True], ids=["computed", "cached"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_pairs_are_the_columns(context: sharkpy.SharkContext, dtype: str, is_cached: bool) -> None:
@@ -93,6 +94,7 @@ def test_gradient_descent_by_hand(context: sharkpy.SharkContext) -> None:
     np.testing.assert_allclose(w, v, rtol=1e-12)
 
 
+@pytest.mark.variants(2)
 def test_an_rdd_with_all_its_methods(context: sharkpy.SharkContext) -> None:
     points = table(context).features(["i"]).cache()
     sums = points.map(lambda pair: pair[0].sum())
@@ -106,6 +108,7 @@ def test_an_rdd_with_all_its_methods(context: sharkpy.SharkContext) -> None:
     assert united.count() == 2 * points.count()
 
 
+@pytest.mark.variants(2)
 def test_what_is_kept_is_the_blocks(context: sharkpy.SharkContext) -> None:
     gc.collect()
     store = context.engine.store
@@ -142,6 +145,7 @@ def test_features_of_kept_rows(context: sharkpy.SharkContext) -> None:
     np.testing.assert_array_equal(whole(points.collect())[:, 2], i[:, 3])
 
 
+@pytest.mark.variants(2)
 def test_missing_values(context: sharkpy.SharkContext) -> None:
     rows = table(context, "SELECT i, n FROM measured")
     for is_cached in (False, True):
@@ -168,6 +172,7 @@ def test_bad_features_are_refused_at_once(context: sharkpy.SharkContext) -> None
         rows.features().persist(sharkpy.ml.features.feature_rdd.StorageLevel.NONE)
 
 
+@pytest.mark.variants(2)
 def test_an_error_of_a_function_names_it(context: sharkpy.SharkContext) -> None:
     def broken(pair: tuple[np.ndarray, None]) -> float:
         return 1 / (pair[0].shape[1] - 1)
@@ -176,6 +181,7 @@ def test_an_error_of_a_function_names_it(context: sharkpy.SharkContext) -> None:
         table(context).features(["i"]).cache().map(broken).collect()
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("damage", ["deleted", "flipped"])
 def test_lost_blocks_are_made_again(context: sharkpy.SharkContext, damage: str) -> None:
     points = table(context).features(["i", "d"], label="y").cache()

@@ -58,6 +58,7 @@ def test_centres_from_given_ones_are_scikit_learns(name: str, k: int) -> None:
     np.testing.assert_array_equal(model.predict(X[:50]), reference.predict(X[:50]))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", SETS)
 def test_inertia_is_within_a_hundredth_of_scikit_learns(name: str) -> None:
     X = SETS[name]
@@ -150,6 +151,7 @@ class OneThread:
         return [kernel(block, argument) for block in reversed(self.blocks.blocks)][::-1]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("init", ["k-means||", "k-means++", "random"])
 def test_results_do_not_depend_on_who_runs_the_passes(init: str) -> None:
     blocks = ArrayBlocks.of(BLOBS, block_rows=500)
@@ -225,6 +227,7 @@ def test_random_numbers_are_of_the_block_and_not_of_its_content() -> None:
 # Few rows, equal rows, odd rows
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("init", ["k-means||", "k-means++", "random"])
 @pytest.mark.parametrize("block_rows", [1, 3, 100])
 def test_as_many_clusters_as_rows(init: str, block_rows: int) -> None:

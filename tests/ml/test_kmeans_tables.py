@@ -26,6 +26,7 @@ def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
     return context
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("init", ["k-means||", "k-means++", "random"])
 def test_stored_blocks_give_the_bits_that_arrays_give(context: sharkpy.SharkContext, init: str) -> None:
     blocks = context.sql2rdd("SELECT a, b, c FROM kmeans_points").features().blocks()

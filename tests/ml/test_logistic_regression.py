@@ -31,6 +31,7 @@ from tests.ml.logistic_data import CANCER, DATA, IRIS, IS_BENIGN, SPECIES, rando
 # The kernel
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("num_classes", [2, 3, 7])
 @pytest.mark.parametrize("num_rows", [1, 31, 4096, 10_001])
@@ -116,6 +117,7 @@ def test_the_objective_is_scikit_learns() -> None:
 # Coefficients
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "no intercept"])
 @pytest.mark.parametrize("C", [0.01, 1.0])
 @pytest.mark.parametrize("name", DATA)
@@ -178,6 +180,7 @@ def test_float32_is_summed_in_float64() -> None:
     np.testing.assert_allclose(found.predict_proba(single), expected.predict_proba(X), atol=1e-5)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("weights", ["balanced", {0: 3.0}, {0: 0.5, 1: 2, 2: 0}], ids=["balanced", "one", "zero"])
 def test_class_weights(weights: Any) -> None:
     X, y = IRIS[20:], SPECIES[20:]
@@ -196,6 +199,7 @@ def test_class_weights_of_two_classes() -> None:
 # Blocks
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("name", ["cancer", "iris"])
 def test_the_answer_does_not_depend_on_how_blocks_are_run(name: str) -> None:
     X, y = DATA[name]
@@ -227,6 +231,7 @@ def test_blocks_of_any_size_give_the_same_minimum(num_rows: int, block_rows: int
 # Classes
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("labels", "dtype"),
     [

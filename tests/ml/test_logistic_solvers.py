@@ -19,6 +19,7 @@ from tests.ml.logistic_data import CANCER, DATA, IS_BENIGN, random_data
 # Newton's method
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "no intercept"])
 @pytest.mark.parametrize("C", [0.01, 1.0, 1000.0])
 @pytest.mark.parametrize("name", DATA)

@@ -21,6 +21,7 @@ def squares_of(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
     return np.square(X[:, np.newaxis].astype(np.float64) - centres[np.newaxis]).sum(axis=2)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("num_rows", [0, 1, 511, 512, 1025])
 @pytest.mark.parametrize("num_features", [1, 2, 3, 4, 5, 6, 7, 8, 13])

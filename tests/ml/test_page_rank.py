@@ -95,6 +95,7 @@ def test_a_graph_is_dealt_once_for_several_models() -> None:
         np.testing.assert_allclose(found, dense_ranks(80, WEIGHTED, damping=damping), atol=1e-9)
 
 
+@pytest.mark.variants(2)
 def test_of_tables(context: sharkpy.SharkContext) -> None:
     source, target, weight = columns(WEIGHTED)
     names = np.array([f"airport {one:02}" for one in range(80)])
@@ -121,6 +122,7 @@ def test_of_tables(context: sharkpy.SharkContext) -> None:
     np.testing.assert_allclose([found[names[one]] for one in seen], dense_ranks(len(seen), equal), atol=1e-9)
 
 
+@pytest.mark.variants(2)
 def test_by_generate(context: sharkpy.SharkContext) -> None:
     """GENERATE calls `page_rank`; `vertices` and `personalization` are queries there."""
     source, target, weight = columns(WEIGHTED)

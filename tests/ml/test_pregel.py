@@ -85,6 +85,7 @@ def test_the_greatest_by_name_ufunc_or_function(combine: object) -> None:
     assert dict(zip(result.ids.tolist(), result.values.tolist(), strict=True)) == expected
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint16", "float32", "float64", "bool"])
 @pytest.mark.parametrize("combine", ["sum", "min", "max", np.add])
 def test_messages_of_any_type(dtype: str, combine: str) -> None:

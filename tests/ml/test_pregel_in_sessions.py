@@ -26,6 +26,7 @@ from tests.ml.graph_programs import (
 from tests.waiting import until
 
 
+@pytest.mark.variants(2)
 def test_tables_names_and_table_rdds(context: sharkpy.SharkContext) -> None:
     make_roads(context)
     result = pregel("road_ends", "roads", np.inf, shortest_paths, "min", session=context, partitions=3)
@@ -100,6 +101,7 @@ def test_blocks_go_with_the_result(tasks: sharkpy.SharkContext) -> None:
 # Lost blocks
 
 
+@pytest.mark.variants(2)
 @pytest.mark.spark
 @pytest.mark.parametrize("damage", ["gone", "flipped"])
 def test_lost_blocks_are_made_again(tasks: sharkpy.SharkContext, damage: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,7 @@ def arrays(context: sharkpy.SharkContext, *names: str, where: str = "true") -> t
     return X, table.column(names[-1]).to_numpy(zero_copy_only=False)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("solver", ["lbfgs", "gradient_descent", "newton"])
 def test_logistic_regression_of_a_table(people: sharkpy.SharkContext, solver: str) -> None:
     X, y = arrays(people, "a", "b", "even", "bought")
@@ -65,6 +66,7 @@ def test_logistic_regression_of_a_table(people: sharkpy.SharkContext, solver: st
         assert found.score(query, "bought") == pytest.approx(expected.score(X, y))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("label", "classes", "dtype"),
     [
@@ -105,6 +107,7 @@ def test_the_same_bits_in_this_process_and_as_tasks(driver: sharkpy.SharkContext
         np.testing.assert_array_equal(found[1][name], expected, err_msg=name)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("dtype", ["STRING", "VARCHAR(5)"])
 def test_labels_that_are_text(people: sharkpy.SharkContext, dtype: str) -> None:
     X, y = arrays(people, "a", "b", "spent")
@@ -166,6 +169,7 @@ def test_probabilities_are_a_column(people: sharkpy.SharkContext) -> None:
     np.testing.assert_allclose([row.probabilities for row in rows], model.predict_proba(X[:100]), rtol=1e-9)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("label", "decision"), [("bought", "double"), ("spent", "array<double>")])
 def test_scores_and_logarithms_are_columns(people: sharkpy.SharkContext, label: str, decision: str) -> None:
     X, _ = arrays(people, "a", "b", "bought")

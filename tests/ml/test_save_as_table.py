@@ -82,6 +82,7 @@ FORMS = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("cache", [None, True, "MEMORY_ONLY"], ids=str)
 @pytest.mark.parametrize("form", FORMS)
 def test_kinds_of_data(ctx: sharkpy.SharkContext, name: str, form: str, cache: Any) -> None:
@@ -215,6 +216,7 @@ BAD: dict[str, tuple[Any, Any, type[SharkError], str]] = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_leaves_nothing(ctx: sharkpy.SharkContext, name: str, case: str) -> None:
     data, schema, kind, message = BAD[case]

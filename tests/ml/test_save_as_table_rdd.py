@@ -98,6 +98,7 @@ ELEMENTS = {
 NAMED = ("dicts", "rows", "named tuples", "batches", "frames", "structured arrays")
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("cache", [None, "MEMORY_ONLY"], ids=str)
 @pytest.mark.parametrize("kind", ELEMENTS)
 def test_kinds_of_elements(ctx: sharkpy.SharkContext, sc: Any, name: str, kind: str, cache: Any) -> None:
@@ -158,6 +159,7 @@ BAD: dict[str, tuple[Any, Any, type[SharkError], str]] = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("case", BAD)
 def test_bad_rows_leave_nothing(ctx: sharkpy.SharkContext, sc: Any, name: str, case: str) -> None:
     function, schema, kind, message = BAD[case]
@@ -181,6 +183,7 @@ def dies_once(marker: str) -> Any:
     return die
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("cache", [None, "MEMORY_ONLY"], ids=str)
 def test_a_retried_task_writes_its_rows_once(
     ctx: sharkpy.SharkContext, sc: Any, name: str, cache: Any, tmp_path: Path
@@ -248,6 +251,7 @@ def test_features(ctx: sharkpy.SharkContext, sc: Any, name: str) -> None:
     ctx.sql(f"DROP TABLE {name}_source").close()
 
 
+@pytest.mark.slow
 def test_as_tasks_of_executors(tmp_path: Path) -> None:
     """Apart: in this process a session shares the Spark of the others, whatever its master."""
     run_apart("save_on_executors", tmp_path, module=__name__)

@@ -172,6 +172,7 @@ def matrix(context: sharkpy.SharkContext, names: Sequence[str], where: str = "TR
     return np.array([[math.nan if value is None else float(value) for value in row] for row in rows])
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("where", ["TRUE", "i % 3 = 1"])
 def test_tables_are_fitted_by_one_query(context: sharkpy.SharkContext, queries: Callable[[], int], where: str) -> None:
     names = ["i", "d", "f", "b", "m", "one"]
@@ -210,6 +211,7 @@ def test_nulls_are_refused_without_reading_a_row(context: sharkpy.SharkContext, 
     assert queries() == 0
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("names", [["n", "d"], ["same", "one"], ["n", "same", "x"], ["i", "x"]])
 @pytest.mark.parametrize("na", ["drop", "mean", "ignore"])
 def test_missing_values_of_tables(context: sharkpy.SharkContext, names: list[str], na: str) -> None:

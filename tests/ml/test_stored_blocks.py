@@ -76,6 +76,7 @@ def columns(context: sharkpy.SharkContext, text: str) -> np.ndarray:
     return np.array([[np.nan if value is None else float(value) for value in row] for row in rows])
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(
     "query",
@@ -127,6 +128,7 @@ def test_features_default_to_all_numbers_but_the_label(context: sharkpy.SharkCon
     assert training_blocks("default.points", features=["d"], session=context).num_rows == ROWS
 
 
+@pytest.mark.variants(2)
 def test_missing_values(context: sharkpy.SharkContext) -> None:
     X, y = whole(stored(context, "SELECT n, x, y FROM points", None, "y", None, "drop"))
     assert y is not None
@@ -142,6 +144,7 @@ def test_missing_values(context: sharkpy.SharkContext) -> None:
     assert len(X) == len(kept)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("query", "arguments", "error", "text"),
     [

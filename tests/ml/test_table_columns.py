@@ -60,6 +60,7 @@ def in_order(found: np.ndarray) -> np.ndarray:
     return found[np.lexsort(found.T)]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("query", "choice"),
     [
@@ -145,6 +146,7 @@ def test_a_damaged_block_is_made_again_while_they_are_looked_at(context: sharkpy
     np.testing.assert_array_equal(rows(again), before)
 
 
+@pytest.mark.variants(2)
 def test_models_are_those_of_arrays(context: sharkpy.SharkContext) -> None:
     blocks = stored(context, "SELECT a, b, c, y FROM waves", "y")
     assert is_in_table(blocks)

@@ -76,6 +76,7 @@ def test_functions_of_rows(people: TableRDD) -> None:
     assert people.flatMap(lambda row: row.name.split()).countByValue()["name"] == NUM_ROWS
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("name", "found"),
     {
@@ -114,6 +115,7 @@ def test_all_of_pyspark(people: TableRDD, name: str, found: Any) -> None:
     assert found(people)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "query",
     [
@@ -166,6 +168,7 @@ def half(row: Row) -> float:
     return 1 / (row.id - 50)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "action",
     {
@@ -253,6 +256,7 @@ def test_what_a_batch_function_may_return(people: TableRDD, returned: Any) -> No
     assert people.map_batches(returned, schema).map(lambda row: row.age).sum() == 122500
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("function", "schema", "error", "message"),
     [

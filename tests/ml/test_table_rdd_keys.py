@@ -89,6 +89,7 @@ METHODS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("method", METHODS)
 def test_nothing_is_shuffled(a: Any, b: Any, method: str) -> None:
     made = METHODS[method](a, b)
@@ -171,6 +172,7 @@ def test_lookup_runs_one_task(a: Any) -> None:
         a.lookup("seven")
 
 
+@pytest.mark.slow
 def test_plain_rdds_follow_the_same_partitioner(a: Any) -> None:
     hashed = a.partitioner
     moved = a.map(lambda pair: pair).partitionBy(hashed.numPartitions, hashed.partitionFunc)

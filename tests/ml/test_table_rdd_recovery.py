@@ -39,6 +39,7 @@ def blocks(rdd: TableRDD) -> tuple[BlockHandle, ...]:
     return source.bound().stage.blocks
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("table", ["made", "loaded"])
 def test_lost_blocks_are_made_again(ctx: sharkpy.SharkContext, table: str, damage: str) -> None:

@@ -116,6 +116,7 @@ def test_values_are_bound(shell: InteractiveShell, context: sharkpy.SharkContext
     assert values(answer_of(shell, "%sharkql SELECT count(*) FROM t WHERE k > {low} AND k < :low + 5")) == [(4,)]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("cell", "kind", "message"),
     [

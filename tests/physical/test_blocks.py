@@ -91,6 +91,7 @@ PREDICATES = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("text", PREDICATES)
 def test_pruning_and_rows(store, text):
     make, kept = PREDICATES[text]

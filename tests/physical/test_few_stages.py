@@ -117,6 +117,7 @@ def test_a_large_right_side_is_reduced_by_the_measured_left_side(store, kind):
     assert (again, decisions) == (plan, ())
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("null_safe", [False, True])
 @pytest.mark.parametrize("kind", [JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT])
 def test_reducing_a_side_changes_no_answer(store, kind, null_safe, monkeypatch):

@@ -91,6 +91,7 @@ KINDS = ("int8", "int64", "decimal", "float64", "date", "string", "short", "bool
 numbers = st.lists(st.none() | st.integers(-9, 20), max_size=40)
 
 
+@pytest.mark.variants(3)
 @settings(max_examples=examples(60), deadline=None)
 @given(
     values=numbers,

@@ -154,6 +154,7 @@ def equal(left: ColumnRef, right: ColumnRef, null_safe: bool = False) -> Expr:
     return Call("eq_null_safe" if null_safe else "eq", (left, right), BOOLEAN)
 
 
+@pytest.mark.variants(3)
 @settings(max_examples=12, deadline=None)
 @given(
     data=sides(),

@@ -89,6 +89,7 @@ def _rounded(rows: list[tuple]) -> list[tuple]:
     return [tuple(round(value, 6) + 0.0 if isinstance(value, float) else value for value in row) for row in rows]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(data=st.data(), rows=ROWS)
 def test_two_levels_give_what_one_step_gives(data: st.DataObject, rows: list[tuple]) -> None:

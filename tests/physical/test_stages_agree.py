@@ -73,6 +73,7 @@ def test_driver_plans_have_no_exchange():
     assert not any(isinstance(node, Exchange) for node in plan_physical(plan, w.context("driver")).root.walk())
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("join", ["", "broadcast", "shuffle"])
 @pytest.mark.parametrize("right", ["r", "none", "full"])
 @pytest.mark.parametrize("kind", [k for k in JoinKind if k not in (JoinKind.CROSS, JoinKind.SINGLE, *LATERAL_JOINS)])
@@ -96,6 +97,7 @@ def expected_join(kind: str, right: str) -> list[tuple]:
     )
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "kind", [JoinKind.INNER, JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL, JoinKind.SEMI, JoinKind.ANTI]
 )
@@ -131,6 +133,7 @@ def test_null_aware_anti_join_of_two_keys():
     assert [row[:2] for row in got] == sorted([row[:2] for row in rows(LEFT) if not vanishes(row[0], row[1])], key=repr)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("join", ["", "broadcast", "shuffle"])
 def test_null_safe_and_residual_conditions(join):
     w = world(join)

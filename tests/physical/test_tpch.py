@@ -147,6 +147,7 @@ CHOICES = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("number", range(1, 23))
 def test_tpch(number, choice, tables, versions, peer):

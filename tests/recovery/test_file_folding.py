@@ -59,6 +59,7 @@ def append(context: sharkpy.SharkContext, numbers: range) -> None:
         context.table_cache.settle()
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("stored", FORMATS)
 def test_many_appends_leave_few_files(tmp_path: Path, stored: str) -> None:
     with start(tmp_path) as context:
@@ -77,6 +78,7 @@ def test_many_appends_leave_few_files(tmp_path: Path, stored: str) -> None:
         assert rows(context, "SELECT * FROM t") == expected
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("stored", FORMATS)
 def test_files_of_a_table_on_the_disk_alone(context: sharkpy.SharkContext, stored: str) -> None:
     """Many small INSERTs do not make each query open as many files."""
@@ -208,6 +210,7 @@ def test_other_files_stay(context: sharkpy.SharkContext) -> None:
     assert rows(context, "SELECT count(*), sum(a) FROM t") == [(11, 46)]
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("stored", ["STORED AS ORC", "CLUSTERED BY (a) INTO 2 BUCKETS STORED AS PARQUET"])
 def test_tables_that_keep_their_files(context: sharkpy.SharkContext, stored: str) -> None:
     context.sql(f"CREATE TABLE t (a INT, s STRING) {stored} {MEMORY}").close()
@@ -264,6 +267,7 @@ def test_a_table_made_of_folded_files_is_made_again(context: sharkpy.SharkContex
     assert rows(context, "SELECT count(*), sum(b) FROM only") == [(8, 36)]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kept", [MEMORY, ""])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_updates_beside_folding(context: sharkpy.SharkContext, seed: int, kept: str) -> None:

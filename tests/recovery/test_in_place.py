@@ -115,6 +115,7 @@ def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TableCache, "repair", fail)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.usefixtures("no_driver")

@@ -81,6 +81,7 @@ def lose(blocks: tuple[BlockHandle, ...], damage: Callable[[Path], None] = Path.
         damage(Path(block.memory_path))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_lost_blocks_come_back(
@@ -93,6 +94,7 @@ def test_lost_blocks_come_back(
         assert Path(block.memory_path).is_file()
 
 
+@pytest.mark.variants(2)
 def test_inputs_that_are_lost_too(context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]]) -> None:
     for name in ("base", "narrow", "joined"):
         lose(version(context, name).blocks[::2])
@@ -100,6 +102,7 @@ def test_inputs_that_are_lost_too(context: sharkpy.SharkContext, expected: dict[
     assert {name: context.sql(check).fetchall() for name, check in CHECKS.items()} == expected
 
 
+@pytest.mark.variants(2)
 def test_queries_side_by_side(context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]]) -> None:
     names = ["grouped", "narrow", "joined"] * 2
     for name in ("base", "grouped", "narrow", "joined"):
@@ -145,6 +148,7 @@ def recorded_runs(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return runs
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "query",
     [
@@ -180,6 +184,7 @@ def test_rows_given_out_are_not_given_again(context: sharkpy.SharkContext) -> No
     assert [first, *result.fetchall()] == [(k,) for k in range(1, 8001)]
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_what_has_changed_under_a_recipe(tmp_path: Path, placement: str) -> None:
     """An overwritten input is an error; one that was appended to or merged still serves."""
@@ -200,6 +205,7 @@ def test_what_has_changed_under_a_recipe(tmp_path: Path, placement: str) -> None
         assert context.sql("SELECT count(*) FROM source").fetchall() == [(10,)]
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_inputs_from_files(tmp_path: Path, placement: str) -> None:
     """A cached input that is no longer in memory is read from its files, as long as these are the same."""
@@ -222,6 +228,7 @@ def test_inputs_from_files(tmp_path: Path, placement: str) -> None:
         assert "changed since" in answers
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_blocks_put_together_from_several_statements(tmp_path: Path, placement: str) -> None:
     with start(tmp_path, placement) as context:

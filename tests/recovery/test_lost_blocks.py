@@ -63,6 +63,7 @@ def whole(request: pytest.FixtureRequest) -> None:
         context.table_cache.repair(blocks(context))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("places", ["memory", "both"])
 def test_a_query_makes_lost_blocks_again(shared: sharkpy.SharkContext, damage: str, places: str) -> None:

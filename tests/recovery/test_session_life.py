@@ -53,6 +53,7 @@ def connect(folder: Path, **conf: Any) -> sharkpy.SharkContext:
     return sharkpy.connect("local[2]", folder / "w", **(places | conf))
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("moment", ["load", "query"])
 def test_a_killed_session_leaves_nothing(tmp_path: Path, moment: str) -> None:
     for name in ("shm", "tmp"):

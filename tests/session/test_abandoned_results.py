@@ -48,6 +48,7 @@ def in_a_thread(act: Callable[[], object]) -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.variants(3)
 @pytest.mark.usefixtures("collected_by_hand")
 @pytest.mark.parametrize(
     "read",
@@ -88,6 +89,7 @@ def test_the_collector_ends_it_whatever_lock_its_thread_holds(context: sharkpy.S
     assert context.sql("SELECT 1").fetchall() == [(1,)]
 
 
+@pytest.mark.slow
 def test_results_are_left_while_garbage_is_collected_everywhere(context: sharkpy.SharkContext) -> None:
     before = gc.get_threshold()
 

@@ -37,6 +37,7 @@ def condition(chance: random.Random) -> str:
     )
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("size", "slide"), [("60 s", "7 s"), ("10 s", "3 s"), ("1 m", "1 m"), ("2 s", "2 s")])
 def test_the_rows_are_the_same(context: sharkpy.SharkContext, size: str, slide: str) -> None:
     chance = random.Random(size)

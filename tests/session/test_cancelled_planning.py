@@ -49,6 +49,7 @@ def without_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bind_context.ExpressionBudget.__init__, "__defaults__", (1 << 40,))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", LONG)
 def test_a_limit_ends_it(session: sharkpy.SharkContext, name: str) -> None:
     start = time.monotonic()

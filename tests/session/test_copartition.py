@@ -98,6 +98,7 @@ def test_inserts_keep_the_buckets(context: sharkpy.SharkContext) -> None:
     assert context.sql("SELECT count(*) FROM a JOIN b ON a.k = b.k").fetchall() == wanted
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("is_foreign", [False, True])
 def test_files_of_others_are_put_in_buckets(context: sharkpy.SharkContext, tmp_path: Path, is_foreign: bool) -> None:
     """Files with the names of a bucket's files, but with rows of others, are read into the right buckets, too."""
@@ -143,6 +144,7 @@ def test_blocks_of_another_hash_are_made_again(tmp_path: Path, monkeypatch: pyte
     assert row_buckets.hash_id().startswith("duckdb-")
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("is_mixed", [False, True])
 def test_lost_blocks_are_made_again(tmp_path: Path, is_mixed: bool) -> None:
     with connect(tmp_path, **{"shark.block.rows": 20}) as context:
@@ -207,6 +209,7 @@ def test_files_are_sorted_within_their_bucket(context: sharkpy.SharkContext) -> 
         assert values == sorted(values, reverse=True)
 
 
+@pytest.mark.variants(2)
 @pytest.mark.spark
 @pytest.mark.parametrize("mode", ["MEMORY", "MEMORY_ONLY"])
 def test_rdd_tasks_write_and_read_buckets(tmp_path: Path, mode: str) -> None:

@@ -11,6 +11,7 @@ import sharkpy
 SKETCH = "ds_kll_sketch(DISTINCT n, 8)"
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("items", "wanted"),
     [

@@ -9,6 +9,7 @@ import pytest
 import sharkpy
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("text", "place"),
     [

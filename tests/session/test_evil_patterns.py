@@ -43,6 +43,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
         yield made
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("pattern", "call", "place"),
     [
@@ -72,6 +73,7 @@ def test_evil_patterns_end(context: sharkpy.SharkContext, pattern: str, call: st
     assert taken < allowed(3)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "statements",
     [

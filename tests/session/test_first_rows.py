@@ -48,6 +48,7 @@ def opened_blocks(session: sharkpy.SharkContext, query: str) -> tuple[list[tuple
     return rows, figures["opened"]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("key", ["day", "name"])
 @pytest.mark.parametrize("direction", ["ASC", "DESC"])
 def test_the_first_rows_come_from_the_blocks_that_promise_most(

@@ -131,6 +131,7 @@ ENDS: dict[Callable[[sharkpy.SharkContext], None], tuple[StatementState, str]] =
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
 def test_one_record_whatever_ends_it(
     session: sharkpy.SharkContext, end: Callable[[sharkpy.SharkContext], None]

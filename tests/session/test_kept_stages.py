@@ -1,6 +1,7 @@
 """Stages of repeated queries are kept while their tables get other rows, and made anew where these ask for it.
 
-In the whole suite each use of a kept stage is checked against a new plan (`shark.test.stages`).
+Here, and in the whole of `make test-all`, each use of a kept stage is checked against a new plan
+(`shark.test.stages`).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ Row = tuple[object, ...]
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as opened:
+    with sharkpy.connect("local[2]", tmp_path / "w", **{"shark.test.stages": True}) as opened:
         opened.sql(f"CREATE TABLE t {COLUMNS} {MEMORY}").close()
         insert(opened, [(number, number, Decimal(number), day(number), "ab"[number % 2]) for number in range(10)])
         yield opened
@@ -136,6 +137,7 @@ def test_rows_within_the_bounds_are_lowered_no_more(session: sharkpy.SharkContex
     assert len(lowered) == 4
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "row",
     [
@@ -226,6 +228,7 @@ def test_a_table_without_rows(session: sharkpy.SharkContext) -> None:
         assert answer(session, text) == anew(session, text)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "statement",
     [

@@ -72,6 +72,7 @@ def rules(result: sharkpy.Result) -> list[str]:
     return [decision.rule for decision in result.profile.decisions]
 
 
+@pytest.mark.variants(2)
 def test_a_small_build_side_prunes_the_probe_side(session: sharkpy.SharkContext) -> None:
     query = "SELECT count(*), sum(v) FROM facts f JOIN dims d ON f.k = d.k WHERE d.text LIKE '%        77%'"
     rows, result = run(session, query)
@@ -96,6 +97,7 @@ UNFILTERED = {
 SHUFFLED = {"shark_placement_driver": "false", "shark_join_broadcast_max_bytes": "20k"}
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", FILTERED)
 def test_keys_of_a_side_too_large_to_broadcast_filter_the_other(session: sharkpy.SharkContext, name: str) -> None:
     rows, result = run(session, FILTERED[name], **SHUFFLED)
@@ -111,6 +113,7 @@ def test_keys_of_a_side_too_large_to_broadcast_filter_the_other(session: sharkpy
     assert len(rows) > 1
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", UNFILTERED)
 def test_rows_that_are_kept_without_a_match_are_not_filtered(session: sharkpy.SharkContext, name: str) -> None:
     rows, result = run(session, UNFILTERED[name], **SHUFFLED)

@@ -34,6 +34,7 @@ def lines(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
         yield context
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("placement", ["true", pytest.param("false", marks=pytest.mark.spark)])
 @pytest.mark.parametrize("table", ["plain", "packed", "parts"])
 def test_a_long_line_is_one_clear_error(lines: sharkpy.SharkContext, table: str, placement: str) -> None:

@@ -33,6 +33,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
         yield opened
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("value", "items", "expected"),
     [
@@ -78,6 +79,7 @@ def test_each_type(session: sharkpy.SharkContext, value: str, items: str, expect
     assert [row[1] for row in rows] == [None if one is None else not one for one in expected]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -171,6 +173,7 @@ QUICK = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", QUICK)
 def test_long_and_deep_statements_take_seconds(session: sharkpy.SharkContext, name: str) -> None:
     text, seconds, num_rows = QUICK[name]

@@ -59,6 +59,7 @@ def test_a_small_query_is_placed_by_its_bytes(context: sharkpy.SharkContext) -> 
     assert [stage.placement for stage in profile.stages] == ["driver"]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("conf", "reason"),

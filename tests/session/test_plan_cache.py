@@ -108,6 +108,7 @@ def test_results_of_one_plan_are_independent(session: sharkpy.SharkContext) -> N
     assert first.profile is not second.profile
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("change", "sum_after"),
     [

@@ -52,6 +52,7 @@ PLACES = [
 """Statements that name a folder."""
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("statement", PLACES)
 def test_paths_out_of_bounds(
     owner: sharkpy.SharkContext, guest: sharkpy.SharkContext, tmp_path: Path, statement: str
@@ -129,6 +130,7 @@ OPENED = [
 ]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("statement", OPENED)
 def test_a_refusal_tells_nothing(guest: sharkpy.SharkContext, tmp_path: Path, statement: str) -> None:
     """The error of a file out of bounds is the same whether there is one, and whatever it is."""

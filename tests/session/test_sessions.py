@@ -92,6 +92,7 @@ def test_plans_and_blocks_are_shared(context: sharkpy.SharkContext) -> None:
     assert context.sql("SELECT max(k) FROM t").fetchall() == [(100_000,)]
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("where", ["driver", "rdd"])
 def test_a_statement_has_its_time(context: sharkpy.SharkContext, where: str) -> None:
     session = context.new_session(**{"shark.query.timeout": 0.7, "shark.placement.driver": where == "driver"})

@@ -27,6 +27,7 @@ def owner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkCon
         yield session
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("end", ["least", "greatest"])
 @pytest.mark.parametrize("setting", NUMBERS, ids=lambda setting: setting.key)
 def test_an_end_of_a_range(owner: sharkpy.SharkContext, setting: Setting[int], end: str) -> None:

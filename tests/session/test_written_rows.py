@@ -91,6 +91,7 @@ def test_files_are_not_read_for_blocks_of_new_rows(context: sharkpy.SharkContext
     assert not read
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("verb", ["INSERT INTO", "INSERT OVERWRITE TABLE"])
 @pytest.mark.parametrize("rows", [1, 5000, ROW_GROUP_ROWS])
 def test_origins_are_those_that_a_later_session_finds(tmp_path: Path, rows: int, verb: str, opened: list[str]) -> None:
@@ -168,6 +169,7 @@ def _check_origins(context: sharkpy.SharkContext) -> None:
     assert all(pq.read_metadata(path).num_row_groups == len(known) for path, known in groups.items())
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("room", [0, 600_000, 128 << 20])
 def test_blocks_of_many_rows_are_made_as_these_are_written(
     tmp_path: Path,

@@ -36,12 +36,14 @@ def run(session: sharkpy.SharkContext, sql: str) -> pa.Table:
         return result.to_arrow()
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("case", [*CASES, *WRITES], ids=lambda case: case.name)
 def test_answers_are_spark_s(session: sharkpy.SharkContext, tmp_path: Path, case: Case | Write) -> None:
     found = case.answer(lambda sql: run(session, sql), tmp_path)
     assert found == OURS.get(case.name, recorded()[case.name])
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("case", [case for case in CASES if case.columns], ids=lambda case: case.name)
 def test_any_columns_give_the_same_rows(session: sharkpy.SharkContext, tmp_path: Path, case: Case) -> None:
     """The quick reader and the slow one, and rows without columns, agree on the number of rows."""

@@ -58,6 +58,7 @@ ROWS = [(str(number), f"v{number}, w", None if number % 3 else "q") for number i
 CONTENT = b'x,y,z\n\n"#",\n' + "".join(f'{a},"{b}",{c or ""}\n' for a, b, c in ROWS).encode()
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("split_bytes", [1, 7, 50, 10_000])
 @pytest.mark.parametrize("codec", ["none", "gzip", "bzip2", "zstd", "deflate", "snappy", "lz4"])
 def test_splits_hold_each_row_once(tmp_path: Path, split_bytes: int, codec: str) -> None:

@@ -122,6 +122,7 @@ def is_malformed(text: str) -> bool:
     return alone.malformed_lines + alone.malformed_fields > 0
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(LINES, st.booleans())
 @example(['{"a": 1}', '{"a": 1, "a": 2}', '{"a": 1, "a": null}', '{"A": 3}'], True)

@@ -176,6 +176,7 @@ STATEMENTS: dict[Callable[[Process], None], tuple[str, ...]] = {
 """Statements, and what may be read after each beside what was there before it."""
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("is_numbered", [False, True])
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("statement", STATEMENTS)

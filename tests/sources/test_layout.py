@@ -271,6 +271,7 @@ def _write_limited(format_name: str, path: str, answers: Any) -> None:
         answers.put(("", "written"))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("format_name", ["text", "json", "parquet", "orc", "avro", "sequencefile", "rcfile"])
 def test_full_disk_leaves_nothing(format_name: str, tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")

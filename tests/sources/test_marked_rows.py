@@ -36,6 +36,7 @@ def read(path: Path, form: str, how: str, names: tuple[str, ...]) -> tuple[list[
     return rows, metrics
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("times", [1, 3000])
 @pytest.mark.parametrize("form", GOOD)
 def test_rows(tmp_path: Path, form: str, times: int) -> None:

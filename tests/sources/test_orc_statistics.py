@@ -41,6 +41,7 @@ def split_of(path: Path, schema: Schema) -> Split:
     return split
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("type_name", FLAT)
 def test_they_bound_all_values(type_name: str) -> None:
     schema = schema_of(v=type_name)
@@ -103,6 +104,7 @@ def test_they_leave_stripes_out(stripes: Path) -> None:
         assert 1 <= sum(kept) < len(kept), name
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("name", "type_name"),
     [("i", "smallint"), ("i", "string"), ("s", "varchar(8)"), ("s", "int"), ("d", "float"), ("n", "decimal(22,3)")],

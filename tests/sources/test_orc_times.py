@@ -47,6 +47,7 @@ def exact(path: Path, columns: tuple[str, ...] = ("v",)) -> list[list[object]]:
     return [column.to_pylist() for column in batch.columns]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_codec_and_depth(codec: str, tmp_path: Path) -> None:
     moments = [TIME.min, TIME.max, TIME(1969, 12, 31, 23, 59, 59, 500_000), TIME(2020, 1, 1, 0, 0, 0, 1), None]
@@ -83,6 +84,7 @@ def in_zone(path: Path, zone: str) -> None:
     path.write_bytes(file_of_stripe(tail, content[skipped:], made, rows))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Kolkata", "Europe/Paris", "Australia/Lord_Howe"])
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(values=st.lists(st.none() | SINCE_1900, min_size=1, max_size=20))
@@ -128,6 +130,7 @@ EARLY = st.datetimes(TIME(1700, 1, 1), TIME(1969, 12, 31, 23, 59, 58))
 LAST_SECOND = TIME(1969, 12, 31, 23, 59, 59, 500_000)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("codec", ["zlib", "none", "snappy"])
 @settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 @given(values=st.lists(st.none() | EARLY | st.datetimes(TIME(1970, 1, 1), TIME(2200, 1, 1)), min_size=1, max_size=9))

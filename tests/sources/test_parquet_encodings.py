@@ -74,6 +74,7 @@ def test_encodings_follow_the_values(has_deltas: bool, tmp_path: Path) -> None:
 _HEADS = st.lists(st.integers(0, 50), min_size=30, max_size=40)
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("dtype", [t.INT, t.BIGINT])
 @given(head=_HEADS, repeated=st.sampled_from([1, 400]), data=st.data())
 def test_numbers_that_the_sample_did_not_tell_of(

@@ -50,6 +50,7 @@ def scans(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     return found
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("query", "answer", "reads"),
     [
@@ -90,6 +91,7 @@ def test_footers_are_read_once(context: SharkContext, tmp_path: Path, monkeypatc
     assert opened == [str(changed)]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("query", "count", "is_known"),
     [

@@ -35,6 +35,7 @@ def split_of(path: Path, schema: Schema) -> Split:
     return split
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("type_name", FLAT)
 def test_they_bound_all_values(type_name: str) -> None:
     dtype = parse_type(type_name)

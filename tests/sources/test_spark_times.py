@@ -71,6 +71,7 @@ def spark(request: pytest.FixtureRequest, spark_sql: SparkSession) -> Iterator[S
     zones.setDefault(before)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_theirs_are_read_here(spark: SparkSession, form: str, tmp_path: Path) -> None:
     values = ", ".join(f"({n}, timestamp '{text}', date '{text[:10]}')" for n, text in enumerate(TEXTS))
@@ -86,6 +87,7 @@ def test_theirs_are_read_here(spark: SparkSession, form: str, tmp_path: Path) ->
         assert read.sort_by("n").to_pylist() == rows().to_pylist()
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_ours_are_read_by_them(spark: SparkSession, form: str, tmp_path: Path) -> None:
     folder = tmp_path / "ours"

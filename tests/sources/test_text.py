@@ -168,6 +168,7 @@ def test_line_ends(tmp_path: Path) -> None:
     assert read(b"a\nx,1;b,2;", tmp_path, ("string", "int"), properties)[0] == [("a\nx", 1), ("b", 2)]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("suffix", "compress"),
     [(".gz", gzip.compress), (".bz2", bz2.compress), (".zst", zstandard.compress)]
@@ -185,6 +186,7 @@ def test_compressed_files_are_read_whole(suffix: str, compress: Any, tmp_path: P
 LINES = st.lists(st.binary(max_size=6).map(lambda b: b.replace(b"\n", b"").replace(b"\r", b"")), max_size=12)
 
 
+@pytest.mark.variants(2)
 @settings(deadline=None, max_examples=60)
 @given(LINES, st.integers(1, 30), st.integers(1, 20), st.integers(0, 3), st.booleans())
 def test_any_split_size_gives_each_line_once(
@@ -227,6 +229,7 @@ def test_torn_rows_are_written_on_demand(tmp_path: Path) -> None:
     assert (tmp_path / "f").read_bytes() == b"a\nb,1\n"
 
 
+@pytest.mark.variants(2)
 def test_small_splits_give_the_same_rows(tmp_path: Path) -> None:
     data = b"h\n" + b"".join(b"%d,%s\n" % (i, b"v" * (i % 7)) for i in range(200))
     properties = (*COMMA, ("skip.header.line.count", "1"))
@@ -275,6 +278,7 @@ def test_hidden_bytes_are_unused_ones() -> None:
 LIMIT = (("shark.text.line.max.bytes", "20"),)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("suffix", ["", ".gz", ".deflate"])
 @pytest.mark.parametrize("chunk", [3, 7, 1 << 20])
 @pytest.mark.parametrize("ended", [b"", b"\n", b"\nc\n"])
@@ -296,6 +300,7 @@ def test_a_line_beyond_the_limit_is_refused_with_its_place(
         assert caught.value.sqlstate == "54000"
 
 
+@pytest.mark.variants(2)
 def test_a_line_that_never_ends_is_read_no_further_than_the_limit(tmp_path: Path) -> None:
     path = tmp_path / "f.gz"
     path.write_bytes(gzip.compress(bytes(300 << 20), 1))
@@ -322,6 +327,7 @@ def test_a_small_block_claims_no_large_one(tmp_path: Path) -> None:
         read(path.read_bytes(), tmp_path, ("string",), COMMA, "f.snappy")
 
 
+@pytest.mark.variants(2)
 def test_what_deflate_unfolds_comes_in_pieces(tmp_path: Path) -> None:
     path = tmp_path / "f.deflate"
     path.write_bytes(zlib.compress(bytes(64 << 20)))

@@ -14,6 +14,7 @@ from tests.waiting import allowed
 _CATALOG = make_catalog()
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "text",
     [
@@ -71,6 +72,7 @@ _NESTED: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", _NESTED)
 def test_ten_thousand_levels_are_refused_at_once(name: str) -> None:
     start = time.monotonic()
@@ -80,6 +82,7 @@ def test_ten_thousand_levels_are_refused_at_once(name: str) -> None:
     assert time.monotonic() - start < allowed(3)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", _NESTED)
 @pytest.mark.parametrize("levels", [60, 390, MOST_LEVELS])
 def test_no_depth_needs_more_than_the_stack_of_a_thread(name: str, levels: int) -> None:
@@ -105,6 +108,7 @@ _DOUBLING = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", _DOUBLING)
 def test_what_doubles_with_each_name_is_refused(name: str) -> None:
     start = time.monotonic()
@@ -130,6 +134,7 @@ def test_a_view_keeps_its_limit() -> None:
         plan_of("select * from v", catalog)
 
 
+@pytest.mark.slow
 def test_views_of_views_that_double_are_refused() -> None:
     catalog = make_catalog()
     catalog.add_view("default", "v0", "select 1 x")
@@ -141,6 +146,7 @@ def test_views_of_views_that_double_are_refused() -> None:
     assert refused.value.sqlstate == "54000"
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize(
     ("text", "refusal"),
     [

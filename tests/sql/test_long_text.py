@@ -120,6 +120,7 @@ def test_a_long_text_is_cut_into_pieces() -> None:
         assert max(map(len, pieces)) < 70_000
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "sign",
     ["\n", "-- a\n", "/**/", "/", "=", "~~", "- ", "{", "{ ", "''", "'a'b", "a-", "a/", "/**/a ", "\\", "$", "%}"],

@@ -384,6 +384,7 @@ _STATEMENTS = tuple(
 )
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("text", _STATEMENTS)
 def test_malformed_statements_are_refused_at_their_place(text: str) -> None:
     with pytest.raises((ParseError, UnsupportedError)) as caught:

@@ -82,6 +82,7 @@ def test_valid_statements_bind(text: str) -> None:
     assert bind(text, _CATALOG, Conf(), "default")
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("number", range(len(_VALID)))
 def test_mutants_give_errors_of_ours(number: int) -> None:
     choice = random.Random(number)

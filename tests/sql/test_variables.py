@@ -31,6 +31,7 @@ def test_values_take_the_place_of_names(text: str, expected: str) -> None:
     assert substitute_variables(text, CONF) == expected
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("value", ["${x}", "${x}${x}", "${y}"])
 def test_values_without_end_are_refused(value: str) -> None:
     conf = Conf({"hivevar:x": value, "hivevar:y": "1${x}"})

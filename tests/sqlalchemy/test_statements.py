@@ -234,6 +234,7 @@ def test_orm(engine: sa.Engine) -> None:
         assert session.scalars(sa.select(Animal.id).where(Animal.name.like("c%"))).all() == [1]
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("method", [None, "multi"])
 def test_pandas(engine: sa.Engine, method: str | None) -> None:
     frame = pd.DataFrame(

@@ -251,6 +251,7 @@ open_warehouse(warehouse, address, Path(home)).sql(statement)
 """
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(
     "statement",

@@ -93,6 +93,7 @@ AZURE_REFUSALS = (
 )
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("proxy", "refusal"),
     [*(("gcs", one) for one in GCS_REFUSALS), *(("azurite", one) for one in AZURE_REFUSALS)],
@@ -221,6 +222,7 @@ def test_a_call_ends_with_its_statement(proxy: FaultProxy, place: Place) -> None
 # Lists
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("empty_pages", [False, True])
 @pytest.mark.parametrize("is_sorted", [False, True])
 def test_pages_of_google(empty_pages: bool, is_sorted: bool) -> None:

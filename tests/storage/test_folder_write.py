@@ -105,6 +105,7 @@ def carried_out(write: FolderWrite, copies: list[tuple[DataFile, str]]) -> None:
 NEW = {"part-0": b"new 0", "part-1": b"new 1", "d=1/part-2": b"new 2"}
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("is_carried_out", [False, True])
 def test_a_kill_leaves_old_or_new_files(cut: Cut, is_carried_out: bool) -> None:
     seen = set()

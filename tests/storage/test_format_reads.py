@@ -109,6 +109,7 @@ def check(store: Store, path: Path, schema: Schema, storage: tuple[str, Any], sp
     assert coded[0] == coded[1]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("split_bytes", [1 << 30, 30_000])
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format(store: Store, tmp_path: Path, form: str, split_bytes: int) -> None:
@@ -125,6 +126,7 @@ def test_compressed_lines(store: Store, tmp_path: Path, codec: Any) -> None:
     check(store, path, FLAT, ("text", HEADED), 30_000)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("name", "packed"), [("x.csv", bytes), ("x.csv.gz", gzip.compress), ("x.csv.bz2", bz2.compress)]
 )

@@ -76,6 +76,7 @@ def rows(files: list[FileResult], access: StorageAccess, name: str = "parquet") 
     return sorted(tuple(row.values()) for batch in batches for row in batch.to_pylist())
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", ["parquet", "orc", "text", "csv", "json", "avro", "rcfile", "sequencefile", "csvfile"])
 def test_every_format(access: StorageAccess, s3: Any, folder: str, tmp_path: Path, name: str) -> None:
     (file,) = write(ROWS.format(5000), folder, access, tmp_path, name=name)
@@ -135,6 +136,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_an_upload_that_fails_leaves_nothing(
     proxy: FaultProxy,

@@ -60,6 +60,7 @@ NAMES = st.sampled_from(["a", "a-b", "a.c", "a=1", "a=1 ", "a=1-2", "a=10", "a=2
 PATHS = st.lists(st.tuples(NAMES, st.sampled_from(["x", "y/z", "_h/x", ".h", "delta_0000001/p"])), max_size=40)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("traits", [SORTED, UNSORTED])
 @pytest.mark.parametrize("most", [1, 3])
 def test_they_have_the_files_of_the_folders(traits: StoreTraits, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,6 +80,7 @@ def test_they_have_the_files_of_the_folders(traits: StoreTraits, most: int, monk
     check()
 
 
+@pytest.mark.slow
 def test_what_lies_between_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the store lists by name, a page of what is not wanted ends the list."""
     paths = [f"{HOME}/p={folder:04d}/{number:05d}" for folder in range(200) for number in range(2000)]
@@ -100,6 +102,7 @@ def test_a_list_of_all_ends_where_lists_of_each_are_less(monkeypatch: pytest.Mon
     assert sorted(store.asked) == sorted([HOME, *folders])
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("traits", [SORTED, UNSORTED])
 def test_what_is_not_wanted_takes_no_memory(traits: StoreTraits, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [f"{HOME}/p={folder:04d}/_hidden/{number:05d}" for folder in range(4000) for number in range(50)]
@@ -191,6 +194,7 @@ def test_a_query_lists_the_partitions_that_it_reads(
     assert len(lists(proxy)) <= 1
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("is_sorted", [True, False])
 def test_many_partitions_are_listed_together(
     session: sharkpy.SharkContext,

@@ -119,6 +119,7 @@ def test_what_the_owner_opens_is_written(
     assert proxy.seen == []
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("statement", dict.fromkeys((*PLACES, *OPENED)))
 def test_nothing_else_is_asked_for(
     guest: sharkpy.SharkContext, proxy: FaultProxy, place: str, tmp_path: Path, statement: str
@@ -146,6 +147,7 @@ def test_nothing_else_is_asked_for(
     assert proxy.seen == []
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "location",
     [
@@ -441,6 +443,7 @@ MOVES = (
 )
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("statement", MOVES)
 def test_files_move_where_the_owner_opens(
     owner: sharkpy.SharkContext, guest: sharkpy.SharkContext, proxy: FaultProxy, place: str, statement: str

@@ -163,6 +163,7 @@ def test_an_answer_that_is_lost_is_looked_for(proxy: FaultProxy, folder: str, lo
     assert texts(one, one.files()) == ["a"]
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("is_done", [True, False])
 def test_what_is_not_known_is_told_and_kept(proxy: FaultProxy, folder: str, is_done: bool) -> None:
     one = home(proxy.address, folder)

@@ -291,6 +291,7 @@ def test_an_export_takes_no_managed_folder(session: sharkpy.SharkContext, table:
 FORMS = ("TEXTFILE", "PARQUET", "ORC", "AVRO", "JSONFILE", "SEQUENCEFILE", "RCFILE")
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_query_into_a_folder(
     session: sharkpy.SharkContext, parts: str, place: str, put: Put, names: Names, form: str
@@ -446,6 +447,7 @@ def test_partitions_are_exchanged(session: sharkpy.SharkContext, far_parts: str,
     assert rows(session, f"SELECT a, p FROM {other} ORDER BY a") == [(1, 1), (3, 1), (4, 2)]
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("met", ["table/p(=|%3D)7/", "_generations"])
 def test_a_rename_that_fails_changes_nothing(
     session: sharkpy.SharkContext, proxy: FaultProxy, far_parts: str, place: str, names: Names, met: str

@@ -134,6 +134,7 @@ def test_an_epoch_without_rows_asks_nothing(
     assert taker.names() == []
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("method", ["PUT", "GET", "DELETE|POST"], ids=["copies", "lists", "deletes"])
 def test_a_failure_behind_the_commit(
     session: sharkpy.SharkContext, proxy: FaultProxy, taker: Taker, folder: str, tmp_path: Path, method: str
@@ -284,6 +285,7 @@ def goes_on(root: Path, taker: Taker, put: int) -> None:
         until(lambda: not taker.hidden())
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("step", [steps.STAGED, steps.PLACED, steps.COMMITTED])
 def test_killed_between_two_steps(root: Path, taker: Taker, step: str) -> None:
     for number in range(3):
@@ -294,6 +296,7 @@ def test_killed_between_two_steps(root: Path, taker: Taker, step: str) -> None:
     goes_on(root, taker, 3)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("call", "epochs"), [("copy", 1), ("copy", 2), ("move", 1)], ids=["copied", "second-copied", "moved"]
 )

@@ -370,6 +370,7 @@ def test_formats_bad_rows_and_new_columns(session: sharkpy.SharkContext, put: Pu
     assert numbers(session, "u") == [7, 8]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("rule", "error"),
     [
@@ -519,6 +520,7 @@ def goes_on(root: Path, put: Put, done: int) -> None:
         until_numbers(context, range(done + 1))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("step", [steps.BEGUN, steps.STAGED, steps.COMMITTED])
 def test_killed_between_two_steps(root: Path, put: Put, step: str) -> None:
     for number in range(5):

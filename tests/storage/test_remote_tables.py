@@ -386,6 +386,7 @@ def test_without_keys(tmp_path: Path) -> None:
 # Ends
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("skip", [0, 1], ids=["footer", "rows"])
 def test_a_request_that_waits_hears_the_end(
     session: sharkpy.SharkContext, put: Put, proxy: FaultProxy, place: str, skip: int

@@ -78,6 +78,7 @@ def new_table(
 # Tables without partitions
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_rows_are_added_and_replaced(
     session: sharkpy.SharkContext, place: str, there: Callable[[], list[str]], kind: str
@@ -161,6 +162,7 @@ def test_tables_in_each_others_folders(session: sharkpy.SharkContext, place: str
 # Failures
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("fault", ["data", "manifest", "list"])
 def test_a_write_that_fails_has_changed_nothing(
     session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]], fault: str
@@ -242,6 +244,7 @@ def test_partitions_that_others_put_there(
     assert there() == before
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("nth", range(3))
 def test_many_partitions_are_written_or_none(
     session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]], nth: int
@@ -275,6 +278,7 @@ def test_create_partitioned_as(session: sharkpy.SharkContext, place: str, there:
 # Other statements
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("rest", ["STORED AS PARQUET", "STORED AS TEXTFILE"])
 def test_rows_are_changed(session: sharkpy.SharkContext, place: str, rest: str) -> None:
     table = new_table(session, place, rest=rest)
@@ -344,6 +348,7 @@ def test_databases_are_dropped(session: sharkpy.SharkContext, place: str, there:
     assert there() == []
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("rest", ["STORED AS PARQUET", "PARTITIONED BY (s STRING) STORED AS PARQUET"])
 def test_tables_in_memory(session: sharkpy.SharkContext, place: str, rest: str) -> None:
     columns = "k INT" if "PARTITIONED" in rest else "k INT, s STRING"
@@ -455,6 +460,7 @@ def test_an_insert_is_cancelled(
     assert there() == []
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("method", ["GET", "POST|DELETE"])
 def test_a_storage_that_fails_behind_the_commit(
     session: sharkpy.SharkContext, proxy: FaultProxy, place: str, there: Callable[[], list[str]], method: str

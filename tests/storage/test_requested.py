@@ -71,6 +71,7 @@ def session(proxy: FaultProxy, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield session
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("in_driver", ["true", "false"])
 @pytest.mark.parametrize("form", ["parquet", "orc", "textfile"])
 def test_explain_analyze(

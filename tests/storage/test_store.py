@@ -66,6 +66,7 @@ def names(place: Place, **bounds: str) -> list[str]:
     return [facts.path.removeprefix(f"{place.folder}/") for facts in place.store.list(place.folder, **bounds)]
 
 
+@pytest.mark.variants(3)
 def test_an_object_has_the_same_facts_everywhere(place: Place) -> None:
     path = place.path("t/x")
     facts = place.store.put(path, b"0123456789")
@@ -126,6 +127,7 @@ def test_names_are_taken_as_they_are(place: Place) -> None:
     assert sorted(names(place)) == sorted(f"copy/{name}" for name in wanted)
 
 
+@pytest.mark.variants(3)
 def test_a_large_file_is_put_in_parts_from_where_it_stands(place: Place, tmp_path: Path) -> None:
     content = os.urandom(3 * QUICK.part_bytes + 17)
     (tmp_path / "file").write_bytes(b"skipped" + content)
@@ -199,6 +201,7 @@ def test_lists_between_bounds_are_the_whole_list(place: Place) -> None:
     assert names(place, until=place.path("A")) == []
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", ["moto", "gcs", "memory"])
 def test_more_than_a_page(request: pytest.FixtureRequest, kind: str, folder: str) -> None:
     place = place_of_kind(request, kind, folder)
@@ -222,6 +225,7 @@ def test_missing_ones_are_deleted_too(place: Place) -> None:
     place.store.delete([place.path("none")])
 
 
+@pytest.mark.variants(3)
 def test_a_copy(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     content = os.urandom(2 * QUICK.part_bytes + 1)
     source = place.store.put(place.path("from"), content)
@@ -283,6 +287,7 @@ def test_other_keys_are_refused(seaweed: S3Server, folder: str) -> None:
         assert caught.value.sqlstate == "28000"
 
 
+@pytest.mark.variants(3)
 def test_calls_of_several_threads(place: Place) -> None:
     content = os.urandom(1000)
     facts = place.store.put(place.path("x"), content)

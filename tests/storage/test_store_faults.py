@@ -86,6 +86,7 @@ def uploads(s3: Any, folder: str) -> list[str]:
     return [one["Key"] for one in s3.list_multipart_uploads(Bucket=BUCKET, Prefix=prefix).get("Uploads", [])]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("status", "code", "kind", "sqlstate", "message"), REFUSALS)
 def test_a_refusal_has_its_error(
     proxy: FaultProxy,
@@ -271,6 +272,7 @@ CALLS: dict[str, Callable[[Store, ObjectFacts], object]] = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_call_ends_with_its_statement(proxy: FaultProxy, folder: str, call: str) -> None:
     store = s3_store(proxy.address)
@@ -373,6 +375,7 @@ assert s3_store(sys.argv[1]).stat(sys.argv[2]) is None
 """
 
 
+@pytest.mark.slow
 def test_processes_end_well_right_after_a_request(moto: S3Server, folder: str) -> None:
     """One in six was aborted by a thread of the library that asked for the interpreter's lock too late."""
     with ThreadPoolExecutor(8) as pool:

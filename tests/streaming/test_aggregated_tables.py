@@ -153,6 +153,7 @@ RECOMPUTED = [
 ]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("query", RECOMPUTED)
 def test_what_is_computed_of_all_rows(context: sharkpy.SharkContext, folder: Path, query: str) -> None:
     with pytest.raises(UnsupportedError, match="EMIT COMPLETE WITH RECOMPUTE"):
@@ -240,6 +241,7 @@ def test_it_is_one_table_for_people(context: sharkpy.SharkContext, tmp_path: Pat
     context.sql("DROP STREAM events")
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("clauses", "query", "error"),
     [

@@ -39,6 +39,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("clauses", KINDS)
 def test_epochs_of_a_folder(tmp_path: Path, folder: Path, clock: Clock, clauses: str) -> None:
     chance = random.Random(7)
@@ -85,6 +86,7 @@ def test_rows_of_a_rate(tmp_path: Path, clock: Clock) -> None:
     assert reads(HOUR) >= 9 * HOUR
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("clauses", KINDS)
 def test_pushed_rows_keep_the_order_of_the_calls(tmp_path: Path, clock: Clock, clauses: str) -> None:
     with sharkpy.connect("local[2]", tmp_path / "w") as context:

@@ -56,6 +56,7 @@ def answer(context: sharkpy.SharkContext, table: str) -> Sequence[tuple[object, 
     return rows(context, f"SELECT * FROM {table} ORDER BY 1, 2")
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("size", "slide"), [(10, 10), (10, 4), (20, 2)])
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 def test_each_window_comes_once(
@@ -148,6 +149,7 @@ def test_two_watermarks(context: sharkpy.SharkContext, folder: Path, tmp_path: P
     assert answer(context, "u") == answer(context, "t") != []
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 def test_a_process_that_ends_before_it_tells(
     tmp_path: Path, folder: Path, clauses: str, monkeypatch: pytest.MonkeyPatch
@@ -168,6 +170,7 @@ def test_a_process_that_ends_before_it_tells(
         assert answer(context, "u") == answer(context, "t") != []
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("change", ["ROLLBACK CONTINUOUS TABLE t TO EPOCH 1", "REFRESH CONTINUOUS TABLE t"])
 def test_windows_that_are_taken_back(context: sharkpy.SharkContext, folder: Path, change: str) -> None:
     make(context, windows())
@@ -230,6 +233,7 @@ def test_tables_that_are_no_streams(context: sharkpy.SharkContext, text: str) ->
         context.sql("CREATE STREAM closed FROM TABLE t")
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 def test_joins_of_streams_go_on(context: sharkpy.SharkContext, folder: Path, clauses: str) -> None:
     text = "SELECT e.k, e.ts AS start, 1 AS n FROM events e JOIN events o ON e.k = o.k AND e.ts < o.ts"

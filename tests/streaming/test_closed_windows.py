@@ -99,6 +99,7 @@ def query(size: int, slide: int, stream: str = "events") -> str:
     return f"SELECT k, window.start AS start, count(*) AS n FROM {stream} GROUP BY k, {window}"
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("size", "slide"), [(10, 10), (10, 4), (6, 5), (20, 2)])
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 def test_windows_are_given_when_they_are_closed(

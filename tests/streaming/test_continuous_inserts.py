@@ -35,6 +35,7 @@ def newest(context: sharkpy.SharkContext, name: str) -> tuple[int | None, int]:
     return context.catalog.newest_generation(table), layout.newest_generation(table.location or "")
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_all_targets_get_their_rows(context: sharkpy.SharkContext, folder: Path, form: str) -> None:
     make_stream(context, folder)
@@ -85,6 +86,7 @@ def test_one_target(context: sharkpy.SharkContext, folder: Path, text: str) -> N
     assert sorted(rows(context, "SELECT * FROM t")) == [(2, "s2"), (3, "s3")]
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("form", ["plain", "cached"])
 def test_people_write_the_targets_too(context: sharkpy.SharkContext, folder: Path, tmp_path: Path, form: str) -> None:
     make_stream(context, folder)
@@ -258,6 +260,7 @@ def test_explain(context: sharkpy.SharkContext, folder: Path) -> None:
         assert "Table(" not in found
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("text", "error"),
     [

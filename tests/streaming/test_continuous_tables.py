@@ -29,6 +29,7 @@ from tests.streaming.folder_input import (
 from tests.waiting import until
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "clauses", ["", MEMORY, "STORED AS TEXTFILE", "PARTITIONED BY (s)", f"PARTITIONED BY (s) {MEMORY}"]
 )

@@ -29,6 +29,7 @@ def gives(context: sharkpy.SharkContext, query: str, expected: list[str]) -> boo
     return set(expected) <= set(found) if query.startswith("EXPLAIN") else found == expected
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

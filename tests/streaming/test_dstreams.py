@@ -80,6 +80,7 @@ ANSWERS: dict[str, list[tuple[Any, ...]]] = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", STATELESS)
 def test_operators_of_rows(folder: Path, clicks: Stream, name: str) -> None:
     fill(folder)
@@ -327,6 +328,7 @@ with sharkpy.connect("local[2]", sys.argv[1]) as context:
 """
 
 
+@pytest.mark.slow
 def test_functions_outlive_their_program(tmp_path: Path) -> None:
     """The table goes on, and is read, by processes that have no such function."""
     for number, url in enumerate(("/long", "/x"), 1):

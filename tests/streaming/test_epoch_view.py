@@ -78,6 +78,7 @@ def statements(context: sharkpy.SharkContext) -> Iterator[list[str]]:
             connection.set_trace_callback(None)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("query", "clauses", "most"),
     [

@@ -144,6 +144,7 @@ def put_tens(context: sharkpy.SharkContext, folder: Path, number: int, place: in
     context.sql("RESUME CONTINUOUS TABLE t")
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 def test_the_state_stays_small(tmp_path: Path, folder: Path, clauses: str) -> None:
     few = {"shark.stream.kept.epochs": 2, "shark.compaction.min.blocks": 3}
@@ -158,6 +159,7 @@ def test_the_state_stays_small(tmp_path: Path, folder: Path, clauses: str) -> No
         assert kept < 40
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("kind", "bound", "numbers"),
     [
@@ -234,6 +236,7 @@ def test_bounds_that_keep_a_side_for_ever(context: sharkpy.SharkContext, folder:
         make(context, folder, bound=bound)
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("emit", ["", "EMIT APPEND"])
 def test_a_stream_that_is_ahead(context: sharkpy.SharkContext, tmp_path: Path, folder: Path, emit: str) -> None:
     """Rows in time of the other one find those that wait for them."""

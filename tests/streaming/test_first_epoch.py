@@ -24,6 +24,7 @@ with sharkpy.connect("local[2]", warehouse) as context:
 """
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("rows", [5, 20_000])
 def test_pandas_stays_outside(tmp_path: Path, rows: int) -> None:
     """Arrow imports it for whatever goes to or from NumPy by its own functions, which takes half a second."""

@@ -25,6 +25,7 @@ from tests.waiting import until
 FEW = {"shark.stream.kept.epochs": 1, "shark.compaction.min.blocks": 3}
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 def test_an_epoch_ends_while_files_are_folded(
     tmp_path: Path, folder: Path, clauses: str, monkeypatch: pytest.MonkeyPatch
@@ -54,6 +55,7 @@ def test_an_epoch_ends_while_files_are_folded(
         assert numbers(context)[-1] == 100
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 def test_epochs_go_on_while_a_state_is_folded(
     tmp_path: Path, folder: Path, clauses: str, monkeypatch: pytest.MonkeyPatch

@@ -84,6 +84,7 @@ def _query_id(context: sharkpy.SharkContext, name: str) -> str:
     return context.catalog.table("default", name).continuous
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "kind", ["tumbling", "sessions", "of rows", "windows of joined", "full", "around", "running", "next"]
 )
@@ -191,6 +192,7 @@ def test_they_go_on_under_another_name(context: sharkpy.SharkContext, folder: Pa
     assert len(rows(context, "SELECT * FROM got")) == 2
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("at", [steps.BEGUN, steps.STAGED])
 def test_an_insert_is_dropped_meanwhile(
     context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str

@@ -122,6 +122,7 @@ def put_epoch(tmp_path: Path, number: int) -> None:
         put(tmp_path / name, f"{number:04d}.json", random_events(number, seed))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("num_epochs", [8, pytest.param(14, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", APPENDED)
 def test_an_insert_has_what_a_table_has(
@@ -176,6 +177,7 @@ class Changes:
         self.known |= dict(zip(keys, self.last, strict=True))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", UPDATED)
 def test_a_program_gets_the_groups_that_change(context: sharkpy.SharkContext, tmp_path: Path, kind: str) -> None:
     _, query = UPDATED[kind]
@@ -269,6 +271,7 @@ def test_several_targets_with_states_of_their_own(context: sharkpy.SharkContext,
     assert rows(context, "SHOW CONTINUOUS TABLES LIKE 'i'")[0][6] == written
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("step", steps.STEPS)
 @pytest.mark.parametrize("properties", ["", MEMORY])
 def test_an_epoch_that_fails_between_two_steps(

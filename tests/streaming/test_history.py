@@ -181,6 +181,7 @@ def test_it_is_shown(context: sharkpy.SharkContext, folder: Path) -> None:
     assert numbers(context) == [1, 2]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("start", "error", "message"),
     [

@@ -106,6 +106,7 @@ def avro_clauses(**options: str) -> tuple[str, dict[str, str]]:
     return f"(n BIGINT, s STRING) STORED AS AVRO TBLPROPERTIES ('avro.schema.literal' = '{AVRO}')", options
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("clauses", "values", "expected"),
     [

@@ -110,6 +110,7 @@ def test_keys_are_where_java_puts_them(
     assert {one.key(): one.partition() for one in made.committed()} == expected
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("clauses", "query", "expected"),
     [

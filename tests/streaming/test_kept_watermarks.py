@@ -90,6 +90,7 @@ def test_rows_are_passed_with_a_scan_of_those_that_wait(context: sharkpy.SharkCo
     assert sorted(rows(context, "SELECT k, n, total FROM t")) == sorted(expected)
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 def test_a_state_without_rows_has_no_watermark(context: sharkpy.SharkContext, folder: Path, clauses: str) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE t {clauses} {NOW} EMIT APPEND AS {WINDOWS}")

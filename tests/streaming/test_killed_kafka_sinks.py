@@ -74,6 +74,7 @@ def until_files(topic: KafkaTopic, count: int) -> None:
     assert numbers_in(topic, has_open=False) == list(range(count * PER_FILE))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_between_two_steps(tmp_path: Path, kafka: KafkaBroker, step: str) -> None:
     topic = make(tmp_path, kafka)
@@ -95,6 +96,7 @@ def test_killed_between_two_steps(tmp_path: Path, kafka: KafkaBroker, step: str)
         assert [row[0] for row in reversed(logged)] == list(range(1, len(logged) + 1))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("step", [*steps.OUTSIDE_STEPS, steps.STAGED, steps.COMMITTED])
 def test_killed_with_state(tmp_path: Path, kafka: KafkaBroker, step: str) -> None:
     """What an epoch adds to the state counts though the topic has had its rows already: no window lacks a row."""
@@ -153,6 +155,7 @@ def test_killed_at_any_moment(tmp_path: Path, kafka: KafkaBroker, kills: int) ->
         until_files(topic, put)
 
 
+@pytest.mark.slow
 def test_another_process_comes_in_its_place(tmp_path: Path, kafka: KafkaBroker) -> None:
     """A process that slept while another one wrote its epoch cannot write it too, and goes on behind it."""
     topic, signs = make(tmp_path, kafka), tmp_path / "signs"

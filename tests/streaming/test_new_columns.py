@@ -46,6 +46,7 @@ FOUND: list[tuple[object, ...]] = [
 ]
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("policy", ["", "ignore"])
 def test_new_columns_are_left_out(context: sharkpy.SharkContext, folder: Path, policy: str) -> None:
     make_stream(context, folder)

@@ -71,6 +71,7 @@ def count(snapshot: QuerySnapshot, context: sharkpy.SharkContext, name: str) -> 
     return sum(batch.num_rows for batch in query_rows(context, plan, snapshot))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("forms", PAIRS, ids="-".join)
 def test_a_snapshot_stays_at_its_moment(context: sharkpy.SharkContext, tmp_path: Path, forms: tuple[str, str]) -> None:
     make(context, tmp_path / "in", forms, "TRIGGER AVAILABLE NOW")
@@ -96,6 +97,7 @@ def test_a_snapshot_stays_at_its_moment(context: sharkpy.SharkContext, tmp_path:
     assert (numbers(context, "one"), numbers(context, "two")) == ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 9])
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("forms", "is_apart"),
     [*((forms, False) for forms in PAIRS), *((forms, True) for forms in PAIRS[1:4])],

@@ -51,6 +51,7 @@ def expected(parts: list[str], epoch: int) -> Rows:
     return sorted((number, part) for number in range(1, epoch + 1) for part in parts[number - 1])
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("clauses", ["", MEMORY, "STORED AS TEXTFILE"])
 def test_each_kept_epoch_has_its_rows_and_partitions(context: sharkpy.SharkContext, folder: Path, clauses: str) -> None:
     context.sql(CREATE.format(clauses))
@@ -203,6 +204,7 @@ def test_a_table_that_follows_is_told_of_a_rollback(context: sharkpy.SharkContex
         context.sql("RESUME CONTINUOUS TABLE second")
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 def test_versions_are_read_beside_epochs(context: sharkpy.SharkContext, folder: Path, clauses: str) -> None:
     """Whatever version a reader names while epochs are written, folded and forgotten: its rows, or an error."""

@@ -86,6 +86,7 @@ QUERIES = (
 )
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("query", QUERIES)
 def test_each_epoch_goes_on(context: sharkpy.SharkContext, folder: Path, query: str) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE t {random.Random(query).choice(('', MEMORY))} {NOW} {STATE} AS {query}")
@@ -120,6 +121,7 @@ def test_the_state_is_that_of_the_latest(context: sharkpy.SharkContext, folder: 
     assert "each the latest one" in described
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("seed", range(4))
 def test_keys_are_forgotten_behind_the_timeout(context: sharkpy.SharkContext, folder: Path, seed: int) -> None:
     """The watermark is the latest time; a key goes when it is more than 10 seconds behind."""

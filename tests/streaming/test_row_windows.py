@@ -40,6 +40,7 @@ class Rows:
         put(self._folder, f"{begin:06}-{self._chance.random()}.json", made)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 @pytest.mark.parametrize(("size", "slide"), [(10, 10), (10, 4), (7, 1)])
 def test_windows_go_on_over_epochs(
@@ -68,6 +69,7 @@ def test_windows_go_on_over_epochs(
     assert rows(context, "SELECT * FROM t ORDER BY e, k") == answers[9]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 @pytest.mark.parametrize(("size", "slide"), [(10, 10), (10, 4)])
 def test_windows_are_appended_when_their_rows_have_come(
@@ -100,6 +102,7 @@ def test_windows_are_appended_when_their_rows_have_come(
     assert any("given when all their rows have come" in str(line) for (line,) in explained)
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("emit", ["", "EMIT APPEND"])
 def test_rows_are_numbered(context: sharkpy.SharkContext, folder: Path, emit: str) -> None:
     text = "SELECT id, row_number() OVER () AS number FROM events WHERE k <> 'c'"

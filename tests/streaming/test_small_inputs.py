@@ -31,6 +31,7 @@ def context(tmp_path: Path, folder: Path, request: pytest.FixtureRequest) -> Ite
         yield context
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("context", ["true", pytest.param("false", marks=pytest.mark.spark)], indirect=True)
 @pytest.mark.parametrize("name", QUERIES)
 def test_epochs_give_what_the_query_gives_at_once(

@@ -117,6 +117,7 @@ def test_blocks_of_an_epoch(
     check_blocks(context)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("stored", ["PARQUET", "TEXTFILE", "ORC"])
 def test_blocks_of_an_insert(context: sharkpy.SharkContext, tmp_path: Path, done: list[str], stored: str) -> None:
     context.sql(f"CREATE TABLE u (n BIGINT) STORED AS {stored} TBLPROPERTIES ('shark.cache' = 'MEMORY')")
@@ -180,6 +181,7 @@ def failing(where: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "context", [{"shark.store.memory.limit": "64m"}, {"shark.store.memory.limit": "1000"}], indirect=True
 )
@@ -253,6 +255,7 @@ def test_a_statement_that_is_cancelled_while_they_are_made(
     check_blocks(context, "u")
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("is_forgotten", [False, True])
 def test_blocks_that_are_dropped_before_they_count(
     context: sharkpy.SharkContext, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_forgotten: bool
@@ -338,6 +341,7 @@ with sharkpy.connect("local[2]", sys.argv[1], shark_compaction=False) as context
 """
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_same_origins(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
     """It makes blocks of the files, where the writer has made them of the rows."""
     context.sql(MADE)

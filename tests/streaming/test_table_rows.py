@@ -58,6 +58,7 @@ def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
         yield context
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("query", "state"), QUERIES)
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 def test_the_answer_is_that_of_the_query(
@@ -91,6 +92,7 @@ def test_rows_of_all_kept_epochs_are_folded(context: sharkpy.SharkContext, folde
     assert counted == 60
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("properties", ["STORED AS PARQUET", MEMORY])
 def test_programs_are_kept_and_tables_are_those_of_now(
     context: sharkpy.SharkContext, folder: Path, properties: str
@@ -133,6 +135,7 @@ def test_what_is_said_of_them(context: sharkpy.SharkContext) -> None:
     assert kept in found
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("clauses", "query", "error"),
     [

@@ -59,6 +59,7 @@ def spool(context: sharkpy.SharkContext, stream: str = "added") -> list[Path]:
     return [path for path in paths_below(folder) if path.is_file()]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_from_now_on(context: sharkpy.SharkContext, kind: str) -> None:
     make(context, kind=kind)
@@ -76,6 +77,7 @@ def test_rows_from_now_on(context: sharkpy.SharkContext, kind: str) -> None:
     assert numbers(context, "a") == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_history(context: sharkpy.SharkContext, kind: str) -> None:
     make(context, "WITH HISTORY", kind)
@@ -160,6 +162,7 @@ REWRITES = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", ["parquet", "cached", "parts"])
 @pytest.mark.parametrize("change", REWRITES)
 def test_rows_that_are_replaced(context: sharkpy.SharkContext, change: str, kind: str) -> None:
@@ -319,6 +322,7 @@ def test_it_is_shown(context: sharkpy.SharkContext) -> None:
     assert numbers(context, "added") == [1, 2]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
@@ -347,6 +351,7 @@ def test_what_is_refused(
     assert context.catalog.find_table("default", "x") is None
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("kind", ["cached", "parts"])
 def test_any_order_of_writes_and_epochs(context: sharkpy.SharkContext, tmp_path: Path, kind: str) -> None:
     """`SHARKPY_SEED` replays a run."""

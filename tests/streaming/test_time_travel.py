@@ -33,6 +33,7 @@ def sums(context: sharkpy.SharkContext, version: str) -> tuple[object, ...]:
     return found
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("clauses", ["", MEMORY, "STORED AS TEXTFILE"])
 def test_each_kept_epoch_has_its_rows(context: sharkpy.SharkContext, folder: Path, clauses: str) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE t {clauses} {NOW} AS SELECT n, s FROM numbers")

@@ -24,6 +24,7 @@ def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
         yield context
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "text",
     [
@@ -71,6 +72,7 @@ def test_inserts_and_sinks_are_no_views(context: sharkpy.SharkContext, tmp_path:
 WINDOWS = "GROUP BY window(time, size[, slide])"
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("text", "at", "words"),
     [

@@ -71,6 +71,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     started.kill()
 
 
+@pytest.mark.variants(3)
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     "evil", [pytest.param(one, id=one.name, marks=[] if one.is_short else [pytest.mark.slow]) for one in EVIL]

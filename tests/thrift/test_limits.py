@@ -116,6 +116,7 @@ _LONG_TEXTS = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", _LONG_TEXTS)
 def test_seconds_count_from_the_first_byte_of_a_text(serve: Serve, name: str) -> None:
     """The limit ends a statement that is still read and bound, while another client's take their usual time."""
@@ -138,6 +139,7 @@ def test_seconds_count_from_the_first_byte_of_a_text(serve: Serve, name: str) ->
     assert refused(server, "query_seconds") == 1
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [("shark.query.queue.max", 0, "shark.query.queue.max"), ("shark.query.queue.timeout", 0.3, "0.3 s")],
@@ -279,6 +281,7 @@ def test_files_that_properties_name(bounded: HiveServer, path: str) -> None:
         assert time.monotonic() - started < allowed(2.0)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "text",
     [

@@ -119,6 +119,7 @@ def narrow(folder: Path) -> Iterator[Process]:
     one.process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_clients_beside_some_that_fill_the_database(narrow: Process) -> None:
     """All queries share DuckDB's: those that ask for more than it has are ended, whoever meets the end of it first."""
@@ -141,6 +142,7 @@ def test_clients_beside_some_that_fill_the_database(narrow: Process) -> None:
     assert len(answers) > 10
 
 
+@pytest.mark.slow
 def test_large_results_leave_nothing_behind(server: Process) -> None:
     """What DuckDB's allocator keeps of them is more than the rows that lie ready."""
     pid = server.process.pid

@@ -329,6 +329,7 @@ def test_rows_and_their_numbers(serve: Serve) -> None:
         assert columns_of(caller.fetch(operation, 3)) == [[3, 4]]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("text", SHORT)
 def test_more_rows_are_announced_only_where_there_are_more(serve: Serve, text: str) -> None:
     server = serve()

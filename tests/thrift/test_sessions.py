@@ -86,6 +86,7 @@ def test_configuration_of_a_new_session(server: HiveServer) -> None:
         assert caller.rows("SET hive.some.key") == [["hive.some.key=kept"]]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("configuration", "sqlstate", "text"),
     [

@@ -150,6 +150,7 @@ def stubborn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("text", "exit_code", "logged"),
     [
@@ -188,6 +189,7 @@ def start_wrong(folder: Path, *options: str) -> str:
     return line
 
 
+@pytest.mark.slow
 def test_wrong_starts_are_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "no.pem").write_text("no certificate")
     certificate = ("--tls-cert", str(tmp_path / "no.pem"), "--tls-key", str(tmp_path / "no.pem"))

@@ -75,6 +75,7 @@ def values_sql(rows: list[tuple[object, ...]], types: tuple[T.DataType, ...]) ->
     return f"(SELECT {columns} WHERE false) AS t"
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("name", "types"), CALLS, ids=[f"{n}({', '.join(map(str, t))})" for n, t in CALLS])
 @settings(
     max_examples=12,
@@ -191,6 +192,7 @@ def test_count_distinct_of_several_columns(connection: duckdb.DuckDBPyConnection
     assert connection.sql(f"SELECT {call.sql} FROM {rows}").fetchall() == [(2,)]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("row", registry._AGGREGATES.values(), ids=lambda row: row.name)
 def test_example(connection: duckdb.DuckDBPyConnection, row: registry.AggregateFunction) -> None:
     """The examples' arguments x and y are numbers; every aggregate also takes OVER."""

@@ -50,6 +50,7 @@ def test_page_is_complete(row: Function) -> None:
     assert row.answer
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("row", EXAMPLES, ids=_id)
 def test_example_gives_its_answer(context: sharkpy.SharkContext, row: Function) -> None:
     match row.answer:

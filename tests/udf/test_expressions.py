@@ -22,6 +22,7 @@ def same(one: object, other: object) -> bool:
     return one == other and type(one) is type(other)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("text", "expected", "_reason"), CASES, ids=[case[0] for case in CASES])
 def test_answer(connection: duckdb.DuckDBPyConnection, text: str, expected: object, _reason: str) -> None:
     lowered = lower(text)
@@ -44,6 +45,7 @@ _EXAMPLES = [
 """Examples that the reader here knows; test_examples runs all, as queries."""
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("text", _EXAMPLES)
 def test_example(connection: duckdb.DuckDBPyConnection, text: str) -> None:
     lowered = lower(text)

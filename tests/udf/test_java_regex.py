@@ -191,6 +191,7 @@ def test_what_is_no_pattern_to_java_is_none_here(java: Any, pattern: str) -> Non
     assert pattern in caught.value.message
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
@@ -213,6 +214,7 @@ def test_patterns_that_are_too_complex(pattern: str, said: str) -> None:
     assert time.monotonic() - began < allowed(1)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -328,6 +330,7 @@ def test_a_text_ends_beside_busy_threads(monkeypatch: pytest.MonkeyPatch) -> Non
             thread.join()
 
 
+@pytest.mark.slow
 def test_a_batch_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "BATCH_SECONDS", 0.2)
     texts = ["b" + "a" * 12 + "c" + str(n) for n in range(1000)]
@@ -336,6 +339,7 @@ def test_a_batch_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(calls.rlike(text, TRIED) for text in texts[:20])
 
 
+@pytest.mark.slow
 def test_many_matches_of_a_text_are_no_long_matching() -> None:
     assert len(calls.split("a" * 300_000, "", -1)) == 300_001
 

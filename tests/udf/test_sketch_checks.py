@@ -76,6 +76,7 @@ def faults_of(sketches: Sequence[bytes], uses: Sequence[Use], seed: int, times: 
     return found
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("number", [0, 3, 100, 500, 30_000])
 @pytest.mark.parametrize("family", ["hll", "theta", "kll", "freq", "countmin"])
 def test_damaged_bytes_are_refused_or_read(family: str, number: int) -> None:
@@ -85,6 +86,7 @@ def test_damaged_bytes_are_refused_or_read(family: str, number: int) -> None:
     assert [one for one in found if "no " not in one and "do not go together" not in one] == []
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("number", [3, 500, 30_000])
 def test_damaged_cpc_sketches_break_another_process_alone(number: int) -> None:
     sketches, uses = sketches_of("cpc", number)

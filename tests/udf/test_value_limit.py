@@ -72,11 +72,13 @@ def _error(session: sharkpy.SharkContext, statement: str) -> sharkpy.SharkError:
     return error.value
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("function", "call"), TOO_LARGE)
 def test_a_large_value_of_columns_is_refused(session: sharkpy.SharkContext, function: str, call: str) -> None:
     _check(_error(session, f"SELECT {call} FROM given"), function)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("function", "call"), TOO_LARGE)
 def test_a_large_value_of_constants_is_refused(session: sharkpy.SharkContext, function: str, call: str) -> None:
     for column, constant in (("text", "'xyz'"), ("number", "2000000"), ("large", "repeat('a', 700000)")):

@@ -34,6 +34,7 @@ def _names(context: sharkpy.SharkContext) -> set[str]:
     return {name for (name,) in context.sql("SHOW TABLES")}
 
 
+@pytest.mark.variants(2)
 def test_a_table_goes_through(context: sharkpy.SharkContext) -> None:
     with context.sql("GENERATE same(points)") as result:
         assert result.columns == ["x", "y", "kind"]
@@ -42,6 +43,7 @@ def test_a_table_goes_through(context: sharkpy.SharkContext) -> None:
     assert _rows(context, "SELECT * FROM made") == [(0.0,), (20.0,), (20.0,), (22.0,)]
 
 
+@pytest.mark.variants(2)
 def test_rows_are_made_by_tasks(context: sharkpy.SharkContext) -> None:
     expected = [(0.0, 2.5), (1.0, 3.5), (2.0, 4.5), (3.0, 5.5), (4.0, 6.5), (5.0, 7.5)]
     assert _rows(context, "GENERATE shifted(line, 2.5)") == expected
@@ -88,6 +90,7 @@ def test_values_are_of_the_annotated_types(driver: sharkpy.SharkContext) -> None
     assert text.endswith("['u'], False)")
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("kind", sorted(ROWS))
 def test_results_of_every_kind(context: sharkpy.SharkContext, kind: str) -> None:
     expected: list[tuple[object, ...]] = [(1, "a"), (2, None)] if kind != "numpy" else [(1.0, 2.0), (3.0, 4.0)]
@@ -131,6 +134,7 @@ def test_redefinition_counts_at_once(driver: sharkpy.SharkContext) -> None:
         assert driver.sql("GENERATE redefined(points)").fetchall() == [(value,)]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("call", "kind", "fact"),
     [

@@ -36,6 +36,7 @@ def models(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
     return context
 
 
+@pytest.mark.variants(2)
 def test_clusters(context: sharkpy.SharkContext) -> None:
     context.sql("GENERATE KMeans(points, 2) AS TABLE clustered").close()
     assert context.sql("SELECT * FROM clustered").columns == ["x", "y", "kind", "cluster"]
@@ -53,6 +54,7 @@ def test_rows_written_are_those_of_the_result(context: sharkpy.SharkContext) -> 
         context.sql("DROP TABLE made").close()
 
 
+@pytest.mark.variants(2)
 def test_regressions(context: sharkpy.SharkContext) -> None:
     rows = context.sql("GENERATE LinearRegression(line, label => 'y')").fetchall()
     assert [prediction for _, _, prediction in rows] == pytest.approx([y for _, y, _ in rows])
@@ -76,6 +78,7 @@ def test_three_classes_have_an_array_of_probabilities(context: sharkpy.SharkCont
     assert proba == pytest.approx(next(row[-1] for row in rows if row[0] == 1.0))
 
 
+@pytest.mark.variants(2)
 def test_rows_of_models(models: sharkpy.SharkContext) -> None:
     assert [name for name, _ in models.sql("SELECT * FROM doubled").fetchall()] == ["x", "(intercept)"]
     centers = models.sql("SELECT feature, center FROM clouds ORDER BY center, feature").fetchall()
@@ -92,6 +95,7 @@ def test_rows_of_models(models: sharkpy.SharkContext) -> None:
         assert text[200:] not in shown
 
 
+@pytest.mark.variants(2)
 def test_predict(models: sharkpy.SharkContext) -> None:
     rows = models.sql("SELECT x, predict('doubled', x) FROM gaps").fetchall()
     assert sorted(rows, key=str) == [(1.0, pytest.approx(3.0)), (3.0, pytest.approx(7.0)), (None, None)]
@@ -113,6 +117,7 @@ def test_predict_takes_numbers_and_booleans(models: sharkpy.SharkContext) -> Non
         assert models.sql(f"SELECT predict('doubled', {value})").fetchall() == [(pytest.approx(3.0),)]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("call", "kind", "fact"),
     [
@@ -136,6 +141,7 @@ def test_wrong_calls(models: sharkpy.SharkContext, call: str, kind: type[SharkEr
     assert caught.value.line == 1
 
 
+@pytest.mark.variants(2)
 def test_a_model_that_is_replaced_counts_at_once(models: sharkpy.SharkContext) -> None:
     query = "SELECT predict('doubled', 10)"
     for _ in range(2):
@@ -168,6 +174,7 @@ def test_models_from_python(context: sharkpy.SharkContext) -> None:
         context.load_model("nowhere")
 
 
+@pytest.mark.variants(2)
 def test_a_table_with_predictions(models: sharkpy.SharkContext) -> None:
     model = models.load_model("doubled")
     table = model.predict(models.sql2rdd("SELECT x AS X, y FROM line"))
@@ -181,6 +188,7 @@ def test_a_table_with_predictions(models: sharkpy.SharkContext) -> None:
         model.predict(models.sql2rdd("SELECT s AS x FROM texts"))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("call", "kind", "fact"),
     [

@@ -133,6 +133,7 @@ def test_each_built_in_function_has_its_row() -> None:
         assert row.answer
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("name", sorted(BUILT_IN))
 def test_examples_give_their_columns(name: str, context: sharkpy.SharkContext) -> None:
     row = registry.relation_function(name)
@@ -142,6 +143,7 @@ def test_examples_give_their_columns(name: str, context: sharkpy.SharkContext) -
     assert result.fetchall()
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(("name", "fitted"), [("predict", "linearregression"), ("predict_proba", "logisticregression")])
 def test_examples_of_predictions(name: str, fitted: str, context: sharkpy.SharkContext) -> None:
     """The models are those that the examples of the fitting functions leave behind."""

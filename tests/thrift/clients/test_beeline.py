@@ -66,6 +66,7 @@ def rows(answer: subprocess.CompletedProcess[str]) -> list[list[str]]:
     return list(csv.reader((line for line in lines if line), quotechar="\0"))
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_every_type_over_every_transport(beeline: Beeline, transport: str) -> None:
     answer = beeline(
@@ -147,6 +148,7 @@ def test_formats(beeline: Beeline, form: str, expected: str) -> None:
     assert expected in answer.stdout
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_wrong_password(beeline: Beeline, locked: Served, transport: str) -> None:
     answer = beeline("-e", "SELECT 1", tail=TRANSPORTS[transport], at=locked.port, password="wrong")

@@ -113,6 +113,7 @@ def sql_error(jvm: Any) -> Callable[..., Any]:
     return failing
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("transport", URLS)
 def test_every_type_over_every_transport(connect: Connect, transport: str) -> None:
     result = connect(transport).createStatement().executeQuery("SELECT * FROM every ORDER BY b NULLS LAST")
@@ -341,6 +342,7 @@ def trust_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("transport", ["sasl", "nosasl", "http"])
 def test_tls(connect: Connect, warehouse: sharkpy.SharkContext, trust_store: Path, transport: str) -> None:
     config = ServerConfig(port=0, tls_cert=CERTIFICATE, tls_key=CERTIFICATE.with_suffix(".key"))

@@ -30,6 +30,7 @@ def engine(port: int, request: pytest.FixtureRequest) -> Iterator[sa.Engine]:
     made.dispose()
 
 
+@pytest.mark.variants(3)
 def test_reflection(engine: sa.Engine) -> None:
     inspector = sa.inspect(engine)
     assert {"default", "other"} <= set(inspector.get_schema_names())

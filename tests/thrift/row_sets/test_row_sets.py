@@ -23,6 +23,7 @@ V5, V6 = 4, 5
 BY_VERSION = {V5: expected.row_based, V6: expected.columnar}
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("version", BY_VERSION)
 @pytest.mark.parametrize("dtype", expected.TYPES, ids=str)
 @settings(deadline=None, max_examples=examples(60))
@@ -167,6 +168,7 @@ def test_far_dates_inside_other_values_are_an_error() -> None:
         encode_row_set([batch], expected.schema_of(t.ArrayType(t.DATE)), 0, V6)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("version", BY_VERSION)
 @pytest.mark.parametrize("limit", [1_000_000, 900_000])
 def test_more_than_a_frame_is_an_error(version: int, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:

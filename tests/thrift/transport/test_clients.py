@@ -100,6 +100,7 @@ def pyhive_transport_over_tls(transport: str, port: int, certificate: Path) -> A
     )
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("transport", PYHIVE)
 def test_pyhive_over_tls(start: Start, tls: dict[str, Path], transport: str) -> None:
     server = start(**tls)

@@ -122,6 +122,7 @@ def test_a_reason_is_one_line() -> None:
         assert there.recv(1000).startswith(b"HTTP/1.1 403 no Set-Cookie: a=b ? never\r\nContent-Type: ")
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
@@ -153,6 +154,7 @@ def test_a_call_from_a_web_page_is_refused(server: Any, connection: http.client.
     assert server.dispatcher.clients == []
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     "authorization",
     [
@@ -186,6 +188,7 @@ def test_a_wrong_login_is_challenged(start: Start, authorization: str | None) ->
     assert [client.user for client in server.dispatcher.clients] == ["bob"]
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("head", "status"),
     [

@@ -79,6 +79,7 @@ BEGINNINGS = {
 }
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("beginning", BEGINNINGS)
 def test_a_client_that_never_goes_on_is_given_up(start: Start, beginning: str) -> None:
     server = start(login_seconds=0.4)
@@ -173,6 +174,7 @@ def test_a_storm_of_connections_above_the_limit(start: Start) -> None:
         one.close()
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("said", ["silent", "sasl", "sasl user", "http"])
 def test_those_that_do_not_log_in_keep_nobody_out(start: Start, said: str) -> None:
     """More of them than there are places, and more than the server waits for: all from one address."""

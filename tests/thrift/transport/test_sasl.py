@@ -41,6 +41,7 @@ def negotiate(server: Any, *sent: bytes) -> tuple[int, bytes]:
         return read_message(sock)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("status", [OK, COMPLETE], ids=["as Python sends it", "as Java sends it"])
 @pytest.mark.parametrize("acts_for", [b"", b"bob"])
 def test_a_login(server: Any, status: int, acts_for: bytes) -> None:
@@ -56,6 +57,7 @@ def test_a_login_that_waits_for_a_challenge(server: Any) -> None:
         assert read_message(sock) == (COMPLETE, b"")
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize(
     ("sent", "status", "text"),
     [

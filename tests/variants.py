@@ -1,0 +1,21 @@
+"""Tests of many variants: `make test` runs each n-th of them, `make test-all` all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pytest
+
+
+def mark_slow(items: Iterable[pytest.Item]) -> None:
+    """Mark as slow what `@pytest.mark.variants(n)` leaves out of each n variants of a test."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        every = item.get_closest_marker("variants")
+        if every is None or item.get_closest_marker("slow"):
+            continue
+        name = item.nodeid.partition("[")[0]
+        if seen[name] % every.args[0]:
+            item.add_marker(pytest.mark.slow)
+        seen[name] += 1

@@ -63,12 +63,21 @@ class Bucket:
         return count
 
 
+class _Server(SeaweedServer):
+    """Server whose objects are in pieces of 1 MB, of which a range reads no more than it must, each at once: clients
+    share its cores.
+    """
+
+    def command(self) -> list[str]:
+        return [*super().command(), "-filer.maxMB=1", "-volume.hasSlowRead=false"]
+
+
 @contextmanager
 def s3_bucket() -> Iterator[Bucket]:
     """An empty bucket: of SeaweedFS where that is installed, else of moto, which is slow."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-        server = (MotoServer if SeaweedServer.program() is None else SeaweedServer)(Path(folder))
+        server = (MotoServer if SeaweedServer.program() is None else _Server)(Path(folder))
         try:
             server.start()
             _make_bucket(server.address)

@@ -12,11 +12,11 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 JAVA_MAJOR := $(shell java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; "$$java" -version 2>&1 | sed -nE '1s/.*version "([0-9]+).*/\1/p')
 JDK := $(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,jdk)
 PIP := $(PY) -m pip --quiet --disable-pip-version-check
-JOBS ?= 3
+JOBS ?= 4
 # Workers, shells and servers that the tests start find modules compiled, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test check test-all bench clean
+.PHONY: help demo test suite check test-all bench clean
 
 help:
 	@echo "make demo      install what is needed and run the guided demo"
@@ -47,7 +47,11 @@ check: $(TEST_STAMP)
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 
-test: check
+# Types are checked beside the tests: mypy keeps one core busy for a minute or two.
+test: $(TEST_STAMP)
+	@$(MAKE) --no-print-directory -j 2 check suite
+
+suite: $(TEST_STAMP)
 	$(PY) -m pytest -n $(JOBS) --dist loadfile
 
 test-all: check

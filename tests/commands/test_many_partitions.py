@@ -14,7 +14,7 @@ from tests.waiting import allowed
 MANY = 3_000
 
 
-@pytest.mark.variants(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "dropped",
     ["PARTITION (k >= 0)", ", ".join(f"PARTITION (k = {k}, s = 'x')" for k in range(MANY))],

@@ -109,6 +109,7 @@ def test_a_session_starts_with_nonsense_for_a_cache(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_jvm_that_dies_of_its_cache_is_started_without(tmp_path: Path) -> None:
     cache = trained(find_java())

@@ -108,6 +108,7 @@ def test_a_stage_survives_the_death_of_all_workers(spark_engine: Engine) -> None
     assert sum(profile.num_tasks for profile in runner.run.profile.stages) == 4
 
 
+@pytest.mark.slow
 def test_a_worker_that_always_dies_is_a_clear_error(spark_engine: Engine) -> None:
     from py4j.protocol import Py4JJavaError
 

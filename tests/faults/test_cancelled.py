@@ -140,6 +140,7 @@ def test_closing_a_result_ends_its_work(driver_context: sharkpy.SharkContext) ->
     assert driver_context.num_running == 0
 
 
+@pytest.mark.slow
 def test_a_load_is_cancelled(driver_context: sharkpy.SharkContext, tmp_path: Path) -> None:
     line = "".join(f"{number},some text of line {number},{number / 7}\n" for number in range(100_000))
     for name in ("a", "b", "c"):

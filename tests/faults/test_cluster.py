@@ -11,6 +11,7 @@ from tests.faults.cluster import EVENTS, run_apart
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 
+@pytest.mark.slow
 def test_each_event_once(tmp_path: Path, seed: int) -> None:
     run_apart("many_events", tmp_path, seed, len(EVENTS))
 

@@ -46,7 +46,7 @@ def expected(blocks: StoredBlocks, tmp_path: Path) -> list[bytes]:
     return [part.tobytes() for part in found]
 
 
-@pytest.mark.variants(2)
+@pytest.mark.slow
 def test_a_worker_is_killed(blocks: StoredBlocks, expected: list[bytes], calls: Path) -> None:
     found = blocks.run(dying_gradient, (WEIGHTS, str(calls), 0.0))
     assert [part.tobytes() for part in found] == expected

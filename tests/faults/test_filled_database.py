@@ -62,6 +62,7 @@ def test_a_small_insert_is_done_once(owner: sharkpy.SharkContext) -> None:
     assert owner.sql("SELECT count(*), sum(n) FROM made").fetchall() == [(20, 190)]
 
 
+@pytest.mark.slow
 def test_who_asks_for_more_is_ended(owner: sharkpy.SharkContext) -> None:
     """Also in a database of its own."""
     with filled(owner), pytest.raises(ResourceError, match="out of memory: ") as caught:

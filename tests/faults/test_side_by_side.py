@@ -124,6 +124,7 @@ def check_processes(tmp_path: Path, seed: int, cache: str, rounds: int) -> None:
         assert work(context, seed, 9, 3)[0] == [], f"seed {seed}"
 
 
+@pytest.mark.slow
 def test_processes(tmp_path: Path, seed: int) -> None:
     check_processes(tmp_path, seed, "", 8)
 

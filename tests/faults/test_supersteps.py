@@ -16,7 +16,7 @@ from tests.faults.test_killed_workers import daemons
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
-@pytest.mark.variants(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["worker", "daemon"])
 def test_killed_on_this_machine(context: sharkpy.SharkContext, tmp_path: Path, seed: int, kind: str) -> None:
     """All processes of a kind are killed: idle ones would not be missed."""

@@ -212,6 +212,7 @@ def test_packed_metadata(context: sharkpy.SharkContext, other: Any, client: Any)
     assert told.value.sqlstate == "54000"
 
 
+@pytest.mark.slow
 def test_too_much_metadata(context: sharkpy.SharkContext, other: Any, client: Any) -> None:
     table = other.create_table("ns.t", _SCHEMA)
     table.append(words(0, 10))

@@ -217,6 +217,7 @@ def test_the_answer_does_not_depend_on_how_blocks_are_run(name: str) -> None:
     np.testing.assert_allclose(one.coef_, LogisticRegression().fit(X, y).coef_, atol=1e-5)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(2, 40), st.integers(1, 40), st.integers(2, 4), st.sampled_from([np.float32, np.float64]))
 def test_blocks_of_any_size_give_the_same_minimum(num_rows: int, block_rows: int, num_classes: int, dtype: Any) -> None:

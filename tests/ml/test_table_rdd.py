@@ -194,6 +194,7 @@ def test_a_function_that_raises_is_named(people: TableRDD, action: Any) -> None:
     assert people.count() == NUM_ROWS
 
 
+@pytest.mark.slow
 def test_errors_are_the_same_beside_a_spark_session(people: TableRDD, monkeypatch: pytest.MonkeyPatch) -> None:
     """A SparkSession makes pyspark convert some of Java's exceptions for the whole process."""
     monkeypatch.setattr(py4j.java_gateway, "get_return_value", py4j.java_gateway.get_return_value)

@@ -53,6 +53,7 @@ def test_lost_blocks_are_made_again(ctx: sharkpy.SharkContext, table: str, damag
     assert total.sum() == TOTAL
 
 
+@pytest.mark.slow
 def test_lost_map_output_of_lost_blocks(ctx: sharkpy.SharkContext) -> None:
     """Spark runs the query's map stage again, inside the RDD's job: an unreadable block is an error, then repaired."""
     rdd = ctx.sql2rdd("SELECT g, sum(id) AS total FROM made GROUP BY g")

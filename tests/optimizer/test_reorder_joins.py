@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -127,6 +128,7 @@ def test_pairs_need_not_be_compared_again(number: int, data: st.DataObject) -> N
         assert reorder_joins_module._greedy(component, graph) == _compared_anew(component, graph)
 
 
+@pytest.mark.slow
 def test_many_relations_on_one_column_take_seconds() -> None:
     plan: LogicalPlan = SMALL
     for at in range(200):

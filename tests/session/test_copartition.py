@@ -162,6 +162,7 @@ def test_lost_blocks_are_made_again(tmp_path: Path, is_mixed: bool) -> None:
         assert is_in_buckets(context, "a")
 
 
+@pytest.mark.slow
 def test_compaction_keeps_the_buckets(context: sharkpy.SharkContext) -> None:
     for _ in range(17):
         context.sql("INSERT INTO a SELECT k, v FROM b WHERE v < 40")

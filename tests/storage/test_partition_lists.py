@@ -102,7 +102,7 @@ def test_a_list_of_all_ends_where_lists_of_each_are_less(monkeypatch: pytest.Mon
     assert sorted(store.asked) == sorted([HOME, *folders])
 
 
-@pytest.mark.variants(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("traits", [SORTED, UNSORTED])
 def test_what_is_not_wanted_takes_no_memory(traits: StoreTraits, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [f"{HOME}/p={folder:04d}/_hidden/{number:05d}" for folder in range(4000) for number in range(50)]

@@ -117,7 +117,9 @@ def test_the_file_of_a_function(session: sharkpy.SharkContext, place: str, put: 
 
 
 def copies(catalog: Catalog) -> list[Path]:
-    return sorted(path for path in Path(catalog.state_dir, "functions").rglob("*") if path.is_file())
+    """Files of functions, without what Python has compiled beside them."""
+    paths = Path(catalog.state_dir, "functions").rglob("*")
+    return sorted(path for path in paths if path.is_file() and path.parent.name != "__pycache__")
 
 
 def test_files_of_a_permanent_function_are_kept(tmp_path: Path, moto: S3Server, place: str, put: Put, s3: Any) -> None:

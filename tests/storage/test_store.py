@@ -201,7 +201,7 @@ def test_lists_between_bounds_are_the_whole_list(place: Place) -> None:
     assert names(place, until=place.path("A")) == []
 
 
-@pytest.mark.variants(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["moto", "gcs", "memory"])
 def test_more_than_a_page(request: pytest.FixtureRequest, kind: str, folder: str) -> None:
     place = place_of_kind(request, kind, folder)

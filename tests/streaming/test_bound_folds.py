@@ -195,6 +195,7 @@ def test_a_query_that_names_the_time(
     assert len(bound) == len(folded)
 
 
+@pytest.mark.slow
 def test_a_session_that_begins(tmp_path: Path, folder: Path, bound: list[bool]) -> None:
     query = "SELECT n % 2 AS k, count(*) AS c FROM numbers GROUP BY n % 2"
     for session in range(3):

@@ -236,7 +236,7 @@ def test_bounds_that_keep_a_side_for_ever(context: sharkpy.SharkContext, folder:
         make(context, folder, bound=bound)
 
 
-@pytest.mark.variants(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("emit", ["", "EMIT APPEND"])
 def test_a_stream_that_is_ahead(context: sharkpy.SharkContext, tmp_path: Path, folder: Path, emit: str) -> None:
     """Rows in time of the other one find those that wait for them."""

@@ -355,6 +355,7 @@ def test_epochs_have_no_more_records_than_they_may(
     assert max(counts) <= 22
 
 
+@pytest.mark.slow
 def test_a_query_with_a_limit_does_not_read_the_whole_topic(
     context: sharkpy.SharkContext, topic: Callable[..., KafkaTopic], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,6 +78,7 @@ def test_windows_are_closed_without_a_scan(context: sharkpy.SharkContext, folder
     assert found == closed
 
 
+@pytest.mark.slow
 def test_rows_are_passed_with_a_scan_of_those_that_wait(context: sharkpy.SharkContext, folder: Path) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE t {MEMORY} {NOW} EMIT APPEND WITH UNBOUNDED STATE AS {PASSED}")
     epochs(context, folder, 20)

@@ -204,7 +204,7 @@ def test_a_table_that_follows_is_told_of_a_rollback(context: sharkpy.SharkContex
         context.sql("RESUME CONTINUOUS TABLE second")
 
 
-@pytest.mark.variants(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 def test_versions_are_read_beside_epochs(context: sharkpy.SharkContext, folder: Path, clauses: str) -> None:
     """Whatever version a reader names while epochs are written, folded and forgotten: its rows, or an error."""

@@ -90,6 +90,7 @@ def test_the_last_epochs_are_kept(context: sharkpy.SharkContext, folder: Path) -
     assert numbers(context) == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_files_of_kept_epochs_are_not_put_together(context: sharkpy.SharkContext, folder: Path) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE t {MEMORY} {NOW} AS SELECT n FROM numbers")
     location = Path(context.catalog.table("default", "t").location or "")

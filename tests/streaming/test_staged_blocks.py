@@ -315,6 +315,7 @@ def test_a_table_that_is_altered_before_they_count(
     check_blocks(context, "u")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", [{"shark.store.memory.limit": str(LIMIT)}], indirect=True)
 def test_they_keep_to_the_limit_of_memory(
     context: sharkpy.SharkContext, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import pytest
+
 from sharkpy.catalog.statement_file import StatementFile
 from sharkpy.catalog.statement_record import StatementRecord, StatementState
 from sharkpy.thrift.server import HiveServer
@@ -47,6 +49,7 @@ def test_a_statement_beyond_a_limit(serve: Serve) -> None:
         caller.cancel(running)
 
 
+@pytest.mark.slow
 def test_a_killed_server_and_the_next_one(tmp_path: Path) -> None:
     first = Process(tmp_path)
     try:

@@ -74,6 +74,7 @@ def server(folder: Path) -> Iterator[Process]:
     one.process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("clients", [4, pytest.param(20, marks=pytest.mark.slow)])
 def test_clients_that_ask_for_too_much(server: Process, clients: int) -> None:

@@ -109,6 +109,7 @@ def test_clients_that_do_nothing_do_not_keep_it(server: Process) -> None:
     assert not server.left()
 
 
+@pytest.mark.slow
 def test_after_a_kill_the_next_start_sweeps(server: Process, made: Path) -> None:
     with Caller(server.port) as caller:
         caller.rows("CREATE TABLE IF NOT EXISTS held TBLPROPERTIES ('shark.cache'='MEMORY') AS SELECT n FROM numbers")

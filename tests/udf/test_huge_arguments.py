@@ -24,6 +24,7 @@ def test_every_function_is_called() -> None:
     assert all(list(huge_arguments.calls(row, is_thorough=True)) for row in registry.built_in())
 
 
+@pytest.mark.slow
 def test_huge_arguments() -> None:
     _ended_well("--few")
 

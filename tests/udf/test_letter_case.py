@@ -15,6 +15,7 @@ from tests.examples import examples
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("ßﬁŉΣσςİiıǰΐάᾳ .'"), max_size=12)
 
 
+@pytest.mark.slow
 def test_every_character_in_the_middle_of_a_word(connection: duckdb.DuckDBPyConnection) -> None:
     words = [f"a{chr(code)}b" for code in range(1, sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
     connection.execute("CREATE OR REPLACE TEMP TABLE words AS SELECT unnest(?) AS w", [words]).fetchall()

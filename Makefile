@@ -12,7 +12,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 JAVA_MAJOR := $(shell java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; "$$java" -version 2>&1 | sed -nE '1s/.*version "([0-9]+).*/\1/p')
 JDK := $(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,jdk)
 PIP := $(PY) -m pip --quiet --disable-pip-version-check
-JOBS ?= 4
+JOBS ?= 3
 # Workers, shells and servers that the tests start find modules compiled, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=
 

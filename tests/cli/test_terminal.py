@@ -80,6 +80,7 @@ def test_data_does_not_steer_the_terminal(shell: TerminalShell, mode: str) -> No
     assert rb"\u202e" in behind
 
 
+@pytest.mark.slow
 def test_completion_of_a_column(shell: TerminalShell) -> None:
     shell.type("SELECT max(t.so" + TAB)
     shell.until("und")
@@ -96,6 +97,7 @@ def test_an_error_shows_its_place_and_a_hint(shell: TerminalShell) -> None:
     shell.until("default>")
 
 
+@pytest.mark.slow
 def test_commands_change_how_answers_look(shell: TerminalShell) -> None:
     shell.type(".nullvalue nix" + ENTER)
     shell.type("\\x" + ENTER)
@@ -107,6 +109,7 @@ def test_commands_change_how_answers_look(shell: TerminalShell) -> None:
     shell.until("only the first 1 rows are shown")
 
 
+@pytest.mark.slow
 def test_watch_ends_with_ctrl_c(shell: TerminalShell) -> None:
     shell.type("SELECT 'seen' AS it;" + ENTER)
     shell.until("1 row in")
@@ -125,6 +128,7 @@ def test_a_plan_is_a_tree_in_colours(shell: TerminalShell) -> None:
     assert b"\x1b[1;34m" in shell._raw
 
 
+@pytest.mark.slow
 def test_a_long_answer_goes_through_the_pager(shell: TerminalShell, tmp_path: Path) -> None:
     shell.type("SELECT k FROM t;" + ENTER)
     shell.until("2 rows in")

@@ -249,6 +249,7 @@ def test_reading_an_exchange_that_never_ran(spark_engine: Engine) -> None:
         collect(stage_runner(spark_engine), stage('SELECT * FROM "in0"', ExchangeColumns("in0", 9, SCHEMA)))
 
 
+@pytest.mark.slow
 def test_many_parts_reach_their_tasks(spark_engine: Engine) -> None:
     program = StageProgram("SELECT 1 AS c0, '' AS c1", (), SCHEMA, numbers(1).program.sink)
     parts = tuple(TaskInput(blocks=((f"r{i}" * 500, ()),)) for i in range(400))

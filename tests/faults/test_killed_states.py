@@ -58,6 +58,7 @@ def test_killed_between_two_steps(tmp_path: Path, step: str, times: int) -> None
         until_numbers(context, range(5 * PER_FILE), "seen")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kills",
     [pytest.param(3, id="some"), pytest.param(150, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],

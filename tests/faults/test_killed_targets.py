@@ -73,6 +73,7 @@ def test_killed_between_two_steps(tmp_path: Path, step: str) -> None:
         assert [row[0] for row in reversed(logged)] == list(range(1, len(logged) + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kills",
     [pytest.param(4, id="some"), pytest.param(200, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],

@@ -20,6 +20,7 @@ def shuffle_files(context: sharkpy.SharkContext) -> list[Path]:
     return [path for path in paths_below(folder, "shuffle_*") if path.is_file()]
 
 
+@pytest.mark.slow
 def test_shuffle_files_that_vanish(
     context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

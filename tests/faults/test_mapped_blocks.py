@@ -50,6 +50,7 @@ def _is_dead(process: psutil.Process) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_of_a_cut_block(context: sharkpy.SharkContext) -> None:
     """A worker may read on after the cut, by chance: cuts go on until one has died."""
     before = context.conf["shark.block.rows"]

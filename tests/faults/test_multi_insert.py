@@ -67,6 +67,7 @@ def failure(context: sharkpy.SharkContext, sql: str) -> str | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stride", [13, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
 def test_the_disk_is_full_from_the_nth_write_on(tmp_path: Path, stride: int) -> None:
     failures = 0

@@ -82,7 +82,7 @@ def test_a_read_only_disk_is_read(disk: Path) -> None:
         assert context.sql("SELECT count(*) FROM rows").fetchall() == [(3,)]
 
 
-@pytest.mark.variants(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("left", ["journal and index", "journal"])
 def test_what_a_killed_writer_has_left_is_read(disk: Path, left: str) -> None:
     """The journal has tables that the catalog's file does not have yet."""

@@ -115,6 +115,7 @@ def test_tables_where_they_lie(context: sharkpy.SharkContext, other: Any) -> Non
         rows(context, f"SELECT * FROM iceberg.`{place}/nothing`")
 
 
+@pytest.mark.slow
 def test_tasks_read_them(context: sharkpy.SharkContext, other: Any) -> None:
     table = other.create_table("ns.t", _SCHEMA)
     for start in range(0, 500, 100):

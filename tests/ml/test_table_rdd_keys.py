@@ -99,6 +99,7 @@ def test_nothing_is_shuffled(a: Any, b: Any, method: str) -> None:
     assert settled(made.collect()) == settled(wanted.collect())
 
 
+@pytest.mark.slow
 def test_one_partition_a_bucket(ctx: sharkpy.SharkContext, a: Any, b: Any) -> None:
     spec = ctx.catalog.table("rdd_keys", "a").buckets
     assert spec is not None
@@ -144,6 +145,7 @@ def test_other_keys_have_no_partitioner(ctx: sharkpy.SharkContext, a: Any) -> No
     assert a.map(lambda pair: pair).partitioner is None
 
 
+@pytest.mark.slow
 def test_keys_of_several_columns(ctx: sharkpy.SharkContext) -> None:
     pairs = ctx.sql2rdd("SELECT y, v, x FROM pairs")
     keyed = pairs.key_by("y", "x")

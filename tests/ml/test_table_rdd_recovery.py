@@ -67,6 +67,7 @@ def test_lost_map_output_of_lost_blocks(ctx: sharkpy.SharkContext) -> None:
     assert totals.sum() == TOTAL
 
 
+@pytest.mark.slow
 def test_lost_kept_rows_are_made_again(ctx: sharkpy.SharkContext) -> None:
     rdd = ctx.sql2rdd("SELECT id, id * 2 AS twice FROM made WHERE g < 20").cache()
     twice = rdd.map(lambda row: row.twice)
@@ -87,6 +88,7 @@ def test_a_block_that_cannot_be_made_is_an_error(ctx: sharkpy.SharkContext) -> N
     assert rdd.count() == NUM_ROWS
 
 
+@pytest.mark.slow
 def test_replaced_blocks_are_planned_anew(ctx: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
     rdd = ctx.sql2rdd("SELECT id FROM made")
     summed = rdd.map(lambda row: (row.id % 2, row.id)).reduceByKey(int.__add__).values()

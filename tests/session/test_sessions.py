@@ -129,6 +129,7 @@ def test_memory_of_a_query(context: sharkpy.SharkContext) -> None:
     assert context.sql(f"SELECT size(collect_list(n)) FROM {numbers}").fetchall() == [(1_000_000,)]
 
 
+@pytest.mark.slow
 def test_sixteen_threads_on_one_session(context: sharkpy.SharkContext) -> None:
     before = {thread.name for thread in threading.enumerate()}
     wrong: list[object] = []

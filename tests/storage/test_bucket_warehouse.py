@@ -179,6 +179,7 @@ def test_the_next_process_has_the_tables(
     assert run(session, "SELECT x FROM t ORDER BY x") == [(1,), (5,)]
 
 
+@pytest.mark.slow
 def test_continuous_tables(
     session: sharkpy.SharkContext, folder: str, tmp_path: Path, objects: Callable[[str], list[str]]
 ) -> None:

@@ -160,6 +160,7 @@ def test_an_upload_that_fails_leaves_nothing(
     assert not s3.list_multipart_uploads(Bucket=BUCKET, Prefix=prefix).get("Uploads")
 
 
+@pytest.mark.slow
 def test_a_part_that_dies_once_is_sent_again(
     proxy: FaultProxy, access: StorageAccess, s3: Any, folder: str, tmp_path: Path
 ) -> None:

@@ -254,6 +254,7 @@ def test_what_lies_where_the_table_was_stays(fed: sharkpy.SharkContext, folder: 
     assert numbers(fed, "far") == [1, 2]
 
 
+@pytest.mark.slow
 def test_folds_leave_what_streams_want(proxy: FaultProxy, tmp_path: Path, folder: str, there: There) -> None:
     """Appended files that are put together meanwhile are given as they came, and go then."""
     proxy.rules.clear()

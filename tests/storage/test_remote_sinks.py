@@ -311,6 +311,7 @@ def test_killed_while_files_get_their_names(root: Path, taker: Taker, call: str,
     goes_on(root, taker, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kills",
     [pytest.param(2, id="some"), pytest.param(100, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],

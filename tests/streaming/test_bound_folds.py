@@ -107,6 +107,7 @@ def test_a_fold_is_bound_and_optimised_once(
     assert [plan is folded[0] for plan in kept].count(True) == 1
 
 
+@pytest.mark.slow
 def test_another_table_of_a_join(context: sharkpy.SharkContext, folder: Path, bound: list[bool]) -> None:
     make(context, NAMED)
     epochs(context, folder, NAMED, range(10))
@@ -134,6 +135,7 @@ def test_another_stream(context: sharkpy.SharkContext, folder: Path, bound: list
     assert bound == [True, True]
 
 
+@pytest.mark.slow
 def test_rows_before_those_that_are_folded(context: sharkpy.SharkContext, folder: Path, bound: list[bool]) -> None:
     """Behind a rollback there always are some."""
     query = "SELECT n % 2 AS k, count(*) AS c FROM numbers GROUP BY n % 2"
@@ -145,6 +147,7 @@ def test_rows_before_those_that_are_folded(context: sharkpy.SharkContext, folder
     assert bound == [True, False]
 
 
+@pytest.mark.slow
 def test_another_query(context: sharkpy.SharkContext, folder: Path, bound: list[bool]) -> None:
     query = "SELECT n % 2 AS k, count(*) AS c FROM numbers GROUP BY n % 2"
     make(context, query)

@@ -286,6 +286,7 @@ def test_folded_blocks_are_there_after_a_restart(tmp_path: Path, folder: Path, l
         assert not any(name in path for name in folded for path in looked)
 
 
+@pytest.mark.slow
 def test_versions_and_rollbacks_beside_folds(tmp_path: Path, folder: Path) -> None:
     with sharkpy.connect("local[2]", tmp_path / "w", **(FEW | {"shark.stream.kept.epochs": 4})) as context:
         make(context, folder)
@@ -304,6 +305,7 @@ def test_versions_and_rollbacks_beside_folds(tmp_path: Path, folder: Path) -> No
         assert folds(context)
 
 
+@pytest.mark.slow
 def test_folds_of_blocks_that_were_merged(tmp_path: Path, folder: Path) -> None:
     """Blocks have rows of epochs that are kept beside rows of others: folds wait until they can take them whole."""
     some = {"shark.stream.kept.epochs": 12, "shark.compaction.min.blocks": 2}

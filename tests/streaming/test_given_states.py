@@ -199,6 +199,7 @@ def test_a_program_gets_the_groups_that_change(context: sharkpy.SharkContext, tm
     assert rows(context, "SHOW CONTINUOUS TABLES LIKE 's'")[0][6] == written
 
 
+@pytest.mark.slow
 def test_closed_windows_do_not_change_and_are_forgotten(context: sharkpy.SharkContext, folder: Path) -> None:
     """Without UNBOUNDED STATE a watermark closes windows, and rows that come to one are late."""
     changes = Changes(["start"])

@@ -102,6 +102,7 @@ def test_only_hive_partitions_with_new_rows_are_listed(
     assert {Path(path).name for path in listed if "k=" in path} == {"k=5"}
 
 
+@pytest.mark.slow
 def test_folded_files_have_the_same_rows(context: sharkpy.SharkContext, folder: Path) -> None:
     context.sql(MADE)
     for number in range(30):
@@ -145,6 +146,7 @@ def test_a_fold_is_made_of_files_of_its_size() -> None:
     assert folded([90, 20, 20, 20, 20]) == [20, 20, 20, 20]
 
 
+@pytest.mark.slow
 def test_files_that_another_process_folds(
     context: sharkpy.SharkContext, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +164,7 @@ def test_files_that_another_process_folds(
         assert numbers(other) == [*range(20)]
 
 
+@pytest.mark.slow
 def test_a_block_is_lost_whose_files_another_process_has_folded(
     context: sharkpy.SharkContext, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

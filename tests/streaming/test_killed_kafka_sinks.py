@@ -130,6 +130,7 @@ def test_killed_with_state(tmp_path: Path, kafka: KafkaBroker, step: str) -> Non
         until(lambda: state_of(context, "s") == ("RUNNING", None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kills",
     [pytest.param(4, id="some"), pytest.param(150, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],

@@ -276,6 +276,7 @@ def test_blocks_that_are_dropped_before_they_count(
     assert blocks_on_the_disk(tmp_path) == {block.block_id for block in version_of(context).blocks}
 
 
+@pytest.mark.slow
 def test_a_table_that_is_dropped_while_they_are_made(
     context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -236,6 +236,7 @@ def test_the_first_value_of_all_rows(context: sharkpy.SharkContext, folder: Path
     assert rows(context, "SELECT * FROM t ORDER BY s") == [(10, 1, None), (20, 1, None), (30, 1, None)]
 
 
+@pytest.mark.slow
 def test_the_state_stays_small(context: sharkpy.SharkContext, folder: Path) -> None:
     frame = "RANGE BETWEEN INTERVAL '20' SECOND PRECEDING AND CURRENT ROW"
     text = f"SELECT n, count(*) OVER (PARTITION BY k ORDER BY ts {frame}) AS c FROM events"

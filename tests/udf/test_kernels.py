@@ -329,6 +329,7 @@ def test_paths_that_compare_all_parts_with_all_are_refused(path: str) -> None:
     assert xpath("<a><b/><b/></a>", path) == []
 
 
+@pytest.mark.slow
 def test_paths_into_a_large_document() -> None:
     xml = "<a>" + "<b c='1'>x</b>" * 20_000 + "</a>"
     assert len(xpath(xml, "//b[@c = 1][position() < 9]/text()")) == 8

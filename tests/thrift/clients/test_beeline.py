@@ -124,6 +124,7 @@ def test_several_statements_and_their_end(beeline: Beeline) -> None:
     assert "IndexOutOfBounds" not in answer.stderr
 
 
+@pytest.mark.slow
 def test_settings_and_variables(beeline: Beeline) -> None:
     query = "SET shark.pool; SELECT '${day}', ${hiveconf:my.key} + ${n}"
     options = ("--silent=true", "--outputformat=csv2", "--showHeader=false")
@@ -157,6 +158,7 @@ def test_a_wrong_password(beeline: Beeline, locked: Served, transport: str) -> N
     assert said in answer.stderr
 
 
+@pytest.mark.slow
 def test_the_right_password(beeline: Beeline, locked: Served) -> None:
     answer = beeline("-e", "SELECT 1", at=locked.port, password="analytical")
     assert answer.returncode == 0

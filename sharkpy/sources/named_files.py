@@ -7,7 +7,7 @@ import glob
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.base import uri
@@ -116,7 +116,7 @@ def _at(path: str) -> NamedFiles:
     partitions = tuple(_partitions(path, ()))
     if not partitions:
         return NamedFiles(path, tuple(list_data_files(path)))
-    files = (replace(file, partition=name) for name, folder in partitions for file in list_data_files(folder))
+    files = (file.in_partition(name) for name, folder in partitions for file in list_data_files(folder))
     return NamedFiles(path, tuple(files), partitions)
 
 
@@ -142,7 +142,7 @@ def _named_remote(place: str, access_id: str) -> NamedFiles:
     if not is_pattern(place) or is_file(place, access_id):
         return _remote_at(place, access_id)
     root, files = matching_files(place, access_id)
-    return NamedFiles(root, tuple(replace(file, partition=_remote_partition(file, root)) for file in files))
+    return NamedFiles(root, tuple(file.in_partition(_remote_partition(file, root)) for file in files))
 
 
 def _remote_at(place: str, access_id: str) -> NamedFiles:
@@ -157,7 +157,7 @@ def _remote_at(place: str, access_id: str) -> NamedFiles:
         counted = files_in_folders(dict.fromkeys(folder for _, folder in partitions), access_id)
     else:
         counted = {folder: visible_files(group, folder) for _, folder, group in found}
-    named = (replace(file, partition=name) for name, folder in partitions for file in counted[folder])
+    named = (file.in_partition(name) for name, folder in partitions for file in counted[folder])
     return NamedFiles(place, tuple(named), partitions)
 
 
@@ -215,7 +215,7 @@ def _matching(root: str, pattern: str, place: str, check: Check) -> NamedFiles:
             raise io_error(error, match) from None
     if not files:
         raise SourceError(f'no file matches "{place}"', sqlstate="58P01")
-    return NamedFiles(root, tuple(replace(file, partition=_partition_of(file.path, root)) for file in files))
+    return NamedFiles(root, tuple(file.in_partition(_partition_of(file.path, root)) for file in files))
 
 
 def _check_match(path: str, seen: set[str], check: Check) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from sharkpy.sources.folders.manifest import from_bytes
 from tests.storage.s3_servers import s3_client
-from tests.waiting import allowed
+from tests.waiting import until
 
 _SWEEP_SECONDS = 30
 
@@ -51,7 +50,4 @@ def unfinished_uploads(address: str, place: str) -> list[str]:
 
 def wait_for_the_sweep(context: Any) -> None:
     """Wait until what killed processes have noted is removed."""
-    deadline = time.monotonic() + allowed(_SWEEP_SECONDS)
-    while any(context.catalog.unfinished.open_folders()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not context.catalog.unfinished.open_folders()
+    until(lambda: not context.catalog.unfinished.open_folders(), _SWEEP_SECONDS)

@@ -43,7 +43,7 @@ class FoldedRun:
     @property
     def files(self) -> tuple[DataFile, ...]:
         """Files as the table's version knows them."""
-        return tuple(replace(file, partition=self.partition) for _, files in self.generations for file in files)
+        return tuple(file.in_partition(self.partition) for _, files in self.generations for file in files)
 
 
 FoldWrite = Callable[[FoldedRun, str], bool]
@@ -158,7 +158,7 @@ class FileFolding:
         fold = home.place_fold(staging, run.generations, newest)
         if fold is None:
             return None
-        placed = [replace(file, partition=run.partition) for file in home.files_of(fold)]
+        placed = [file.in_partition(run.partition) for file in home.files_of(fold)]
         # A statement that has read the table does not take this for a write of somebody else.
         self._versions.contents.note_fold(placed, run.files)
         self._keep_statistics(table, kept)

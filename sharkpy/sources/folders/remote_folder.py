@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -69,7 +68,7 @@ class RemoteFolder:
 
     def partition_files(self, newest: int | None, partition: str) -> list[DataFile]:
         found = self._visible(lambda: newest) or []
-        return [dataclasses.replace(file, partition=partition) for _, files in found for file in files]
+        return [file.in_partition(partition) for _, files in found for file in files]
 
     def deltas(self, numbers: Iterable[int]) -> list[DataFile] | None:
         names = [f"delta_{number:07d}" for number in numbers]

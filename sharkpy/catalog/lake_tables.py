@@ -63,12 +63,20 @@ class LakePoint:
 class PartitionField:
     """Field by which a lake table's files are divided: the name of a transform, its number if it has one, and the
     column that it takes; `is_stored`: the files have that too.
+
+    `identity` takes the column's value, and `void` none.
     """
 
     transform: str
     column: str
     number: int | None = None
     is_stored: bool = True
+
+    def __str__(self) -> str:
+        """The field as PARTITIONED BY SPEC has it."""
+        if self.transform == "identity":
+            return self.column
+        return f"{self.transform}({self.column if self.number is None else f'{self.number}, {self.column}'})"
 
 
 @dataclass(frozen=True, slots=True)

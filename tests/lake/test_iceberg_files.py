@@ -36,7 +36,7 @@ from pyiceberg.types import DoubleType, LongType, NestedField, StringType
 from pyroaring import BitMap64
 
 import sharkpy
-from sharkpy.base.errors import ResourceError, SharkError, SourceError, UnsupportedError
+from sharkpy.base.errors import ResourceError, SharkError, SourceError
 from sharkpy.sources.lake.equal_rows import EqualRows
 from sharkpy.sources.lake.roaring import bitmap_positions
 from tests.lake.tables import rows, run
@@ -112,8 +112,11 @@ def test_specs_change(context: sharkpy.SharkContext, other: Any) -> None:
     assert rows(context, "SELECT count(*), max(id) FROM t WHERE at >= '2026-01-02'") == [(3, 4)]
     plan = "\n".join(row[0] for row in rows(context, "EXPLAIN SELECT * FROM t WHERE at = '2026-01-03'"))
     assert "1 of 4 files" in plan
-    with pytest.raises(UnsupportedError, match="divided by"):
-        context.sql("INSERT INTO t SELECT 1, NULL")
+    run(context, "INSERT INTO t SELECT 5, NULL")
+    assert rows(context, "SELECT count(*), sum(id) FROM t") == [(5, 15)]
+    added = next(task.file for task in table.refresh().scan("id = 5").plan_files())
+    bucket = BucketTransform(4).transform(LongType())(5)
+    assert (added.spec_id, tuple(added.partition)) == (table.spec().spec_id, (None, bucket))
 
 
 def test_instants_are_shown_in_utc(context: sharkpy.SharkContext, other: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from sharkpy.base import uri
@@ -36,6 +37,7 @@ from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.stream_facts import current_source
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import ShowCreateDatabase, ShowCreateTable
+from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.values.types import Field
 
 _CLAUSES = (
@@ -202,6 +204,7 @@ def _table(table: Table) -> Iterator[str]:
     yield from _buckets(table.buckets)
     yield from _skew(table.skew)
     if is_lake(table):
+        yield from _divided(table)
         yield f"STORED BY {table.storage.name.upper()}"
     else:
         yield from _using(table.storage) if table.storage.name == CSV else _storage(table.storage)
@@ -211,6 +214,15 @@ def _table(table: Table) -> Iterator[str]:
     given = dict(table.storage.properties)
     skipped = {key: given[key] for key in _SKIPPED if key in given}
     yield from _properties("TBLPROPERTIES", sorted((dict(table.properties) | skipped).items()))
+
+
+def _divided(table: Table) -> Iterator[str]:
+    """Fields that divide the files of a lake table; what was one once is none that a statement can make."""
+    fields = table.divided_by if isinstance(table, LakeTable) else ()
+    texts = [str(replace(one, column=f"`{one.column}`")) for one in fields if one.transform != "void"]
+    if texts:
+        yield "PARTITIONED BY SPEC ("
+        yield from _listed(texts)
 
 
 def _listed(items: Sequence[str]) -> Iterator[str]:

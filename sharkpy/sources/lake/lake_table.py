@@ -11,6 +11,7 @@ from typing import Any
 from sharkpy.base import uri
 from sharkpy.base.cancellation import held
 from sharkpy.base.errors import SourceError
+from sharkpy.catalog.lake_tables import PartitionField
 from sharkpy.catalog.model import Constraint, Table
 from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.sources.layout import DataFile
@@ -88,10 +89,11 @@ def _seen(file: DataFile) -> DataFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LakeTable(Table):
-    """Table as a snapshot has it. `handle` is what its format knows it by."""
+    """Table as a snapshot has it. `handle` is what its format knows it by, `divided_by` what new files are."""
 
     snapshot: LakeSnapshot = field(compare=False, repr=False)
     handle: Any = field(compare=False, repr=False)
+    divided_by: tuple[PartitionField, ...] = field(default=(), compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Tasks get its columns and its format: snapshot and handle are this process's."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
-from sharkpy.base.errors import SharkError
+from sharkpy.base.errors import SharkError, UnsupportedError
 from sharkpy.base.settings import MAX_TASK_PARTITIONS
 from sharkpy.catalog.hive_partition import partition_texts
 from sharkpy.catalog.lake_tables import NewFile, PartitionField, Replaced
@@ -20,14 +22,15 @@ from sharkpy.execution.commands.writes.staging import discard_staging, new_stagi
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_files
 from sharkpy.physical.sinks import FileSink
-from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, SortKey, string_literal
-from sharkpy.plan.logical import LogicalPlan, Project, Sort
+from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, SortKey, string_literal
+from sharkpy.plan.logical import LogicalPlan, Project, Sort, Step
+from sharkpy.plan.steps.transform_step import TransformStep
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.sources.lake.staging import check_writable_place, new_lake_staging, remove_staged
-from sharkpy.values.types import STRING, Schema
+from sharkpy.values.types import BINARY, STRING, Schema
 
 if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
@@ -66,25 +69,27 @@ class LakeWrite(QuietWrite):
         cls, table: LakeTable, replaced: Replaced, session: EngineSession, *, is_unchanged: bool = False
     ) -> LakeWrite:
         fields = session.catalog.lakes.partition_fields(table)
+        if replaced is Replaced.SAME_VALUES:
+            _check_replaces(table, fields)
         folder = uri.join(table.location or "", "data")
         return cls(table, replaced, session, fields, folder, _begin_staging(table, folder, session), is_unchanged)
 
     def stage(self, query: LogicalPlan, snapshot: QuerySnapshot) -> None:
         """Write the rows of a query with the columns of the table."""
         table, key = self.table, _CODEC[0]
-        columns = tuple(one.column for one in self.fields)
+        names = tuple(f"{one.column}_{one.transform}" for one in self.fields)
         stored = stored_columns(table.schema, self.fields)
         sink = FileSink(
             stored,
             table.storage.name,
             (*table.storage.properties, ("parquet.compression", dict(table.properties).get(key, _CODEC[1]))),
             self.staging,
-            partition_columns=columns,
-            max_partitions=self.session.conf.value(MAX_TASK_PARTITIONS) if columns else None,
+            partition_columns=names,
+            max_partitions=self.session.conf.value(MAX_TASK_PARTITIONS) if names else None,
             access=self._access_id,
         )
         query = stored_query(query, table.schema)
-        found = write_files(self.session, _by_field(query, columns, stored) if columns else query, sink, snapshot)
+        found = write_files(self.session, _by_field(query, self.fields, stored) if names else query, sink, snapshot)
         self.files = [NewFile(path, rows, size, self._values(path)) for path, rows, size in found]
 
     @property
@@ -158,6 +163,13 @@ class LakeWrite(QuietWrite):
         self.session.catalog.unfinished.end(self.staging)
 
 
+def _check_replaces(table: LakeTable, fields: tuple[PartitionField, ...]) -> None:
+    """UnsupportedError where those rows would go that merely have the same hash."""
+    if bucket := next((one for one in fields if one.transform == "bucket"), None):
+        message = f"INSERT OVERWRITE of {table.qualified_name}, which is divided by {bucket}"
+        raise UnsupportedError(message, hint="DELETE the rows that others replace, or TRUNCATE the table, before")
+
+
 def _begin_staging(table: LakeTable, folder: str, session: EngineSession) -> str:
     """Staging folder of a write, noted for the next start, which removes it after a kill."""
     if not uri.is_remote(folder):
@@ -174,14 +186,34 @@ def stored_columns(schema: Schema, fields: tuple[PartitionField, ...]) -> Schema
     return Schema(tuple(field for field in schema if field.name not in apart))
 
 
-def _by_field(query: LogicalPlan, columns: tuple[str, ...], stored: Schema) -> LogicalPlan:
+def _by_field(query: LogicalPlan, fields: tuple[PartitionField, ...], stored: Schema) -> LogicalPlan:
     """Query with each task's rows sorted by the partition fields, whose texts are its last columns."""
-    top = max(used_ids(query), default=0)
+    ids = itertools.count(max(used_ids(query), default=0) + 1)
     named = {column.name: column for column in query.output}
+    computed = tuple(one for one in fields if _is_computed(one, named))
+    made = tuple(ColumnRef(next(ids), str(one), STRING) for one in computed)
+    if computed:
+        given = tuple(named[one.column] for one in computed)
+        query = Step(query, TransformStep(computed), given, made, query.output)
+    values = dict(zip(computed, made, strict=True))
     texts = tuple(
-        Alias(Call("concat", (string_literal(_MARK), Cast(named[name], STRING)), STRING), top + place, name)
-        for place, name in enumerate(columns, start=1)
+        Alias(Call("concat", (string_literal(_MARK), _value(one, values, named)), STRING), next(ids), str(one))
+        for one in fields
     )
     keys = tuple(SortKey(ColumnRef(one.column_id, one.name, STRING)) for one in texts)
     kept = tuple(named[field.name] for field in stored)
     return Sort(Project(query, (*kept, *texts)), keys, is_global=False)
+
+
+def _is_computed(field: PartitionField, named: Mapping[str, ColumnRef]) -> bool:
+    """True where no CAST to STRING gives the text of a field's value. Bytes are no text."""
+    if field.transform == "identity":
+        return field.is_stored and named[field.column].dtype == BINARY
+    return field.transform != "void"
+
+
+def _value(field: PartitionField, computed: Mapping[PartitionField, Expr], named: Mapping[str, ColumnRef]) -> Expr:
+    """Text of a field's value."""
+    if field.transform == "void":
+        return Literal(None, STRING)
+    return computed.get(field) or Cast(named[field.column], STRING)

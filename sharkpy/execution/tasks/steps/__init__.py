@@ -12,10 +12,12 @@ from sharkpy.execution.tasks.steps.batch_function import run_batch_function
 from sharkpy.execution.tasks.steps.script import run_script
 from sharkpy.execution.tasks.steps.step_run import StepRun
 from sharkpy.execution.tasks.steps.table_function import run_table_function
+from sharkpy.execution.tasks.steps.transform import run_transform
 from sharkpy.plan.steps.batch_step import BatchStep
 from sharkpy.plan.steps.row_step import RowStep
 from sharkpy.plan.steps.script import Script
 from sharkpy.plan.steps.table_function_step import TableFunctionStep
+from sharkpy.plan.steps.transform_step import TransformStep
 
 RunStep: TypeAlias = Callable[[Any, Iterator[pa.RecordBatch], StepRun], Iterator[pa.RecordBatch]]
 """Function of a step, from the rows below to the rows above, streamed.
@@ -30,6 +32,7 @@ RUNNERS: dict[type[RowStep], RunStep] = {
     BatchStep: run_batch_function,
     Script: run_script,
     TableFunctionStep: run_table_function,
+    TransformStep: run_transform,
 }
 
 

@@ -153,8 +153,7 @@ class DeltaFormat:
             raise UnsupportedError(f"writing {table.qualified_name}, a table of Delta with {what}")
         if '"delta.invariants"' in table_of.schema().to_json():
             raise UnsupportedError(f"writing {table.qualified_name}, a table of Delta with invariants")
-        names = table_of.metadata().partition_columns
-        return tuple(PartitionField("identity", name.lower(), is_stored=False) for name in names)
+        return table.divided_by
 
     def set_properties(self, table: LakeTable, given: Mapping[str, str], unset: Sequence[str]) -> None:
         if unset:
@@ -228,7 +227,9 @@ def _lake_table(entry: Table, found: DeltaHandle) -> LakeTable:
         "constraints": required(one["name"].lower() for one in fields if not one["nullable"]),
     }
     snapshot = LakeSnapshot(handle.version(), partial(_listed, entry, found, hive, storage, location))
-    return LakeTable(**given, snapshot=snapshot, handle=found)
+    columns = handle.metadata().partition_columns
+    divided = tuple(PartitionField("identity", name.lower(), is_stored=False) for name in columns)
+    return LakeTable(**given, snapshot=snapshot, handle=found, divided_by=divided)
 
 
 def _check_readable(table: Table, handle: DeltaTable) -> None:

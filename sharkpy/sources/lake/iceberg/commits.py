@@ -141,8 +141,8 @@ def _data_file(handle: IcebergHandle, file: NewFile) -> Any:
         stats_columns=compute_statistics_plan(schema, handle.properties),
         parquet_column_mapping=parquet_path_to_id_mapping(schema),
     )
-    types = [(field.transform.result_type(schema.find_type(field.source_id)), field.name) for field in spec.fields]
-    values = [partition_value(text, *of) for text, of in zip(file.values, types, strict=True)]
+    fields = spec.partition_type(schema).fields
+    values = [partition_value(text, one.field_type, one.name) for text, one in zip(file.values, fields, strict=True)]
     return DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=file.path if uri.is_remote(file.path) else f"file://{file.path}",

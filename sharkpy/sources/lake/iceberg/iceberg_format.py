@@ -8,13 +8,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.partitioning import PartitionField as IcebergField
-from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.exceptions import NoSuchTableError, ValidationError
 from pyiceberg.schema import Schema as IcebergSchema
 from pyiceberg.table import StaticTable
 from pyiceberg.table import Table as IcebergHandle
-from pyiceberg.transforms import IdentityTransform, parse_transform
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, TableChangedError, TableExistsError, UnsupportedError
@@ -28,10 +25,12 @@ from sharkpy.sources.lake.iceberg.catalogs import BY_LOCATION, CATALOG, IcebergC
 from sharkpy.sources.lake.iceberg.commits import commit_files
 from sharkpy.sources.lake.iceberg.errors import iceberg_failures
 from sharkpy.sources.lake.iceberg.facts import facts_of
+from sharkpy.sources.lake.iceberg.fields import fields_of, spec_of
 from sharkpy.sources.lake.iceberg.files import Finding, LakeIO, finding
 from sharkpy.sources.lake.iceberg.lying import newest_metadata, static_table
 from sharkpy.sources.lake.iceberg.planning import listed
 from sharkpy.sources.lake.iceberg.properties import check_settable, check_writable, shown
+from sharkpy.sources.lake.iceberg.transforms import COMPUTED, IDENTITY, VOID
 from sharkpy.sources.lake.iceberg.types import hive_schema, iceberg_schema, lake_columns
 from sharkpy.sources.lake.known_tables import KnownTables
 from sharkpy.sources.lake.lake_format import LakeHome
@@ -41,8 +40,8 @@ from sharkpy.sources.lake.parquet_files import COLUMNS
 from sharkpy.values.types import Schema
 
 _NAME = "iceberg"
-_FIRST_FIELD = 1000
-"""Id of the first partition field, as Iceberg numbers them."""
+_DIVIDES = (IDENTITY, VOID, *COMPUTED)
+"""Transforms by which new files are divided."""
 
 
 class IcebergFormat:
@@ -121,6 +120,7 @@ class IcebergFormat:
         properties = _table_properties(entry)
         check_settable(properties)
         schema = iceberg_schema(entry.schema)
+        spec = spec_of(schema, fields)
         identifier, catalog = identifier_of(entry), self._catalogs.find(entry, reach.conf)
         with iceberg_failures(entry.qualified_name), finding(Finding(reach, entry.location)):
             if catalog.table_exists(identifier):
@@ -132,7 +132,7 @@ class IcebergFormat:
                 identifier,
                 schema,
                 location=None if entry.location is None else _location(entry.location),
-                partition_spec=_spec(schema, fields),
+                partition_spec=spec,
                 properties=properties,
             )
         location = entry.location or lake_path(handle.location())
@@ -150,20 +150,18 @@ class IcebergFormat:
         with _at_work(table):
             try:
                 change_columns(_fresh(table), table.schema, schema, renamed)
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, ValidationError) as error:
                 raise BindError(f"{table.qualified_name} of Iceberg: {error}", sqlstate="42809") from None
 
     def partition_fields(self, table: LakeTable) -> tuple[PartitionField, ...]:
         if isinstance(table.handle, StaticTable):
             raise UnsupportedError(f"writing {table.qualified_name}, a table of Iceberg that is in no catalog here")
         check_writable(table.qualified_name, table.handle.properties)
-        schema = table.handle.schema()
-        found: list[PartitionField] = []
-        for field in table.handle.spec().fields:
-            if not isinstance(field.transform, IdentityTransform):
-                raise UnsupportedError(f"adding rows to {table.qualified_name}, which is divided by {field.transform}")
-            found.append(PartitionField("identity", schema.find_field(field.source_id).name.lower()))
-        return tuple(found)
+        columns = hive_schema(table.handle.schema()).names
+        for one in table.divided_by:
+            if one.transform not in _DIVIDES or (one.transform != VOID and one.column not in columns):
+                raise UnsupportedError(f"writing {table.qualified_name}, which is divided by {one}")
+        return table.divided_by
 
     def set_properties(self, table: LakeTable, given: Mapping[str, str], unset: Sequence[str]) -> None:
         self.partition_fields(table)
@@ -207,7 +205,7 @@ def lake_table(entry: Table, handle: IcebergHandle, schema: IcebergSchema, snaps
     snapshot = LakeSnapshot(
         snapshot_id, partial(_listed, entry.qualified_name, handle, snapshot_id, (schema, hive), storage, location)
     )
-    return LakeTable(**given, snapshot=snapshot, handle=handle)
+    return LakeTable(**given, snapshot=snapshot, handle=handle, divided_by=fields_of(handle))
 
 
 @contextmanager
@@ -243,15 +241,6 @@ def _names(mapping: Any) -> dict[int, tuple[str, ...]]:
             found[one.field_id] = tuple(one.names)
         waiting += one.fields
     return found
-
-
-def _spec(schema: IcebergSchema, fields: Sequence[PartitionField]) -> PartitionSpec:
-    made = []
-    for number, one in enumerate(fields, _FIRST_FIELD):
-        text = one.transform if one.number is None else f"{one.transform}[{one.number}]"
-        name = one.column if one.transform == "identity" else f"{one.column}_{one.transform}"
-        made.append(IcebergField(schema.find_field(one.column).field_id, number, parse_transform(text), name))
-    return PartitionSpec(*made)
 
 
 def _table_properties(entry: Table) -> dict[str, str]:

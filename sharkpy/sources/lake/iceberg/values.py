@@ -33,8 +33,12 @@ def partition_text(value: Any, found: Any) -> str | None:
 
 
 def partition_value(text: str | None, found: Any, column: str) -> Any:
-    """Value of Iceberg's type `found` that a text stands for: days and microseconds as numbers."""
+    """Value of Iceberg's type `found` that a text stands for: days and microseconds as numbers. Texts are those that
+    CAST to STRING gives; of bytes, in hexadecimal digits.
+    """
     if text is None:
         return None
+    if isinstance(found, (ice.BinaryType, ice.FixedType)):
+        return bytes.fromhex(text)
     scalar = single_value(text, hive_type(found, column))[0]
     return scalar.value if pa.types.is_temporal(scalar.type) else scalar.as_py()

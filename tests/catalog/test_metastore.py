@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from sharkpy.base.errors import BindError, ConfigurationError, UnsupportedError
-from sharkpy.base.java import find_java
 from sharkpy.execution.engine import Engine
-from sharkpy.execution.spark.gateway import pyspark_home
 from sharkpy.session.connect import connect
 from sharkpy.session.shark_context import SharkContext
+from tests.catalog.metastore_server import metastore_server
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -218,40 +215,8 @@ def test_an_address_that_nobody_listens_at_is_one_error(spark_engine: Engine, tm
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
     """Address of a metastore's server in a process of its own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    settings = {
-        "hive.async.log.enabled": "false",
-        "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={tmp_path / 'metastore'};create=true",
-        "datanucleus.schema.autoCreateAll": "true",
-        "datanucleus.connectionPoolingType": "DBCP",
-        "hive.metastore.schema.verification": "false",
-        "hive.metastore.warehouse.dir": f"file:{tmp_path / 'warehouse'}",
-    }
-    opened = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in ("lang", "net", "util")]
-    given = [text for key, value in settings.items() for text in ("--hiveconf", f"{key}={value}")]
-    jars = str(pyspark_home() / "jars" / "*")
-    main = "org.apache.hadoop.hive.metastore.HiveMetaStore"
-    with Path(tmp_path, "server.log").open("wb") as log:
-        command = [find_java(None).executable, *opened, "-cp", jars, main, "-p", str(port), *given]
-        process = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log)
-    try:
-        _await(port, process, tmp_path / "server.log")
-        yield f"thrift://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _await(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    pytest.fail(log.read_text(errors="replace")[-2000:])
+    with metastore_server(tmp_path) as found:
+        yield found
 
 
 @pytest.mark.slow

@@ -29,12 +29,13 @@ BY_LOCATION = "location_based_table"
 _OWN = "default"
 _OPTIONS = (
     *("type", "uri", "warehouse", "credential", "token", "oauth2-server-uri", "scope", "audience", "prefix"),
-    *("ssl.cabundle", "hive.kerberos-authentication", "ugi"),
+    *("ssl.cabundle", "hive.kerberos-authentication", "ugi", "engine.hive.lock-enabled"),
 )
 """Options that are passed on: none of them names code."""
 _CERTIFICATES = "ssl.cabundle"
-_REST = "rest"
-_TYPES = ("sql", _REST, "hive")
+_CLASSES = {"rest": "rest.LakeRestCatalog", "hive": "hive.LakeHiveCatalog"}
+"""Catalogs of the engine's own that are opened in the place of pyiceberg's, by their types."""
+_TYPES = ("sql", *_CLASSES)
 _MOST_CALLS = 32
 
 
@@ -121,10 +122,10 @@ def _with_lake_files(catalog: Catalog) -> Catalog:
 def _nested(options: dict[str, str]) -> dict[str, Any]:
     """Options as pyiceberg takes them: that of certificates is a part of another one there."""
     found: dict[str, Any] = options | {"py-io-impl": f"{LakeIO.__module__}.{LakeIO.__name__}"}
-    if found["type"] == _REST:
+    if (own := _CLASSES.get(found["type"])) is not None:
         # This names the class alone: pyiceberg takes no type beside it.
         del found["type"]
-        found["py-catalog-impl"] = f"{LakeIO.__module__.rpartition('.')[0]}.rest.LakeRestCatalog"
+        found["py-catalog-impl"] = f"{LakeIO.__module__.rpartition('.')[0]}.{own}"
     if _CERTIFICATES in found:
         scheme, _, name = _CERTIFICATES.partition(".")
         found[scheme] = {name: found.pop(_CERTIFICATES)}

@@ -22,7 +22,7 @@ help:
 	@echo "make demo      install what is needed and run the guided demo"
 	@echo "make test      lint, types and the test suite"
 	@echo "make check     lint and types alone"
-	@echo "make test-all  the suite with the slow tests and every oracle and configuration"
+	@echo "make test-all  the suite with the slow tests, every oracle and more configurations"
 	@echo "make bench     TPC-H at SCALE (default 1) against Spark SQL and DuckDB"
 
 $(PY):

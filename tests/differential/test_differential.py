@@ -105,7 +105,7 @@ def test_many_queries(duck: duckdb.DuckDBPyConnection, tmp_path: Path, part: int
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_configurations(duck: duckdb.DuckDBPyConnection, tmp_path: Path, name: str) -> None:
     with shark_session(tmp_path, CONFIGURATIONS[name], cached=True) as context:
-        compare_with_duckdb(context, duck, 5, 0, 400)
+        compare_with_duckdb(context, duck, 5, 0, 150)
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_configurations(duck: duckdb.DuckDBPyConnection, tmp_path: Path, name: s
 def test_many_queries_as_rdd_tasks(duck: duckdb.DuckDBPyConnection, tmp_path: Path, name: str) -> None:
     settings = {"shark.placement.driver": False, "shark.block.rows": 6, **RDD_TASKS[name]}
     with shark_session(tmp_path, settings, cached=True) as context:
-        compare_with_duckdb(context, duck, 6, 0, 250)
+        compare_with_duckdb(context, duck, 6, 0, 80)
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_spark_sql(spark_sql: SparkSession, tmp_path: Path) -> None:
     failures: list[str] = []
     add_tables(spark_sql)
     with shark_session(tmp_path) as context:
-        for index in range(500):
+        for index in range(250):
             query = random_query(7, index)
             expected = spark_rows(spark_sql, query.on_spark)
             if expected is not None:

@@ -128,7 +128,7 @@ def test_killed_when_columns_were_added(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "kills",
-    [pytest.param(6, id="some"), pytest.param(500, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],
+    [pytest.param(6, id="some"), pytest.param(300, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],
 )
 def test_killed_at_any_moment(tmp_path: Path, kills: int) -> None:
     """`SHARKPY_SEED` replays a run."""

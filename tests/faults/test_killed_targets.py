@@ -76,7 +76,7 @@ def test_killed_between_two_steps(tmp_path: Path, step: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kills",
-    [pytest.param(4, id="some"), pytest.param(200, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],
+    [pytest.param(4, id="some"), pytest.param(75, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],
 )
 def test_killed_at_any_moment(tmp_path: Path, kills: int) -> None:
     """`SHARKPY_SEED` replays a run."""

@@ -230,7 +230,7 @@ def _kill(victim: psutil.Process) -> None:
         return
 
 
-SECONDS = float(os.environ.get("SHARKPY_SOAK_SECONDS", "600"))
+SECONDS = float(os.environ.get("SHARKPY_SOAK_SECONDS", "300"))
 """Length in `make test-all`; an hour by SHARKPY_SOAK_SECONDS=3600."""
 
 

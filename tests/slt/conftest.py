@@ -1,8 +1,8 @@
 """Collection of .slt files: each is one test per engine or configuration that it runs on.
 
 By default a file runs on sharkpy, under one forced configuration (of every other file in the driver, else as RDD
-tasks), and on the oracles that have not confirmed it as it is; with --all every file runs under every configuration
-and on every oracle.
+tasks), and on the oracles that have not confirmed it as it is; with --all every file runs under several configurations,
+so that each of them comes to many files, and on every oracle.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ BUCKET_FILES = ("dml/insert", "dml/overwrite", "dml/row_changes", "ddl/ctas", "d
 """Files that `make test` runs over a warehouse in a bucket."""
 LOCAL_FILES = ("ddl/alter_storage", "formats/defaults", "formats/virtual_columns", "partitions/definitions")
 """Files that show names of local files, or move Hive partitions, which storage cannot: not run over a bucket."""
+FORCED = 8
+"""Configurations that `make test-all` forces on a file, other ones on other files: each comes to dozens of files."""
 MANY_ROWS = 10_000
 """Rows of the tables of many_rows.slt: blocks of a row or two would not test more."""
 
@@ -62,7 +64,9 @@ class SltFile(pytest.File):
         is_broad = not run_all and BROAD in self.path.parts
         if is_broad:
             chosen = []
-        elif not run_all:
+        elif run_all:
+            chosen = [chosen[(number + step * len(chosen) // FORCED) % len(chosen)] for step in range(FORCED)]
+        else:
             placed = [one for one in chosen if one.on_driver is bool(number % 2)]
             chosen = [placed[number // 2 % len(placed)]]
         if run_all or self.path.stem in SKEWED_FILES:

@@ -314,7 +314,7 @@ def test_killed_while_files_get_their_names(root: Path, taker: Taker, call: str,
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kills",
-    [pytest.param(2, id="some"), pytest.param(100, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],
+    [pytest.param(2, id="some"), pytest.param(40, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],
 )
 def test_killed_at_any_moment(root: Path, taker: Taker, kills: int) -> None:
     """`SHARKPY_SEED` replays a run."""

@@ -532,7 +532,7 @@ def test_killed_between_two_steps(root: Path, put: Put, step: str) -> None:
 
 @pytest.mark.parametrize(
     "kills",
-    [pytest.param(2, id="some"), pytest.param(100, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],
+    [pytest.param(2, id="some"), pytest.param(40, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],
 )
 def test_killed_at_any_moment(root: Path, put: Put, kills: int) -> None:
     """`SHARKPY_SEED` replays a run."""

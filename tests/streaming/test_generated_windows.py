@@ -104,6 +104,6 @@ def test_each_window_is_given_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", range(5))
 def test_many_windows(tmp_path: Path, part: int) -> None:
     run_all(tmp_path, range(1000 + part * 40, 1000 + part * 40 + 40), 560, run)

@@ -67,7 +67,7 @@ def test_the_broker_is_killed(tmp_path: Path, broker: KafkaBroker) -> None:
         until(lambda: state_of(context) == ("RUNNING", None))
 
 
-@pytest.mark.parametrize("kills", [pytest.param(3, id="some"), pytest.param(60, id="many", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [pytest.param(3, id="some"), pytest.param(30, id="many", marks=pytest.mark.slow)])
 def test_the_session_is_killed_at_any_moment(tmp_path: Path, kafka: KafkaBroker, kills: int) -> None:
     """`SHARKPY_SEED` replays a run."""
     seed = int(os.environ.get("SHARKPY_SEED") or random.randrange(1 << 30))

@@ -133,7 +133,7 @@ def test_killed_with_state(tmp_path: Path, kafka: KafkaBroker, step: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kills",
-    [pytest.param(4, id="some"), pytest.param(150, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],
+    [pytest.param(4, id="some"), pytest.param(50, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],
 )
 def test_killed_at_any_moment(tmp_path: Path, kafka: KafkaBroker, kills: int) -> None:
     """`SHARKPY_SEED` replays a run."""

@@ -61,7 +61,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants(6)
 @pytest.mark.parametrize(("query", "clauses", "step"), STEPS)
 def test_killed_between_two_steps(tmp_path: Path, query: str, clauses: str, step: str) -> None:
     few = {"shark.stream.kept.epochs": 1, "shark.compaction.min.blocks": 3}

@@ -104,7 +104,7 @@ def check(
         assert context.sql(query).fetchall() == expected[query], f"seed {seed}: {query} after all"
 
 
-@pytest.mark.variants(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["worker", "daemon"])
 def test_answers_survive(
     context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], seed: int, kind: str

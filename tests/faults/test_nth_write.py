@@ -54,7 +54,7 @@ def failure(context: sharkpy.SharkContext, statement: str) -> SharkError | None:
     return None
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants(6)
 @pytest.mark.parametrize("memory", ["64m", "1000"])
 @pytest.mark.parametrize("kind", STATEMENTS)
 def test_old_or_new(tmp_path: Path, kind: str, memory: str) -> None:

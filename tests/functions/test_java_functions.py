@@ -160,7 +160,7 @@ QUERIES = [
 ]
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants(6)
 @pytest.mark.parametrize(("sql", "expected"), QUERIES, ids=range(len(QUERIES)))
 def test_queries(session: sharkpy.SharkContext, sql: str, expected: list[object]) -> None:
     wanted = [(row, 1) if isinstance(row, str) else row for row in expected]

@@ -74,6 +74,7 @@ def key_of(location: str) -> str:
     return location.partition(f"{BUCKET}/")[2]
 
 
+@pytest.mark.slow
 def test_tables_of_others(context: sharkpy.SharkContext, other: Any) -> None:
     table = other.create_table("ns.t", _SCHEMA)
     table.append(words(0, 100))

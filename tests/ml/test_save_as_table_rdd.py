@@ -117,6 +117,7 @@ def test_matrices_and_single_values(ctx: sharkpy.SharkContext, sc: Any, name: st
     ctx.sql(f"DROP TABLE {name}_2").close()
 
 
+@pytest.mark.slow
 def test_a_data_frame_of_spark(ctx: sharkpy.SharkContext, sc: Any, name: str) -> None:
     from pyspark.sql import SparkSession
 

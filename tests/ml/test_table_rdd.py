@@ -168,7 +168,7 @@ def half(row: Row) -> float:
     return 1 / (row.id - 50)
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize(
     "action",
     {

@@ -45,6 +45,7 @@ def ctx(tasks: sharkpy.SharkContext) -> Iterator[sharkpy.SharkContext]:
     tasks.sql("USE default; DROP DATABASE frames CASCADE")
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_to_df_has_the_names_types_and_values_of_the_columns(ctx: sharkpy.SharkContext) -> None:
     columns = ", ".join(f"{text} AS c{place}" for place, text in enumerate(VALUES))

@@ -267,7 +267,7 @@ def test_a_table_made_of_folded_files_is_made_again(context: sharkpy.SharkContex
     assert rows(context, "SELECT count(*), sum(b) FROM only") == [(8, 36)]
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize("kept", [MEMORY, ""])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_updates_beside_folding(context: sharkpy.SharkContext, seed: int, kept: str) -> None:

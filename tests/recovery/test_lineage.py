@@ -81,7 +81,7 @@ def lose(blocks: tuple[BlockHandle, ...], damage: Callable[[Path], None] = Path.
         damage(Path(block.memory_path))
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants(6)
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_lost_blocks_come_back(

@@ -137,7 +137,7 @@ def test_rows_within_the_bounds_are_lowered_no_more(session: sharkpy.SharkContex
     assert len(lowered) == 4
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize(
     "row",
     [
@@ -228,7 +228,7 @@ def test_a_table_without_rows(session: sharkpy.SharkContext) -> None:
         assert answer(session, text) == anew(session, text)
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize(
     "statement",
     [

@@ -49,14 +49,14 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
         yield session
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants(8)
 @pytest.mark.parametrize("name", RUNNING)
 def test_long_statements_run(context: sharkpy.SharkContext, name: str) -> None:
     text, num_rows = RUNNING[name]
     assert len(context.sql(text).fetchall()) == num_rows
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize("name", REFUSED)
 def test_deeper_ones_are_refused_in_one_line(context: sharkpy.SharkContext, name: str) -> None:
     with pytest.raises(SharkError, match="nested") as caught:

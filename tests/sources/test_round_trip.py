@@ -106,7 +106,7 @@ def read_all(
     return pa.Table.from_batches(batches, arrow_schema(schema.select(names)))
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants(6)
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("type_name", VALUES)
 def test_round_trip(form: str, type_name: str) -> None:

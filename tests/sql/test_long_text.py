@@ -96,6 +96,7 @@ def test_pieces_have_the_tokens_of_the_whole(text: str) -> None:
             assert _facts(tokenize_long(text, DIALECT.tokenize)) == whole
 
 
+@pytest.mark.slow
 def test_a_long_text_is_cut_into_pieces() -> None:
     pieces: list[str] = []
 

@@ -146,7 +146,7 @@ FORMS = {
 """Clauses of a stream with the columns n BIGINT and s STRING, lines, and the numbers of those that are bad."""
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants(9)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("times", [1, 20000], ids=["few", "many"])
 def test_formats(context: sharkpy.SharkContext, tmp_path: Path, form: str, times: int) -> None:

@@ -159,7 +159,7 @@ def test_the_state_stays_small(tmp_path: Path, folder: Path, clauses: str) -> No
         assert kept < 40
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize(
     ("kind", "bound", "numbers"),
     [
@@ -284,6 +284,7 @@ def test_alike_rows_of_two_epochs_have_matches_of_their_own(
     assert found == [[(1, None)], [(1, None), (1, None)], [(1, None), (1, None), (1, 2)]]
 
 
+@pytest.mark.slow
 def test_an_idle_stream_holds_nothing_back(
     context: sharkpy.SharkContext, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

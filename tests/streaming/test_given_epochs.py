@@ -84,7 +84,7 @@ def _query_id(context: sharkpy.SharkContext, name: str) -> str:
     return context.catalog.table("default", name).continuous
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize(
     "kind", ["tumbling", "sessions", "of rows", "windows of joined", "full", "around", "running", "next"]
 )

@@ -272,7 +272,7 @@ def test_several_targets_with_states_of_their_own(context: sharkpy.SharkContext,
     assert rows(context, "SHOW CONTINUOUS TABLES LIKE 'i'")[0][6] == written
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants(9)
 @pytest.mark.parametrize("step", steps.STEPS)
 @pytest.mark.parametrize("properties", ["", MEMORY])
 def test_an_epoch_that_fails_between_two_steps(

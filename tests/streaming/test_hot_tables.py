@@ -113,7 +113,7 @@ def test_folded_files_have_the_same_rows(context: sharkpy.SharkContext, folder: 
     assert len(layout.names_in(location)) < 20
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize("clauses", ["", "STORED AS TEXTFILE", "PARTITIONED BY (k)", "PARTITIONED BY (k) {}"])
 def test_files_of_tables_that_nobody_reads_are_folded(
     context: sharkpy.SharkContext, folder: Path, clauses: str

@@ -61,6 +61,7 @@ def epoch_of(context: sharkpy.SharkContext) -> LogicalPlan:
     return command.query
 
 
+@pytest.mark.slow
 def test_windows_are_closed_without_a_scan(context: sharkpy.SharkContext, folder: Path) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE t {MEMORY} {NOW} EMIT APPEND AS {WINDOWS}")
     epochs(context, folder, 25)

@@ -96,7 +96,7 @@ def test_killed_between_two_steps(tmp_path: Path, kafka: KafkaBroker, step: str)
         assert [row[0] for row in reversed(logged)] == list(range(1, len(logged) + 1))
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize("step", [*steps.OUTSIDE_STEPS, steps.STAGED, steps.COMMITTED])
 def test_killed_with_state(tmp_path: Path, kafka: KafkaBroker, step: str) -> None:
     """What an epoch adds to the state counts though the topic has had its rows already: no window lacks a row."""

@@ -97,7 +97,7 @@ def test_a_snapshot_stays_at_its_moment(context: sharkpy.SharkContext, tmp_path:
     assert (numbers(context, "one"), numbers(context, "two")) == ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 9])
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize(
     ("forms", "is_apart"),
     [*((forms, False) for forms in PAIRS), *((forms, True) for forms in PAIRS[1:4])],

@@ -86,7 +86,7 @@ QUERIES = (
 )
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants(9)
 @pytest.mark.parametrize("query", QUERIES)
 def test_each_epoch_goes_on(context: sharkpy.SharkContext, folder: Path, query: str) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE t {random.Random(query).choice(('', MEMORY))} {NOW} {STATE} AS {query}")

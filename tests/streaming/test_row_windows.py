@@ -69,7 +69,7 @@ def test_windows_go_on_over_epochs(
     assert rows(context, "SELECT * FROM t ORDER BY e, k") == answers[9]
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize("clauses", ["", MEMORY])
 @pytest.mark.parametrize(("size", "slide"), [(10, 10), (10, 4)])
 def test_windows_are_appended_when_their_rows_have_come(

@@ -181,7 +181,7 @@ def failing(where: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize(
     "context", [{"shark.store.memory.limit": "64m"}, {"shark.store.memory.limit": "1000"}], indirect=True
 )

@@ -68,7 +68,7 @@ def session(warehouse: Path) -> sharkpy.SharkContext:
     return sharkpy.connect("local[2]", warehouse, **few)
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_version_is_the_answer_over_its_prefix(tmp_path: Path, kind: str) -> None:

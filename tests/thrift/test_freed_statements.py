@@ -66,7 +66,7 @@ def garbage() -> set[str]:
     return {type(one).__name__ for one in gc.garbage} & HELD
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize(
     "text",
     [

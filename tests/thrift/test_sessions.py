@@ -347,6 +347,7 @@ def own_objects() -> Counter[str]:
 MANY = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [150, pytest.param(10_000, marks=MANY)])
 def test_sessions_leave_nothing_behind(server: HiveServer, number: int) -> None:
     def open_and_close(times: int) -> None:

@@ -151,7 +151,7 @@ def stubborn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants
 @pytest.mark.parametrize(
     ("text", "exit_code", "logged"),
     [

@@ -75,7 +75,7 @@ def values_sql(rows: list[tuple[object, ...]], types: tuple[T.DataType, ...]) ->
     return f"(SELECT {columns} WHERE false) AS t"
 
 
-@pytest.mark.variants(3)
+@pytest.mark.variants(6)
 @pytest.mark.parametrize(("name", "types"), CALLS, ids=[f"{n}({', '.join(map(str, t))})" for n, t in CALLS])
 @settings(
     max_examples=12,

@@ -83,6 +83,7 @@ def test_a_line_break_of_two_characters_may_be_two() -> None:
     assert [match.span() for match in matcher(r"\R{2}").finditer("a\r\nb\r\n\n")] == [(1, 3), (4, 7)]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(1500), deadline=None)
 @example(r"\B", "1 1é1")
 @given(java_patterns(backtracking=False), TEXTS)

@@ -43,7 +43,7 @@ def test_a_table_goes_through(context: sharkpy.SharkContext) -> None:
     assert _rows(context, "SELECT * FROM made") == [(0.0,), (20.0,), (20.0,), (22.0,)]
 
 
-@pytest.mark.variants(2)
+@pytest.mark.slow
 def test_rows_are_made_by_tasks(context: sharkpy.SharkContext) -> None:
     expected = [(0.0, 2.5), (1.0, 3.5), (2.0, 4.5), (3.0, 5.5), (4.0, 6.5), (5.0, 7.5)]
     assert _rows(context, "GENERATE shifted(line, 2.5)") == expected

@@ -66,7 +66,7 @@ def rows(answer: subprocess.CompletedProcess[str]) -> list[list[str]]:
     return list(csv.reader((line for line in lines if line), quotechar="\0"))
 
 
-@pytest.mark.variants(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_every_type_over_every_transport(beeline: Beeline, transport: str) -> None:
     answer = beeline(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,13 +17,9 @@ from sharkpy.catalog.position import Position, furthest, is_within, least
 from sharkpy.execution.commands.insert import insert_with
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
 from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
-from sharkpy.execution.queries.plan_cache import CatalogLookups
 from sharkpy.plan.commands import Insert, MultiInsert, StateInserts, queries_of
 from sharkpy.plan.logical import Scan
 from sharkpy.sources.bad_rows.judged import COUNTED, SKIPPED
-from sharkpy.sql.binder import bind_epoch
-from sharkpy.sql.context import StatementClock
-from sharkpy.sql.statements.bind_epoch import EpochTables
 from sharkpy.streaming import steps
 from sharkpy.streaming.bad_rows import skipped_rows
 from sharkpy.streaming.closed_windows import tell_closed
@@ -38,37 +34,21 @@ from sharkpy.streaming.history import bind_history_epoch, snapshot_of_history
 from sharkpy.streaming.new_columns import settle_new_columns
 from sharkpy.streaming.sinks import sink_type
 from sharkpy.streaming.sinks.sink import SinkEpoch, count_epoch, write_epoch
-from sharkpy.streaming.state_fold import BoundFolds
 from sharkpy.streaming.targets import check_targets
 
 if TYPE_CHECKING:
     from sharkpy.catalog.epoch_store import KeptEpoch
     from sharkpy.catalog.model import Table
-    from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.sql.statements.bind_epoch import EpochTables
+    from sharkpy.streaming.bound_query import BoundQuery
     from sharkpy.streaming.sinks.programs import Programs
     from sharkpy.streaming.sinks.sink import Sink
     from sharkpy.streaming.sources.source_reader import SourceReader
+    from sharkpy.streaming.state_fold import BoundFolds
 
 _CHECK_SECONDS = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class _BoundEpoch:
-    """Query of an epoch with its names and types resolved."""
-
-    text: tuple[str, str]
-    """With the current database."""
-    tables: EpochTables
-    command: Insert | MultiInsert | StateInserts
-    lookups: CatalogLookups
-
-    def holds(self, text: tuple[str, str], tables: EpochTables, view: EpochView, catalog: Catalog) -> bool:
-        known = self.tables
-        is_same = known.written is tables.written and known.owner is tables.owner
-        is_same = is_same and known.late_rows is tables.late_rows and self.text == text
-        return is_same and self.lookups.is_current(catalog, view.by_name)
 
 
 class EpochRunner:
@@ -85,12 +65,13 @@ class EpochRunner:
         reader: Callable[[Table], SourceReader],
         figures: EpochFigures,
         programs: Programs,
+        bound: BoundQuery,
         fold: Callable[[ContinuousQuery, EngineSession, BoundFolds], None],
     ) -> None:
         """`reader` gives the reader of a stream that all queries share; `fold` folds the state of a query."""
         self._programs = programs
         self._fold = fold
-        self._bound_folds = BoundFolds()
+        self._bound = bound
         self.session = session
         self.log = log
         self.figures = figures
@@ -100,7 +81,6 @@ class EpochRunner:
         self._is_told = False
         self._sink: Sink | None = None
         self._is_table = False
-        self._bound: _BoundEpoch | None = None
 
     def look(self, query: ContinuousQuery, age: float = 0.0, ends: Mapping[str, Position] | None = None) -> EpochView:
         """Look at the streams of a query for its next step, but those whose `ends` are given; looks of others count
@@ -187,7 +167,7 @@ class EpochRunner:
         """Fold the state of a query that has one, each time that so many epochs have added to it as make a fold."""
         is_due = (view.query.epoch + 1) % self.session.conf.value(COMPACTION_BLOCKS) == 0
         if is_due and view.table is not None and view.table.is_state:
-            self._fold(view.query, self.session, self._bound_folds)
+            self._fold(view.query, self.session, self._bound.folds)
 
     def restart(self, query: ContinuousQuery, emptied: Callable[[], StagedWrite]) -> None:
         """Run an epoch that empties the table: the next one reads the first items of the streams.
@@ -329,18 +309,12 @@ class EpochRunner:
     def _command(self, view: EpochView, tables: EpochTables) -> Insert | MultiInsert | StateInserts:
         """The query as an INSERT into its targets. It is bound anew when something that it names is another one."""
         session, query = self.session, view.query
-        text = query.text, query.database
         if query.is_before_history:
             stream = stream_of(view.tables, query.continued)
             return bind_history_epoch(query, tables, stream, session.catalog, session.conf)
-        known = self._bound
-        if known is None or not known.holds(text, tables, view, session.catalog):
-            lookups, clock = CatalogLookups(session.catalog), StatementClock()
-            command = bind_epoch(query.text, tables, lookups, session.conf, query.database, clock)
-            known = _BoundEpoch(text, tables, command, lookups)
-            self._bound = None if clock.was_read else known
-        _check_streams(known.command, query)
-        return known.command
+        command = self._bound.epoch(query, tables, view, session)
+        _check_streams(command, query)
+        return command
 
     def _start(self, query: ContinuousQuery, stream: str, reader: SourceReader) -> Position:
         """Position at which the next epoch begins: of partitions that were not read yet the first item."""

@@ -26,6 +26,7 @@ from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, Trigge
 from sharkpy.catalog.position import Position, items_between
 from sharkpy.catalog.sink_kinds import sink_kind
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.streaming.bound_query import BoundQuery
 from sharkpy.streaming.epoch_figures import EpochFigures
 from sharkpy.streaming.epoch_log import EpochLog
 from sharkpy.streaming.epoch_runner import EpochRunner, is_passing, is_running
@@ -93,6 +94,7 @@ class StreamScheduler:
         self._lease = Lease(str(Path(catalog.state_dir, "streams.lock")))
         self._known: dict[str, ScheduledQuery] = {}
         self._figures: dict[str, EpochFigures] = {}
+        self._bound: dict[str, BoundQuery] = {}
         self._lock = threading.RLock()
         self._sleep = InterruptibleSleep()
         self._num_queued = 0
@@ -178,6 +180,7 @@ class StreamScheduler:
         """End the work for a query that was dropped, and remove its log."""
         self._end(query_id)
         self._figures.pop(query_id, None)
+        self._bound.pop(query_id, None)
         self.log(query_id).remove()
         self.programs.forget(query_id)
 
@@ -473,7 +476,8 @@ class StreamScheduler:
                 query = self._catalog.streams.get(query_id)
                 session, log = self._session_of(query), self.log(query_id)
                 figures = self._figures.setdefault(query_id, EpochFigures())
-                runner = EpochRunner(session, log, self.readers.of, figures, self.programs, self._fold)
+                bound = self._bound.setdefault(query_id, BoundQuery())
+                runner = EpochRunner(session, log, self.readers.of, figures, self.programs, bound, self._fold)
                 self._known[query_id] = ScheduledQuery(runner, session, query)
             return self._known[query_id]
 

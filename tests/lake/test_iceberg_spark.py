@@ -159,6 +159,21 @@ def test_deletion_vectors_and_fields_that_divide(both: Both) -> None:
     assert formats == [("PUFFIN",)]
 
 
+def test_months_that_are_overwritten(both: Both) -> None:
+    both.write_there(
+        "CREATE TABLE {t} (id BIGINT, at TIMESTAMP_NTZ) USING iceberg PARTITIONED BY (months(at))",
+        "INSERT INTO {t} SELECT id, TIMESTAMP_NTZ '1969-12-15 00:00:00' + make_interval(0, 0, 0, id) FROM range(0, 60)",
+    )
+    both.write(
+        "CREATE EXTERNAL TABLE {t} STORED BY ICEBERG TBLPROPERTIES ('name' = 'default.{t}')",
+        "INSERT OVERWRITE {t} VALUES (1000, TIMESTAMP '1970-01-31 23:59:59.999999')",
+    )
+    assert len(both.check()) == 60 - 31 + 1
+    assert len(both.check("WHERE at < TIMESTAMP '1970-01-01 00:00:00'")) == 17
+    found = both.check("WHERE at >= TIMESTAMP '1970-01-01' AND at < TIMESTAMP '1970-02-01'", columns="id")
+    assert found == [("1000",)]
+
+
 def test_a_table_in_hdfs(both: Both, hdfs: HadoopCluster) -> None:
     pytest.importorskip("hdfs_native", reason="the extra lake-hdfs is not installed")
     both.write(

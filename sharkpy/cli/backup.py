@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from sharkpy.base import settings, uri
@@ -13,19 +14,26 @@ from sharkpy.catalog.store import Catalog
 from sharkpy.execution.backup.make_backup import make_backup
 from sharkpy.execution.backup.manifest import Manifest
 from sharkpy.execution.backup.restore_backup import restore_backup
-from sharkpy.session.defaults import warehouse_location
+from sharkpy.execution.restrictions import Restrictions
+from sharkpy.session.defaults import catalog_home, warehouse_location
+from sharkpy.session.session_accesses import SessionAccesses
+from sharkpy.session.warehouse_claim import claimed, require_claimable
 
 
-def run_backup(target: Path, warehouse: str | None, metastore: str | None) -> int:
+def run_backup(target: str, warehouse: str | None, given: Mapping[str, str]) -> int:
     """Make a backup of the warehouse in the folder `target`, and print what it holds and what it does not."""
-    if metastore not in (None, settings.EMBEDDED):
+    conf = Conf(given)
+    if conf.value(settings.METASTORE) != settings.EMBEDDED:
         hint = "save the metastore by its own means, then the folders of its tables"
         raise UnsupportedError("a backup of the tables of a Hive metastore", hint=hint)
-    folder = _warehouse(warehouse)
-    if not Path(folder, CATALOG_FILE).exists():
-        raise SourceError(f'there is no warehouse at "{folder}"', sqlstate="58P01")
-    catalog = Catalog(folder)
+    location = warehouse_location(warehouse, conf)
+    home = catalog_home(location, conf)
+    if not Path(home, CATALOG_FILE).exists():
+        raise SourceError(f'there is no warehouse at "{uri.shown(location)}"', sqlstate="58P01")
+    catalog = claimed(Catalog(location, home=home), conf)
     try:
+        accesses = SessionAccesses(conf, conf, Restrictions)
+        catalog.find_access = accesses.find
         manifest = make_backup(catalog, target)
     finally:
         catalog.close()
@@ -35,21 +43,17 @@ def run_backup(target: Path, warehouse: str | None, metastore: str | None) -> in
     return 0
 
 
-def run_restore(source: Path, warehouse: str | None) -> int:
+def run_restore(source: str, warehouse: str | None, given: Mapping[str, str]) -> int:
     """Make the warehouse, which must not be there, from the backup in the folder `source`."""
-    folder = _warehouse(warehouse)
-    manifest = restore_backup(source, folder)
-    sys.stdout.write(f"restored {_content(manifest)} of {manifest.made_at} to {folder}\n")
+    conf = Conf(given)
+    location = warehouse_location(warehouse, conf)
+    require_claimable(location, conf)
+    accesses = SessionAccesses(conf, conf, Restrictions)
+    manifest = restore_backup(
+        source, location, catalog_home(location, conf), lambda place: accesses.find(place, is_named=True)
+    )
+    sys.stdout.write(f"restored {_content(manifest)} of {manifest.made_at} to {uri.shown(location)}\n")
     return 0
-
-
-def _warehouse(given: str | None) -> Path:
-    """Folder of a local warehouse; UnsupportedError for one at a URI."""
-    location = warehouse_location(given, Conf())
-    if uri.is_remote(location):
-        hint = "copy the file of its catalog and its objects: see docs/operations.md"
-        raise UnsupportedError(f'backups of the warehouse at "{uri.shown(location)}"', hint=hint)
-    return Path(location)
 
 
 def _content(manifest: Manifest) -> str:

@@ -23,12 +23,15 @@ _COMMANDS = (
     ("server", "serve JDBC and Thrift clients as HiveServer2 does"),
     ("warmup", "train the caches that let Spark's JVM start in half the time"),
     ("doctor", "check this machine, or storage at a URI"),
-    ("backup", "save the warehouse in a folder, while others use it"),
+    ("backup", "save the warehouse in a folder or storage, while others use it"),
     ("restore", "make a warehouse from a backup"),
     ("debug-stage", "run one recorded stage again, alone"),
 )
 
-_FOLDERS = {"backup": "new or empty folder for the backup", "restore": "folder of a backup"}
+_FOLDERS = {
+    "backup": "new or empty folder for the backup, or a URI, as s3://bucket/folder",
+    "restore": "folder or URI of a backup",
+}
 """Commands that take a folder."""
 
 
@@ -62,11 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "backup":
                 from sharkpy.cli.backup import run_backup
 
-                return run_backup(options.folder, options.warehouse, options.metastore)
+                return run_backup(options.folder, options.warehouse, session_settings(options))
             case "restore":
                 from sharkpy.cli.backup import run_restore
 
-                return run_restore(options.folder, options.warehouse)
+                return run_restore(options.folder, options.warehouse, session_settings(options))
             case "debug-stage":
                 from sharkpy.cli.debug_stage import run_debug_stage
 
@@ -137,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
         if name == "debug-stage":
             _add_debug_arguments(command)
         if name in _FOLDERS:
-            command.add_argument("folder", type=Path, help=_FOLDERS[name])
+            command.add_argument("folder", help=_FOLDERS[name])
         if name == "doctor":
             command.add_argument("uri", nargs="?", help="storage to check instead, such as s3://bucket/folder")
             command.add_argument("--write", action="store_true", help="also put a small object there, and delete it")

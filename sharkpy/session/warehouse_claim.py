@@ -38,6 +38,14 @@ def claimed(catalog: Catalog, conf: Conf) -> Catalog:
     return catalog
 
 
+def require_claimable(warehouse: str, conf: Conf) -> None:
+    """ConfigurationError 55006 where a new warehouse would lie in another one, UnsupportedError for storage where no
+    claim can be put. What else is there is for the caller to see.
+    """
+    if uri.is_remote(warehouse):
+        _check_around(writable_store(warehouse, conf), warehouse)
+
+
 def writable_store(warehouse: str, conf: Conf) -> Store:
     """Store of a warehouse; UnsupportedError for one that cannot hold it."""
     from sharkpy.sources.storage.access import access_to

@@ -31,8 +31,8 @@ def copy_files(copies: Sequence[tuple[DataFile, str]], access_id: str = "") -> l
     """
     if not any(uri.is_remote(file.path) or uri.is_remote(target) for file, target in copies):
         return [_copy(one, "") for one in copies]
-    within = [one for one in copies if _is_within_store(*one, access_id)]
-    through = [one for one in copies if not _is_within_store(*one, access_id)]
+    within = [one for one in copies if is_within_store(*one, access_id)]
+    through = [one for one in copies if not is_within_store(*one, access_id)]
     copy = partial(_copy, access_id=access_id)
     made = {one.path: one for one in (*side_by_side(copy, within), *side_by_side(copy, through, _AT_ONCE))}
     return [made[target] for _, target in copies]
@@ -55,8 +55,8 @@ def delete_unchanged(files: Iterable[DataFile]) -> None:
         raise failed[0]
 
 
-def _is_within_store(file: DataFile, target: str, access_id: str) -> bool:
-    """Whether one store holds both, and copies by itself."""
+def is_within_store(file: DataFile, target: str, access_id: str) -> bool:
+    """Whether one store holds both a file and its copy, and makes that by itself."""
     if not (uri.is_remote(file.path) and uri.is_remote(target)):
         return False
     return store_at(file) is store_with(target, access_id)
@@ -68,7 +68,7 @@ def _copy(copy: tuple[DataFile, str], access_id: str) -> DataFile:
     if not uri.is_remote(target):
         return _to_local(file, target)
     store = store_with(target, access_id)
-    if _is_within_store(file, target, access_id):
+    if is_within_store(file, target, access_id):
         facts = store.copy(facts_of(file), target)
     elif file.access:
         # Not closed: a thread of the store's library may still read, where the statement was ended.

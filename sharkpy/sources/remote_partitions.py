@@ -8,6 +8,7 @@ from sharkpy.base import uri
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
+from sharkpy.sources.folders.generations import Generation
 from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.remote_listing import RemoteListing, is_gone, is_listed, visible_in
 from sharkpy.sources.layout import DataFile
@@ -42,6 +43,14 @@ def remote_partition_files(
 
 def files_in_folders(newest: Mapping[str, int | None], access_id: str) -> dict[str, list[DataFile]]:
     """Data files that count in each of some folders of one store, up to the generation that is given for each."""
+    visible = visible_in_folders(newest, access_id)
+    return {folder: [file for _, files in found for file in files] for folder, found in visible.items()}
+
+
+def visible_in_folders(
+    newest: Mapping[str, int | None], access_id: str
+) -> dict[str, list[tuple[Generation, list[DataFile]]]]:
+    """As `files_in_folders`, with the generations that the files are of."""
     folders = list(newest)
     store = store_with(folders[0], access_id)
     objects = objects_in_folders(store, folders, lambda facts, folder: facts if is_listed(facts, folder) else None)
@@ -54,9 +63,7 @@ def files_in_folders(newest: Mapping[str, int | None], access_id: str) -> dict[s
         # Some were removed after they were listed: what is there now is looked for in each folder by itself.
         homes = [RemoteFolder(folder, store, access_id) for folder in folders]
         visible = side_by_side(lambda home: home.visible(newest[home.location]), homes)
-    return {
-        folder: [file for _, files in found for file in files] for folder, found in zip(folders, visible, strict=True)
-    }
+    return dict(zip(folders, visible, strict=True))
 
 
 def _files_at(folder: str, access_id: str, newest: int | None) -> list[DataFile]:

@@ -19,11 +19,12 @@ from sharkpy.base.errors import ConfigurationError, CorruptionError, SharkError,
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import Catalog, new_table_id
 from sharkpy.cli.main import main
+from sharkpy.execution.backup import copy_file as copying
 from sharkpy.execution.backup import make_backup as making
-from sharkpy.execution.backup.copy_file import copy_file
+from sharkpy.execution.backup.copy_file import Copy, copy_file, local_file
 from sharkpy.execution.backup.make_backup import make_backup
-from sharkpy.execution.backup.manifest import SavedFile
 from sharkpy.execution.backup.restore_backup import restore_backup
+from sharkpy.sources.layout import DataFile
 from sharkpy.values.types import INT, Field, Schema
 
 
@@ -124,35 +125,29 @@ def test_a_backup_holds_all_that_the_warehouse_owns(context: sharkpy.SharkContex
     assert (outside / "facts").exists()
 
 
-def test_remote_files_are_left_out(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+def test_remote_files_of_others_are_left_out(context: sharkpy.SharkContext, tmp_path: Path) -> None:
     """They stay where they are, and so do the tables and Hive partitions that have them."""
     schema, catalog = Schema((Field("a", INT), Field("p", INT))), context.catalog
     catalog.create_database("d", location="gs://bucket/d")
-    places = (
-        ("one", TableKind.EXTERNAL, "s3a://KEY:SECRET@bucket/one"),
-        ("three", TableKind.MANAGED, f"{tmp_path}/outside"),
-        ("two", TableKind.MANAGED, "hdfs://nn/two"),
-    )
-    for name, kind, location in places:
-        table = Table(new_table_id(), "default", name, kind, schema, location=location, partition_columns=("p",))
+    for name, location in (("one", "s3a://KEY:SECRET@bucket/one"), ("two", "hdfs://nn/two")):
+        table = Table(
+            new_table_id(), "default", name, TableKind.EXTERNAL, schema, location=location, partition_columns=("p",)
+        )
         with catalog.partition_changes(catalog.create_table(table)) as changes:
             changes.add("p=1", f"s3a://bucket/{name}")
     assert backup(tmp_path) == [
         "files of table default.one: s3a://***@bucket/one",
         "files of table default.one: s3a://bucket/one",
-        "files of table default.three: s3a://bucket/three",
         "files of table default.two: hdfs://nn/two",
         "files of table default.two: s3a://bucket/two",
     ]
     restore_backup(tmp_path / "backup", tmp_path / "restored")
     with closing(Catalog(tmp_path / "restored")) as again:
-        assert again.database("d").location == "gs://bucket/d"
-        for name, kind, location in places:
+        # New tables of the database lie in the restored warehouse, and not beside those of the original.
+        assert again.database("d").location == f"{tmp_path}/restored/d.db"
+        for name, location in (("one", "s3a://KEY:SECRET@bucket/one"), ("two", "hdfs://nn/two")):
             found = again.table("default", name)
-            is_far = not location.startswith("/")
-            # A DROP must not delete the files, which are the original's.
-            assert found.kind is (TableKind.EXTERNAL if is_far else kind)
-            assert (found.location == location) == is_far
+            assert (found.kind, found.location) == (TableKind.EXTERNAL, location)
             assert [one.location for one in again.partitions(found)] == [f"s3a://bucket/{name}"]
 
 
@@ -216,7 +211,7 @@ def test_tables_that_go_while_files_are_copied_are_saved(
     context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(context, *(f"CREATE TABLE {name} AS SELECT 1 AS a" for name in ("dropped", "renamed", "replaced")))
-    copy = making.copy_file
+    copy = copying.copy_file
     changes = iter(
         [
             "DROP TABLE dropped",
@@ -228,12 +223,12 @@ def test_tables_that_go_while_files_are_copied_are_saved(
 
     one = threading.Lock()
 
-    def copy_after_changes(source: str, target: Path, path: str) -> SavedFile:
+    def copy_after_changes(source: DataFile, target: str, access_id: str) -> Copy:
         with one:
             run(context, *changes)
-        return copy(source, target, path)
+        return copy(source, target, access_id)
 
-    monkeypatch.setattr(making, "copy_file", copy_after_changes)
+    monkeypatch.setattr(copying, "copy_file", copy_after_changes)
     backup(tmp_path)
     assert run(context, "SELECT a FROM replaced UNION ALL SELECT a FROM dropped ORDER BY a") == [(2,), (3,)]
     names = ("dropped", "renamed", "replaced")
@@ -244,22 +239,22 @@ def test_files_without_second_names_are_copied(tmp_path: Path, monkeypatch: pyte
     """A table on another file system keeps its files until the backup, a reader of them, is made."""
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         run(context, "CREATE TABLE t AS SELECT 1 AS a")
-    copy = making.copy_file
+    copy = copying.copy_file
     overwrite = [sys.executable, "-m", "sharkpy.cli.main", "--warehouse", str(tmp_path / "w")]
     commands = iter([[*overwrite, "-e", "INSERT OVERWRITE TABLE t SELECT 2"]])
 
     one = threading.Lock()
 
-    def copy_after_overwrite(source: str, target: Path, path: str) -> SavedFile:
+    def copy_after_overwrite(source: DataFile, target: str, access_id: str) -> Copy:
         with one:
             for command in commands:
                 subprocess.run(command, check=True)
-        return copy(source, target, path)
+        return copy(source, target, access_id)
 
     def refuse(self: Path, target: str) -> None:
         raise OSError(18, f"{self} and {target} are on different devices")
 
-    monkeypatch.setattr(making, "copy_file", copy_after_overwrite)
+    monkeypatch.setattr(copying, "copy_file", copy_after_overwrite)
     monkeypatch.setattr(making, "_link", refuse)
     backup(tmp_path)
     assert next(commands, None) is None
@@ -270,8 +265,8 @@ def test_a_killed_backup_leaves_no_links(context: sharkpy.SharkContext, tmp_path
     run(context, "CREATE TABLE t AS SELECT 1 AS a")
     code = (
         "import os, sys; from pathlib import Path; from sharkpy.catalog.store import Catalog;"
-        "from sharkpy.execution.backup import make_backup as making;"
-        "making.copy_file = lambda *_: os.abort();"
+        "from sharkpy.execution.backup import copy_file, make_backup as making;"
+        "copy_file.copy_file = lambda *_: os.abort();"
         "making.make_backup(Catalog(sys.argv[1]), Path(sys.argv[2]))"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "w", tmp_path / "backup"], check=False)
@@ -336,9 +331,10 @@ def test_a_backup_of_an_older_catalog_is_upgraded(tmp_path: Path) -> None:
     file.unlink()
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript((Path(__file__).parents[1] / "catalog" / "format_1.sql").read_text())
-    saved = copy_file(str(file), tmp_path / "aside", ".sharkpy/catalog.sqlite")
-    record = {"path": saved.path, "size_bytes": saved.size_bytes, "checksum": saved.checksum}
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"files": [record]}))
+    saved = copy_file(local_file(str(file)), str(tmp_path / "aside"))
+    record = {"path": ".sharkpy/catalog.sqlite", "size_bytes": saved.file.size_bytes, "checksum": saved.checksum}
+    body = {"format": 1, **{key: json.loads(path.read_text())[key] for key in ("num_tables", "left_out", "made_at")}}
+    path.write_text(json.dumps(body | {"files": [record]}))
     restore_backup(tmp_path / "backup", tmp_path / "restored")
     with closing(Catalog(tmp_path / "restored")) as catalog:
         assert catalog.table_names("shop") == ["sales"]

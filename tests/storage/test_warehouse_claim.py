@@ -353,11 +353,3 @@ def test_doctor(
     assert lines[-1].endswith(f"shark.warehouse.take.over={claim['owner']}")
     s3.delete_object(Bucket=BUCKET, Key=f"{folder.partition(f'{BUCKET}/')[2]}/.sharkpy/owner-1.json")
     assert doctor(home)[1][-1].startswith("FAIL claim            nothing tells that it is this catalog's")
-
-
-def test_backups_are_refused(folder: str, opened: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    opened(tmp_path / "a").stop()
-    for command in ("backup", "restore"):
-        assert main(["--warehouse", folder, command, str(tmp_path / "to")]) == 1
-        assert "[0A000]" in capsys.readouterr().err
-    assert not (tmp_path / "to").exists()

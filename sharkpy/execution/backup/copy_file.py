@@ -1,47 +1,182 @@
-"""Copy of a file with its checksum."""
+"""Copies of files between a warehouse and its backup, each with its checksum where the bytes pass through here."""
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import xxhash
 
+from sharkpy.base import uri
+from sharkpy.base.cancellation import Cancellation, check_cancelled, current_cancellation, submit
+from sharkpy.base.errors import SourceError
 from sharkpy.columnar.store_folder import storage_error
-from sharkpy.execution.backup.manifest import SavedFile
+from sharkpy.sources.copied_files import is_within_store
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import facts_of, file_of, opened, store_with
 
-COPIES_AT_ONCE = 8
-"""Files that are copied side by side: each waits for the disk."""
+_AT_ONCE = 8
+"""Files that are copied side by side: each waits for the disk, or for its store, which copies it."""
+_THROUGH_AT_ONCE = 4
+"""Files from or to a store whose bytes pass through this process at once: each has up to 100 MB under way."""
 _CHUNK = 4 << 20
 
 
-def copy_file(source: str, target: Path, path: str) -> SavedFile:
-    """Copy a file to the disk, with its mode and times; the record of it has `path`.
-
-    SourceError if `source` cannot be read, ResourceError or ExecutionError if `target` cannot be written.
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Copy of a file: where it is now, XXH3's checksum of 64 bits, empty where a store has made it, and the time of its
+    source.
     """
+
+    file: DataFile
+    checksum: str
+    modified_ns: int
+
+
+def local_file(path: str) -> DataFile:
+    """A file of this machine; SourceError if it cannot be read."""
     try:
-        reading = open(source, "rb", buffering=0)  # noqa: SIM115 - its errors are others than the target's
+        status = Path(path).stat()
     except OSError as error:
-        raise io_error(error, source) from None
-    with reading:
+        raise io_error(error, path) from None
+    return DataFile(path, status.st_size, status.st_mtime_ns)
+
+
+def copy_files(copies: Sequence[tuple[DataFile, str]], access_id: str) -> list[Copy]:
+    """Copy files, each to a location of its own, several at once; `access_id`: the access to remote ones.
+
+    The first failure is raised, and ends all others, as the end of the statement does.
+    """
+    through = [one for one in copies if _passes_through(*one, access_id)]
+    others = [one for one in copies if not _passes_through(*one, access_id)]
+    made = [*_side_by_side(others, access_id, _AT_ONCE), *_side_by_side(through, access_id, _THROUGH_AT_ONCE)]
+    by_target = dict(zip((target for _, target in (*others, *through)), made, strict=True))
+    return [by_target[target] for _, target in copies]
+
+
+def _side_by_side(copies: Sequence[tuple[DataFile, str]], access_id: str, at_once: int) -> list[Copy]:
+    work, begun = Cancellation(), list[Future[Copy]]()
+    with (
+        work.following(current_cancellation()),
+        ThreadPoolExecutor(at_once, thread_name_prefix="sharkpy-copy") as pool,
+    ):
         try:
-            return _copy(reading.fileno(), target, path, source)
+            with work.active():
+                begun += [submit(pool, copy_file, file, target, access_id) for file, target in copies]
+            return [one.result() for one in begun]
+        except BaseException:
+            work.cancel()
+            for one in begun:
+                one.cancel()
+            raise
+
+
+def copy_file(source: DataFile, target: str, access_id: str = "") -> Copy:
+    """Copy a file; on this machine with its mode and times, and to the disk for certain.
+
+    SourceError if `source` cannot be read, ResourceError or ExecutionError if a local `target` cannot be written.
+    """
+    check_cancelled()
+    if is_within_store(source, target, access_id) and source.tag:
+        facts = store_with(target, access_id).copy(facts_of(source), target)
+        return Copy(file_of(facts, access_id), "", source.modified_ns)
+    if uri.is_remote(target):
+        return _to_store(source, target, access_id)
+    return _to_disk(source, target)
+
+
+def _passes_through(source: DataFile, target: str, access_id: str) -> bool:
+    """Whether bytes go from or to a store, and not within it."""
+    is_far = uri.is_remote(source.path) or uri.is_remote(target)
+    return is_far and not (is_within_store(source, target, access_id) and source.tag)
+
+
+def _to_store(source: DataFile, target: str, access_id: str) -> Copy:
+    reading = _Digested(_opened(source))
+    try:
+        facts = store_with(target, access_id).put(target, cast(BinaryIO, reading))
+    finally:
+        # A remote source is not closed: a thread of the store's library may still read, where the work was ended.
+        if not source.access:
+            reading.close()
+    if facts.size_bytes != reading.size_bytes:
+        raise SourceError(f'"{uri.shown(target)}" has {facts.size_bytes} bytes, and not the {reading.size_bytes} read')
+    return Copy(file_of(facts, access_id), reading.checksum, _modified_ns(source))
+
+
+def _to_disk(source: DataFile, target: str) -> Copy:
+    with _Digested(_opened(source)) as reading:
+        try:
+            path = Path(target)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as writing:
+                while chunk := reading.read(_CHUNK):
+                    check_cancelled()
+                    writing.write(chunk)
+                writing.flush()
+                os.fsync(writing.fileno())
+            if not source.access:
+                shutil.copystat(source.path, target)
+            elif source.modified_ns:
+                os.utime(target, ns=(source.modified_ns, source.modified_ns))
+            return Copy(local_file(target), reading.checksum, _modified_ns(source))
         except OSError as error:
-            raise storage_error(str(target), error) from None
+            raise storage_error(target, error) from None
 
 
-def _copy(reading: int, target: Path, path: str, source: str) -> SavedFile:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    digest, size = xxhash.xxh3_64(), 0
-    with target.open("xb") as writing:
-        while chunk := os.read(reading, _CHUNK):
-            digest.update(chunk)
-            size += len(chunk)
-            writing.write(chunk)
-        writing.flush()
-        os.fsync(writing.fileno())
-    shutil.copystat(source, target)
-    return SavedFile(path, size, digest.hexdigest())
+def _opened(source: DataFile) -> BinaryIO:
+    try:
+        return opened(source)
+    except OSError as error:
+        raise io_error(error, source.path) from None
+
+
+def _modified_ns(source: DataFile) -> int:
+    return source.modified_ns if source.access else local_file(source.path).modified_ns
+
+
+class _Digested(io.RawIOBase):
+    """Reader of a file with the checksum of what was read; it begins anew with who goes back to the start."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__()
+        self._file = file
+        self._digest = xxhash.xxh3_64()
+        self.size_bytes = 0
+
+    @property
+    def checksum(self) -> str:
+        return self._digest.hexdigest()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1) -> bytes:
+        piece = self._file.read(-1 if size is None else size)
+        self._digest.update(piece)
+        self.size_bytes += len(piece)
+        return piece
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        place = self._file.seek(offset, whence)
+        if place == 0:
+            self._digest.reset()
+            self.size_bytes = 0
+        return place
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()

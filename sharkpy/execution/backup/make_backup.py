@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from sharkpy.base import uri
-from sharkpy.base.errors import BindError, SourceError, UnsupportedError
+from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.catalog.readable_catalog import CATALOG_FILE
 from sharkpy.catalog.store import Catalog
-from sharkpy.columnar.store_folder import storage_error, sync_directory
-from sharkpy.execution.backup.copy_file import COPIES_AT_ONCE, copy_file
-from sharkpy.execution.backup.manifest import WAREHOUSE, Manifest, new_manifest, write_manifest
-from sharkpy.execution.backup.saved_tables import SavedTables, settle_catalog
+from sharkpy.columnar.store_folder import storage_error
+from sharkpy.execution.backup.backup_folder import WAREHOUSE, BackupFolder, folder_at
+from sharkpy.execution.backup.copy_file import copy_files, local_file
+from sharkpy.execution.backup.manifest import Manifest, SavedFile, new_manifest, write_manifest
+from sharkpy.execution.backup.saved_tables import SavedTables
+from sharkpy.execution.backup.settled_catalog import settle_catalog
+from sharkpy.sources.layout import DataFile
 
 
-def make_backup(catalog: Catalog, target: Path) -> Manifest:
-    """Make a backup of the warehouse in the new or empty folder `target`.
+def make_backup(catalog: Catalog, target: str | os.PathLike[str]) -> Manifest:
+    """Make a backup of the warehouse in the new or empty folder `target`, a path or a URI.
 
     1. In one transaction, which holds writers off: the catalog is copied, the files of its tables are listed, and
-       linked aside, so that nothing that happens later can take them away.
-    2. The files are copied, their checksums noted.
+       linked aside, so that nothing that happens later can take them away. Of remote folders the last generation that
+       counts is noted; their files are listed later, and stay for the backup, which is a reader of them.
+    2. The files are copied, their checksums noted. What stays in one bucket is copied by its store.
     3. The manifest is written last: without it `restore` takes the folder for no backup.
 
     What a failure leaves in `target` can be deleted. Blocks of cached tables are not saved: they are made again.
@@ -30,72 +37,65 @@ def make_backup(catalog: Catalog, target: Path) -> Manifest:
     if catalog.is_shared:
         hint = "save the metastore by its own means, then the folders of its tables"
         raise UnsupportedError("a backup of the tables of a Hive metastore", hint=hint)
-    if uri.is_remote(catalog.warehouse_dir):
-        hint = "copy the file of its catalog and its objects: see docs/operations.md"
-        raise UnsupportedError(f'backups of the warehouse at "{uri.shown(catalog.warehouse_dir)}"', hint=hint)
-    folder = _new_folder(target, Path(catalog.warehouse_dir))
+    folder = folder_at(target, catalog.named_access_id)
+    for home in (catalog.warehouse_dir, catalog.home):
+        if uri.below(uri.place(folder.location), uri.place(home)) is not None:
+            raise BindError(f'the backup "{folder.shown}" would lie in the warehouse itself', sqlstate="42000")
+    folder.require_free("name a new folder")
+    folder.make([WAREHOUSE])
     links = Path(catalog.state_dir, f"backup-{uuid.uuid4().hex}")
+    saved = SavedTables(catalog.warehouse_dir, catalog.state_dir)
     catalog.unfinished.begin(str(links))
     try:
-        return _copied(catalog, folder, links)
+        return _copied(catalog, saved, folder, links)
     finally:
+        saved.leave(catalog)
         shutil.rmtree(links, ignore_errors=True)
         catalog.unfinished.end(str(links))
 
 
-def _new_folder(target: Path, warehouse: Path) -> Path:
-    folder = target.expanduser().resolve()
-    if folder.is_relative_to(warehouse):
-        raise BindError(f'the backup "{folder}" would lie in the warehouse itself', sqlstate="42000")
-    try:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise SourceError(f'"{folder}" exists and is not empty', hint="name a new folder", sqlstate="58030")
-        (folder / WAREHOUSE).mkdir(parents=True)
-    except OSError as error:
-        raise storage_error(str(folder), error) from None
-    return folder
-
-
-def _copied(catalog: Catalog, folder: Path, links: Path) -> Manifest:
-    warehouse, copy = folder / WAREHOUSE, links / "catalog.sqlite"
-    saved = SavedTables(catalog.warehouse_dir)
+def _copied(catalog: Catalog, saved: SavedTables, folder: BackupFolder, links: Path) -> Manifest:
+    copy = links / "catalog.sqlite"
     try:
         links.mkdir()
         with catalog.transaction():
             catalog.copy_file(str(copy))
             saved.add_all(catalog)
-            sources = _linked(saved.files, links)
-        for place in saved.folders:
-            (warehouse / place).mkdir(parents=True, exist_ok=True)
+            linked = _linked(saved.files, links)
     except OSError as error:
         raise storage_error(str(links), error) from None
-    settle_catalog(str(copy), saved, str(warehouse))
-    sources[str(Path(catalog.file_path).relative_to(catalog.warehouse_dir))] = str(copy)
-    with ThreadPoolExecutor(COPIES_AT_ONCE) as pool:
-        files = list(pool.map(lambda place: copy_file(sources[place], warehouse / place, place), sources))
-    _sync_folders(warehouse)
-    manifest = new_manifest(saved.num_tables, files, saved.left_out)
-    write_manifest(folder, manifest)
+    saved.list_far(catalog)
+    settle_catalog(str(copy), saved, str(links / WAREHOUSE))
+    # What streams want goes once they have read it: it is copied first.
+    sources = {**linked, **{place: file for place, file in saved.files.items() if place not in linked}}
+    sources[CATALOG_FILE] = local_file(str(copy))
+    folder.make(f"{WAREHOUSE}/{place}" for place in saved.folders)
+    targets = {place: f"{WAREHOUSE}/{place}" for place in sources}
+    try:
+        copies = copy_files([(file, folder.at(targets[place])) for place, file in sources.items()], folder.access_id)
+        folder.sync()
+        files = [
+            SavedFile(place, one.file.size_bytes, one.checksum, one.modified_ns, one.file.tag)
+            for place, one in zip(sources, copies, strict=True)
+        ]
+        manifest = new_manifest(saved.num_tables, files, saved.left_out, folder.location, saved.folders)
+        write_manifest(folder, manifest)
+    except BaseException:
+        folder.remove(targets.values())
+        raise
     return manifest
 
 
-def _linked(files: dict[str, str], links: Path) -> dict[str, str]:
+def _linked(files: Mapping[str, DataFile], links: Path) -> dict[str, DataFile]:
     """Second names of files, which stay when a table is renamed or dropped; those of another file system have none."""
     linked = dict(files)
     for number, (place, source) in enumerate(files.items()):
-        with suppress(OSError):
-            _link(links / str(number), source)
-            linked[place] = str(links / str(number))
+        if not uri.is_remote(source.path):
+            with suppress(OSError):
+                _link(links / str(number), source.path)
+                linked[place] = replace(source, path=str(links / str(number)))
     return linked
 
 
 def _link(link: Path, source: str) -> None:
     link.hardlink_to(source)
-
-
-def _sync_folders(folder: Path) -> None:
-    try:
-        for one in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
-            sync_directory(str(one))
-    except OSError as error:
-        raise storage_error(str(folder), error) from None

@@ -6,76 +6,92 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from sharkpy.base.errors import ConfigurationError, CorruptionError, SourceError
+from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.base.version import __version__
-from sharkpy.columnar.store_folder import write_file
+from sharkpy.execution.backup.backup_folder import BackupFolder
 
-FORMAT = 1
-WAREHOUSE = "warehouse"
-"""Folder of a backup that holds the files of the warehouse."""
+FORMAT = 2
 _NAME = "backup.json"
 
 
 @dataclass(frozen=True, slots=True)
 class SavedFile:
-    """File of a backup; `path` is relative to the warehouse, `checksum` is XXH3's of 64 bits."""
+    """File of a backup; `path` is relative to the warehouse, `checksum` is XXH3's of 64 bits, of what a store has
+    copied by itself empty.
+
+    `modified_ns`: time of its source, 0 where that is not noted. `tag`: that of the backup's own file, in storage.
+    """
 
     path: str
     size_bytes: int
     checksum: str
+    modified_ns: int = 0
+    tag: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """State of a warehouse: `num_tables` and the files of their data. `left_out` names what lies elsewhere."""
+    """State of a warehouse: `num_tables` and the files of their data. `left_out` names what lies elsewhere.
+
+    `place`: where the backup was made, as tags of its files count there alone. `folders`: those that have to be there
+    without files, too; None in backups of format 1, which have them all.
+    """
 
     num_tables: int
     files: tuple[SavedFile, ...]
     left_out: tuple[str, ...]
     made_at: str
+    place: str = ""
+    folders: tuple[str, ...] | None = None
 
     @property
     def size_bytes(self) -> int:
         return sum(file.size_bytes for file in self.files)
 
 
-def new_manifest(num_tables: int, files: Sequence[SavedFile], left_out: Sequence[str]) -> Manifest:
+def new_manifest(
+    num_tables: int, files: Sequence[SavedFile], left_out: Sequence[str], place: str, folders: Sequence[str]
+) -> Manifest:
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Manifest(num_tables, tuple(files), tuple(left_out), now)
+    return Manifest(num_tables, tuple(files), tuple(left_out), now, place, tuple(folders))
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
+def write_manifest(folder: BackupFolder, manifest: Manifest) -> None:
     """Write the manifest, which makes a backup complete: last, and whole or not at all."""
     body = {"format": FORMAT, "written_by": __version__, **asdict(manifest)}
-    write_file(str(folder / _NAME), memoryview(json.dumps(body, indent=1).encode()), sync=True)
+    folder.put(_NAME, json.dumps(body, indent=1).encode())
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: BackupFolder) -> Manifest:
     """Read the manifest of the backup in `folder`.
 
     SourceError for a folder without one, ConfigurationError for one of a later version of sharkpy.
     """
-    path = folder / _NAME
+    content = folder.content(_NAME)
+    path = f"{folder.shown}/{_NAME}"
+    if content is None:
+        hint = "a backup that was not finished has no such file"
+        raise SourceError(f'"{folder.shown}" is no backup: "{path}" is missing', hint=hint, sqlstate="58P01")
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
+        text = content.decode()
+        check_json_nesting(text)
+        body = json.loads(text)
         if body["format"] > FORMAT:
             raise ConfigurationError(
-                f'the backup "{folder}" has format {body["format"]}, written by sharkpy {body["written_by"]}: '
+                f'the backup "{folder.shown}" has format {body["format"]}, written by sharkpy {body["written_by"]}: '
                 f"sharkpy {__version__} reads formats up to {FORMAT}",
                 sqlstate="0A000",
             )
         files = tuple(SavedFile(**one) for one in body["files"])
-        manifest = Manifest(body["num_tables"], files, tuple(body["left_out"]), body["made_at"])
-    except (FileNotFoundError, NotADirectoryError):
-        hint = "a backup that was not finished has no such file"
-        raise SourceError(f'"{folder}" is no backup: "{path}" is missing', hint=hint, sqlstate="58P01") from None
-    except OSError as error:
-        raise SourceError(f'"{path}" cannot be read: {error.strerror}') from None
+        folders = None if body.get("folders") is None else tuple(map(str, body["folders"]))
+        known = body["num_tables"], files, tuple(body["left_out"]), body["made_at"], body.get("place", ""), folders
+        manifest = Manifest(*known)
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptionError(f'"{path}" is damaged: {error}') from None
-    if outside := [file.path for file in files if _leaves(file.path)]:
+    if outside := [one for one in (*(file.path for file in files), *(folders or ())) if _leaves(one)]:
         raise CorruptionError(f'"{path}" is damaged: it names the file "{outside[0]}"')
     return manifest
 

@@ -2,53 +2,137 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from sharkpy.base.errors import CorruptionError, SourceError
+from sharkpy.base import uri
+from sharkpy.base.errors import CorruptionError
+from sharkpy.base.locations import STATE_FOLDER
+from sharkpy.catalog.readable_catalog import CATALOG_FILE
 from sharkpy.columnar.store_folder import storage_error, sync_directory
-from sharkpy.execution.backup.copy_file import COPIES_AT_ONCE, copy_file
-from sharkpy.execution.backup.manifest import WAREHOUSE, Manifest, SavedFile, read_manifest
+from sharkpy.execution.backup.backup_folder import WAREHOUSE, BackupFolder, folder_at
+from sharkpy.execution.backup.copy_file import Copy, copy_file, copy_files
+from sharkpy.execution.backup.manifest import Manifest, SavedFile, read_manifest
+from sharkpy.execution.backup.settled_catalog import settle_at_uri, settle_streams
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.named_files import Access
 
 
-def restore_backup(source: Path, warehouse: Path) -> Manifest:
-    """Make the warehouse, a new or empty folder, from the backup in `source`.
+def restore_backup(
+    source: str | os.PathLike[str],
+    warehouse: str | os.PathLike[str],
+    home: str | os.PathLike[str] | None = None,
+    access: Access | None = None,
+) -> Manifest:
+    """Make the warehouse, a new or empty folder, from the backup in `source`; both may be paths or URIs. `home`: local
+    folder of the catalog of a warehouse at a URI, new or empty too. `access` finds the ids of accesses to storage.
 
-    The files are copied and checked beside it, and get its name together. CorruptionError names a file that is missing,
-    or is not the one that was saved.
+    The files are copied and checked beside a local warehouse, and get its name together. At a URI they are no warehouse
+    until the catalog is in its folder, which comes last. CorruptionError names a file that is missing, or is not the
+    one that was saved. After a failure nothing stays, as far as storage lets that be removed.
     """
-    folder, target = source.expanduser().resolve(), warehouse.expanduser().resolve()
+    folder = folder_at(source, access)
     manifest = read_manifest(folder)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        hint = "move what is there away, or name another folder with --warehouse"
-        raise SourceError(f'"{target}" exists and is not empty', hint=hint, sqlstate="58030")
-    staging = target.with_name(f"{target.name}.restoring-{uuid.uuid4().hex[:8]}")
+    data, target = folder_at(warehouse, access), folder_at(warehouse if home is None else home, access)
+    hint = "move what is there away, or name another folder with --warehouse"
+    for one in (target, data):
+        one.require_free(hint)
+    staging = folder_at(f"{target.location}.restoring-{uuid.uuid4().hex[:8]}", None)
     try:
-        staging.mkdir(parents=True)
-        for place in _folders(folder / WAREHOUSE):
-            (staging / place).mkdir(parents=True, exist_ok=True)
-        with ThreadPoolExecutor(COPIES_AT_ONCE) as pool:
-            list(pool.map(lambda file: _restore(folder / WAREHOUSE, file, staging), manifest.files))
-        for place in (".", *_folders(staging)):
-            sync_directory(str(staging / place))
-        staging.rename(target)
-        sync_directory(str(target.parent))
+        Path(staging.location).mkdir(parents=True)
+        restoring = _Restoring(folder, manifest, data, target, staging)
+        restoring.run()
+        staging.sync()
+        try:
+            Path(staging.location).rename(target.location)
+        except BaseException:
+            restoring.take_back()
+            raise
+        sync_directory(str(Path(target.location).parent))
     except OSError as error:
-        raise storage_error(str(target / "catalog"), error) from None
+        raise storage_error(target.at("catalog"), error) from None
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        shutil.rmtree(staging.location, ignore_errors=True)
     return manifest
 
 
-def _folders(folder: Path) -> list[str]:
-    return [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_dir()]
+@dataclass(slots=True)
+class _Restoring:
+    """Restoring of the backup in `folder` into the warehouse `data`, whose own folder `home` is `staging` until all is
+    there.
+    """
+
+    folder: BackupFolder
+    manifest: Manifest
+    data: BackupFolder
+    home: BackupFolder
+    staging: BackupFolder
+
+    def run(self) -> None:
+        saved = BackupFolder(self.folder.at(WAREHOUSE), self.folder.access_id)
+        known = saved.files()
+        for one in self.manifest.files:
+            self._check_source(one, known.get(one.path), saved)
+        if not self.data.is_remote:
+            self.staging.make(saved.folders() if self.manifest.folders is None else self.manifest.folders)
+        catalog = next((one for one in self.manifest.files if one.path == CATALOG_FILE), None)
+        if catalog is None:
+            raise CorruptionError(f'the backup is damaged: it has no "{CATALOG_FILE}"')
+        path = self.staging.at(CATALOG_FILE)
+        self._check_copy(catalog, known[CATALOG_FILE], copy_file(known[CATALOG_FILE], path))
+        moved = settle_at_uri(path, self.data.location, self.home.location) if self.data.is_remote else {}
+        others = [one for one in self.manifest.files if one.path != CATALOG_FILE]
+        try:
+            restored = self._restored(others, known, moved)
+            if self.folder.is_remote or self.data.is_remote:
+                settle_streams(path, self.data.location, self.home.location, restored)
+        except BaseException:
+            self.take_back()
+            raise
+
+    def take_back(self) -> None:
+        """Remove what was put at a URI."""
+        self.data.remove(one.path for one in self.manifest.files if not _is_state(one.path))
+
+    def _restored(
+        self, files: Sequence[SavedFile], known: Mapping[str, DataFile], moved: Mapping[str, str]
+    ) -> dict[str, DataFile]:
+        """Files by their places in the backup, as they are now."""
+        targets = [self._target(one.path, moved) for one in files]
+        copies = copy_files(
+            [(known[one.path], target) for one, target in zip(files, targets, strict=True)],
+            self.data.access_id,
+        )
+        for one, copy in zip(files, copies, strict=True):
+            self._check_copy(one, known[one.path], copy)
+        return {one.path: copy.file for one, copy in zip(files, copies, strict=True)}
+
+    def _target(self, place: str, moved: Mapping[str, str]) -> str:
+        if place in moved:
+            return self.staging.at(moved[place])
+        return (self.data if self.data.is_remote and not _is_state(place) else self.staging).at(place)
+
+    def _check_source(self, one: SavedFile, found: DataFile | None, saved: BackupFolder) -> None:
+        if found is None:
+            raise CorruptionError(f'the backup is damaged: "{uri.shown(saved.at(one.path))}" is missing')
+        is_in_place = bool(one.tag) and self.manifest.place == self.folder.location
+        if found.size_bytes != one.size_bytes or (is_in_place and found.tag != one.tag):
+            raise _damaged(found)
+
+    @staticmethod
+    def _check_copy(one: SavedFile, source: DataFile, copy: Copy) -> None:
+        is_other = one.checksum and copy.checksum and one.checksum != copy.checksum
+        if is_other or copy.file.size_bytes != one.size_bytes:
+            raise _damaged(source)
 
 
-def _restore(saved: Path, file: SavedFile, staging: Path) -> None:
-    source = saved / file.path
-    if not source.is_file():
-        raise CorruptionError(f'the backup is damaged: "{source}" is missing')
-    if copy_file(str(source), staging / file.path, file.path) != file:
-        raise CorruptionError(f'the backup is damaged: "{source}" is not the file that was saved')
+def _is_state(place: str) -> bool:
+    return place.startswith(f"{STATE_FOLDER}/")
+
+
+def _damaged(file: DataFile) -> CorruptionError:
+    return CorruptionError(f'the backup is damaged: "{uri.shown(file.path)}" is not the file that was saved')

@@ -1,0 +1,143 @@
+"""Folder of a backup, on this machine or in storage."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharkpy.base import uri
+from sharkpy.base.cancellation import Cancellation, checked
+from sharkpy.base.errors import SharkError, SourceError, UnsupportedError
+from sharkpy.columnar.store_folder import storage_error, sync_directory, write_file
+from sharkpy.execution.backup.copy_file import local_file
+from sharkpy.sources.failures import io_error
+from sharkpy.sources.folders.remote_removal import Removal
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import file_of, opened, store_with
+from sharkpy.sources.named_files import Access
+
+WAREHOUSE = "warehouse"
+"""Folder of a backup that holds the files of the warehouse."""
+_MOST_BYTES = 1 << 30
+"""Bytes of a remote manifest."""
+
+
+def folder_at(location: str | os.PathLike[str], access: Access | None) -> BackupFolder:
+    """Folder at a path or URI. `access` finds the id of the access to a remote one; without it, UnsupportedError."""
+    place = os.fspath(location)
+    if not uri.is_remote(place):
+        return BackupFolder(str(Path(place.removeprefix("file:")).expanduser().resolve()))
+    uri.check_no_secrets(place)
+    if access is None:
+        raise UnsupportedError(f'a backup at "{uri.shown(place)}" without an access to its storage')
+    return BackupFolder(uri.normal(place), access(place))
+
+
+@dataclass(frozen=True, slots=True)
+class BackupFolder:
+    """A folder that a backup, or a warehouse that is made of one, is put into. Names in it are relative.
+
+    Remote folders need no making: they are there with what is in them.
+    """
+
+    location: str
+    access_id: str = ""
+
+    @property
+    def is_remote(self) -> bool:
+        return bool(self.access_id)
+
+    @property
+    def shown(self) -> str:
+        return uri.shown(self.location)
+
+    def at(self, *names: str) -> str:
+        return uri.join(self.location, *names)
+
+    def require_free(self, hint: str) -> None:
+        """SourceError 58030 where anything is there, UnsupportedError where nothing can be put."""
+        if self.is_remote:
+            store = store_with(self.location, self.access_id)
+            if not (store.traits.writes and store.traits.lists):
+                raise UnsupportedError(f'files put into "{self.shown}", whose server is read alone')
+            is_free = next(iter(store.list(self.location)), None) is None and store.stat(self.location) is None
+        else:
+            folder = Path(self.location)
+            try:
+                is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+            except OSError as error:
+                raise storage_error(self.location, error) from None
+        if not is_free:
+            raise SourceError(f'"{self.shown}" exists and is not empty', hint=hint, sqlstate="58030")
+
+    def make(self, folders: Iterable[str]) -> None:
+        """Make folders that have to be there."""
+        if self.is_remote:
+            return
+        try:
+            for name in folders:
+                Path(self.location, name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error(self.location, error) from None
+
+    def sync(self) -> None:
+        """Let the names in all folders reach the disk."""
+        if self.is_remote:
+            return
+        try:
+            for folder, _, _ in os.walk(self.location):
+                sync_directory(folder)
+        except OSError as error:
+            raise storage_error(self.location, error) from None
+
+    def files(self) -> dict[str, DataFile]:
+        """All files in the folder by their names."""
+        if self.is_remote:
+            found = checked(store_with(self.location, self.access_id).list(self.location))
+            return {uri.below(one.path, self.location) or "": file_of(one, self.access_id) for one in found}
+        paths = (Path(folder, name) for folder, _, names in os.walk(self.location) for name in names)
+        return {str(path.relative_to(self.location)): local_file(str(path)) for path in paths if path.is_file()}
+
+    def folders(self) -> list[str]:
+        """Folders in a local one."""
+        return [os.path.relpath(folder, self.location) for folder, _, _ in os.walk(self.location)]
+
+    def put(self, name: str, content: bytes) -> None:
+        """Put a small file, whole or not at all."""
+        if self.is_remote:
+            store_with(self.location, self.access_id).put(self.at(name), content)
+        else:
+            write_file(self.at(name), memoryview(content), sync=True)
+
+    def content(self, name: str) -> bytes | None:
+        """Content of a file; None where it is not there."""
+        path = self.at(name)
+        if not self.is_remote:
+            try:
+                return Path(path).read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            except OSError as error:
+                raise io_error(error, path) from None
+        facts = store_with(path, self.access_id).stat(path)
+        if facts is None:
+            return None
+        if facts.size_bytes > _MOST_BYTES:
+            raise SourceError(f'"{uri.shown(path)}" has more than {_MOST_BYTES >> 20} MB')
+        with opened(file_of(facts, self.access_id)) as file:
+            return file.read()
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove what was put here in vain, as far as storage lets it, whatever has ended the statement."""
+        if not self.is_remote:
+            return
+        removal = Removal(self.location, store_with(self.location, self.access_id), self.access_id)
+        try:
+            with Cancellation().active():
+                removal.store.delete([self.at(name) for name in names])
+                removal.remove_empty()
+        except SharkError:
+            # The error that is raised says more. What stays is no backup, and no warehouse.
+            return

@@ -1,0 +1,103 @@
+"""Files of tables in remote folders: which counted is noted while writers wait, and listed later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from sharkpy.base import uri
+from sharkpy.base.errors import SourceError
+from sharkpy.sources.folders.generations import Generation
+from sharkpy.sources.folders.manifest import write_of
+from sharkpy.sources.folders.table_folder import table_folder
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.named_files import Access
+from sharkpy.sources.remote_partitions import visible_in_folders
+from sharkpy.sources.side_by_side import side_by_side
+
+T = TypeVar("T")
+_TABLES_AT_ONCE = 4
+Visible = Sequence[tuple[Generation, Sequence[DataFile]]]
+
+
+@dataclass(frozen=True, slots=True)
+class FarFolder:
+    """Remote folder of a table or Hive partition, with its place in the backup. `newest`: the last generation that
+    counts, None where that is not known yet; `is_owned`: files that are missing there are missing.
+    """
+
+    location: str
+    place: str
+    newest: int | None
+    is_owned: bool
+
+
+def with_newest(folders: Sequence[FarFolder], access: Access) -> list[FarFolder]:
+    """Folders with the last generation that is there now. What comes later, and what hides it then, has a higher
+    number, and what is hidden stays for who reads the folder.
+    """
+
+    def noted(one: FarFolder) -> FarFolder:
+        if one.newest is not None:
+            return one
+        return replace(one, newest=_unless_missing(one, lambda: table_folder(one.location, access).newest(), 0))
+
+    return side_by_side(noted, folders)
+
+
+def saved_files(tables: Sequence[Sequence[FarFolder]], access: Access) -> dict[str, DataFile]:
+    """Data files of some folders by their places. Those of each table are in one store, and listed together.
+
+    A generation is a folder in a backup, as in a local table's; a remote one counts it, too. Its files are numbered in
+    the order of their rows. Plain files keep their names.
+    """
+    found = dict[str, DataFile]()
+    for files in side_by_side(lambda folders: _files_of(folders, access), tables, _TABLES_AT_ONCE):
+        found |= files
+    return found
+
+
+def _files_of(folders: Sequence[FarFolder], access: Access) -> dict[str, DataFile]:
+    if len(folders) == 1:
+        (one,) = folders
+        return dict(_placed(one, _unless_missing(one, lambda: _visible(one, access), ())))
+    access_id = access(folders[0].location)
+    visible = visible_in_folders({one.location: one.newest for one in folders}, access_id)
+    return {place: file for one in folders for place, file in _placed(one, visible[one.location])}
+
+
+def _visible(one: FarFolder, access: Access) -> Visible:
+    folder = table_folder(one.location, access)
+    if visible := folder.visible(one.newest):
+        return visible
+    # The location may be that of one file.
+    return [(Generation("", 0, 0), folder.files(lambda: one.newest))]
+
+
+def _unless_missing(one: FarFolder, ask: Callable[[], T], otherwise: T) -> T:
+    """An answer; another one for a folder where nothing is: those of tables without rows are not there."""
+    try:
+        return ask()
+    except SourceError as error:
+        if error.sqlstate != "58P01" or (one.is_owned and "there is no bucket" in error.message):
+            raise
+        return otherwise
+
+
+def _placed(one: FarFolder, visible: Visible) -> Iterator[tuple[str, DataFile]]:
+    for generation, files in visible:
+        for number, file in enumerate(files):
+            inside = uri.below(file.path, one.location)
+            if inside == ".":
+                yield one.place, file
+            elif inside is None or write_of(file.path) or not all(inside.split("/")):
+                name = f"{number:07d}-{uri.name_of(file.path)}"
+                yield below(one.place, *filter(None, (generation.name, name))), file
+            else:
+                yield below(one.place, inside), file
+
+
+def below(place: str, *names: str) -> str:
+    """Place of what is called `names` in the folder of a place, which may be that of the warehouse itself."""
+    return "/".join(names if place == "." else (place, *names))

@@ -1,0 +1,136 @@
+"""Copies of a catalog: in a backup it has the saved places, and nothing of the original's; restored, those of its new
+warehouse.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from sharkpy.base import uri
+from sharkpy.base.locations import STATE_FOLDER, Locations
+from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.function_catalog import FunctionCatalog
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.lake_tables import is_lake
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.own_tables import OwnTables
+from sharkpy.catalog.stream_store import StreamStore
+from sharkpy.execution.backup.saved_tables import SavedTables
+from sharkpy.sources.layout import DataFile
+
+
+def settle_catalog(path: str, saved: SavedTables, folder: str) -> None:
+    """Let the copy of a catalog, for a warehouse in a local `folder`, have the saved places, and nothing of the
+    original's.
+    """
+    file = CatalogFile(path, folder, Locations.below(folder))
+    store = OwnTables(file, folder)
+    try:
+        with file.transaction():
+            for name in ("garbage", "place_", "owner_"):
+                file.run(f"DELETE FROM {name}")
+            for name in store.database_names():
+                database = store.find_database(name)
+                if database is not None and not _stays(database.location, folder):
+                    store.put_database(dataclasses.replace(database, location=store.database_location(name)))
+                for table, partitions in list(_outside(store, name, saved, folder)):
+                    _bring_in(store, table, partitions, saved, folder)
+                for table in [one for one in store.tables(name) if _is_of_original(one, folder)]:
+                    store.alter(table, dataclasses.replace(table, kind=TableKind.EXTERNAL), [], False)
+            for table_id, files in saved.wanted.items():
+                for one in files:
+                    sql = "UPDATE stream_file_ SET name = ?, tag = '' WHERE table_id = ? AND number = ?"
+                    file.run(sql, one.name, table_id, one.number)
+    finally:
+        file.close()
+
+
+def settle_at_uri(path: str, warehouse: str, home: str) -> dict[str, str]:
+    """Let the catalog of a backup be that of a warehouse at a URI, whose own folder is `home`. What a local warehouse
+    has beside its catalog lies there, and so do files of functions: their places in the backup, with those in `home`.
+    """
+    file = CatalogFile(path, home, Locations.below(warehouse))
+    store = OwnTables(file, warehouse)
+    functions = FunctionCatalog(file, str(Path(home, STATE_FOLDER, "functions")))
+    moved = dict[str, str]()
+    try:
+        with file.transaction():
+            for name in store.database_names():
+                for table in store.tables(name):
+                    place = uri.below(table.location or "", warehouse)
+                    if place is not None and _is_state(place):
+                        store.alter(table, dataclasses.replace(table, location=f"{home}/{place}"), [], False)
+            for entry in functions.entries():
+                resources = list[tuple[str, str]]()
+                for kind, resource in entry.resources:
+                    place = uri.below(resource, warehouse) if uri.is_remote(resource) else None
+                    if place is not None:
+                        moved[place] = f"{STATE_FOLDER}/functions/{entry.function_id}/{place}"
+                        resource = f"{home}/{moved[place]}"
+                    resources.append((kind, resource))
+                if tuple(resources) != entry.resources:
+                    functions.create(dataclasses.replace(entry, resources=tuple(resources)), replace=True)
+    finally:
+        file.close()
+    return moved
+
+
+def settle_streams(path: str, warehouse: str, home: str, restored: Mapping[str, DataFile]) -> None:
+    """Let streams know the files of their folders, by places, as they are in the restored warehouse."""
+    file = CatalogFile(path, home, Locations.below(warehouse))
+    store, streams = OwnTables(file, warehouse), StreamStore(file)
+    sql = "UPDATE stream_file_ SET modified_ns = ?, tag = ? WHERE table_id = ? AND number = ?"
+    try:
+        with file.transaction():
+            for name in store.database_names():
+                for table in store.tables(name):
+                    location = table.location or ""
+                    place = uri.below(location, warehouse) or uri.below(location, home)
+                    if not table.is_stream or place is None:
+                        continue
+                    for one in streams.files(table.table_id, 0, streams.end(table.table_id)):
+                        found = restored.get(f"{place}/{one.name}")
+                        if found is not None:
+                            file.run(sql, found.modified_ns, found.tag, table.table_id, one.number)
+    finally:
+        file.close()
+
+
+def _is_state(place: str) -> bool:
+    return place.startswith(f"{STATE_FOLDER}/")
+
+
+def _is_of_original(table: Table, folder: str) -> bool:
+    """True for a table whose files are not in the backup, and would go with a DROP in the restored warehouse."""
+    return table.kind is TableKind.MANAGED and is_lake(table) and not _stays(table.location or folder, folder)
+
+
+def _stays(location: str, folder: str) -> bool:
+    """True for a folder of the restored warehouse."""
+    return uri.below(location, folder) is not None
+
+
+def _outside(
+    store: OwnTables, database: str, saved: SavedTables, folder: str
+) -> Iterator[tuple[Table, tuple[HivePartition, ...]]]:
+    """Tables outside of the warehouse that are saved, and those of their Hive partitions that have places."""
+    for table in store.tables(database):
+        if table.location is None or is_lake(table):
+            continue
+        placed = tuple(one for one in store.partitions(table) if one.location and not _stays(one.location, folder))
+        kept = tuple(one for one in placed if saved.place(table, one) is not None)
+        if kept or (not _stays(table.location, folder) and saved.place(table, None) is not None):
+            yield table, kept
+
+
+def _bring_in(
+    store: OwnTables, table: Table, partitions: tuple[HivePartition, ...], saved: SavedTables, folder: str
+) -> None:
+    place = saved.place(table, None)
+    moved = table
+    if place is not None and not _stays(table.location or "", folder):
+        moved = dataclasses.replace(table, location=f"{folder}/{place}")
+    kept = [(one, dataclasses.replace(one, location=f"{folder}/{saved.place(table, one)}")) for one in partitions]
+    store.alter(table, moved, kept, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -113,6 +114,26 @@ def test_what_is_temporary_stays_here(
     assert all("temporary" in place for place in data_in(home))
     assert data_in(home)
     assert {name.partition("/")[0] for name in objects(folder)} == {".sharkpy", "kept"}
+
+
+def test_blocks_that_this_machine_has_lost_are_made_again(
+    folder: str, seaweed: S3Server, home: Path, objects: Callable[[str], list[str]]
+) -> None:
+    """The rows of a table in memory are the objects, and nothing else of it is in the bucket."""
+    with open_warehouse(folder, seaweed.address, home) as session:
+        run(
+            session,
+            "CREATE TABLE kept STORED AS PARQUET TBLPROPERTIES ('shark.cache' = 'MEMORY') AS SELECT 1 AS a",
+            "INSERT INTO kept VALUES (2)",
+        )
+        assert run(session, "SELECT sum(a) FROM kept") == [(3,)]
+    assert [path for path in (home / ".sharkpy" / "blocks").rglob("*") if path.is_file()]
+    assert {name.partition("/")[0] for name in objects(f"{folder}/kept")} == {"_files", "_generations"}
+    shutil.rmtree(home / ".sharkpy" / "blocks")
+    with open_warehouse(folder, seaweed.address, home) as session:
+        assert run(session, "SELECT sum(a) FROM kept") == [(3,)]
+        run(session, "INSERT INTO kept VALUES (4)")
+        assert run(session, "SELECT sum(a) FROM kept") == [(7,)]
 
 
 def test_a_table_that_was_renamed_keeps_its_folder(session: sharkpy.SharkContext, folder: str) -> None:

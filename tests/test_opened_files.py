@@ -104,6 +104,7 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/lake/delta/delta_format.py": {"open": NONE},
     "sources/lake/new_files.py": {"read_metadata": MADE},
     "sources/lake/iceberg/files.py": {"open": MADE},
+    "sources/lake/iceberg/hive.py": {"open": NONE},
     "sources/lake/iceberg/metadata_bytes.py": {"input_stream": NONE},
     "sources/local_copy.py": {"open": LISTED},
     "sources/mapped_file.py": {"open": LISTED},

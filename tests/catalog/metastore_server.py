@@ -15,6 +15,8 @@ from sharkpy.base.java import find_java
 from sharkpy.execution.spark.gateway import pyspark_home
 from tests.waiting import allowed
 
+_JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
 
 @contextmanager
 def metastore_server(folder: Path, **given: str) -> Iterator[str]:
@@ -36,7 +38,7 @@ def metastore_server(folder: Path, **given: str) -> Iterator[str]:
     jars = str(pyspark_home() / "jars" / "*")
     main = "org.apache.hadoop.hive.metastore.HiveMetaStore"
     with Path(folder, "server.log").open("wb") as log:
-        command = [find_java(None).executable, *opened, "-cp", jars, main, "-p", str(port), *texts]
+        command = [find_java(None).executable, *_JVM, *opened, "-cp", jars, main, "-p", str(port), *texts]
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
     try:
         _await(port, process, folder / "server.log")

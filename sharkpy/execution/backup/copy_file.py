@@ -84,7 +84,7 @@ def copy_file(source: DataFile, target: str, access_id: str = "") -> Copy:
     SourceError if `source` cannot be read, ResourceError or ExecutionError if a local `target` cannot be written.
     """
     check_cancelled()
-    if is_within_store(source, target, access_id) and source.tag:
+    if _stays_in_store(source, target, access_id):
         facts = store_with(target, access_id).copy(facts_of(source), target)
         return Copy(file_of(facts, access_id), "", source.modified_ns)
     if uri.is_remote(target):
@@ -92,10 +92,15 @@ def copy_file(source: DataFile, target: str, access_id: str = "") -> Copy:
     return _to_disk(source, target)
 
 
+def _stays_in_store(source: DataFile, target: str, access_id: str) -> bool:
+    """Whether a store makes the copy by itself, of an object whose tag tells that it is the one that was found."""
+    return bool(source.tag) and is_within_store(source, target, access_id)
+
+
 def _passes_through(source: DataFile, target: str, access_id: str) -> bool:
     """Whether bytes go from or to a store, and not within it."""
     is_far = uri.is_remote(source.path) or uri.is_remote(target)
-    return is_far and not (is_within_store(source, target, access_id) and source.tag)
+    return is_far and not _stays_in_store(source, target, access_id)
 
 
 def _to_store(source: DataFile, target: str, access_id: str) -> Copy:

@@ -11,13 +11,12 @@ from pathlib import Path
 
 from sharkpy.base import uri
 from sharkpy.base.errors import CorruptionError
-from sharkpy.base.locations import STATE_FOLDER
 from sharkpy.catalog.readable_catalog import CATALOG_FILE
 from sharkpy.columnar.store_folder import storage_error, sync_directory
 from sharkpy.execution.backup.backup_folder import WAREHOUSE, BackupFolder, folder_at
 from sharkpy.execution.backup.copy_file import Copy, copy_file, copy_files
 from sharkpy.execution.backup.manifest import Manifest, SavedFile, read_manifest
-from sharkpy.execution.backup.settled_catalog import settle_at_uri, settle_streams
+from sharkpy.execution.backup.settled_catalog import is_state, settle_at_uri, settle_streams
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.named_files import Access
 
@@ -96,7 +95,7 @@ class _Restoring:
 
     def take_back(self) -> None:
         """Remove what was put at a URI."""
-        self.data.remove(one.path for one in self.manifest.files if not _is_state(one.path))
+        self.data.remove(one.path for one in self.manifest.files if not is_state(one.path))
 
     def _restored(
         self, files: Sequence[SavedFile], known: Mapping[str, DataFile], moved: Mapping[str, str]
@@ -114,7 +113,7 @@ class _Restoring:
     def _target(self, place: str, moved: Mapping[str, str]) -> str:
         if place in moved:
             return self.staging.at(moved[place])
-        return (self.data if self.data.is_remote and not _is_state(place) else self.staging).at(place)
+        return (self.data if self.data.is_remote and not is_state(place) else self.staging).at(place)
 
     def _check_source(self, one: SavedFile, found: DataFile | None, saved: BackupFolder) -> None:
         if found is None:
@@ -128,10 +127,6 @@ class _Restoring:
         is_other = one.checksum and copy.checksum and one.checksum != copy.checksum
         if is_other or copy.file.size_bytes != one.size_bytes:
             raise _damaged(source)
-
-
-def _is_state(place: str) -> bool:
-    return place.startswith(f"{STATE_FOLDER}/")
 
 
 def _damaged(file: DataFile) -> CorruptionError:

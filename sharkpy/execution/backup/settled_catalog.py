@@ -60,7 +60,7 @@ def settle_at_uri(path: str, warehouse: str, home: str) -> dict[str, str]:
             for name in store.database_names():
                 for table in store.tables(name):
                     place = uri.below(table.location or "", warehouse)
-                    if place is not None and _is_state(place):
+                    if place is not None and is_state(place):
                         store.alter(table, dataclasses.replace(table, location=f"{home}/{place}"), [], False)
             for entry in functions.entries():
                 resources = list[tuple[str, str]]()
@@ -98,7 +98,8 @@ def settle_streams(path: str, warehouse: str, home: str, restored: Mapping[str, 
         file.close()
 
 
-def _is_state(place: str) -> bool:
+def is_state(place: str) -> bool:
+    """True for the place of what a warehouse has beside its catalog."""
     return place.startswith(f"{STATE_FOLDER}/")
 
 

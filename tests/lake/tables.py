@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,30 @@ def rows(context: sharkpy.SharkContext, sql: str) -> list[tuple[Any, ...]]:
 def run(context: sharkpy.SharkContext, *statements: str) -> None:
     for one in statements:
         context.sql(one)
+
+
+def check_writers_meet(context: sharkpy.SharkContext, table: str, writers: int, each: int) -> None:
+    """Several sessions add rows to a table (writer INT, number INT) of Iceberg, a snapshot each, and none is lost."""
+    failures: list[BaseException] = []
+
+    def write(writer: int) -> None:
+        try:
+            session = context.new_session()
+            for number in range(each):
+                session.sql(f"INSERT INTO {table} VALUES ({writer}, {number})")
+            session.stop()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(writers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    expected = [(writer, number) for writer in range(writers) for number in range(each)]
+    assert rows(context, f"SELECT * FROM {table} ORDER BY writer, number") == expected
+    assert rows(context, f"SELECT count(*) FROM {table}.snapshots") == [(writers * each,)]
 
 
 def own_catalog(context: sharkpy.SharkContext) -> Any:

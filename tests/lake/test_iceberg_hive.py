@@ -16,7 +16,7 @@ import sharkpy
 from sharkpy.base.errors import SourceError, TableExistsError, TableNotFoundError
 from sharkpy.sources.lake.iceberg.hive import LakeHiveCatalog, _Client, _Connections
 from tests.catalog.metastore_server import metastore_server
-from tests.lake.tables import rows, run
+from tests.lake.tables import check_writers_meet, rows, run
 
 pytestmark = [pytest.mark.timeout(900)]
 WRITERS, EACH = 3, 3
@@ -81,28 +81,10 @@ def test_a_table_of_a_metastore(address: str, tmp_path: Path, takes_locks: bool)
 @pytest.mark.parametrize("takes_locks", [True, False], ids=["locks", "conditions"])
 def test_writers_meet(address: str, tmp_path: Path, takes_locks: bool) -> None:
     """No row of theirs is lost, and none is written twice."""
-    name, failures = f"met{takes_locks}".lower(), list[BaseException]()
+    name = f"met{takes_locks}".lower()
     with opened(tmp_path, address, takes_locks=takes_locks) as context:
         run(context, f"CREATE TABLE {name} (writer INT, number INT) {made(name)}")
-
-        def write(writer: int) -> None:
-            try:
-                session = context.new_session()
-                for number in range(EACH):
-                    session.sql(f"INSERT INTO {name} VALUES ({writer}, {number})")
-                session.stop()
-            except BaseException as error:
-                failures.append(error)
-
-        threads = [threading.Thread(target=write, args=(writer,)) for writer in range(WRITERS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert failures == []
-        expected = [(writer, number) for writer in range(WRITERS) for number in range(EACH)]
-        assert rows(context, f"SELECT * FROM {name} ORDER BY writer, number") == expected
-        assert rows(context, f"SELECT count(*) FROM {name}.snapshots") == [(WRITERS * EACH,)]
+        check_writers_meet(context, name, WRITERS, EACH)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,34 +21,15 @@ from sharkpy.catalog.lake_tables import Replaced
 from sharkpy.execution.commands.writes.lake_write import LakeWrite
 from sharkpy.sources.lake.iceberg import commits
 from sharkpy.sources.lake.lake_table import LakeTable
-from tests.lake.tables import own_catalog, rows, run
+from tests.lake.tables import check_writers_meet, own_catalog, rows, run
 
 WRITERS, EACH = 4, 3
 
 
 def test_appends_meet(tmp_path: Path) -> None:
-    failures: list[BaseException] = []
     with sharkpy.connect(warehouse=tmp_path) as context:
         run(context, "CREATE TABLE t (writer INT, number INT) STORED BY ICEBERG")
-
-        def write(writer: int) -> None:
-            try:
-                session = context.new_session()
-                for number in range(EACH):
-                    session.sql(f"INSERT INTO t VALUES ({writer}, {number})")
-                session.stop()
-            except BaseException as error:
-                failures.append(error)
-
-        threads = [threading.Thread(target=write, args=(writer,)) for writer in range(WRITERS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert failures == []
-        expected = [(writer, number) for writer in range(WRITERS) for number in range(EACH)]
-        assert rows(context, "SELECT * FROM t ORDER BY writer, number") == expected
-        assert rows(context, "SELECT count(*) FROM t.snapshots") == [(WRITERS * EACH,)]
+        check_writers_meet(context, "t", WRITERS, EACH)
 
 
 def test_changes_of_rows_see_others(tmp_path: Path) -> None:

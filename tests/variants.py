@@ -16,6 +16,7 @@ def mark_slow(items: Iterable[pytest.Item]) -> None:
         if every is None or item.get_closest_marker("slow"):
             continue
         name = item.nodeid.partition("[")[0]
-        if seen[name] % every.args[0] if every.args else seen[name]:
+        is_left_out = seen[name] % every.args[0] if every.args else seen[name]
+        if is_left_out:
             item.add_marker(pytest.mark.slow)
         seen[name] += 1

@@ -113,8 +113,9 @@ class MemoryWatch:
         self._ended = {number: when for number, when in self._ended.items() if number in present}
 
     def _count(self, statements: Sequence[Statement], change: int) -> None:
-        working = [one for one in statements if one.thread]
-        ticks = {one.thread: thread_ticks(one.thread) for one in working}
+        # A statement's thread is looked at once: it may end, or begin, meanwhile.
+        working = [(one, thread) for one in statements if (thread := one.thread)]
+        ticks = {thread: thread_ticks(thread) for _, thread in working}
         if change < 0:
             self._debit(statements, -change)
         elif working and not self._ticks and self.held <= self.limit:
@@ -127,14 +128,14 @@ class MemoryWatch:
         self._counted = self.held
         self._known = {one.number: one.grown_bytes for one in statements if one.grown_bytes}
 
-    def _credit(self, working: Sequence[Statement], ticks: dict[int, int], size: int) -> None:
+    def _credit(self, working: Sequence[tuple[Statement, int]], ticks: dict[int, int], size: int) -> None:
         """Count growth to the statements that work, by what their threads have computed since the last look."""
         # A tick for those that wait for other threads, such as those of DuckDB.
-        spent = [1 + ticks[one.thread] - self._ticks.get(one.thread, ticks[one.thread]) for one in working]
-        for statement, share in zip(working, spent, strict=True):
+        spent = [1 + ticks[thread] - self._ticks.get(thread, ticks[thread]) for _, thread in working]
+        for (statement, _), share in zip(working, spent, strict=True):
             statement.grown_bytes += size * share // sum(spent)
         if len(working) == 1:
-            working[0].alone_bytes += size
+            working[0][0].alone_bytes += size
 
     def _debit(self, statements: Sequence[Statement], size: int) -> None:
         """Take what has gone from what ended statements have left, then from all others by what they have."""

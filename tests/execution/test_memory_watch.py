@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -69,6 +70,20 @@ def test_who_computes_has_taken_it(process: Process) -> None:
     assert isinstance(error, ResourceError)
     assert error.sqlstate == "53200"
     assert "shark.process.memory allows 1,048,576,000" in error.message
+
+
+def test_a_statement_goes_on_while_it_is_looked_at(process: Process) -> None:
+    class Moving(Statement):
+        """Another thread works for it each time it is asked for."""
+
+        def __getattribute__(self, name: str) -> object:
+            return next(numbers) if name == "thread" else super().__getattribute__(name)
+
+    numbers = itertools.count(1)
+    moving = Moving()
+    process.statements.append(moving)
+    process.look(800)
+    assert moving.grown_bytes == 800 * MB
 
 
 def test_the_next_one_has_to_go_where_the_first_does_not_help(process: Process) -> None:

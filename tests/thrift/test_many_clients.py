@@ -24,7 +24,7 @@ from tests.thrift.caller import SUCCESS, Caller, State, columns_of, over_http
 from tests.thrift.conftest import LONG_QUERY, NUMBERS, Serve
 from tests.thrift.figures import figure
 from tests.thrift.test_operations import wait_until_idle
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE, allowed, until
 
 QUERIES: list[tuple[str, Callable[[int], Any]]] = [
     ("SELECT {k}", lambda k: [(k,)]),
@@ -65,7 +65,7 @@ def together(*targets: Callable[[], None]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(100)
+        thread.join(allowed(100))
         assert not thread.is_alive()
 
 

@@ -1,4 +1,6 @@
-"""YARN: the engine's tasks in containers of a real resource manager and two node managers, one of which is lost."""
+"""YARN and HDFS: the engine's tasks in containers of a real resource manager and two node managers, over tables in a
+real cluster's files, while a node is lost.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,8 @@ from pathlib import Path
 import duckdb
 import psutil
 import pytest
+
+pytest.importorskip("hdfs_native", reason="the extra lake-hdfs is not installed")
 
 import sharkpy
 from sharkpy.execution.spark.gateway import pyspark_home
@@ -41,10 +45,11 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
-def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HadoopCluster]:
+def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HadoopCluster]:
     """Two nodes: with the master of the application there is room for one executor, on the other node for two."""
-    cluster = HadoopCluster(tmp_path_factory.mktemp("yarn"))
+    cluster = HadoopCluster(tmp_path_factory.mktemp("hadoop"))
     try:
+        cluster.start_hdfs(data_nodes=2)
         cluster.start_yarn(node_managers=2, memory_mb=2048)
         yield cluster
     finally:
@@ -55,16 +60,20 @@ def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HadoopCluster]:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tpch")
     tool = str(Path(sys.executable).parent / "tpchgen-cli")
-    subprocess.run([tool, "parquet", "-s", "0.01", "--output-dir", str(folder)], check=True, capture_output=True)
+    subprocess.run([tool, "parquet", "-s", "0.1", "--output-dir", str(folder)], check=True, capture_output=True)
     return folder
 
 
-def run_queries(folder: str, data: str) -> None:
-    """TPC-H on YARN beside DuckDB. After the fifth query a file asks for the loss of a node, and another is awaited."""
-    with duckdb.connect() as peer, sharkpy.connect("yarn", Path(folder, "warehouse"), **CONF) as context:
+def run_queries(folder: str, data: str, warehouse: str) -> None:
+    """TPC-H on YARN beside DuckDB, over tables whose files are in the warehouse, one of them cached. After the fifth
+    query a file asks for the loss of a node, and another is awaited.
+    """
+    conf = {**CONF, "shark.catalog.dir": Path(folder, "catalog")}
+    with duckdb.connect() as peer, sharkpy.connect("yarn", warehouse, **conf) as context:
         for name in TABLES:
             peer.execute(f"CREATE VIEW {name} AS SELECT * FROM '{data}/{name}.parquet'")
-            context.sql(f"CREATE TABLE {name} AS SELECT * FROM parquet.`{data}/{name}.parquet`").close()
+            made = f"CREATE TABLE {name} STORED AS PARQUET AS SELECT * FROM parquet.`{data}/{name}.parquet`"
+            context.sql(made).close()
         context.sql("CACHE TABLE lineitem").close()
         for number, path in enumerate(sorted(QUERIES.glob("q*.sql"))):
             if number == 5:
@@ -89,11 +98,11 @@ def executors(node: psutil.Process) -> list[psutil.Process]:
     return [process for process, line in lines.items() if "CoarseGrainedExecutorBackend" in line]
 
 
-def test_tpch_while_a_node_is_lost(yarn: HadoopCluster, data: Path, tmp_path: Path) -> None:
+def test_tpch_while_a_node_is_lost(hadoop: HadoopCluster, data: Path, tmp_path: Path) -> None:
     code = "import sys; from tests.execution.test_yarn import run_queries as run; run(*sys.argv[1:])"
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "HADOOP_CONF_DIR": str(yarn.conf)}
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "HADOOP_CONF_DIR": str(hadoop.conf)}
     with open(tmp_path / "log", "wb") as log:
-        command = [sys.executable, "-c", code, str(tmp_path), str(data)]
+        command = [sys.executable, "-c", code, str(tmp_path), str(data), f"{hadoop.hdfs}/warehouse"]
         process = subprocess.Popen(command, env=environ, cwd=ROOT, stdout=log, stderr=log)
     try:
         deadline = time.monotonic() + allowed(600)
@@ -101,8 +110,8 @@ def test_tpch_while_a_node_is_lost(yarn: HadoopCluster, data: Path, tmp_path: Pa
         while process.poll() is None:
             assert time.monotonic() < deadline, (tmp_path / "log").read_text()[-4000:]
             if not lost and (tmp_path / "lose").exists():
-                lost = node_without_master(yarn)
-                yarn.kill(lost)
+                lost = node_without_master(hadoop)
+                hadoop.kill(lost)
                 (tmp_path / "lost").touch()
             time.sleep(0.1)
     finally:
@@ -112,4 +121,4 @@ def test_tpch_while_a_node_is_lost(yarn: HadoopCluster, data: Path, tmp_path: Pa
     assert process.returncode == 0, said[-4000:]
     assert len([line for line in said.splitlines() if line.startswith("q")]) == 22
     assert lost
-    until(lambda: yarn.figure("resourcemanager", "ResourceManager,name=ClusterMetrics", "NumActiveNMs") == 1)
+    until(lambda: hadoop.figure("resourcemanager", "ResourceManager,name=ClusterMetrics", "NumActiveNMs") == 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 from sharkpy.udf.java_regex.code_points import LAST, CharSet
 from sharkpy.udf.java_regex.complaint import not_a_pattern, shown
@@ -68,6 +69,7 @@ def property_of_escape(text: str, position: int, flags: frozenset[str]) -> tuple
     return (found.complement() if is_negated else found), match.end()
 
 
+@cache
 def set_of_letter(letter: str, unicode_classes: bool) -> CharSet:
     """The set of \\d, \\w, \\s, \\h, \\v, or of what they leave."""
     names = {"d": "Digit", "s": "Space"}

@@ -17,9 +17,7 @@ Rewrite = Callable[[BlockHandle, memoryview], None]
 
 def mended(handle: BlockHandle, rewrite: Rewrite) -> bool:
     """Make a block's copies whole again from one that is; False where none is."""
-    # What lies in another host's memory is that host's to look after.
-    memory_path = "" if handle.host else handle.memory_path
-    paths = [path for path in (memory_path, handle.durable_path) if path]
+    paths = _paths(handle)
     whole = [path for path in paths if _is_whole(path, handle)]
     if whole and len(whole) < len(paths):
         rewrite(handle, mapped(whole[0]))
@@ -28,10 +26,21 @@ def mended(handle: BlockHandle, rewrite: Rewrite) -> bool:
     return bool(whole)
 
 
+def is_damaged(handle: BlockHandle) -> bool:
+    """Whether a copy of the block is gone or not as it was written."""
+    return not all(_is_whole(path, handle) for path in _paths(handle))
+
+
 def mapped(path: str) -> memoryview:
     """The bytes of a file, mapped for as long as the view lives."""
     with pa.memory_map(path, "r") as file:
         return memoryview(file.read_buffer(file.size())).cast("B")
+
+
+def _paths(handle: BlockHandle) -> list[str]:
+    # What lies in another host's memory is that host's to look after.
+    memory_path = "" if handle.host else handle.memory_path
+    return [path for path in (memory_path, handle.durable_path) if path]
 
 
 def _is_whole(path: str, handle: BlockHandle) -> bool:

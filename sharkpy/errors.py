@@ -31,6 +31,7 @@ from sharkpy.base.errors import (
     TableNotFoundError,
     TypeMismatchError,
     UnsupportedError,
+    WorkersDiedError,
     WorkersLostError,
 )
 
@@ -63,5 +64,6 @@ __all__ = [
     "TableNotFoundError",
     "TypeMismatchError",
     "UnsupportedError",
+    "WorkersDiedError",
     "WorkersLostError",
 ]

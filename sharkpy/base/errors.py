@@ -180,6 +180,10 @@ class WorkersLostError(ExecutionError):
     """Python workers that could not be started for a stage."""
 
 
+class WorkersDiedError(ExecutionError):
+    """Python workers that died at each try of a task: killed, crashed, or by a mapped file that was cut short."""
+
+
 class SparkLostError(ExecutionError):
     """The JVM of Spark ended under a statement; the next job starts another one."""
 

@@ -12,6 +12,7 @@ import numpy as np
 
 import sharkpy
 from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.spark.start import TASK_ATTEMPTS
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.feature_plan import feature_plan
 from sharkpy.ml.features.stored_blocks import StoredBlocks
@@ -51,6 +52,19 @@ def dying_gradient(block: FeatureBlock, argument: tuple[np.ndarray, str, float])
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return gradient(block, argument)
+
+
+def cutting_gradient(block: FeatureBlock, argument: tuple[np.ndarray, str, float, list[str]]) -> np.ndarray:
+    """Kernel that cuts files to nothing and kills its process, on block 4, as often as Spark tries a task."""
+    *plain, paths = argument
+    deaths = Path(argument[1]).with_suffix(".deaths")
+    deaths.touch()
+    if block.number == 4 and deaths.stat().st_size < TASK_ATTEMPTS:
+        deaths.write_bytes(deaths.read_bytes() + b"x")
+        for path in paths:
+            os.truncate(path, 0)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return gradient(block, tuple(plain))  # type: ignore[arg-type]
 
 
 def deleting_gradient(block: FeatureBlock, argument: tuple[np.ndarray, str, float, list[str]]) -> np.ndarray:

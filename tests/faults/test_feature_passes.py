@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import WorkersDiedError
+from sharkpy.execution.spark.start import TASK_ATTEMPTS
 from sharkpy.ml.features.stored_blocks import StoredBlocks
 from tests.faults.cluster import run_apart
 from tests.faults.feature_passes import (
     NUM_BLOCKS,
+    cutting_gradient,
     deleting_gradient,
     dying_gradient,
     gradient,
@@ -53,6 +56,17 @@ def test_a_worker_is_killed(blocks: StoredBlocks, expected: list[bytes], calls: 
     assert calls.with_suffix(".killed").exists()
     again = num_calls(calls) - NUM_BLOCKS
     assert 4 <= again < NUM_BLOCKS, "the blocks of one task of two"
+
+
+@pytest.mark.slow
+def test_a_worker_is_killed_at_each_try(blocks: StoredBlocks, expected: list[bytes], calls: Path) -> None:
+    """It is tried anew where a block was cut short, as that may be what has killed it; and not where all are whole."""
+    with pytest.raises(WorkersDiedError, match="at each of 4 tries"):
+        blocks.run(cutting_gradient, (WEIGHTS, str(calls), 0.0, []))
+    calls.with_suffix(".deaths").unlink()
+    found = blocks.run(cutting_gradient, (WEIGHTS, str(calls), 0.0, [blocks.handles[5].memory_path]))
+    assert [part.tobytes() for part in found] == expected
+    assert calls.with_suffix(".deaths").stat().st_size == TASK_ATTEMPTS
 
 
 @pytest.mark.variants(3)

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 import sharkpy
+from tests.faults.cluster import connect, run_apart
 from tests.faults.test_killed_workers import daemons
 
 pytestmark = pytest.mark.spark
@@ -50,9 +51,8 @@ def _is_dead(process: psutil.Process) -> bool:
     return True
 
 
-@pytest.mark.slow
-def test_a_worker_that_dies_of_a_cut_block(context: sharkpy.SharkContext) -> None:
-    """A worker may read on after the cut, by chance: cuts go on until one has died."""
+def cut_until_one_dies(context: sharkpy.SharkContext) -> None:
+    """Ask while a block is cut. A worker may read on after the cut, by chance: cuts go on until one has died."""
     before = context.conf["shark.block.rows"]
     context.sql("SET shark.block.rows = 1000000")
     numbers = "(SELECT explode(sequence(1, 500000)) AS id) t"
@@ -65,8 +65,11 @@ def test_a_worker_that_dies_of_a_cut_block(context: sharkpy.SharkContext) -> Non
     for _ in range(_ROUNDS):
         version = context.table_cache.known_version(context.catalog.table("default", "long"))
         assert version is not None
-        for worker in _workers():
+        idle = _workers()
+        for worker in idle:
             worker.kill()
+        # Until their daemon has noticed, Spark gives them tasks.
+        psutil.wait_procs(idle, _WAIT_SECONDS)
         victims: list[psutil.Process] = []
         cutter = threading.Thread(target=_cut_when_mapped, args=(Path(version.blocks[0].memory_path), victims))
         cutter.start()
@@ -80,3 +83,19 @@ def test_a_worker_that_dies_of_a_cut_block(context: sharkpy.SharkContext) -> Non
             break
     assert deaths
     context.sql("DROP TABLE long")
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_of_a_cut_block(context: sharkpy.SharkContext) -> None:
+    cut_until_one_dies(context)
+
+
+def with_one_try(folder: Path) -> None:
+    with connect(folder, "local[2,1]") as context:
+        cut_until_one_dies(context)
+
+
+@pytest.mark.slow
+def test_a_task_that_dies_of_a_cut_block_at_each_try(tmp_path: Path) -> None:
+    """Spark gives the task up: the stage is run again, over blocks that are whole."""
+    run_apart("with_one_try", tmp_path, module=__name__)

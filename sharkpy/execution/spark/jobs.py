@@ -16,7 +16,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.base.errors import CancelledError, ExecutionError, InternalError, SharkError, WorkersLostError
+from sharkpy.base.errors import (
+    CancelledError,
+    ExecutionError,
+    InternalError,
+    SharkError,
+    WorkersDiedError,
+    WorkersLostError,
+)
 from sharkpy.execution.spark.lost import is_lost, lost_spark
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool, SparkPools
 from sharkpy.execution.spark.start import TASK_ATTEMPTS, SparkHandle
@@ -308,7 +315,7 @@ def spark_error(error: Exception) -> SharkError:
         return CancelledError("the query was cancelled")
     for text in texts:
         if "crashed" in text:
-            return ExecutionError(f"a worker process died at each of {TASK_ATTEMPTS} tries of a task")
+            return WorkersDiedError(f"a worker process died at each of {TASK_ATTEMPTS} tries of a task")
     return ExecutionError(f"Spark failed: {texts[-1]}")
 
 

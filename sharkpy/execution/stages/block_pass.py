@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled, submit
-from sharkpy.base.errors import CorruptionError, WorkersLostError
+from sharkpy.base.errors import CorruptionError, WorkersDiedError, WorkersLostError
 from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.mending import is_damaged
 from sharkpy.execution.blas_threads import one_blas_thread
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
@@ -25,6 +26,7 @@ from sharkpy.udf.user.python_code import PythonCode, pickled, unpickled
 
 _MOST_RUNS = 4
 """Times that what is missing of a pass is run, where blocks or workers were lost."""
+_Failure = CorruptionError | WorkersDiedError | WorkersLostError
 
 
 @dataclass(slots=True)
@@ -50,17 +52,20 @@ class BlockPasses:
         for attempt in range(_MOST_RUNS):
             check_cancelled()
             rest = [(number, handle) for number, handle in enumerate(self.handles) if number not in found]
-            error: CorruptionError | WorkersLostError | None
+            error: _Failure | None
             if in_driver:
                 error = self._run_here(function, argument, rest, found)
             else:
                 error = self._run_job(function, packed, rest, found, description)
             if error is None:
                 return [found[number] for number in range(len(self.handles))]
-            if attempt + 1 == _MOST_RUNS:
+            lost = [handle for number, handle in rest if number not in found]
+            # Who reads a file that is cut short dies, and tells of nothing.
+            is_in_vain = isinstance(error, WorkersDiedError) and not any(map(is_damaged, lost))
+            if attempt + 1 == _MOST_RUNS or is_in_vain:
                 raise error
-            if isinstance(error, CorruptionError):
-                self.repair([handle for number, handle in rest if number not in found])
+            if not isinstance(error, WorkersLostError):
+                self.repair(lost)
         raise AssertionError("the last run returns or raises")
 
     def _run_here(
@@ -84,7 +89,7 @@ class BlockPasses:
 
     def _run_job(
         self, function: PythonCode, argument: bytes, rest: Sequence[Numbered], found: dict[int, Any], description: str
-    ) -> CorruptionError | WorkersLostError | None:
+    ) -> _Failure | None:
         engine = self.engine
         parts, hosts = self._dealt(rest)
         results_dir = engine.results_dir if engine.is_local else ""
@@ -98,7 +103,7 @@ class BlockPasses:
 
         try:
             job.run(task, hosts, take)
-        except (CorruptionError, WorkersLostError) as error:
+        except (CorruptionError, WorkersDiedError, WorkersLostError) as error:
             return error
         finally:
             remove_frames(engine.results_dir, f"{job.run_id}-")

@@ -68,7 +68,11 @@ def run_queries(folder: str, data: str, warehouse: str) -> None:
     """TPC-H on YARN beside DuckDB, over tables whose files are in the warehouse, one of them cached. After the fifth
     query a file asks for the loss of a node, and another is awaited.
     """
-    conf = {**CONF, "shark.catalog.dir": Path(folder, "catalog")}
+    conf = {
+        **CONF,
+        "shark.catalog.dir": Path(folder, "catalog"),
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{allowed(60):.0f}s",
+    }
     with duckdb.connect() as peer, sharkpy.connect("yarn", warehouse, **conf) as context:
         for name in TABLES:
             peer.execute(f"CREATE VIEW {name} AS SELECT * FROM '{data}/{name}.parquet'")

@@ -26,7 +26,7 @@ _MAX_SOCKET_DIR = 60
 _LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,\s*(\d+))?\])?$")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]$")
 _STANDALONE = re.compile(r"spark://\[?([^,\]]+?)\]?:(\d+)")
-EXECUTOR_TIMEOUT_SECONDS = 60.0
+_WAITING = "spark.scheduler.maxRegisteredResourcesWaitingTime"
 _SETTLING_SECONDS = 0.5
 _DAEMON = "sharkpy.execution.workers.daemon"
 _QUICK_TASKS = {
@@ -221,8 +221,11 @@ def _borrowed(context: Any, scratch: Path) -> SparkHandle:
 
 
 def _await_executors(context: Any, master: str) -> None:
-    """Wait for the first executor and those that follow it closely; ConfigurationError if none comes."""
-    deadline = time.monotonic() + EXECUTOR_TIMEOUT_SECONDS
+    """Wait for the first executor and those that follow it closely; ConfigurationError if none comes in a minute, or
+    in the time that Spark's own setting gives.
+    """
+    seconds = int(context._jsc.sc().conf().getTimeAsSeconds(_WAITING, "60s"))
+    deadline = time.monotonic() + seconds
     seen, settled = 0, deadline
     while time.monotonic() < settled:
         # The driver counts as one.
@@ -232,8 +235,9 @@ def _await_executors(context: Any, master: str) -> None:
         time.sleep(0.05)
     if not seen:
         raise ConfigurationError(
-            f"no executor of master {master} registered within {EXECUTOR_TIMEOUT_SECONDS:.0f} s",
-            hint="see whether its workers run, reach this machine and have free cores and memory",
+            f"no executor of master {master} registered within {seconds} s",
+            hint=f"see whether its workers run, reach this machine and have free cores and memory; {_WAITING} is how "
+            "long to wait",
         )
 
 

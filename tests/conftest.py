@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from sharkpy.base import settings
@@ -22,6 +23,10 @@ os.environ["TZ"] = "UTC"
 time.tzset()
 # What a shell starts in the background ignores it, and so would all that is interrupted here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long one example takes depends on who else uses the machine; whole tests have a limit of time.
+hypothesis.settings.register_profile("sharkpy", hypothesis.settings.default, deadline=None)
+hypothesis.settings.load_profile("sharkpy")
 
 # A rule of the optimizer that breaks a plan fails in each test whose plan it breaks.
 settings.CHECK_RULES = dataclasses.replace(settings.CHECK_RULES, default=True)

@@ -229,9 +229,13 @@ def many_events(folder: Path, seed: int, wanted: int) -> None:
         happened: Counter[str] = Counter()
         for number in range(wanted * 3):
             event, query = list(EVENTS)[number % len(EVENTS)], generator.choice(queries)
+            case = f"seed {seed}, round {number}: {query} while {event}"
             with befalls(event, context, generator) as seen:
-                found = context.sql(query).fetchall()
-            assert found == expected[query], f"seed {seed}, round {number}: {query} while {event}: {found}"
+                try:
+                    found = context.sql(query).fetchall()
+                except sharkpy.SharkError as error:
+                    raise AssertionError(f"{case}: {error}") from error
+            assert found == expected[query], f"{case}: {found}"
             happened += seen
             if happened.total() >= wanted:
                 break

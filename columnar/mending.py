@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
-from sharkpy.base.errors import CorruptionError
+from sharkpy.base.errors import CorruptionError, WorkersDiedError
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.block_cache import forget_block
 from sharkpy.columnar.handle import BlockHandle
@@ -26,9 +26,15 @@ def mended(handle: BlockHandle, rewrite: Rewrite) -> bool:
     return bool(whole)
 
 
-def is_damaged(handle: BlockHandle) -> bool:
-    """Whether a copy of the block is gone or not as it was written."""
-    return not all(_is_whole(path, handle) for path in _paths(handle))
+def tells_of_damage(error: BaseException, handles: Iterable[BlockHandle]) -> bool:
+    """Whether the error of a job that reads these blocks is one of lost or damaged blocks.
+
+    Who reads a mapped file that is cut short dies, and tells of nothing: where workers have died, the blocks are looked
+    at.
+    """
+    if isinstance(error, WorkersDiedError):
+        return not all(_is_whole(path, handle) for handle in handles for path in _paths(handle))
+    return isinstance(error, CorruptionError) and error.block_id is not None
 
 
 def mapped(path: str) -> memoryview:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sharkpy.base.cancellation import check_cancelled, submit
 from sharkpy.base.errors import CorruptionError, WorkersDiedError, WorkersLostError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.mending import is_damaged
+from sharkpy.columnar.mending import tells_of_damage
 from sharkpy.execution.blas_threads import one_blas_thread
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
@@ -60,11 +60,10 @@ class BlockPasses:
             if error is None:
                 return [found[number] for number in range(len(self.handles))]
             lost = [handle for number, handle in rest if number not in found]
-            # Who reads a file that is cut short dies, and tells of nothing.
-            is_in_vain = isinstance(error, WorkersDiedError) and not any(map(is_damaged, lost))
-            if attempt + 1 == _MOST_RUNS or is_in_vain:
+            is_repaired = tells_of_damage(error, lost)
+            if attempt + 1 == _MOST_RUNS or not (is_repaired or isinstance(error, WorkersLostError)):
                 raise error
-            if not isinstance(error, WorkersLostError):
+            if is_repaired:
                 self.repair(lost)
         raise AssertionError("the last run returns or raises")
 
@@ -94,7 +93,7 @@ class BlockPasses:
         parts, hosts = self._dealt(rest)
         results_dir = engine.results_dir if engine.is_local else ""
         job = TaskJob(engine, description, self.pool)
-        task = PassTask(job.run_id, function, parts, argument, results_dir, job.stop_file)
+        task = PassTask(job.run_id, function, parts, argument, results_dir, engine.stop_dir)
         self.num_tasks += len(parts)
 
         def take(frames: Iterable[pa.Buffer]) -> None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import Cancellation, current_cancellation
-from sharkpy.base.errors import CorruptionError, ResourceError, SharkError, WorkersDiedError, WorkersLostError
+from sharkpy.base.errors import ResourceError, SharkError, WorkersLostError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.mending import is_damaged
+from sharkpy.columnar.mending import tells_of_damage
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.jobs import SparkJobs
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
@@ -137,7 +137,7 @@ class QueryRun:
 
     def is_mended(self, error: BaseException, stage: Stage, attempt: int) -> bool:
         """Whether the stage may run again: `error` told of workers that did not start, or of a lost or damaged block,
-        and all such blocks of the stage are whole again. Who reads a file that is cut short dies, and tells of nothing.
+        and all such blocks of the query's stages are whole again.
         """
         if attempt >= _MOST_REPAIRS or self.statement.is_cancelled:
             return False
@@ -146,11 +146,7 @@ class QueryRun:
             return True
         parts = [part for one in (*self.stages, stage) for part in one.tasks]
         blocks = [handle for part in parts for _, handles in part.blocks for handle in handles]
-        if isinstance(error, WorkersDiedError):
-            is_told = any(map(is_damaged, blocks))
-        else:
-            is_told = isinstance(error, CorruptionError) and error.block_id is not None
-        if not is_told or self.repair is None:
+        if self.repair is None or not tells_of_damage(error, blocks):
             return False
         self.repair(blocks)
         # Tasks of the failed run may still be on their way to being cancelled under its name.

@@ -216,6 +216,11 @@ class Engine:
         return str(self.scratch / "results")
 
     @property
+    def stop_dir(self) -> str:
+        """Folder in which a file tells tasks on this machine that their job was cancelled; "" for those on others."""
+        return str(self.scratch) if self.is_local else ""
+
+    @property
     def recipes_dir(self) -> Path:
         """Folder in which tasks on this machine find the recipes of blocks to be made again, all of them written."""
         return self.recipes.save()

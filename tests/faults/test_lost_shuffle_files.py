@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.rdd_stages import RddStages
 from tests.faults.workload import QUERIES
 from tests.paths_below import paths_below
@@ -69,3 +70,37 @@ def test_shuffle_files_and_their_blocks_vanish(context: sharkpy.SharkContext, mo
     assert deleted
     assert (len(found), sum(row[1] for row in found), sum(row[2] for row in found)) == (40, 4000, 8_002_000)
     context.sql("DROP TABLE vanishing")
+
+
+def test_shuffle_files_vanish_after_a_repair(
+    context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job group of the first map stage was cancelled, as the second one met lost blocks. Its tasks, which Spark
+    runs again in the job of the reduce side, do not end with that group.
+    """
+    version = context.table_cache.known_version(context.catalog.table("default", "facts"))
+    assert version is not None
+    exchange, is_mended = RddStages.exchange, QueryRun.is_mended
+    exchanges = 0
+    deleted: list[Path] = []
+
+    def run_and_delete(self: RddStages, *arguments: object) -> object:
+        nonlocal exchanges
+        exchanges += 1
+        if exchanges == 2:
+            for block in version.blocks:
+                Path(block.memory_path).unlink()
+        return exchange(self, *arguments)  # type: ignore[arg-type]
+
+    def mend_and_delete(self: QueryRun, *arguments: object) -> bool:
+        found = is_mended(self, *arguments)  # type: ignore[arg-type]
+        if found and not deleted:
+            deleted.extend(shuffle_files(context))
+            for path in deleted:
+                path.unlink()
+        return found
+
+    monkeypatch.setattr(RddStages, "exchange", run_and_delete)
+    monkeypatch.setattr(QueryRun, "is_mended", mend_and_delete)
+    assert context.sql(QUERIES[1]).fetchall() == expected[QUERIES[1]]
+    assert deleted

@@ -109,12 +109,8 @@ class SparkJobs:
     def cancel(self, group: str) -> None:
         """End the group's jobs, including those about to be submitted; no job can run under its name again."""
         if self.spark.is_local:
-            self.stop_file(group).touch()
+            stop_file(self._scratch, group).touch()
         self.scala_context.cancelJobGroupAndFutureJobs(group)
-
-    def stop_file(self, group: str) -> Path:
-        """File by which workers on this machine notice that the group was cancelled."""
-        return stop_file(self._scratch, group)
 
     def slots(self, count: int) -> Any:
         """JavaRDD of `count` partitions with next to no content; made once for each count."""

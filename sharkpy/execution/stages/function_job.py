@@ -35,7 +35,7 @@ def run_functions(
     """
     for attempt in itertools.count(1):
         job = TaskJob(engine, description, pool)
-        task = FunctionTask(job.run_id, function, tuple(numbers), argument, job.stop_file)
+        task = FunctionTask(job.run_id, function, tuple(numbers), argument, engine.stop_dir)
         results: list[pa.Buffer] = []
         try:
             job.run(task, hosts or [""] * len(numbers), results.extend)

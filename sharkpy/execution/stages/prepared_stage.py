@@ -77,9 +77,8 @@ def prepare(
         engine.recipes.save()
     accesses = _accesses(tasks, stage.program.sink)
     settings = replace(engine.task_settings(writer), is_profiled=run.is_profiled, accesses=accesses)
-    stop_file = str(jobs.stop_file(run.group)) if engine.is_local else ""
     parts = _pickled_parts(tasks)
-    task = StageTask(run_id, stage.program, parts, broadcasts, exchange_id, settings, stop_file)
+    task = StageTask(run_id, stage.program, parts, broadcasts, exchange_id, settings, engine.stop_dir)
     return PreparedStage(base, task, tasks, stage.given_rdd)
 
 

@@ -17,7 +17,7 @@ from sharkpy.execution.workers.pass_task import PassTask
 
 
 class TaskJob:
-    """`run_id` and `stop_file` are for the task that it is made for. It runs once."""
+    """`run_id` is for the task that it is made for. It runs once."""
 
     def __init__(self, engine: Engine, description: str, pool: Pool) -> None:
         self._statement = current_cancellation() or Cancellation()
@@ -25,7 +25,6 @@ class TaskJob:
         self._jobs, self._group = engine.jobs, new_group()
         self._description, self._pool = description, pool
         self.run_id = self._jobs.new_run()
-        self.stop_file = str(self._jobs.stop_file(self._group)) if engine.is_local else ""
 
     def run(
         self, task: FunctionTask | PassTask, hosts: Sequence[str], take: Callable[[Iterable[pa.Buffer]], object]

@@ -10,7 +10,7 @@ from typing import Any
 
 from sharkpy.execution.tasks.failure import as_shark_error
 from sharkpy.execution.tasks.report import TaskReport
-from sharkpy.execution.workers.stop_file import ending_with
+from sharkpy.execution.workers.stop_file import ending_with_job
 from sharkpy.udf.user.python_code import pickled
 
 
@@ -25,8 +25,8 @@ class FunctionTask:
     """Function of a module that workers have: it is pickled by name."""
     numbers: tuple[int, ...]
     argument: Any
-    stop_file: str = ""
-    """File whose appearance ends the task's process."""
+    stop_dir: str = ""
+    """Folder in which a file ends the tasks of a job, see `stop_file`."""
     reports: Any = None
     """Accumulator of Spark for the report. A failed task reports its error instead of failing: no retry, no Java
     trace.
@@ -36,7 +36,7 @@ class FunctionTask:
         # A worker whose input was not read to its end is not used again.
         deque(frames, maxlen=0)
         start, error = time.perf_counter(), None
-        with ending_with(self.stop_file):
+        with ending_with_job(self.stop_dir):
             try:
                 yield pickled(self.function(self.numbers[partition], self.argument))
             except Exception as failure:  # noqa: BLE001 - whatever it was, the driver must learn of it

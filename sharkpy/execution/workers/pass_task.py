@@ -21,7 +21,7 @@ from sharkpy.execution.tasks.failure import as_shark_error
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER
 from sharkpy.execution.tasks.report import TaskReport
 from sharkpy.execution.workers.frame_files import send_frame
-from sharkpy.execution.workers.stop_file import ending_with
+from sharkpy.execution.workers.stop_file import ending_with_job
 from sharkpy.udf.user.python_code import RAISED, PythonCode, pickled, unpickled
 
 BlockFunction = Callable[[int, Block, Any], Any]
@@ -45,7 +45,7 @@ class PassTask:
     argument: bytes
     """Pickled argument of the pass."""
     results_dir: str
-    stop_file: str = ""
+    stop_dir: str = ""
     reports: Any = None
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Any]:
@@ -55,7 +55,7 @@ class PassTask:
         error: SharkError | None = None
         results: list[tuple[int, Any]] = []
         rows = 0
-        with ending_with(self.stop_file):
+        with ending_with_job(self.stop_dir):
             try:
                 function, argument = self.function.load(), unpickled(self.argument)
                 for number, handle in unpickled(self.parts[partition]):

@@ -30,8 +30,8 @@ from sharkpy.execution.tasks.task import run_task, task_batches
 from sharkpy.execution.workers.broadcast import BroadcastSource, load_broadcast
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings, process_pool
 from sharkpy.execution.workers.frame_files import FrameBuffer, send_frame
-from sharkpy.execution.workers.stop_file import ending_with, stop_file
-from sharkpy.execution.workers.task_error import TaskError, is_heard, job_property
+from sharkpy.execution.workers.stop_file import ending_with_job
+from sharkpy.execution.workers.task_error import TaskError, is_heard
 from sharkpy.physical.stage_program import GivenColumns, StageProgram, TaskInput
 from sharkpy.sources.storage.access import ACCESSES, StorageAccess
 from sharkpy.sources.storage.fetched_files import FETCHED
@@ -71,8 +71,8 @@ class StageTask:
     exchange_id: int | None
     """Exchange that the stage writes; None: its frames go to the driver."""
     settings: TaskSettings
-    stop_file: str = ""
-    """File whose appearance ends the task's process."""
+    stop_dir: str = ""
+    """Folder in which a file ends the tasks of a job, see `stop_file`."""
     reports: Any = None
     """Accumulator of Spark for the report. A failed task reports its error instead of failing: no retry, no Java
     trace.
@@ -80,7 +80,7 @@ class StageTask:
 
     def __call__(self, partition: int, frames: Iterable[Any]) -> Iterator[Any]:
         """Run the task. `frames` are an RDD's own elements if the program reads given rows."""
-        with ending_with(self.stop_file) as statement:
+        with ending_with_job(self.stop_dir) as statement:
             yield from self._run(partition, frames, statement)
 
     def _run(self, partition: int, frames: Iterable[Any], statement: Cancellation) -> Iterator[Any]:
@@ -114,7 +114,7 @@ class StageTask:
         """Rows of the task, for Python code in the same process; a failure is raised, as a SharkError."""
         metrics = TaskMetrics()
         try:
-            with ending_with(self._stop_file_of_job()) as statement:
+            with ending_with_job(self.stop_dir) as statement:
                 pool = process_pool(self.settings.connection)
                 data = self._data(partition, frames, metrics, statement, pool)
                 rows = self.settings.batch_rows
@@ -127,11 +127,6 @@ class StageTask:
             error = as_shark_error(failure)
             self._drop_damaged(partition, error)
             raise error from failure
-
-    def _stop_file_of_job(self) -> str:
-        """Stop file of this task's job: jobs of several groups begin with the same stage."""
-        group = job_property("spark.jobGroup.id")
-        return str(stop_file(Path(self.stop_file).parent, group)) if self.stop_file and group else ""
 
     def _drop_damaged(self, partition: int, error: SharkError) -> None:
         """Remove a damaged block from this host's memory, unless that is the driver's: the block's copy is read

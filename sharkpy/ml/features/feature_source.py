@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
@@ -17,8 +16,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.stages.block_pass import deal_blocks
 from sharkpy.execution.tasks.matrix_blocks import matrix_of
 from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, block_tables
-from sharkpy.execution.workers.stop_file import ending_with, stop_file
-from sharkpy.execution.workers.task_error import job_property
+from sharkpy.execution.workers.stop_file import ending_with_job
 from sharkpy.ml.features.block_reader import BlockReader
 from sharkpy.ml.features.feature_plan import FeaturePlan, feature_plan
 from sharkpy.ml.features.stored_blocks import StoredBlocks, feature_layout
@@ -146,8 +144,8 @@ class FeatureSource:
         parts = tuple(deal_blocks(tuple(enumerate(blocks.handles)), engine.parallelism))
         hosts = tuple(part[0][1].host for part in parts)
         frames = jobs.placed_slots(hosts) if any(hosts) else jobs.slots(len(parts))
-        scratch = str(engine.scratch) if engine.is_local else ""
-        return BoundPairs(self._own_sequence, KeptStage(frames, blocks.handles), KeptPairs(parts, blocks.read, scratch))
+        pairs = KeptPairs(parts, blocks.read, engine.stop_dir)
+        return BoundPairs(self._own_sequence, KeptStage(frames, blocks.handles), pairs)
 
     def _of_stage(self, stage: Any) -> BoundPairs:
         features = self.features(self._rows.ready_plan())
@@ -178,14 +176,13 @@ class KeptPairs:
 
     parts: tuple[tuple[tuple[int, BlockHandle], ...], ...]
     read: BlockReader
-    scratch: str
-    """Folder with the notes of cancelled jobs; empty on other hosts."""
+    stop_dir: str
+    """Folder in which a file ends the tasks of a job, see `stop_file`."""
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Pair]:
         for _ in frames:
             """A worker whose input was not read to its end is not used again."""
-        group = job_property("spark.jobGroup.id") if self.scratch else ""
-        with ending_with(str(stop_file(Path(self.scratch), group)) if group else ""):
+        with ending_with_job(self.stop_dir):
             for number, handle in self.parts[partition]:
                 block: Block = open_block(handle)
                 found = self.read(number, block)

@@ -60,10 +60,10 @@ class BlockPasses:
             if error is None:
                 return [found[number] for number in range(len(self.handles))]
             lost = [handle for number, handle in rest if number not in found]
-            is_repaired = tells_of_damage(error, lost)
-            if attempt + 1 == _MOST_RUNS or not (is_repaired or isinstance(error, WorkersLostError)):
+            is_of_damage = tells_of_damage(error, lost)
+            if attempt + 1 == _MOST_RUNS or not (is_of_damage or isinstance(error, WorkersLostError)):
                 raise error
-            if is_repaired:
+            if is_of_damage:
                 self.repair(lost)
         raise AssertionError("the last run returns or raises")
 

@@ -18,6 +18,7 @@ LONG_FILES = (
     "tests/faults/test_soak.py",
     "tests/thrift/test_evil_statements.py",
     "tests/faults/test_killed_epochs.py",
+    "tests/faults/test_killed_remote_writes.py",
     "tests/streaming/test_generated_definitions.py",
     "tests/faults/test_killed_windows.py",
     "tests/streaming/test_generated_windows.py",

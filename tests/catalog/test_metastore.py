@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,9 @@ from sharkpy.base.errors import BindError, ConfigurationError, UnsupportedError
 from sharkpy.execution.engine import Engine
 from sharkpy.session.connect import connect
 from sharkpy.session.shark_context import SharkContext
+from tests.catalog import hive_support_job
 from tests.catalog.metastore_server import metastore_server
+from tests.statement_jobs import answers_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -101,19 +102,7 @@ class Place:
     def spark(self, *statements: str) -> list[list[str]]:
         """Rows of each statement on Spark, in a process of its own."""
         texts = [text.replace("{folder}", str(self.folder)) for text in statements]
-        (self.folder / "statements.json").write_text(json.dumps(texts))
-        job = Path(__file__).parent / "hive_support_job.py"
-        done = subprocess.run(
-            [sys.executable, str(job), str(self.folder)],
-            cwd=self.folder,
-            env={**os.environ, "TZ": "UTC"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        answers: list[list[str]] = json.loads((self.folder / "answers.json").read_text())
-        return answers
+        return answers_of(hive_support_job, self.folder, texts)
 
     def session(self, **settings: object) -> SharkContext:
         values = {"shark.metastore": "hive", "shark.metastore.derby": str(self.folder / "metastore")}

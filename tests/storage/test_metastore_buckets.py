@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,6 +15,7 @@ pytest.importorskip("obstore", reason="the extra lake-s3 is not installed")
 
 from tests.catalog import hive_support_job
 from tests.jars import jars_of
+from tests.statement_jobs import answers_of
 from tests.storage import metastore_bucket_job
 from tests.storage.places import BUCKET
 from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server, s3_client
@@ -78,13 +76,7 @@ def run(tmp_path: Path, seaweed: S3Server) -> Callable[..., list[list[str]]]:
 
     def answers(program: ModuleType, *statements: str) -> list[list[str]]:
         (tmp_path / "settings.json").write_text(json.dumps(settings(seaweed.address)))
-        (tmp_path / "statements.json").write_text(json.dumps(statements))
-        command = [sys.executable, str(program.__file__), str(tmp_path)]
-        environment = {**os.environ, "TZ": "UTC"}
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-6000:]
-        found: list[list[str]] = json.loads((tmp_path / "answers.json").read_text())
-        return found
+        return answers_of(program, tmp_path, statements)
 
     return answers
 

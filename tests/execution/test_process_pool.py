@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
+
+import pytest
 
 from sharkpy.execution.workers import connection_pool
 from sharkpy.execution.workers.connection_pool import ConnectionSettings, process_pool
+
+
+class _Allocated(ctypes.Structure):
+    """`struct mallinfo2` of glibc 2.33 and later."""
+
+    _fields_ = (("before", ctypes.c_size_t * 7), ("in_use", ctypes.c_size_t), ("behind", ctypes.c_size_t * 2))
+
+
+_mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
+if _mallinfo is not None:
+    _mallinfo.restype = _Allocated
 
 
 def test_databases_of_ended_sessions_are_closed(tmp_path: Path) -> None:
@@ -22,3 +36,20 @@ def test_databases_of_ended_sessions_are_closed(tmp_path: Path) -> None:
     process_pool(ConnectionSettings(1, 65 << 20, str(running / "duckdb-tasks")))
     assert of_ended not in connection_pool._pools
     assert process_pool(of_running) is kept
+
+
+@pytest.mark.skipif(_mallinfo is None, reason="the C library does not tell what is allocated")
+def test_files_that_were_read_are_forgotten(tmp_path: Path) -> None:
+    """A stream reads a new file in every epoch, for months."""
+    assert _mallinfo is not None
+    file = tmp_path / "0.parquet"
+    with process_pool(ConnectionSettings(1, 64 << 20, str(tmp_path / "duckdb-tasks"))).borrow() as cursor:
+        cursor.execute(f"COPY (SELECT range AS n FROM range(20)) TO '{file}'")
+        held = []
+        for rounds in (200, 1_000):
+            for number in range(rounds):
+                other = file.rename(tmp_path / f"{rounds}-{number}.parquet")
+                assert cursor.execute(f"SELECT sum(n) FROM read_parquet('{other}')").fetchall() == [(190,)]
+                file = other
+            held.append(_mallinfo().in_use)
+    assert held[1] - held[0] < 200_000

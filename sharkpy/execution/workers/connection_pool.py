@@ -228,6 +228,8 @@ def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
         "python_enable_replacements": False,
         # Otherwise DuckDB's allocator keeps what a query has used until the next one uses it.
         "allocator_background_threads": True,
+        # It holds no bytes of local files, and forgets none of their names: a stream reads a new file in every epoch.
+        "enable_external_file_cache": False,
     }
     if settings.keeps_join_order:
         config["disabled_optimizers"] = "join_order"

@@ -40,7 +40,8 @@ class ConnectionSettings:
     `temp_directory`.
 
     In a worker on another host these may be 0 and "": they are those of its machine.
-    `keeps_join_order`: joins stay in the order of the SQL. A task sees a part of the rows, without statistics.
+    `keeps_join_order`: joins stay in the order of the SQL, and build their right sides. A task sees a part of the rows,
+    without statistics.
     """
 
     threads: int
@@ -232,7 +233,7 @@ def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
         "enable_external_file_cache": False,
     }
     if settings.keeps_join_order:
-        config["disabled_optimizers"] = "join_order"
+        config["disabled_optimizers"] = "join_order,build_side_probe_side"
     connection = duckdb.connect(":memory:", config=config)
     if settings.temp_limit:
         # DuckDB 2.0 shows this setting when it comes with the others, and does not keep to it.

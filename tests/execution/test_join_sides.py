@@ -1,0 +1,44 @@
+"""Which side of a join DuckDB builds where it cannot know the rows of its inputs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
+
+_SQL = """
+    SELECT sum(v) FROM facts
+    JOIN (SELECT names.k, v FROM names JOIN kinds ON names.g = kinds.g WHERE v > 0) USING (k)
+"""
+
+
+def stream(**columns: list[int]) -> pa.RecordBatchReader:
+    table = pa.table(columns)
+    return pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+
+
+def scans(operator: dict[str, Any]) -> Iterator[object]:
+    """Columns of each scan below an operator, those of left sides first: a join builds its right one."""
+    for child in operator["children"]:
+        yield from scans(child)
+    if "SCAN" in operator["name"]:
+        yield operator["extra_info"]["Projections"]
+
+
+def test_the_right_side_is_built(tmp_path: Path) -> None:
+    """The planner puts the side with fewer rows there. Its filter lets DuckDB, which takes each stream for a row, guess
+    that it has none less than the others.
+    """
+    pool = ConnectionPool(ConnectionSettings(1, 512 << 20, str(tmp_path)))
+    with pool.in_order.borrow() as cursor:
+        cursor.register("facts", stream(k=list(range(100_000))))
+        cursor.register("names", stream(k=[1, 2], g=[1, 2]))
+        cursor.register("kinds", stream(g=[1, 2], v=[1, 2]))
+        ((_, plan),) = cursor.execute(f"EXPLAIN (FORMAT JSON) {_SQL}").fetchall()
+    pool.close()
+    assert list(scans(json.loads(plan)[0])) == ["k", ["k", "g"], ["g", "v"]]

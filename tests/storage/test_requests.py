@@ -10,7 +10,7 @@ import pytest
 
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import CancelledError
-from sharkpy.sources.storage.requests import Call, answer, in_parallel, in_turn
+from sharkpy.sources.storage.requests import Call, again_and_again, answer, in_parallel, in_turn
 from tests.storage.places import ended
 from tests.waiting import allowed, until
 
@@ -112,3 +112,35 @@ def test_a_call_that_is_told_to_end_is_not_dropped() -> None:
 
     assert ended(lambda: answer(until_told, told.set)) < allowed(0.3)
     assert done.wait(allowed(10))
+
+
+class Counted:
+    """A call whose results are the numbers of its calls."""
+
+    def __init__(self, seconds: float = 0.01) -> None:
+        self.calls = Calls(seconds)
+        self._next = 0
+
+    async def call(self) -> int:
+        self._next += 1
+        return await self.calls.call(self._next)()
+
+
+def test_a_call_is_made_until_its_result_is_the_last() -> None:
+    counted = Counted()
+    assert list(again_and_again(counted.call, lambda number: number < 20)) == list(range(1, 21))
+    assert counted.calls.begun == list(range(1, 21))
+    assert counted.calls.most == 1
+
+
+def test_the_next_call_is_under_way_but_for_the_second() -> None:
+    counted = Counted(seconds=0.5)
+    numbers = again_and_again(counted.call, lambda number: True)
+    begun = counted.calls.begun
+    assert next(numbers) == 1
+    assert begun == [1]
+    assert next(numbers) == 2
+    until(lambda: begun == [1, 2, 3])
+    assert next(numbers) == 3
+    numbers.close()
+    until(lambda: counted.calls.dropped == [4])

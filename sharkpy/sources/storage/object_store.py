@@ -15,7 +15,7 @@ from sharkpy.base.uri import shown
 from sharkpy.sources.storage.errors import StoreName, changed
 from sharkpy.sources.storage.host_guard import HostGuard
 from sharkpy.sources.storage.object_reader import ObjectReader, facts_of, place_of
-from sharkpy.sources.storage.requests import answer, in_parallel
+from sharkpy.sources.storage.requests import again_and_again, answer, in_parallel
 from sharkpy.sources.storage.store import ObjectFacts, StoreLimits, StoreTraits
 from sharkpy.sources.storage.unfinished_uploads import Uploads
 from sharkpy.sources.storage.upload import Upload, length_of, part_of
@@ -55,9 +55,10 @@ class BucketStore(ObjectReader):
         root, key = place_of(folder)
         start = self.key_of(after) if self.traits.is_sorted else ""
         pages = _Pages(lambda: self.client.list(key or None, offset=start or None, chunk_size=_PAGE))
+        end = self.key_of(until) if self.traits.is_sorted and until else ""
         last = ""
-        while pages.is_open:
-            for meta in answer(self.asking(folder, pages.next)):
+        for page in again_and_again(self.asking(folder, pages.next), lambda page: _goes_on(page, end)):
+            for meta in page:
                 facts = facts_of(root + meta["path"], meta)
                 # The mark of a folder has lost the slash of its name, and with it its place.
                 if self.traits.is_sorted and facts.size_bytes:
@@ -168,11 +169,15 @@ class BucketStore(ObjectReader):
             await self.client.delete_async(key)
 
 
+def _goes_on(page: Sequence[ObjectMeta], end: str) -> bool:
+    """Whether there may be more behind a page of a listing, up to the key `end` where that is given."""
+    return len(page) == _PAGE and not (end and page[-1]["path"] > end)
+
+
 class _Pages:
     """Pages of a listing, which the first call begins; one that is not full is the last."""
 
     def __init__(self, begin: Callable[[], ListStream[Sequence[ObjectMeta]]]) -> None:
-        self.is_open = True
         self._begin = begin
         self._stream: ListStream[Sequence[ObjectMeta]] | None = None
 
@@ -180,11 +185,9 @@ class _Pages:
         if self._stream is None:
             self._stream = self._begin()
         try:
-            page = await self._stream.__anext__()
+            return await self._stream.__anext__()
         except StopAsyncIteration:
-            page = ()
-        self.is_open = len(page) == _PAGE
-        return page
+            return ()
 
 
 def _batches(items: Iterable[str], size: int) -> Iterator[Sequence[str]]:

@@ -49,6 +49,24 @@ def in_turn(calls: Iterable[Call[T]], most: int) -> Generator[T]:
             future.cancel()
 
 
+def again_and_again(call: Call[T], goes_on: Callable[[T], bool]) -> Generator[T]:
+    """Results of a call that is made again as long as `goes_on`. From the second on the next one is under way while a
+    result is used: many want no more than the first.
+    """
+    found = answer(call)
+    if goes_on(found):
+        yield found
+        found = answer(call)
+    while goes_on(found):
+        future = _begun(call)
+        try:
+            yield found
+            found = _result(future, future.cancel)
+        finally:
+            future.cancel()
+    yield found
+
+
 def in_parallel(calls: Iterable[Call[T]], most: int) -> list[T]:
     """Results of calls in their order; the first failure drops the others."""
     return list(in_turn(calls, most))

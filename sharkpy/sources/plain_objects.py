@@ -9,7 +9,7 @@ from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import ExecutionError, SharkError
 from sharkpy.sources.folders.generations import is_hidden_name
-from sharkpy.sources.folders.remote_listing import names_below
+from sharkpy.sources.folders.remote_listing import path_below
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import facts_of
 from sharkpy.sources.side_by_side import side_by_side
@@ -71,5 +71,5 @@ class PlainObjects:
 
     def _is_content(self, facts: ObjectFacts) -> bool:
         """False for what lies in hidden folders: others, or this statement, are about to add it."""
-        first, *below = names_below(facts.path, self.folder)
+        first, *below = path_below(facts.path, self.folder).split("/")
         return not (below and is_hidden_name(first))

@@ -54,7 +54,8 @@ def visible_in_folders(
     folders = list(newest)
     store = store_with(folders[0], access_id)
     objects = objects_in_folders(store, folders, lambda facts, folder: facts if is_listed(facts, folder) else None)
-    listings = [RemoteListing.of(objects.get(folder, ()), folder, access_id) for folder in folders]
+    # What is not needed any more goes at once: the objects of thousands of folders are many.
+    listings = [RemoteListing.of(objects.pop(folder, ()), folder, access_id) for folder in folders]
     try:
         visible = visible_in(list(zip(listings, newest.values(), strict=True)), store, access_id)
     except SourceError as error:

@@ -61,7 +61,9 @@ class Placed:
 
 def visible_of(names: Sequence[str], newest: int | None) -> list[Generation]:
     """What counts of the names in a folder, up to the generation `newest`, in the order of its rows."""
-    entries = [Generation.of(name) for name in names if not is_hidden_name(name) and not _is_beyond(name, newest)]
+    entries = [Generation.of(name) for name in names if not is_hidden_name(name)]
+    if newest is not None:
+        entries = [entry for entry in entries if entry.last <= newest]
     base = max((entry.last for entry in entries if entry.is_base), default=-1)
     kept: list[Generation] = []
     folded = -1
@@ -94,6 +96,11 @@ def is_folded(path: str) -> bool:
 def is_hidden_name(name: str) -> bool:
     """True for names that are never data."""
     return name.startswith(("_", "."))
+
+
+def is_hidden_path(path: str) -> bool:
+    """True for a relative path with such a name in it."""
+    return is_hidden_name(path) or "/_" in path or "/." in path
 
 
 def _is_beyond(name: str, newest: int | None) -> bool:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 
 from sharkpy.base import uri
 from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import SourceError
-from sharkpy.sources.folders.generations import Generation, is_hidden_name, visible_of
+from sharkpy.sources.folders.generations import Generation, is_hidden_name, is_hidden_path, visible_of
 from sharkpy.sources.folders.kept_manifests import read_manifest
 from sharkpy.sources.folders.manifest import FILES, GENERATIONS, Manifest
 from sharkpy.sources.layout import DataFile
@@ -19,6 +18,7 @@ from sharkpy.sources.storage.listed import LISTED, counted
 from sharkpy.sources.storage.store import ObjectFacts, Store
 
 _GONE = ("58P01", "58030")
+_MANIFESTS = f"{GENERATIONS}/"
 _LAST = "\U0010ffff"
 """Name behind all others."""
 
@@ -32,18 +32,17 @@ class RemoteListing:
 
     @classmethod
     def of(cls, objects: Iterable[ObjectFacts], folder: str, access_id: str) -> RemoteListing:
-        manifests, plain = dict[str, ObjectFacts](), dict[str, list[tuple[list[str], ObjectFacts]]]()
+        manifests, plain = dict[str, ObjectFacts](), dict[str, list[DataFile]]()
         for facts in objects:
-            parts = names_below(facts.path, folder)
-            if _is_manifest(facts, parts):
-                manifests[parts[1]] = facts
-            elif _is_data(facts, parts):
-                plain.setdefault(parts[0], []).append((parts, facts))
-        for placed in plain.values():
-            placed.sort(key=itemgetter(0))
-        return cls(
-            {name: [file_of(facts, access_id) for _, facts in placed] for name, placed in plain.items()}, manifests
-        )
+            below = path_below(facts.path, folder)
+            if (name := _name_of_manifest(facts, below)) is not None:
+                manifests[name] = facts
+            elif _is_data(facts, below):
+                plain.setdefault(below.partition("/")[0], []).append(file_of(facts, access_id))
+        for files in plain.values():
+            if len(files) > 1:
+                files.sort(key=lambda file: file.path.split("/"))
+        return cls(plain, manifests)
 
     @property
     def names(self) -> list[str]:
@@ -74,9 +73,8 @@ def visible_in(
 
 
 def _files(found: RemoteListing, name: str, read: Mapping[ObjectFacts, Manifest]) -> list[DataFile]:
-    manifest = found.manifests.get(name)
-    written = () if manifest is None else read[manifest].files
-    return [*written, *found.plain.get(name, ())]
+    plain, manifest = found.plain.get(name, []), found.manifests.get(name)
+    return plain if manifest is None else [*read[manifest].files, *plain]
 
 
 def listed(store: Store, folder: str, access_id: str) -> RemoteListing:
@@ -96,14 +94,13 @@ def is_gone(error: SourceError) -> bool:
 
 def is_listed(facts: ObjectFacts, folder: str) -> bool:
     """True for objects below a folder that its `RemoteListing` has."""
-    parts = names_below(facts.path, folder)
-    return _is_data(facts, parts) or _is_manifest(facts, parts)
+    below = path_below(facts.path, folder)
+    return _is_data(facts, below) or _name_of_manifest(facts, below) is not None
 
 
 def manifest_name(facts: ObjectFacts, folder: str) -> str | None:
     """Name of the generation whose manifest an object is; None for all else."""
-    parts = names_below(facts.path, folder)
-    return parts[1] if _is_manifest(facts, parts) else None
+    return _name_of_manifest(facts, path_below(facts.path, folder))
 
 
 def written_folder(facts: ObjectFacts) -> str | None:
@@ -114,26 +111,29 @@ def written_folder(facts: ObjectFacts) -> str | None:
 
 def data_file(facts: ObjectFacts, folder: str, access_id: str) -> DataFile | None:
     """Data file of an object below a folder; None for one that a name there hides, and for the mark of a folder."""
-    return file_of(facts, access_id) if _is_data(facts, names_below(facts.path, folder)) else None
+    return file_of(facts, access_id) if _is_data(facts, path_below(facts.path, folder)) else None
 
 
-def _is_manifest(facts: ObjectFacts, parts: list[str]) -> bool:
-    """True for a generation's manifest; `parts`: those of its location below the folder."""
-    return len(parts) == 2 and parts[0] == GENERATIONS and Generation.of(parts[1]).last > 0 and facts.size_bytes > 0
+def _name_of_manifest(facts: ObjectFacts, below: str) -> str | None:
+    """Name of the generation whose manifest an object is, at `below` in the folder."""
+    if not below.startswith(_MANIFESTS) or not facts.size_bytes:
+        return None
+    name = below.removeprefix(_MANIFESTS)
+    return name if "/" not in name and Generation.of(name).last > 0 else None
 
 
-def _is_data(facts: ObjectFacts, parts: list[str]) -> bool:
-    return facts.size_bytes > 0 and not any(map(is_hidden_name, parts))
+def _is_data(facts: ObjectFacts, below: str) -> bool:
+    return facts.size_bytes > 0 and not is_hidden_path(below)
 
 
 def parts_below(file: DataFile, folder: str) -> list[str]:
     """Parts of a file's path behind that of a folder."""
-    return names_below(file.path, folder)
+    return path_below(file.path, folder).split("/")
 
 
-def names_below(path: str, folder: str) -> list[str]:
-    """Parts of a location behind that of a folder."""
-    return path[len(folder.rstrip("/")) + 1 :].split("/")
+def path_below(path: str, folder: str) -> str:
+    """What a location has behind that of a folder."""
+    return path[len(folder.rstrip("/")) + 1 :]
 
 
 def _without_written(store: Store, folder: str) -> Iterator[ObjectFacts]:

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from sharkpy.base.cancellation import Cancellation, checked, current_cancellation
+from sharkpy.base.cancellation import Cancellation, check_cancelled, current_cancellation
 from sharkpy.base.errors import ResourceError
 from sharkpy.base.settings import STORAGE_FILES
 
@@ -60,8 +60,9 @@ LISTED = ListedObjects()
 def counted(objects: Iterable[T]) -> Iterator[T]:
     """Objects of a list, counted a page at a time, until the statement is ended."""
     number = 0
-    for number, one in enumerate(checked(objects), 1):
+    for number, one in enumerate(objects, 1):
         if number % _PAGE == 0:
+            check_cancelled()
             LISTED.count(_PAGE)
         yield one
     LISTED.count(number % _PAGE)

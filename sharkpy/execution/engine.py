@@ -195,7 +195,14 @@ class Engine:
         share = machine_memory() * 2 // 5 // max(1, self.parallelism)
         memory = self.conf.value(settings.TASK_MEMORY) or max(share, _MIN_MEMORY)
         spilled, value_bytes = self.conf.value(settings.TEMP_BYTES), self.conf.value(settings.VALUE_BYTES)
-        connection = ConnectionSettings(1, memory, str(self.scratch / "duckdb-tasks"), True, spilled, value_bytes)
+        connection = ConnectionSettings(
+            1,
+            memory,
+            str(self.scratch / "duckdb-tasks"),
+            keeps_join_order=True,
+            temp_limit=spilled,
+            value_bytes=value_bytes,
+        )
         if not self.is_local:
             # Memory and temporary folder of the worker's machine, which is not known here.
             connection = replace(connection, memory_limit=self.conf.value(settings.TASK_MEMORY), temp_directory="")

@@ -35,10 +35,20 @@ def test_the_right_side_is_built(tmp_path: Path) -> None:
     that it has none less than the others.
     """
     pool = ConnectionPool(ConnectionSettings(1, 512 << 20, str(tmp_path)))
-    with pool.in_order.borrow() as cursor:
+    with pool.in_order(keeps_sides=True).borrow() as cursor:
         cursor.register("facts", stream(k=list(range(100_000))))
         cursor.register("names", stream(k=[1, 2], g=[1, 2]))
         cursor.register("kinds", stream(g=[1, 2], v=[1, 2]))
         ((_, plan),) = cursor.execute(f"EXPLAIN (FORMAT JSON) {_SQL}").fetchall()
     pool.close()
     assert list(scans(json.loads(plan)[0])) == ["k", ["k", "g"], ["g", "v"]]
+
+
+def test_the_side_with_fewer_rows_is_built_where_they_are_known(tmp_path: Path) -> None:
+    pool = ConnectionPool(ConnectionSettings(1, 512 << 20, str(tmp_path), keeps_join_order=True))
+    with pool.borrow() as cursor:
+        cursor.register("names", pa.table({"k": [1, 2], "g": [1, 2]}))
+        cursor.register("facts", pa.table({"k": list(range(100_000))}))
+        ((_, plan),) = cursor.execute("EXPLAIN (FORMAT JSON) SELECT sum(g) FROM names JOIN facts USING (k)").fetchall()
+    pool.close()
+    assert list(scans(json.loads(plan)[0])) == ["k", ["k", "g"]]

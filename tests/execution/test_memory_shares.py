@@ -43,11 +43,11 @@ def test_databases_in_use_share_the_memory(pool: ConnectionPool, monkeypatch: py
     with pool.borrow() as one:
         assert limit(one) == "400.0 MiB"
         assert pool.decoded_limit == 100 * MB
-        with pool.in_order.borrow() as other, pool.borrow() as third:
+        with pool.in_order().borrow() as other, pool.borrow() as third:
             assert [limit(cursor) for cursor in (one, other, third)] == ["200.0 MiB"] * 3
             assert pool.decoded_limit == 100 * MB // 3
         assert limit(one) == "400.0 MiB"
-    with pool.in_order.borrow() as other:
+    with pool.in_order().borrow() as other:
         assert limit(other) == "400.0 MiB"
     pool.close()
 
@@ -143,7 +143,7 @@ def test_what_is_held_is_kept(pool: ConnectionPool) -> None:
     with pool.borrow() as one:
         one.execute("SET temp_directory = ''")
         one.execute("CREATE TEMP TABLE held AS SELECT range AS n, hash(range) AS h FROM range(18_000_000)")
-        with pool.in_order.borrow() as other:
+        with pool.in_order().borrow() as other:
             assert other.execute("SELECT 1").fetchall() == [(1,)]
         assert one.execute("SELECT count(*) FROM held").fetchall() == [(18_000_000,)]
     pool.close()

@@ -23,7 +23,7 @@ from sharkpy.execution.stages.progress import Progress, ProgressListener, ignore
 from sharkpy.execution.stages.stage_observer import StageObserver, Unobserved
 from sharkpy.execution.tasks.failure import as_shark_error
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
-from sharkpy.execution.tasks.small_files import reads_streams
+from sharkpy.execution.tasks.small_files import knows_rows, reads_streams
 from sharkpy.execution.workers.connection_pool import ConnectionPool
 from sharkpy.execution.workers.held_connections import HeldConnections
 from sharkpy.optimizer.replan.place_stage import Place
@@ -82,12 +82,14 @@ class QueryRun:
     def connection(
         self, program: StageProgram | None = None, part: TaskInput = NO_INPUT
     ) -> Iterator[DuckDBPyConnection]:
-        """DuckDB for the program over `part`. Where it cannot know the rows of all inputs joins stay in our order.
+        """DuckDB for the program over `part`. Where it cannot know the rows of all inputs joins stay in our order, and
+        build the sides that we chose where we knew them.
 
         That takes another database: two that are in use divide their memory whenever one begins or ends.
         """
-        is_known = program is None or len(program.inputs) < 2 or not reads_streams(program, part)
-        database = self.database if is_known else self.database.in_order
+        database = self.database
+        if program is not None and len(program.inputs) > 1 and reads_streams(program, part):
+            database = database.in_order(keeps_sides=knows_rows(program, part))
         with self._connections.borrowed(database, self.statement) as connection:
             self.check()
             yield connection

@@ -41,6 +41,13 @@ def reads_streams(program: StageProgram, part: TaskInput) -> bool:
     )
 
 
+def knows_rows(program: StageProgram, part: TaskInput) -> bool:
+    """True if the planner has known the rows of all streams: those of files."""
+    if any(isinstance(spec, StepColumns) for spec in program.inputs):
+        return False
+    return all(split.num_rows is not None for _, splits in part.splits for split in splits)
+
+
 def small_tables(program: StageProgram, data: TaskData, metrics: TaskMetrics) -> dict[str, pa.Table]:
     """Rows of the program's small file inputs, by relation. Scans of the same splits read them once, all columns that
     any of them wants, and count them once.

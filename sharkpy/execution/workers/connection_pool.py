@@ -40,14 +40,15 @@ class ConnectionSettings:
     `temp_directory`.
 
     In a worker on another host these may be 0 and "": they are those of its machine.
-    `keeps_join_order`: joins stay in the order of the SQL, and build their right sides. A task sees a part of the rows,
-    without statistics.
+    `keeps_join_order`: joins stay in the order of the SQL. A task sees a part of the rows, without statistics.
+    `keeps_join_sides`: each builds its right side.
     """
 
     threads: int
     memory_limit: int
     temp_directory: str
     keeps_join_order: bool = False
+    keeps_join_sides: bool = False
     temp_limit: int = 0
     """Limit on the bytes of spilled data of the process; 0: the room on the disk."""
     value_bytes: int = VALUE_BYTES.default
@@ -85,15 +86,17 @@ class ConnectionPool:
         self._lock = threading.Lock()
         self._root: DuckDBPyConnection | None = None
         self._idle: list[_Cursor] = []
-        self._in_order: ConnectionPool | None = None
+        self._in_order = dict[bool, ConnectionPool]()
 
-    @property
-    def in_order(self) -> ConnectionPool:
-        """Pool with joins in the order of the SQL, for inputs whose rows are unknown before they are read."""
+    def in_order(self, *, keeps_sides: bool = False) -> ConnectionPool:
+        """Pool with joins in the order of the SQL, for inputs whose rows DuckDB cannot know before they are read.
+        `keeps_sides`: the planner has known them, and DuckDB's guess of one row each is to decide nothing.
+        """
         with self._lock:
-            if self._in_order is None:
-                self._in_order = ConnectionPool(replace(self.settings, keeps_join_order=True), self._shares)
-            return self._in_order
+            if (found := self._in_order.get(keeps_sides)) is None:
+                settings = replace(self.settings, keeps_join_order=True, keeps_join_sides=keeps_sides)
+                found = self._in_order[keeps_sides] = ConnectionPool(settings, self._shares)
+            return found
 
     def limited(self, memory: int) -> ConnectionPool:
         """Pool of a database of its own beside this one, with at most so many bytes."""
@@ -186,8 +189,8 @@ class ConnectionPool:
             if self._root is not None:
                 _close_when_idle(self._root)
             self._idle, self._root, self._limit = [], None, self.settings.memory_limit
-            other, self._in_order = self._in_order, None
-        if other is not None:
+            others, self._in_order = self._in_order, {}
+        for other in others.values():
             other.close()
 
 
@@ -232,8 +235,9 @@ def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
         # It holds no bytes of local files, and forgets none of their names: a stream reads a new file in every epoch.
         "enable_external_file_cache": False,
     }
-    if settings.keeps_join_order:
-        config["disabled_optimizers"] = "join_order,build_side_probe_side"
+    kept = {"join_order": settings.keeps_join_order, "build_side_probe_side": settings.keeps_join_sides}
+    if optimizers := [name for name, is_kept in kept.items() if is_kept]:
+        config["disabled_optimizers"] = ",".join(optimizers)
     connection = duckdb.connect(":memory:", config=config)
     if settings.temp_limit:
         # DuckDB 2.0 shows this setting when it comes with the others, and does not keep to it.

@@ -54,7 +54,7 @@ def test_small_inputs_are_tables_whose_rows_are_known(context: sharkpy.SharkCont
     put_numbers(folder, "0", range(3))
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS {QUERIES[name]}")
     assert len(rows(context, "SELECT * FROM t")) == 3
-    assert context.engine.pool._in_order is None
+    assert not context.engine.pool._in_order
 
 
 def test_a_joined_table_is_read_as_it_is_at_each_epoch(context: sharkpy.SharkContext, folder: Path) -> None:

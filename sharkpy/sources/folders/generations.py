@@ -61,9 +61,8 @@ class Placed:
 
 def visible_of(names: Sequence[str], newest: int | None) -> list[Generation]:
     """What counts of the names in a folder, up to the generation `newest`, in the order of its rows."""
-    entries = [Generation.of(name) for name in names if not is_hidden_name(name)]
-    if newest is not None:
-        entries = [entry for entry in entries if entry.last <= newest]
+    found = (Generation.of(name) for name in names if not is_hidden_name(name))
+    entries = [entry for entry in found if not _is_beyond(entry, newest)]
     base = max((entry.last for entry in entries if entry.is_base), default=-1)
     kept: list[Generation] = []
     folded = -1
@@ -83,7 +82,9 @@ def hidden_of(names: Sequence[str], newest: int | None) -> frozenset[str]:
     """
     visible = {entry.name for entry in visible_of(names, newest)}
     return frozenset(
-        name for name in names if not is_hidden_name(name) and name not in visible and not _is_beyond(name, newest)
+        name
+        for name in names
+        if not is_hidden_name(name) and name not in visible and not _is_beyond(Generation.of(name), newest)
     )
 
 
@@ -103,5 +104,5 @@ def is_hidden_path(path: str) -> bool:
     return is_hidden_name(path) or "/_" in path or "/." in path
 
 
-def _is_beyond(name: str, newest: int | None) -> bool:
-    return newest is not None and Generation.of(name).last > newest
+def _is_beyond(entry: Generation, newest: int | None) -> bool:
+    return newest is not None and entry.last > newest

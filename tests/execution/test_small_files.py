@@ -6,6 +6,7 @@ import gzip
 import os
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -18,7 +19,7 @@ from sharkpy.execution.tasks import kept_splits as kept_module
 from sharkpy.execution.tasks import small_files
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.kept_splits import KeptSplits, SplitRows, kept_splits
-from sharkpy.execution.tasks.small_files import reads_streams, small_tables
+from sharkpy.execution.tasks.small_files import knows_rows, reads_streams, small_tables
 from sharkpy.execution.tasks.task import task_batches
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 from sharkpy.physical.sinks import ResultSink
@@ -115,6 +116,16 @@ def test_scans_of_the_same_splits_read_them_once(
     assert metrics.read.malformed_rows == bad
     assert metrics.read.bytes == sum(split.length for split in found)
     assert metrics.rows_in == len(INPUTS) * most_rows
+
+
+def test_rows_are_known_where_all_files_tell_them(tmp_path: Path) -> None:
+    put(tmp_path / "in", "a")
+    put(tmp_path / "in", "b")
+    found = splits(tmp_path / "in", SKIPPED)
+    told = [replace(split, num_rows=2) for split in found]
+    assert not knows_rows(JOIN, data(found).part)
+    assert not knows_rows(JOIN, data([told[0], found[1]]).part)
+    assert knows_rows(JOIN, data(told).part)
 
 
 @pytest.mark.parametrize("limit", ["SMALL_BYTES", "MOST_DECODED"])

@@ -12,12 +12,15 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import ExecutionError
+from sharkpy.sources.kafka.producer import Mark, MarkedProducer
 from sharkpy.streaming import steps
 from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
 from tests.faults.test_killed_windows import BEGIN, SECONDS
@@ -26,6 +29,9 @@ from tests.streaming.kafka_broker import KafkaBroker
 from tests.streaming.kafka_topic import KafkaTopic
 from tests.waiting import until
 
+_AWAY_SECONDS = 3.0
+"""Time for which a broker is away: clients have noticed it, and try to connect again."""
+_COMMIT_SECONDS = 60.0
 STEPS = (steps.BEGUN, *steps.OUTSIDE_STEPS, *steps.STEPS[1:])
 ZOMBIE = """
 import sys, sharkpy, time
@@ -242,3 +248,46 @@ def test_the_broker_is_killed(tmp_path: Path, broker: KafkaBroker) -> None:
             sender.join()
         until_files(topic, put[0])
         until(lambda: state_of(context, "s") == ("RUNNING", None))
+
+
+def test_the_broker_restarts_between_two_epochs(tmp_path: Path, broker: KafkaBroker) -> None:
+    """The client then goes on with a broker that it has let go of."""
+    topic = make(tmp_path, broker)
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        context.streams.start()
+        put_file(tmp_path, 0)
+        until_files(topic, 1)
+        until(lambda: context.sql("SHOW EPOCHS s").fetchall() != [])
+        broker.kill()
+        time.sleep(_AWAY_SECONDS)
+        broker.start()
+        put_file(tmp_path, 1)
+        # A commit that hangs is given up later than that.
+        until(lambda: len(numbers_in(topic)) == 2 * PER_FILE, _COMMIT_SECONDS / 2)
+        until_files(topic, 2)
+
+
+@pytest.mark.slow
+def test_the_broker_restarts_in_a_transaction(tmp_path: Path, broker: KafkaBroker) -> None:
+    """A commit ends, whatever the client does, and another producer learns whether it counts."""
+    topic = KafkaTopic(broker, "numbers")
+    options = (("bootstrap.servers", broker.address), ("topic", topic.name))
+    producer = MarkedProducer(options, "one")
+    assert producer.take_over() is None
+    producer.begin()
+    producer.commit(Mark(1, "a"))
+    broker.kill()
+    time.sleep(_AWAY_SECONDS)
+    broker.start()
+    producer.begin()
+    began = time.monotonic()
+    with suppress(ExecutionError):
+        producer.flush()
+        producer.commit(Mark(2, "b"))
+    assert time.monotonic() - began < _COMMIT_SECONDS
+    assert producer.was_cut_off()
+    other = MarkedProducer(options, "one")
+    assert other.take_over() in (Mark(1, "a"), Mark(2, "b"))
+    other.begin()
+    other.commit(Mark(3, "c"))
+    assert MarkedProducer(options, "one").take_over() == Mark(3, "c")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sharkpy.base.bounded_call import bounded_call
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError, TableChangedError
 from sharkpy.catalog.kafka_options import CLIENT_PREFIX, TOPIC, Options, client_options, connection_options
@@ -31,6 +32,9 @@ _WRITING: Mapping[str, Any] = {
     "delivery.report.only.error": True,
 }
 _ANSWER_SECONDS = 20.0
+_COMMIT_SECONDS = 2 * _ANSWER_SECONDS + 2
+_GRACE_SECONDS = 2.0
+"""Time that a commit has though its statement has ended: so that mostly somebody knows whether it counts."""
 _SLICE_SECONDS = 0.5
 _WAIT_SECONDS = 0.05
 _ABORT_SECONDS = 10.0
@@ -54,7 +58,7 @@ class MarkedProducer:
        the identity as its name and that nobody joins. So it needs no topic of its own.
     2. `take_over` ends what earlier producers have left, and returns the last mark.
     3. A transaction is `begin`, any number of `send`, and `commit` or `abort`. Where `commit` fails, nobody knows
-       whether it counts until another producer takes over.
+       whether it counts until another producer takes over. Where `was_cut_off`, another one should.
     4. Its errors are those of `broker_error`, and TableChangedError where another producer has fenced this one.
     """
 
@@ -79,6 +83,16 @@ class MarkedProducer:
         while not self._is_initialised(deadline):
             check_cancelled()
         return self._last_mark()
+
+    def was_cut_off(self) -> bool:
+        """Whether a broker was away since this was made.
+
+        The library goes on by itself, but where it was told of the brokers while one of them restarted, it may hold on
+        to what it knew of that one: its thread turns round a thousand times a second, and commits never end
+        (librdkafka's issue 5511).
+        """
+        self._producer.poll(0)
+        return self._fault is not None
 
     def begin(self) -> None:
         with self._failures():
@@ -106,9 +120,17 @@ class MarkedProducer:
     def commit(self, mark: Mark) -> None:
         """Let the records of the transaction, which were flushed, count, and the mark with them."""
         place = require_library().TopicPartition(self._topic, 0, mark.number, mark.text)
-        with self._failures():
+
+        def work() -> None:
             self._producer.send_offsets_to_transaction([place], self._group, _ANSWER_SECONDS)
             self._producer.commit_transaction(_ANSWER_SECONDS)
+
+        with self._failures():
+            try:
+                # The library may not keep to its time limits (its issue 5456).
+                bounded_call(work, _COMMIT_SECONDS, _GRACE_SECONDS)
+            except TimeoutError:
+                raise broker_error(self._fault, self._options, self._topic) from None
 
     def abort(self) -> None:
         """Let the records of the transaction be as if they had never been sent."""

@@ -56,8 +56,11 @@ class KafkaSink:
         self._producer: MarkedProducer | None = None
         self._mark: Mark | None = None
 
-    def look_after(self, last: int) -> None:
-        """Do nothing: what counts is there."""
+    def look_after(self, last: int) -> None:  # noqa: ARG002  the broker tells what counts
+        """Let go of a producer whose broker was away."""
+        producer = self._producer
+        if producer is not None and producer.was_cut_off():
+            self.close()
 
     def written(self, query: ContinuousQuery, begun: Callable[[], datetime | None]) -> str | None:
         self._opened()
@@ -87,6 +90,7 @@ class KafkaSink:
         self._mark = mark
 
     def _opened(self) -> MarkedProducer:
+        self.look_after(0)
         if self._producer is None:
             producer = MarkedProducer(_options(self._table), f"sharkpy-{self._table.continuous}")
             self._mark = producer.take_over()

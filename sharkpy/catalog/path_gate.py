@@ -114,7 +114,7 @@ def check_not_engines(location: str) -> None:
 
 
 def _out_of_bounds(place: str, folders: Iterable[Path | str]) -> NotAllowedError:
-    hint = f"allowed folders: {', '.join(map(str, folders)) or 'none'}"
+    hint = f"allowed folders: {', '.join(map(str, folders)) or 'none'}; sharkpy server --location-folder allows more"
     return NotAllowedError(f'"{place}" is out of this session\'s bounds', hint=hint)
 
 

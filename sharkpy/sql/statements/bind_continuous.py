@@ -28,14 +28,13 @@ from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.bind_continuous_insert import kept_inserts
 from sharkpy.sql.statements.bind_continuous_sink import continuous_sink
 from sharkpy.sql.statements.bind_state import kept_of
-from sharkpy.sql.statements.bind_table_clauses import ENDS, table_clauses
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.query_text import KeptQuery, kept_query
 from sharkpy.sql.statements.stream_aliases import without_emit_changes, without_stream_words
 from sharkpy.sql.statements.stream_clauses import (
-    CLAUSES,
     StreamClauses,
     check_altered,
+    continuous_clauses,
     divided_query,
     moment_of,
     on_bad_row_clause,
@@ -54,7 +53,7 @@ _Created = TypeVar("_Created", CreateContinuousTable, CreateContinuousInsert, Cr
 def bind_create_continuous(
     binder: CommandBinder,
 ) -> CreateContinuousTable | CreateContinuousInsert | CreateContinuousSink:
-    """Bind what stands behind CREATE: CONTINUOUS TABLE name [clauses of tables] [TRIGGER …] [EMIT APPEND] AS query,
+    """Bind what stands behind CREATE: CONTINUOUS TABLE name [clauses] AS query,
     CONTINUOUS INSERT name [TRIGGER …] AS INSERTs, or CONTINUOUS SINK name TO kind [format] [TRIGGER …] AS query; each
     with IF NOT EXISTS, ON BAD ROW and START FROM.
     """
@@ -96,7 +95,7 @@ def _whole(binder: CommandBinder, rewritten: CommandBinder, bind: Callable[[Comm
 def _insert(binder: CommandBinder) -> CreateContinuousInsert:
     if_not_exists = binder.reader.if_not_exists()
     place = binder.new_name()
-    clauses_of_stream = stream_clauses(binder)
+    clauses_of_stream = stream_clauses(binder, StreamClauses())
     binder.reader.expect("AS")
     kept, given = kept_inserts(binder, lambda queries: queries_to_give(binder, queries, clauses_of_stream, _OF_INSERTS))
     return CreateContinuousInsert(
@@ -117,12 +116,11 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
     if_not_exists = reader.if_not_exists()
     database, name = binder.new_name()
     reader.match("DISABLE", "REWRITE")  # of materialized views: no query is rewritten anyway
-    clauses = table_clauses(binder, (), (*ENDS, *CLAUSES))
+    clauses, clauses_of_stream = continuous_clauses(binder)
     if clauses.buckets is not None or clauses.skew is not None:
         raise reader.unsupported("CLUSTERED BY or SKEWED BY of a continuous table")
     if (key := next((key for key, _ in clauses.properties or () if key in CLAUSE_PROPERTIES), None)) is not None:
         raise reader.unsupported(f'the property "{key}" of a continuous table')
-    clauses_of_stream = stream_clauses(binder)
     reader.match("AS")
     kept, state = divided_query(binder, clauses_of_stream)
     query = without_void(binder, kept.plan)

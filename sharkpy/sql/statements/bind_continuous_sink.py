@@ -8,10 +8,9 @@ from sharkpy.plan.commands import CreateContinuousSink
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.bind_state import kept_of
-from sharkpy.sql.statements.bind_table_clauses import ENDS, table_clauses
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.query_text import kept_query
-from sharkpy.sql.statements.stream_clauses import CLAUSES, checked_options, queries_to_give, stream_clauses
+from sharkpy.sql.statements.stream_clauses import checked_options, continuous_clauses, queries_to_give
 from sharkpy.sql.statements.table_parts import storage_of_clauses
 from sharkpy.values.types import Schema
 
@@ -28,14 +27,13 @@ def continuous_sink(binder: CommandBinder) -> CreateContinuousSink:
     kind = _kind(binder)
     outside = reader.string(kind.place) if kind.place else ""
     sink = StreamSource(kind.name, checked_options(binder, kind.check), outside)
-    clauses = table_clauses(binder, (), (*ENDS, *CLAUSES))
+    clauses, clauses_of_stream = continuous_clauses(binder, kind.seconds)
     for other in _OTHERS:
         if getattr(clauses, other) is not None:
             raise reader.unsupported(f"the {other} of a continuous sink")
     storage = storage_of_clauses(binder, clauses)
     if storage is not None and not kind.takes_format:
         raise reader.unsupported(f"a format of a continuous sink TO {kind.name}")
-    clauses_of_stream = stream_clauses(binder, kind.seconds)
     reader.match("AS")
     token = reader.current
     kept = kept_query(binder)

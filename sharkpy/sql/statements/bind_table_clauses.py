@@ -57,11 +57,18 @@ class TableClauses:
 ENDS = ("AS", "SELECT", "WITH", "(", "LIKE", "FROM")
 
 
-def table_clauses(
-    binder: CommandBinder, columns: Sequence[str] = (), ends: Sequence[str] = ENDS, *, takes_handler: bool = False
-) -> TableClauses:
-    """Read clauses up to one of the words `ends`."""
-    reader, clauses = binder.reader, TableClauses(columns, takes_lake=takes_handler)
+def table_clauses(binder: CommandBinder, columns: Sequence[str] = (), *, takes_handler: bool = False) -> TableClauses:
+    """Read clauses up to one of the words that end them."""
+    clauses = TableClauses(columns, takes_lake=takes_handler)
+    read_clauses(binder, clauses, takes_handler=takes_handler)
+    return clauses
+
+
+def read_clauses(
+    binder: CommandBinder, clauses: TableClauses, ends: Sequence[str] = ENDS, *, takes_handler: bool = False
+) -> None:
+    """Read more clauses, up to one of the words `ends`."""
+    reader = binder.reader
     while reader.current is not None and reader.word() not in ends:
         for words, name, read in _CLAUSES:
             if not reader.match(*words.split()):
@@ -81,7 +88,6 @@ def table_clauses(
             if reader.word() in ("CLUSTER BY", "SORTED", "SORTED BY", "DISTRIBUTE BY"):
                 raise reader.unsupported(f"{reader.word()} in CREATE TABLE")
             raise reader.error("ROW FORMAT, STORED AS, LOCATION, COMMENT, TBLPROPERTIES or AS expected")
-    return clauses
 
 
 def _handler(binder: CommandBinder, *, is_taken: bool) -> Handler:

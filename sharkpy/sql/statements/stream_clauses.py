@@ -14,11 +14,12 @@ from sharkpy.sql.incremental.check import check_row_wise, division, division_to_
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.incremental.given_queries import GivenQueries
 from sharkpy.sql.moment import MOMENT_HINT, milliseconds, moment_text
+from sharkpy.sql.statements.bind_table_clauses import ENDS, TableClauses, read_clauses
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.query_text import KeptQuery, kept_query
 
-CLAUSES = ("TRIGGER", "EMIT", "LATE", "ON", "START", "WITH")
-"""Words that begin the clauses behind those of tables."""
+_CLAUSES = ("TRIGGER", "EMIT", "LATE", "ON", "START", "WITH")
+"""Words that begin the clauses of continuous queries."""
 _UNITS = {
     **dict.fromkeys(("MS", "MILLISECOND", "MILLISECONDS"), 0.001),
     **dict.fromkeys(("S", "SECOND", "SECONDS"), 1.0),
@@ -138,10 +139,22 @@ def checked_options(
     return options
 
 
-def stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> StreamClauses:
-    """Read the clauses of a continuous query; by default there are `seconds` between two epochs."""
+def continuous_clauses(binder: CommandBinder, seconds: float = 0.0) -> tuple[TableClauses, StreamClauses]:
+    """Read the clauses of a table or a sink, and those of its continuous query, in any order; by default there are
+    `seconds` between two epochs.
+    """
+    of_table, of_stream = TableClauses(()), StreamClauses(Trigger(seconds=seconds))
+    place = -1
+    while place != binder.reader.position:
+        place = binder.reader.position
+        read_clauses(binder, of_table, (*ENDS, *_CLAUSES))
+        of_stream = stream_clauses(binder, of_stream)
+    return of_table, of_stream
+
+
+def stream_clauses(binder: CommandBinder, found: StreamClauses) -> StreamClauses:
+    """Read more clauses of a continuous query."""
     reader = binder.reader
-    found = StreamClauses(Trigger(seconds=seconds))
     while True:
         if reader.match("TRIGGER"):
             found = replace(found, trigger=trigger_clause(binder))

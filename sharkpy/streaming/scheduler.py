@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from sharkpy.base.end_of_program import at_end_of_program
 from sharkpy.base.errors import (
     BindError,
     CancelledError,
@@ -96,6 +97,7 @@ class StreamScheduler:
         self._figures: dict[str, EpochFigures] = {}
         self._bound: dict[str, BoundQuery] = {}
         self._lock = threading.RLock()
+        self._stopping = threading.Lock()
         self._sleep = InterruptibleSleep()
         self._num_queued = 0
         """Pieces of work that wait for a thread of the pool."""
@@ -115,6 +117,7 @@ class StreamScheduler:
             self._pool = ThreadPoolExecutor(self._conf.value(STREAM_EPOCHS), "epoch")
             self._thread = threading.Thread(target=self._run, name="streams", daemon=True)
             self._thread.start()
+            at_end_of_program(self.stop)
 
     def wake(self) -> None:
         """Look at the queries at once: one was made, or its state has changed."""
@@ -219,7 +222,12 @@ class StreamScheduler:
                     self._end(query_id, scheduled)
 
     def stop(self) -> None:
-        """End all epochs and the threads; what was not published will be done again."""
+        """End all epochs and the threads; what was not published will be done again. Idempotent."""
+        with self._stopping:
+            if not self._is_stopped:
+                self._stop()
+
+    def _stop(self) -> None:
         with self._lock:
             self._is_stopped = True
             thread, pool, known = self._thread, self._pool, list(self._known)

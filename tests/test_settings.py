@@ -12,6 +12,7 @@ from sharkpy.base.errors import ConfigurationError, SharkError
 from sharkpy.base.secrets import names_secret
 from sharkpy.base.settings import SETTINGS, Conf, Setting, is_address, is_guarded
 from sharkpy.base.settings.table import setting_like
+from sharkpy.session.defaults import setting_key
 
 
 def test_each_key_belongs_to_one_setting() -> None:
@@ -89,6 +90,17 @@ def test_a_mistyped_key_of_the_engine_is_refused_with_a_suggestion() -> None:
     with pytest.raises(ConfigurationError, match=r'no setting "shark\.stroe\.memory\.limit"') as caught:
         Conf({"shark.stroe.memory.limit": "1g"})
     assert caught.value.hint == 'did you mean "shark.store.memory.limit"?'
+
+
+def test_a_keyword_that_can_be_no_setting_is_refused() -> None:
+    """As `conf={…}`, which another library takes."""
+    with pytest.raises(ConfigurationError, match='no setting "conf"'):
+        setting_key("conf")
+    assert [setting_key(key) for key in ("shark_block_rows", "fs.s3a.access_key", "hivevar:x")] == [
+        "shark.block.rows",
+        "fs.s3a.access_key",
+        "hivevar:x",
+    ]
 
 
 def test_keys_of_other_systems_are_kept() -> None:

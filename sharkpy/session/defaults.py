@@ -22,9 +22,16 @@ def add_keywords(conf: Conf, keywords: Mapping[str, object]) -> Conf:
 
 
 def setting_key(keyword: str) -> str:
-    """Key of a setting given as keyword: `shark_block_rows` is `shark.block.rows`."""
+    """Key of a setting given as keyword: `shark_block_rows` is `shark.block.rows`. ConfigurationError for one that can
+    be none.
+    """
+    if "." in keyword or ":" in keyword:
+        return keyword
     dotted = keyword.replace("_", ".")
-    return dotted if "." not in keyword and dotted.split(".")[0] in ("shark", "hive", "spark") else keyword
+    if dotted.split(".")[0] not in ("shark", "hive", "spark"):
+        hint = 'settings are keywords: shark_block_rows=100_000, **{"fs.s3a.endpoint": "http://127.0.0.1:9000"}'
+        raise ConfigurationError(f'there is no setting "{keyword}"', hint=hint, sqlstate="42704")
+    return dotted
 
 
 def warehouse_location(chosen: str | os.PathLike[str] | None, conf: Conf) -> str:

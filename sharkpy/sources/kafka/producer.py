@@ -82,10 +82,14 @@ class MarkedProducer:
         deadline = time.monotonic() + STALL_SECONDS
         while not self._is_initialised(deadline):
             check_cancelled()
-        return self._last_mark()
+        mark = self._last_mark()
+        # Of several addresses one may be that of a broker which is not there, and was not needed.
+        self._producer.poll(0)
+        self._fault = None
+        return mark
 
     def was_cut_off(self) -> bool:
-        """Whether a broker was away since this was made.
+        """Whether a broker was away since this has taken over.
 
         The library goes on by itself, but where it was told of the brokers while one of them restarted, it may hold on
         to what it knew of that one: its thread turns round a thousand times a second, and commits never end

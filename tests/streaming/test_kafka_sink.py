@@ -15,8 +15,10 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 import sharkpy
-from sharkpy.base.errors import ConfigurationError, NotAllowedError, ResourceError, SharkError
+from sharkpy.base.errors import ConfigurationError, ExecutionError, NotAllowedError, ResourceError, SharkError
 from sharkpy.execution.restrictions import Restrictions
+from sharkpy.sources.kafka import producer as producers
+from sharkpy.sources.kafka.producer import Mark, MarkedProducer
 from sharkpy.streaming import steps
 from sharkpy.streaming.sinks import kafka_sink
 from tests.streaming.clauses import NOW
@@ -300,6 +302,24 @@ def test_the_mark_is_in_the_transaction(
     consumer = Consumer({"bootstrap.servers": made.broker.address, "group.id": group, **QUIET})
     try:
         assert consumer.committed([TopicPartition(made.name, 0)], 30)[0].offset == 1
+    finally:
+        consumer.close()
+
+
+def test_a_transaction_that_does_not_end(topic: Callable[..., KafkaTopic], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows the mark until it has ended."""
+    monkeypatch.setattr(producers, "_ANSWER_SECONDS", 3)
+    made, group = topic(), f"group-{uuid.uuid4().hex}"
+    options = (("bootstrap.servers", made.broker.address), ("topic", made.name))
+    consumer = Consumer({"bootstrap.servers": made.broker.address, "group.id": group, **QUIET})
+    transaction = made.transaction(f"other-{group}")
+    try:
+        consumer.committed([TopicPartition(made.name, 0)], 30)
+        transaction.send_offsets_to_transaction([TopicPartition(made.name, 0, 1)], consumer.consumer_group_metadata())
+        with pytest.raises(ExecutionError, match=f'a transaction has not ended that may have written to "{made.name}"'):
+            MarkedProducer(options, group).take_over()
+        transaction.commit_transaction()
+        assert MarkedProducer(options, group).take_over() == Mark(1, "")
     finally:
         consumer.close()
 

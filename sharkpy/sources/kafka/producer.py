@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sharkpy.base.bounded_call import bounded_call
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError, TableChangedError
-from sharkpy.catalog.kafka_options import CLIENT_PREFIX, TOPIC, Options, client_options, connection_options
+from sharkpy.catalog.kafka_options import CLIENT_PREFIX, SERVERS, TOPIC, Options, client_options, connection_options
 from sharkpy.sources.kafka.client import CONNECTING, broker_error, checked_settings, require_library
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class MarkedProducer:
         known = {**CONNECTING, **settings, **dict(connection_options(self._options)), "error_cb": self._note}
         consumer = library.Consumer(known, logger=_log)
         try:
-            with self._failures():
+            with self._failures(), self._unended():
                 (place,) = consumer.committed([library.TopicPartition(self._topic, 0)], _ANSWER_SECONDS)
             self._group = consumer.consumer_group_metadata()
         finally:
@@ -206,6 +206,25 @@ class MarkedProducer:
             elif now - progressed > STALL_SECONDS:
                 self._is_stalled = True
                 raise broker_error(self._fault, self._options, self._topic)
+
+    @contextlib.contextmanager
+    def _unended(self) -> Iterator[None]:
+        """The question for the mark: the library asks again while a transaction with a mark is open.
+
+        Own ones have ended by then, unless the broker has lost how: one that was killed right behind a commit, and has
+        the only copy of partitions, may take them for deleted when it starts, and their markers are never written.
+        """
+        from confluent_kafka import KafkaError, KafkaException
+
+        try:
+            yield
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._TIMED_OUT or self._fault is not None:
+                raise
+            servers = dict(self._options).get(SERVERS, "")
+            message = f'Kafka at {servers}: a transaction has not ended that may have written to "{self._topic}"'
+            hint = "where it stays so, Kafka's kafka-transactions.sh finds hanging transactions, and aborts them"
+            raise ExecutionError(message, hint=hint, sqlstate="08006") from None
 
     @contextlib.contextmanager
     def _failures(self) -> Iterator[None]:

@@ -278,7 +278,7 @@ def test_over_http_what_a_client_that_vanishes_waits_for_ends(server: HiveServer
     until(lambda: not any(server.parts.sessions.operations()))
     wait_until_idle()
     thread.join(PATIENCE)
-    assert figure(server.parts.metrics, "sharkpy_clients_vanished_total") == 1
+    until(lambda: figure(server.parts.metrics, "sharkpy_clients_vanished_total") == 1)
 
 
 @pytest.mark.spark

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import resource
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,88 @@ def test_inserts_append_and_overwrites_hide(tmp_path: Path) -> None:
     add(tmp_path, "e")
     assert contents(tmp_path) == ["d", "e"]
     assert sorted(os.listdir(tmp_path)) == ["base_0000003", "delta_0000004"]
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the folders that are listed."""
+    found: list[str] = []
+    entries = layout._visible_entries
+
+    def noted(folder: str) -> list[os.DirEntry[str]]:
+        found.append(Path(folder).name)
+        return entries(folder)
+
+    monkeypatch.setattr(layout, "_visible_entries", noted)
+    return found
+
+
+def test_generations_are_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: list[str]) -> None:
+    monkeypatch.setattr(layout, "_TICK_NS", -1)
+    for text in "abc":
+        add(tmp_path, text)
+    listed.clear()
+    assert contents(tmp_path) == ["a", "b", "c"]
+    assert listed == ["delta_0000001", "delta_0000002", "delta_0000003"]
+    known = layout.list_data_files(str(tmp_path))
+    assert len(listed) == 3
+    assert all(one is other for one, other in zip(known, layout.list_data_files(str(tmp_path)), strict=True))
+
+
+def test_a_change_in_a_generation_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was changed, and whoever did it."""
+    monkeypatch.setattr(layout, "_TICK_NS", -1)
+    for text in "abc":
+        add(tmp_path, text)
+    first = Path(tmp_path, "delta_0000001")
+
+    def changes() -> Iterator[tuple[str, Callable[[], object], list[str]]]:
+        yield "file written anew", lambda: Path(first, "part-0").write_text("longer"), ["longer", "b", "c"]
+        yield "its time alone", lambda: os.utime(Path(first, "part-0"), ns=(1, 1)), ["longer", "b", "c"]
+        yield "another file", lambda: Path(first, "part-1").write_text("x"), ["longer", "x", "b", "c"]
+        yield "renamed", lambda: Path(first, "part-1").rename(Path(first, "part-2")), ["longer", "x", "b", "c"]
+        yield "hidden", lambda: Path(first, "part-2").rename(Path(first, "_part-2")), ["longer", "b", "c"]
+        yield "folder", lambda: Path(first, "sub").mkdir(), ["longer", "b", "c"]
+        yield "file in it", lambda: Path(first, "sub", "deep").write_text("y"), ["longer", "y", "b", "c"]
+        yield "generation gone", lambda: shutil.rmtree(Path(tmp_path, "delta_0000002")), ["longer", "y", "c"]
+        yield "generation by hand", lambda: shutil.copytree(first, tmp_path / "delta_0000002"), ["longer", "y"] * 2
+
+    before = layout.list_data_files(str(tmp_path))
+    for what, change, expected in changes():
+        change()
+        assert contents(tmp_path)[: len(expected)] == expected, what
+        now = layout.list_data_files(str(tmp_path))
+        assert now != before or what in ("hidden", "folder"), what
+        assert now == layout.files_below(str(tmp_path)), what
+        before = now
+    Path(first, "part-0").unlink()
+    os.mkfifo(Path(first, "part-0"))
+    with pytest.raises(SourceError, match="not a file"):
+        contents(tmp_path)
+
+
+def test_known_generations_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: list[str]) -> None:
+    monkeypatch.setattr(layout, "_TICK_NS", -1)
+    monkeypatch.setattr(layout, "_GENERATIONS", known := layout._KnownGenerations())
+    monkeypatch.setattr(layout, "_MOST_KNOWN", 3)
+    for text in "abcde":
+        add(tmp_path, text)
+    assert contents(tmp_path) == list("abcde")
+    assert [Path(path).name for path in known._found] == ["delta_0000003", "delta_0000004", "delta_0000005"]
+    Path(tmp_path, "delta_0000004", "more").write_text("x")
+    listed.clear()
+    layout.delta_files(str(tmp_path), [3, 4, 5])
+    assert listed == ["delta_0000004"]
+    assert [Path(path).name for path in known._found] == ["delta_0000005", "delta_0000004"]
+    assert known._num_files == 3
+
+
+def test_a_folder_that_has_just_changed_is_listed_again(tmp_path: Path, listed: list[str]) -> None:
+    """A second change within the clock's tick leaves its times as they are."""
+    add(tmp_path, "a")
+    for _ in range(2):
+        assert contents(tmp_path) == ["a"]
+    assert listed.count("delta_0000001") == 2
 
 
 def fold(location: Path, names: list[str], newest: int | None = None) -> str | None:
@@ -136,7 +219,7 @@ def test_a_partition_whose_files_are_gone_is_not_empty(tmp_path: Path, monkeypat
     def gone(path: str) -> Any:
         raise FileNotFoundError(2, "No such file or directory", path)
 
-    monkeypatch.setattr(layout, "_files", gone)
+    monkeypatch.setattr(layout, "_visible_entries", gone)
     with pytest.raises(SourceError, match=r"delta_0000001.*does not exist"):
         layout.list_partition_files(str(tmp_path), 1, "k=1")
 

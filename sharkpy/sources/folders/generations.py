@@ -14,11 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sharkpy.base import uri
 
 _GENERATION = re.compile(r"(base|delta)_(?:(\d+)_)?(\d+)")
 """Kind, first generation of a fold, last or only generation."""
+_KNOWN_NAMES = 1 << 15
+"""Names that are kept taken apart: a folder with thousands is listed by each statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +33,22 @@ class Generation:
     last: int
     is_base: bool = False
 
-    @classmethod
-    def of(cls, name: str) -> Generation:
-        match = _GENERATION.fullmatch(name)
-        if match is None:
-            return cls(name, 0, 0)
-        last = int(match.group(3))
-        return cls(name, int(match.group(2) or last), last, match.group(1) == "base")
+    @staticmethod
+    def of(name: str) -> Generation:
+        return _generation(name)
 
     @property
     def is_delta(self) -> bool:
         return self.last > 0 and not self.is_base
+
+
+@lru_cache(_KNOWN_NAMES)
+def _generation(name: str) -> Generation:
+    match = _GENERATION.fullmatch(name)
+    if match is None:
+        return Generation(name, 0, 0)
+    last = int(match.group(3))
+    return Generation(name, int(match.group(2) or last), last, match.group(1) == "base")
 
 
 @dataclass(frozen=True, slots=True)

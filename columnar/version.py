@@ -100,23 +100,33 @@ class TableVersion:
         """The next version: these blocks and more behind them; those of a Hive partition, or of a bucket, stay side by
         side.
         """
-        return TableVersion(
+        origins = origins if origins is not None else [()] * len(blocks)
+        appended = TableVersion(
             self.sequence + 1,
             self.schema,
             (*self.blocks, *blocks),
             self.statistics.append(statistics) if self.blocks else StatisticsTable.of(self.schema, statistics),
-            (*self.origins, *(origins if origins is not None else [()] * len(blocks))),
-        )._in_order()
+            (*self.origins, *origins),
+        )
+        # Most are of one Hive partition, or are added to the last one.
+        is_behind = all(
+            block.bucket is None and _partition(of) == _partition(self.origins[-1] if self.origins else origins[0])
+            for block, of in zip(blocks, origins, strict=True)
+        )
+        return appended if is_behind else appended._in_order()
 
     def _in_order(self) -> TableVersion:
         """The same version with its blocks by Hive partition, as these came, and by bucket."""
-        partitions = [origins[0].partition if origins else "" for origins in self.origins]
+        partitions = [_partition(origins) for origins in self.origins]
         first = {name: place for place, name in reversed(list(enumerate(partitions)))}
-        keys = [(first[name], _bucket_order(block)) for name, block in zip(partitions, self.blocks, strict=True)]
+        return self.in_order_of(
+            [(first[name], _bucket_order(block)) for name, block in zip(partitions, self.blocks, strict=True)]
+        )
+
+    def in_order_of(self, keys: Sequence[tuple[int, int]]) -> TableVersion:
+        """The same version with its blocks in the order of their keys; those of equal ones stay as they are."""
         order = sorted(range(len(keys)), key=keys.__getitem__)
-        if order == list(range(len(order))):
-            return self
-        return self._at(order)
+        return self if order == list(range(len(order))) else self._at(order)
 
     def without(self, block_ids: Iterable[str]) -> TableVersion:
         """The next version: these blocks but those."""
@@ -193,19 +203,27 @@ class VersionStore:
 
     1. A manifest is written aside, synced, and linked to its name: it is there whole or not at all, and of
        two writers of one sequence number the second fails. One that is synced later may be lost until then.
-    2. Only blocks with a durable copy can be published.
+    2. Blocks without a durable copy are left out: who loads the version makes them again.
     3. Manifests keep origins as `locations` does: those of a moved warehouse's blocks are its own files.
+    4. What a manifest says of a block is put into text once: the next version has most of them, too.
     """
 
     def __init__(self, directory: str, locations: Locations | None = None) -> None:
         self.directory = directory
         self._locations = Locations() if locations is None else locations
+        self._texts: dict[str, tuple[str, Origins, str]] = {}
+        """Texts of the blocks that were published last, by their ids, each behind what may change of a block."""
 
     def publish(self, version: TableVersion, *, is_synced: bool = True) -> None:
         """Make `version` the one that `load` gives, on the disk at once if `is_synced`, else by `sync`. ExecutionError
         where its sequence number is taken.
         """
-        text = _manifest_text(version, self.directory, self._locations)
+        self._texts = {
+            block.block_id: self._text_of(block, block.durable_path, origins)
+            for block, origins in zip(version.blocks, version.origins, strict=True)
+            if block.durable_path is not None
+        }
+        text = _manifest_text(version, [text for _, _, text in self._texts.values()])
         path = self._path(version.sequence)
         temporary = f"{path}.{os.getpid()}.tmp"
         try:
@@ -274,41 +292,56 @@ class VersionStore:
                 removed.append(block_id)
         return removed
 
+    def _text_of(self, block: BlockHandle, path: str, origins: Origins) -> tuple[str, Origins, str]:
+        known = self._texts.get(block.block_id)
+        if known is not None and known[0] == path and known[1] is origins:
+            return known
+        place = os.path.relpath(path, self.directory)
+        return path, origins, _block_text(block, place, origins, self._locations)
+
     def _path(self, sequence: int) -> Path:
         return Path(self.directory, f"manifest-{sequence:012}.json")
 
     def _sequences(self) -> list[int]:
         try:
-            names = [entry.name for entry in Path(self.directory).iterdir()]
+            names = os.listdir(self.directory)  # noqa: PTH208  a Path for each of thousands of blocks would cost more
         except FileNotFoundError:
             return []
-        return sorted(int(match.group(1)) for name in names if (match := _NAME.fullmatch(name)))
+        found = (_NAME.fullmatch(name) for name in names if name.startswith("manifest-"))
+        return sorted(int(match.group(1)) for match in found if match)
+
+
+def _partition(origins: Origins) -> str:
+    return origins[0].partition if origins else ""
 
 
 def _bucket_order(block: BlockHandle) -> int:
     return -1 if block.bucket is None else block.bucket
 
 
-def _manifest_text(version: TableVersion, directory: str, locations: Locations) -> str:
+def _manifest_text(version: TableVersion, blocks: Sequence[str]) -> str:
     """Text of a manifest: a line of checksum, a line of JSON."""
-    blocks = []
-    for block, origins in zip(version.blocks, version.origins, strict=True):
-        if block.durable_path is None:
-            raise ExecutionError(f'block "{block.block_id}" has no durable copy to publish')
-        stored = {
-            "block_id": block.block_id,
-            "rows": block.num_rows,
-            "bytes": block.size_bytes,
-            "path": os.path.relpath(block.durable_path, directory),
-            "columns": block.column_bytes,
-            "bucket": block.bucket,
-            "origins": [asdict(origin) | {"path": locations.stored(origin.path)} for origin in origins],
-        }
-        blocks.append(stored)
     fields = [[field.name, str(field.dtype), field.comment] for field in version.schema]
-    content = {"format": _FORMAT, "sequence": version.sequence, "schema": fields, "blocks": blocks}
-    text = json.dumps(content, separators=(",", ":"))
+    head = _json({"format": _FORMAT, "sequence": version.sequence, "schema": fields})
+    text = f'{head[:-1]},"blocks":[{",".join(blocks)}]}}'
     return f"{xxhash.xxh3_64_hexdigest(text.encode())}\n{text}\n"
+
+
+def _block_text(block: BlockHandle, path: str, origins: Origins, locations: Locations) -> str:
+    stored = {
+        "block_id": block.block_id,
+        "rows": block.num_rows,
+        "bytes": block.size_bytes,
+        "path": path,
+        "columns": block.column_bytes,
+        "bucket": block.bucket,
+        "origins": [asdict(origin) | {"path": locations.stored(origin.path)} for origin in origins],
+    }
+    return _json(stored)
+
+
+def _json(content: dict[str, Any]) -> str:
+    return json.dumps(content, separators=(",", ":"))
 
 
 def _checked(text: str) -> dict[str, Any]:

@@ -6,13 +6,16 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 import xxhash
 
 from sharkpy.base.errors import CorruptionError, ExecutionError
+from sharkpy.columnar import version as version_module
 from sharkpy.columnar.block import encode_block
+from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.pruning import Compare, prune
 from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.columnar.version import BlockOrigin, TableVersion, VersionStore
@@ -132,10 +135,16 @@ def test_a_sequence_number_is_taken_once(store: BlockStore, versions: VersionSto
     assert [name for name in os.listdir(versions.directory) if "tmp" in name] == []
 
 
-def test_blocks_without_durable_copy_are_not_published(store: BlockStore, versions: VersionStore) -> None:
-    with pytest.raises(ExecutionError, match="no durable copy"):
-        versions.publish(grow(TableVersion.empty(SCHEMA), store, None, 0))
-    assert versions.load() is None
+def test_blocks_without_durable_copy_are_left_out(store: BlockStore, versions: VersionStore) -> None:
+    version = TableVersion.empty(SCHEMA)
+    for first, directory in ((0, versions.directory), (10, None), (20, versions.directory), (30, None)):
+        version = grow(version, store, directory, first)
+    versions.publish(version)
+    loaded = versions.load()
+    assert loaded is not None
+    assert (loaded.sequence, loaded.num_rows) == (4, 20)
+    assert [block.block_id for block in loaded.blocks] == [version.blocks[place].block_id for place in (0, 2)]
+    assert loaded.origins == (version.origins[0], version.origins[2])
 
 
 def test_damaged_and_missing_blocks_are_told(store: BlockStore, versions: VersionStore) -> None:
@@ -194,3 +203,29 @@ def test_sweep_removes_what_no_version_needs(store: BlockStore, versions: Versio
     for sequence in (2, 3):
         versions.publish(TableVersion(sequence, SCHEMA, (), TableVersion.empty(SCHEMA).statistics, ()))
     assert sorted(versions.sweep()) == sorted([version.blocks[0].block_id, in_use.blocks[1].block_id])
+
+
+def test_what_was_published_before_is_not_put_into_text_again(
+    store: BlockStore, versions: VersionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts: list[str] = []
+    text_of = version_module._block_text
+
+    def noted(block: BlockHandle, *arguments: Any) -> str:
+        texts.append(block.block_id)
+        return text_of(block, *arguments)
+
+    monkeypatch.setattr(version_module, "_block_text", noted)
+    version = TableVersion.empty(SCHEMA)
+    for number in range(5):
+        version = grow(version, store, versions.directory, number * 10)
+        versions.publish(version)
+    assert texts == [block.block_id for block in version.blocks]
+    others = (BlockOrigin("/other", 0, 1, 1, 1),)
+    for newer in (version.with_origins(2, others), version.with_origins(2, others).without([texts[0]])):
+        versions.publish(newer)
+        loaded = VersionStore(versions.directory).load()
+        assert loaded is not None
+        assert (loaded.sequence, loaded.origins) == (newer.sequence, newer.origins)
+        assert [block.block_id for block in loaded.blocks] == [block.block_id for block in newer.blocks]
+    assert texts[5:] == [version.blocks[2].block_id]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,14 @@ from sharkpy.execution.commands import analyze_table
 from sharkpy.execution.commands.writes.unchanged import Unchanged
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables import versions
+from sharkpy.execution.tables.block_loading import LoadedBlock
+from sharkpy.execution.tables.entry import Entry
 from sharkpy.execution.tables.file_contents import FileContents
 from sharkpy.plan.commands import AnalyzeTable
-from sharkpy.sources import staged_files
+from sharkpy.sources import layout, staged_files
+from sharkpy.sources.folders.generations import is_folded
 from sharkpy.sources.layout import DataFile, list_data_files
+from sharkpy.sources.split import Split
 
 MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
 FORMATS = ["STORED AS TEXTFILE", "STORED AS PARQUET", "STORED AS JSONFILE"]
@@ -74,8 +78,17 @@ def test_many_appends_leave_few_files(tmp_path: Path, stored: str) -> None:
         assert len(list(Path(location).iterdir())) < 8
         assert rows(context, "SELECT count(DISTINCT INPUT__FILE__NAME), count(*) FROM t")[0][1] == 30
     with start(tmp_path) as context:
-        context.table_cache.versions.load = lambda entry, splits: [] if not splits else pytest.fail("read again")  # type: ignore[method-assign,assignment]
+        # All but the last few, whose blocks were in memory alone, as they would soon have been merged.
+        load, read = context.table_cache.versions.load, list[Split]()
+
+        def noted(entry: Entry, splits: Sequence[Split], *, is_hot: bool = False) -> list[LoadedBlock]:
+            read.extend(splits)
+            return load(entry, splits, is_hot=is_hot)
+
+        context.table_cache.versions.load = noted  # type: ignore[method-assign]
         assert rows(context, "SELECT * FROM t") == expected
+        assert len(read) < 4
+        assert not any(is_folded(split.path) for split in read)
 
 
 @pytest.mark.variants(3)
@@ -101,6 +114,84 @@ def test_files_of_hive_partitions_on_the_disk_alone(context: sharkpy.SharkContex
     assert rows(context, "SELECT p, count(*), sum(a) FROM t GROUP BY p ORDER BY p") == [(0, 12, 132), (1, 12, 144)]
     for part in ("p=0", "p=1"):
         assert len(list(Path(table_of(context).location or "", part).iterdir())) < 8
+
+
+def test_blocks_of_many_small_appends_are_not_kept_on_the_disk(tmp_path: Path) -> None:
+    """They would soon be merged: those that were are there, and a later session loads the others."""
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
+        kept = list[bool]()
+        for number in range(15):
+            append(context, range(number, number + 1))
+            version = version_of(context)
+            kept.append(version.blocks[-1].durable_path is not None)
+        assert kept == [True] * 4 + [False] * 11
+        append(context, range(15, 16))
+        context.table_cache.settle()
+        (block,) = version_of(context).blocks
+        assert block.durable_path is not None
+        append(context, range(16, 24))
+        assert rows(context, "SELECT count(*), sum(a) FROM t") == [(24, 276)]
+    for _ in range(2):
+        with sharkpy.connect("local[2]", tmp_path / "w") as context:
+            assert rows(context, "SELECT count(*), sum(a) FROM t") == [(24, 276)]
+
+
+@pytest.mark.parametrize(
+    ("created", "settings"),
+    [
+        ("(a INT, s STRING)", {"shark.compaction": "false"}),
+        ("(a INT, s STRING)", {"shark.block.rows": 8}),
+        ("(a INT, s STRING) PARTITIONED BY (p INT)", {}),
+        ("(a INT, s STRING) CLUSTERED BY (a) INTO 2 BUCKETS", {}),
+    ],
+)
+def test_blocks_that_may_never_be_merged_are_kept_on_the_disk(
+    tmp_path: Path, created: str, settings: dict[str, Any]
+) -> None:
+    with sharkpy.connect("local[2]", tmp_path / "w", **settings) as context:
+        context.sql(f"CREATE TABLE t {created} {MEMORY}").close()
+        context.table_cache.version(table_of(context))
+        values = "2, 'x', 1" if "PARTITIONED" in created else "2, 'x'"
+        for _ in range(8):
+            context.sql(f"INSERT INTO t VALUES ({values})").close()
+        assert all(block.durable_path for block in version_of(context).blocks)
+
+
+def test_an_insert_does_not_look_at_the_files_of_the_others(
+    context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context.sql(f"CREATE TABLE t (a INT, s STRING) STORED AS TEXTFILE {MEMORY}").close()
+    append(context, range(3))
+    location, listed = table_of(context).location or "", list[str]()
+    files = layout.list_data_files
+
+    def noted(path: str, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
+        listed.append(path)
+        return files(path, newest)
+
+    monkeypatch.setattr(layout, "list_data_files", noted)
+    context.sql("INSERT INTO t VALUES (3, 'x3')").close()
+    assert not listed
+    known = context.table_cache.known_version(table_of(context))
+    assert known is not None
+    assert known.num_rows == 4
+
+    def by_hand(text: str) -> None:
+        staging = staged_files.make_staging(staged_files.staging_path(location))
+        Path(staging, "part-0").write_text(text)
+        staged_files.publish(staging, location, overwrite=False)
+
+    # What others add before it comes before it, whenever it is noticed.
+    by_hand("4\x01by hand\n")
+    context.sql("INSERT INTO t VALUES (5, 'x5')").close()
+    assert not listed
+    assert rows(context, "SELECT a FROM t") == [(number,) for number in range(6)]
+    assert listed
+    version = version_of(context)
+    assert [origins[0].path for origins in version.origins][-2:] == [file.path for file in files(location)][-2:]
+    context.sql("INSERT OVERWRITE TABLE t VALUES (6, 'x6')").close()
+    assert rows(context, "SELECT a FROM t") == [(6,)]
 
 
 def test_a_statement_goes_on_beside_a_fold(context: sharkpy.SharkContext) -> None:
@@ -135,8 +226,8 @@ def test_a_lost_block_is_made_from_the_folded_file(context: sharkpy.SharkContext
     context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
     append(context, range(9))
     for block in version_of(context).blocks:
-        for path in (block.memory_path, block.durable_path):
-            Path(path or "").unlink()
+        for path in filter(None, (block.memory_path, block.durable_path)):
+            Path(path).unlink()
     assert rows(context, "SELECT count(*), sum(a) FROM t") == [(9, 36)]
 
 

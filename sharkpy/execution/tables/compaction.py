@@ -35,6 +35,8 @@ def small_runs(version: TableVersion, block_rows: int, min_blocks: int) -> list[
     buckets. A run begins with a block that has no more rows than those behind it: so each row is merged a few times,
     however many appends there are.
     """
+    if sum(block.num_rows * _SMALL < block_rows for block in version.blocks) < min_blocks:
+        return []
     # A block of several origins was merged from whole ones.
     shared = Counter(origins[0] for origins in version.origins if len(origins) == 1)
     runs: list[range] = []

@@ -32,13 +32,10 @@ def durable_dir(state_dir: str, table: Table) -> str | None:
     return str(Path(state_dir, table.table_id, form))
 
 
-def publish_durably(
-    version: TableVersion, directory: str, locations: Locations, is_synced: bool = True
-) -> TableVersion:
+def publish_durably(version: TableVersion, store: VersionStore, is_synced: bool = True) -> TableVersion:
     """Publish a version under the next free number: another process may publish the same table. One that is not
     `is_synced` reaches the disk by `sync_durably`.
     """
-    store = VersionStore(directory, locations)
     while True:
         try:
             store.publish(version, is_synced=is_synced)

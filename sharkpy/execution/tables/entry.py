@@ -15,7 +15,7 @@ from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.folder_use import FolderUse
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.version import Origins, TableVersion
+from sharkpy.columnar.version import Origins, TableVersion, VersionStore
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 
@@ -55,6 +55,8 @@ class Entry:
     kept: tuple[tuple[str, Origins], ...] | None = None
     """Blocks of the version that is on the disk, by their ids, with their origins; None: it is not known."""
     use: FolderUse | None = None
+    manifests: VersionStore | None = None
+    """Where versions are published; None before the first one."""
     compaction: Future[None] | None = None
     held: tuple[str, ...] | None = None
     """Hive partitions in memory under a cache policy, the first to go first. None: those of `version`."""

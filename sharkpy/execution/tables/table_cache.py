@@ -38,6 +38,8 @@ from sharkpy.execution.tables.repair import TableRepair
 from sharkpy.execution.tables.staged_blocks import StagedBlocks
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.plan.logical import LogicalPlan
+from sharkpy.sources.folders.generations import Placed
+from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 
@@ -141,6 +143,20 @@ class TableCache:
             entry.newest, entry.partitions = newest, partitions
             return version
 
+    def add(self, table: Table, placed: Placed) -> bool:
+        """Give the version of a table the rows of a generation that was just placed behind the others. False where its
+        files have to be listed for that. Readers list them in any case, and find what others have done.
+        """
+        entry = self.versions.entry(table)
+        with held(entry.lock):
+            is_known = entry.version is not None and entry.files is not None and form_of(entry.table) == form_of(table)
+            if not is_known or table.continuous or table.is_partitioned or not self.is_cached(table):
+                return False
+            added = table_folder(placed.location, self._parts.catalog.access_id).files_of(placed)
+            if entry.files is None or not added or added[-1] in entry.files:
+                return False
+            return self._extended(entry, added, None, None) is not None
+
     def stage(self, table: Table) -> StagedBlocks:
         """Blocks to be made of staged files: `version` takes them when the files count."""
         return StagedBlocks(self.versions, table)
@@ -209,7 +225,9 @@ class TableCache:
         if entry.version is None:
             self.versions.restore(entry, files)
         is_stale = entry.version is None or entry.files != files
-        if is_stale and self.versions.refresh(entry, files):
+        if not is_stale:
+            entry.files = files  # The same ones, which are told by their identity the next time.
+        elif self.versions.refresh(entry, files):
             self._compactor.compact_later(entry)
         if entry.version is not None:
             self.versions.store.touch(entry.version.blocks)

@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import ResourceError
-from sharkpy.base.settings import DRIVER_LOAD_BYTES
+from sharkpy.base.settings import BLOCK_ROWS, COMPACTION, COMPACTION_BLOCKS, DRIVER_LOAD_BYTES
 from sharkpy.catalog.model import BucketSpec, Table
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.version import Origins, TableVersion
+from sharkpy.columnar.version import Origins, TableVersion, VersionStore
 from sharkpy.execution.tables.block_loading import BlockLoader, DriverLoader, LoadedBlock, loading_splits
 from sharkpy.execution.tables.durable import durable_dir, find_durable, publish_durably, sync_durably
 from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins
 from sharkpy.execution.tables.file_contents import FileContents
 from sharkpy.execution.tasks.origins import file_of, origin_of, split_of
 from sharkpy.sources import staged_files
+from sharkpy.sources.folders.generations import is_folded
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
@@ -33,6 +34,10 @@ _log = logging.getLogger(__name__)
 _FULL = "53100"
 _HOT_BYTES = 4 << 20
 """Bytes of files up to which their blocks are not kept on the disk, where more will soon be merged with them."""
+_HOT_APPEND_BYTES = _HOT_BYTES // 16
+"""The same for a table that is not continuous, but has many small appends behind it."""
+_MANY_SMALL = 4
+"""Small blocks at the end of a table that say that more will come."""
 
 
 class TableVersions:
@@ -90,6 +95,8 @@ class TableVersions:
 
     def refresh(self, entry: Entry, files: tuple[DataFile, ...]) -> bool:
         """Load new `files`, keep blocks of known ones, drop the rest; True if that gave another version."""
+        if entry.version is not None and (before := entry.files) is not None and files[: len(before)] == before:
+            return self._extend(entry, files)
         table, present = entry.table, set(files)
         version = entry.version or TableVersion.empty(table.schema)
         held = {file_of(origin) for origins in version.origins for origin in origins}
@@ -102,17 +109,21 @@ class TableVersions:
         loaded = self._blocks_of(entry, new_files)
         is_another = entry.version is None or bool(loaded) or bool(gone)
         if is_another:
-            self.publish_read(entry, _extended(kept, loaded))
+            self.publish_read(entry, _in_order_of_files(_extended(kept, loaded), table, files))
         entry.files = files
         return is_another
 
     def extend(self, entry: Entry, added: Sequence[DataFile]) -> bool:
         """Load files that have come behind the known ones; True if that gave another version."""
-        version = entry.version or TableVersion.empty(entry.table.schema)
+        return self._extend(entry, (*(entry.files or ()), *added))
+
+    def _extend(self, entry: Entry, files: tuple[DataFile, ...]) -> bool:
+        """Load those of `files` that are behind the known ones."""
+        version, added = entry.version or TableVersion.empty(entry.table.schema), files[len(entry.files or ()) :]
         loaded = self._blocks_of(entry, added, is_hot=self.is_hot(entry.table, added))
         if loaded:
             self.publish_read(entry, _extended(version, loaded))
-        entry.files = (*(entry.files or ()), *added)
+        entry.files = files
         return bool(loaded)
 
     def _blocks_of(self, entry: Entry, files: Sequence[DataFile], *, is_hot: bool = False) -> list[LoadedBlock]:
@@ -199,8 +210,22 @@ class TableVersions:
         return None if is_hot and self.parts.engine.is_local else self.durable_dir(table)
 
     def is_hot(self, table: Table, files: Sequence[DataFile]) -> bool:
-        """True for few bytes of a table that gets more all the time."""
-        return bool(table.continuous) and sum(file.size_bytes for file in files) <= _HOT_BYTES
+        """True for few bytes of a table that gets more all the time, and is compacted: a continuous one, or one with
+        some small blocks at its end or one that was made of such, where all small blocks side by side become one.
+        """
+        num_bytes, conf = sum(file.size_bytes for file in files), self.parts.conf
+        if table.continuous:
+            return num_bytes <= _HOT_BYTES
+        if num_bytes > _HOT_APPEND_BYTES or table.is_partitioned or table.buckets or not conf.value(COMPACTION):
+            return False
+        entry = self.find(table)
+        if entry is None or entry.version is None or not entry.version.blocks:
+            return False
+        last, origins = entry.version.blocks[-_MANY_SMALL:], entry.version.origins[-1]
+        if last[-1].durable_path is None or len(origins) > 1 or is_folded(origins[0].path):
+            return True
+        most_rows = conf.value(BLOCK_ROWS) // conf.value(COMPACTION_BLOCKS)
+        return len(last) == _MANY_SMALL and all(block.num_rows <= most_rows for block in last)
 
     def _remove(self, blocks: Iterable[LoadedBlock]) -> None:
         """Remove blocks that no version has."""
@@ -215,7 +240,9 @@ class TableVersions:
         directory = self.durable_dir(entry.table)
         kept = _identity(version)
         if directory is not None and (len(kept) == len(version.blocks) or kept != entry.kept):
-            published = publish_durably(_lasting(version), directory, self._locations, is_synced)
+            if entry.manifests is None or entry.manifests.directory != directory:
+                entry.manifests = VersionStore(directory, self._locations)
+            published = publish_durably(version, entry.manifests, is_synced)
             entry.kept = kept
             version = dataclasses.replace(version, sequence=published.sequence)
         self._publish_here(entry, version)
@@ -257,7 +284,7 @@ class TableVersions:
             self._changed(entry.table)
             self.store.retire(entry.version.blocks, durable=durable)
         entry.version, entry.files, entry.held, entry.seen = None, None, None, None
-        entry.newest, entry.partitions, entry.kept = None, None, None
+        entry.newest, entry.partitions, entry.kept, entry.manifests = None, None, None, None
         if entry.use is not None:
             entry.use.close()
             entry.use = None
@@ -286,12 +313,6 @@ def _loader(parts: EngineParts, splits: Sequence[Split], buckets: BucketSpec | N
     return DriverLoader(engine.store, parts.conf, engine.parallelism, buckets)
 
 
-def _lasting(version: TableVersion) -> TableVersion:
-    """What a later session finds of a version: the blocks that are on the disk. The others it loads again."""
-    hot = [block.block_id for block in version.blocks if block.durable_path is None]
-    return dataclasses.replace(version.without(hot), sequence=version.sequence) if hot else version
-
-
 def _identity(version: TableVersion) -> tuple[tuple[str, Origins], ...]:
     """What tells two versions on the disk apart."""
     return tuple((block.block_id, origins) for block, origins in blocks_with_origins(version) if block.durable_path)
@@ -299,6 +320,14 @@ def _identity(version: TableVersion) -> tuple[tuple[str, Origins], ...]:
 
 def _files(origins: Origins) -> set[DataFile]:
     return {file_of(origin) for origin in origins}
+
+
+def _in_order_of_files(version: TableVersion, table: Table, files: Sequence[DataFile]) -> TableVersion:
+    """The version with its blocks in the order of their files, which those that were not on the disk have left."""
+    if table.is_partitioned or table.buckets:
+        return version
+    places = {file: place for place, file in enumerate(files)}
+    return version.in_order_of([(places[file_of(origins[0])], origins[0].start) for origins in version.origins])
 
 
 def _extended(version: TableVersion, loaded: Sequence[LoadedBlock]) -> TableVersion:

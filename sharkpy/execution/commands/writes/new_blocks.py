@@ -9,6 +9,7 @@ from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, S
 from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.staged_blocks import StagedBlocks
+from sharkpy.sources.folders.generations import Placed
 
 
 def make_blocks(blocks: StagedBlocks, staging: str) -> bool:
@@ -26,11 +27,13 @@ def make_blocks(blocks: StagedBlocks, staging: str) -> bool:
     return True
 
 
-def load_new_blocks(table: Table, session: EngineSession, written: Sequence[str] = ("",)) -> None:
+def load_new_blocks(
+    table: Table, session: EngineSession, written: Sequence[str] = ("",), added: Placed | None = None
+) -> None:
     """Load the blocks of new files. The statement does not depend on it: blocks without room, or of remote files that
     cannot be read now, are loaded by the next query. A continuous table is loaded before any query asks for it. The
-    files of a table that is not kept in memory are folded by themselves, in the folders of the Hive partitions that
-    were `written`.
+    files of a table that is not in memory are folded by themselves, in the folders of the Hive partitions that were
+    `written`. Where all that was done is that a generation was `added`, no other files are looked at.
     """
     cache = session.table_cache
     if not cache.is_cached(table):
@@ -39,7 +42,8 @@ def load_new_blocks(table: Table, session: EngineSession, written: Sequence[str]
         return
     with session.catalog.readers.reading(table.location or ""):
         try:
-            cache.version(table)
+            if added is None or not cache.add(table, added):
+                cache.version(table)
         except SharkError as error:
             if not isinstance(error, (CancelledError, ResourceError)) and not uri.is_remote(table.location or ""):
                 raise

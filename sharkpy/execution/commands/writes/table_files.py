@@ -161,7 +161,7 @@ class TableFiles(QuietWrite):
             newest, hidden = {self.location: self.placed.number}, self.session.table_cache.hidden
             note = hidden.note if self.overwrite else hidden.note_added
             note(self.table.location or "", newest)
-        load_new_blocks(self.table, self.session)
+        load_new_blocks(self.table, self.session, added=None if self.overwrite else self.placed)
 
     def discard(self) -> None:
         if self.syncing is not None:

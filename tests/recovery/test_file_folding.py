@@ -194,6 +194,17 @@ def test_an_insert_does_not_look_at_the_files_of_the_others(
     assert rows(context, "SELECT a FROM t") == [(6,)]
 
 
+def test_files_of_a_table_that_nobody_has_read_yet_are_folded(context: sharkpy.SharkContext) -> None:
+    """One that is to be in memory, and to which a session only adds."""
+    context.sql(f"CREATE TABLE t (a INT, s STRING) STORED AS PARQUET {MEMORY}").close()
+    for number in range(30):
+        context.sql(f"INSERT INTO t VALUES ({number}, 'x{number}')").close()
+    context.table_cache.settle()
+    assert not context.table_cache.is_loaded(table_of(context))
+    assert len(list_data_files(table_of(context).location or "")) < 8
+    assert rows(context, "SELECT count(*), sum(a) FROM t") == [(30, 435)]
+
+
 def test_a_statement_goes_on_beside_a_fold(context: sharkpy.SharkContext) -> None:
     """It is no write of somebody else, for which the statement would begin again."""
     context.sql("CREATE TABLE t (a INT, s STRING) STORED AS PARQUET").close()

@@ -36,9 +36,8 @@ def load_new_blocks(
     `written`. Where all that was done is that a generation was `added`, no other files are looked at.
     """
     cache = session.table_cache
-    if not cache.is_cached(table):
-        cache.fold_later(table, written)
     if not will_load(table, session):
+        cache.fold_later(table, written)
         return
     with session.catalog.readers.reading(table.location or ""):
         try:

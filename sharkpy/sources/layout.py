@@ -162,8 +162,8 @@ class _KnownGenerations:
         entries = _visible_entries(path)
         found = [file for entry in entries for file in _files_at(entry)]
         is_settled = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _TICK_NS
-        # Its times say nothing about the folders in it.
-        if is_settled and not any(entry.is_dir() for entry in entries):
+        # Its times say nothing about the folders in it, and what has no files would never be counted.
+        if found and is_settled and not any(entry.is_dir() for entry in entries):
             self._note(path, identity, found)
         return found
 

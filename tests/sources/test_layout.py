@@ -116,6 +116,11 @@ def test_known_generations_are_bounded(tmp_path: Path, monkeypatch: pytest.Monke
     assert listed == ["delta_0000004"]
     assert [Path(path).name for path in known._found] == ["delta_0000005", "delta_0000004"]
     assert known._num_files == 3
+    for number in range(6, 9):
+        Path(tmp_path, f"delta_{number:07d}").mkdir()
+    assert contents(tmp_path) == ["a", "b", "c", "x", "d", "e"]
+    assert sum(len(files) for _, files in known._found.values()) == known._num_files
+    assert all(files for _, files in known._found.values())
 
 
 def test_a_folder_that_has_just_changed_is_listed_again(tmp_path: Path, listed: list[str]) -> None:

@@ -110,14 +110,14 @@ class TableVersion:
         )
         # Most are of one Hive partition, or are added to the last one.
         is_behind = all(
-            block.bucket is None and _partition(of) == _partition(self.origins[-1] if self.origins else origins[0])
+            block.bucket is None and partition_of(of) == partition_of(self.origins[-1] if self.origins else origins[0])
             for block, of in zip(blocks, origins, strict=True)
         )
         return appended if is_behind else appended._in_order()
 
     def _in_order(self) -> TableVersion:
         """The same version with its blocks by Hive partition, as these came, and by bucket."""
-        partitions = [_partition(origins) for origins in self.origins]
+        partitions = [partition_of(origins) for origins in self.origins]
         first = {name: place for place, name in reversed(list(enumerate(partitions)))}
         return self.in_order_of(
             [(first[name], _bucket_order(block)) for name, block in zip(partitions, self.blocks, strict=True)]
@@ -311,7 +311,8 @@ class VersionStore:
         return sorted(int(match.group(1)) for match in found if match)
 
 
-def _partition(origins: Origins) -> str:
+def partition_of(origins: Origins) -> str:
+    """Hive partition of a block with these origins; "" where there is none."""
     return origins[0].partition if origins else ""
 
 

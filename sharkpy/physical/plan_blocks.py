@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.base import settings
-from sharkpy.columnar.version import TableVersion
+from sharkpy.columnar.version import TableVersion, partition_of
 from sharkpy.physical.column_bounds import ColumnBounds
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.distribution import HashPartitioning
@@ -60,5 +60,5 @@ def _partitions(scan: Scan, version: TableVersion, blocks: BlockSet) -> tuple[in
     """How many Hive partitions the kept blocks are of, and of how many that have blocks."""
     if not scan.table.is_partitioned:
         return None
-    names = [origins[0].partition if origins else "" for origins in version.origins]
+    names = [partition_of(origins) for origins in version.origins]
     return len({names[int(index)] for index in blocks.numbers()}), len(set(names))

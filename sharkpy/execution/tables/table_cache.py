@@ -17,7 +17,7 @@ from sharkpy.catalog.model import CacheMode, Table
 from sharkpy.catalog.published import Published
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import BlockStatistics
-from sharkpy.columnar.version import TableVersion
+from sharkpy.columnar.version import TableVersion, partition_of
 from sharkpy.execution.tables.block_lineage import BlockLineage, Contents
 from sharkpy.execution.tables.block_loading import BlockLoader
 from sharkpy.execution.tables.compactor import Compactor
@@ -99,7 +99,7 @@ class TableCache:
             return {}
         sizes: dict[str, int] = dict.fromkeys(entry.held or (), 0)
         for block, origins in blocks_with_origins(entry.version):
-            name = origins[0].partition if origins else ""
+            name = partition_of(origins)
             sizes[name] = sizes.get(name, 0) + block.size_bytes
         return sizes
 

@@ -15,12 +15,13 @@ import pyspark
 
 from sharkpy.base.java import find_java
 
-_RESOLVE_SECONDS = 240
+_RESOLVE_SECONDS = 900
+"""Ivy asks for one file after the other: 400 requests for Spark, about four minutes where nothing else runs."""
 
 
 @cache
 def jars_of(organisation: str, name: str, version: str) -> tuple[str, ...]:
-    """Jars of a package and of all that it needs. The first call of a machine may take a minute."""
+    """Jars of a package and of all that it needs. The first call of a machine may take minutes."""
     home = Path.home() / ".ivy2"
     home.mkdir(exist_ok=True)
     found = home / f"{name}-{version}.classpath"

@@ -15,8 +15,11 @@ import pyspark
 
 from sharkpy.base.java import find_java
 
-_RESOLVE_SECONDS = 900
+_RESOLVE_SECONDS = 600
 """Ivy asks for one file after the other: 400 requests for Spark, about four minutes where nothing else runs."""
+
+_ATTEMPTS = 2
+"""Ivy keeps each file that has come: a second attempt takes up what a slow or broken first one has left."""
 
 
 @cache
@@ -33,6 +36,19 @@ def jars_of(organisation: str, name: str, version: str) -> tuple[str, ...]:
             command = [find_java().executable, "-jar", str(ivy), "-cache", str(home / "cache")]
             command += ["-dependency", organisation, name, version]
             command += ["-confs", "default", "-types", "jar", "bundle", "-cachepath", str(found)]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_RESOLVE_SECONDS, check=False)
-            assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+            _resolve(command)
         return tuple(found.read_text().strip().split(":"))
+
+
+def _resolve(command: list[str]) -> None:
+    said = ""
+    for _ in range(_ATTEMPTS):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_RESOLVE_SECONDS, check=False)
+        except subprocess.TimeoutExpired as slow:
+            said = str(slow)
+            continue
+        if done.returncode == 0:
+            return
+        said = done.stdout[-4000:] + done.stderr[-4000:]
+    raise AssertionError(said)

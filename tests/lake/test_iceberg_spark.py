@@ -16,7 +16,7 @@ from tests.hadoop import HadoopCluster
 from tests.lake.iceberg_spark import IcebergSpark
 from tests.lake.tables import rows, run
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 _ON_READ = ", ".join(f"'write.{what}.mode' = 'merge-on-read'" for what in ("delete", "update", "merge"))
 Texts = list[tuple[str | None, ...]]
 

@@ -21,7 +21,7 @@ import psutil
 from sharkpy.base.java import find_java
 from sharkpy.execution.spark.gateway import logging_properties, pyspark_home
 from tests.jars import jars_of
-from tests.storage.s3_servers import free_ports
+from tests.ports import free_ports
 from tests.waiting import allowed
 
 _PACKAGES = (

@@ -13,6 +13,7 @@ import pytest
 
 from sharkpy.base.java import find_java
 from sharkpy.execution.spark.gateway import pyspark_home
+from tests.ports import free_ports
 from tests.waiting import allowed
 
 _JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -21,9 +22,7 @@ _JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 @contextmanager
 def metastore_server(folder: Path, **given: str) -> Iterator[str]:
     """Address of a server whose database and warehouse are in a folder; `given`: settings beside, by their names."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    (port,) = free_ports(1)
     settings = {
         "hive.async.log.enabled": "false",
         "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder / 'metastore'};create=true",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,21 +12,16 @@ from pathlib import Path
 
 from sharkpy.base.java import find_java
 from sharkpy.execution.spark.gateway import logging_properties, pyspark_home
+from tests.ports import free_ports
 
 _TIMEOUT_SECONDS = 60.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager
 def standalone(folder: Path, hosts: Sequence[str] = ("127.0.0.1", "127.0.0.2")) -> Iterator[str]:
     """Start a cluster; yields the master's URL. `hosts`, loopback addresses, have one worker of one core each."""
     with contextlib.ExitStack() as processes:
-        port = free_port()
+        (port,) = free_ports(1)
         arguments = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
         log = _start(processes, folder, "org.apache.spark.deploy.master.Master", arguments, "127.0.0.1", "master")
         _await_text(log, "I have been elected leader")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -13,21 +12,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.ports import free_ports
 from tests.waiting import allowed
 
 ACCESS_KEY = "sharkpy"
 SECRET = "secret-of-the-tests"
 _START_SECONDS = 60
 _TRIES = 3
-
-
-def free_ports(count: int) -> list[int]:
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [listener.getsockname()[1] for listener in listeners]
-    finally:
-        for listener in listeners:
-            listener.close()
 
 
 def s3_client(address: str) -> Any:

@@ -26,12 +26,12 @@ from sharkpy.sources.storage.object_reader import ObjectReader
 from sharkpy.sources.storage.object_store import BucketStore
 from sharkpy.sources.storage.store import ObjectFacts, Store, StoreTraits
 from sharkpy.sources.storage.stores import store_of
+from tests.ports import free_ports
 from tests.storage.azurite import ACCOUNT, AzuriteServer, container_signature
 from tests.storage.fault_proxy import FaultProxy, Rule, fault_proxy
 from tests.storage.gcs_server import GcsServer
 from tests.storage.loopback import LoopbackServer, QuietHandler
 from tests.storage.places import BUCKET, QUICK, Place, access_to, azure_place, ended, gcs_place
-from tests.storage.s3_servers import free_ports
 from tests.waiting import allowed, until
 
 PART = 5 << 20

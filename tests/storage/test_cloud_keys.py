@@ -22,11 +22,11 @@ from sharkpy.base.settings import Conf
 from sharkpy.sources.storage.access import StorageAccess, access_to
 from sharkpy.sources.storage.store import Store
 from sharkpy.sources.storage.stores import store_of
+from tests.ports import free_ports
 from tests.storage.azurite import ACCOUNT, KEY, AzuriteServer, account_signature, container_signature
 from tests.storage.fault_proxy import FaultProxy, fault_proxy
 from tests.storage.gcs_server import TOKEN, GcsServer
 from tests.storage.places import BUCKET, QUICK
-from tests.storage.s3_servers import free_ports
 from tests.storage.token_server import TokenServer
 
 ROOT = "fs.gs.storage.root.url"

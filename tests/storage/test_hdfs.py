@@ -27,9 +27,9 @@ from sharkpy.sources.storage.hdfs_store import UPLOAD
 from sharkpy.sources.storage.store import StoreLimits
 from sharkpy.sources.storage.stores import store_of
 from tests.hadoop import HadoopCluster
+from tests.ports import free_ports
 from tests.storage.places import QUICK, Place, ended, hdfs_place
 from tests.storage.places import access_to as access_with
-from tests.storage.s3_servers import free_ports
 from tests.storage.test_store import content_of
 from tests.waiting import allowed, until
 

@@ -29,9 +29,9 @@ from sharkpy.sources.storage.requests import answer, in_parallel
 from sharkpy.sources.storage.store import StoreLimits
 from sharkpy.sources.storage.stores import store_of
 from sharkpy.sources.storage.threads import CallThreads
+from tests.ports import free_ports
 from tests.storage.places import QUICK, ended
 from tests.storage.places import access_to as access_with
-from tests.storage.s3_servers import free_ports
 from tests.waiting import allowed
 
 NAME = StoreName("", "hdfs://nn:8020", 'the user name "alice"')

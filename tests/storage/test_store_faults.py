@@ -29,9 +29,10 @@ from sharkpy.base.errors import (
 )
 from sharkpy.sources.storage.errors import StoreName, storage_failure
 from sharkpy.sources.storage.store import ObjectFacts, Store, StoreLimits
+from tests.ports import free_ports
 from tests.storage.fault_proxy import FaultProxy, Rule, fault_proxy
 from tests.storage.places import BUCKET, QUICK, ended, s3_store
-from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server, free_ports
+from tests.storage.s3_servers import ACCESS_KEY, SECRET, S3Server
 from tests.waiting import allowed, until
 
 ROOT = Path(__file__).parent.parent.parent

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import threading
 import time
@@ -14,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from sharkpy.base.java import find_java
 from tests.jars import jars_of
+from tests.ports import free_ports
 
 VERSION = "4.3.1"
 _CLUSTER = "c2hhcmtweS1zdHJlYW0gMQ"
@@ -47,21 +47,12 @@ controller.quorum.fetch.timeout.ms=1000
 """
 
 
-def _free_ports(count: int) -> list[int]:
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [listener.getsockname()[1] for listener in listeners]
-    finally:
-        for listener in listeners:
-            listener.close()
-
-
 class KafkaBroker:
     """Broker whose data stay in `folder` over its starts."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.port, self._controller = _free_ports(2)
+        self.port, self._controller = free_ports(2)
         self._settings = folder / "server.properties"
         self._process: subprocess.Popen[bytes] | None = None
 

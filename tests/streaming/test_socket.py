@@ -15,6 +15,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, NotAllowedError
 from sharkpy.execution.restrictions import Restrictions
+from tests.ports import free_ports
 from tests.streaming.folder_input import rows
 from tests.waiting import until
 
@@ -23,7 +24,7 @@ SECONDS = 20
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", *free_ports(1))) as listener:
         listener.settimeout(SECONDS)
         yield listener
 

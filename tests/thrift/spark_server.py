@@ -17,6 +17,7 @@ from typing import Any
 
 from sharkpy.base.java import find_java
 from sharkpy.execution.spark.gateway import java_command, logging_properties, pyspark_home
+from tests.ports import free_ports
 
 START_SECONDS = 90.0
 _CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
@@ -65,7 +66,7 @@ def start(
     Tables are kept by an in-memory catalog unless `conf` has "spark.sql.catalogImplementation": "hive".
     """
     folder = Path(tempfile.mkdtemp(prefix="spark-thrift-"))
-    port = _free_port()
+    (port,) = free_ports(1)
     try:
         process = _launch(folder, port, master, conf or {}, auth, heap_bytes)
         try:
@@ -75,12 +76,6 @@ def start(
             _end(process)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _launch(

@@ -17,6 +17,7 @@ import pytest
 
 import sharkpy
 from tests.paths_below import paths_below
+from tests.ports import free_ports
 from tests.thrift.caller import SUCCESS, Caller, State, over_http
 from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS, NUMBERS
 from tests.thrift.server_process import COMMAND, Process
@@ -40,7 +41,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def server(made: Path) -> Iterator[Process]:
-    one = Process(made, "--limit", "drain_seconds=20")
+    # The port is bound once more after the stop: one that the system had given, another process might get meanwhile.
+    (port,) = free_ports(1)
+    one = Process(made, "--port", str(port), "--limit", "drain_seconds=20")
     yield one
     if one.process.poll() is None:
         one.process.kill()

@@ -8,9 +8,10 @@ from sharkpy.udf.bound_once import bound_once
 from sharkpy.udf.function import AggregateFunction, Lowering, ScalarFunction, WindowFunction
 from sharkpy.values.types import DataType
 
-DISTINCT = "/*distinct*/ "
-OVER = "/*over*/"
-NULLS = "/*nulls*/"
+# Marks in what a lowering returns. They begin with NUL, which no text of SQL holds: so no literal looks like one.
+DISTINCT = "\x00distinct "
+OVER = "\x00over"
+NULLS = "\x00nulls"
 
 
 def render(lowering: Lowering, args: Sequence[str], types: Sequence[DataType], result: DataType) -> str:

@@ -140,8 +140,9 @@ class Builder:
         if not self.queries:
             return text
         kept = {select.source for select, _ in self.shared.values()}
+        # A body stays as it was written: a literal in it may hold line breaks, so its lines are not to be indented.
         inner = ",\n".join(
-            f"{name} AS {'MATERIALIZED' if name in kept else 'NOT MATERIALIZED'} (\n{_indented(body)}\n)"
+            f"{name} AS {'MATERIALIZED' if name in kept else 'NOT MATERIALIZED'} (\n{body}\n)"
             for name, body in self.queries
         )
         return f"WITH {inner}\n{text}"
@@ -150,7 +151,3 @@ class Builder:
 def select_item(column_id: int, value: Value) -> str:
     name = f'"{column_name(column_id)}"'
     return name if value.sql == name else f"{value.sql} AS {name}"
-
-
-def _indented(text: str) -> str:
-    return "\n".join("  " + line for line in text.splitlines())

@@ -138,29 +138,49 @@ def _struct(column: EncodedColumn, sink: _Pieces) -> pa.StructArray:
 
 
 def _sealed(runs: list[bytearray | pa.Buffer], size: int) -> tuple[pa.Buffer, ...]:
-    """Seal a file with the trailer before Arrow's footer: messages are in the first run, the footer is in the last."""
-    first, last = runs[0], runs[-1]
-    assert isinstance(first, bytearray)
+    """Seal a file with the trailer before Arrow's footer. The messages and the footer may each be of several pieces."""
+    _join_tail(runs, 10)
+    (footer_bytes,) = struct.unpack_from("<i", runs[-1], len(runs[-1]) - 10)
+    _join_tail(runs, footer_bytes + 10)
+    body = 8
+    for _ in range(2):
+        _join_head(runs, body + 8)
+        body += 8 + _message_bytes(runs[0], body)
+    _join_head(runs, body)
+    last = runs[-1]
     assert isinstance(last, bytearray)
-    (footer_bytes,) = struct.unpack_from("<i", last, len(last) - 10)
     tail = bytes(last[len(last) - 10 - footer_bytes :])
     footer = size - len(tail)
-    body = _body_start(memoryview(bytes(first)))
-    digest = _outer_digest(memoryview(bytes(first[:body])), memoryview(tail), body, footer)
+    digest = _outer_digest(memoryview(bytes(runs[0][:body])), memoryview(tail), body, footer)
     del last[len(last) - len(tail) :]
     last += _TRAILER.pack(_MAGIC, body, footer, digest) + tail
     return tuple(pa.py_buffer(bytes(run)) if isinstance(run, bytearray) else run for run in runs if len(run))
 
 
-def _body_start(data: memoryview) -> int:
-    """Offset of the parts' bytes: after the schema's and the batch's messages."""
-    place = 8
-    for _ in range(2):
-        if data[place : place + 4] != _CONTINUATION:
-            raise CorruptionError("a block's messages are damaged")
-        (length,) = struct.unpack_from("<i", data, place + 4)
-        place += 8 + length
-    return place
+def _join_head(runs: list[bytearray | pa.Buffer], size: int) -> None:
+    """Put runs together until the first has `size` bytes."""
+    count = 1
+    while sum(map(len, runs[:count])) < size:
+        count += 1
+    if count > 1:
+        runs[:count] = [bytearray(b"".join(runs[:count]))]
+
+
+def _join_tail(runs: list[bytearray | pa.Buffer], size: int) -> None:
+    """Put runs together until the last has `size` bytes."""
+    count = 1
+    while sum(map(len, runs[-count:])) < size:
+        count += 1
+    if count > 1:
+        runs[-count:] = [bytearray(b"".join(runs[-count:]))]
+
+
+def _message_bytes(data: bytearray | pa.Buffer, place: int) -> int:
+    """Length of the message that begins at `place`, after its first eight bytes."""
+    if bytes(data[place : place + 4]) != _CONTINUATION:
+        raise CorruptionError("a block's messages are damaged")
+    (length,) = struct.unpack_from("<i", data, place + 4)
+    return int(length)
 
 
 def _outer_digest(head: memoryview, tail: memoryview, body: int, footer: int) -> int:

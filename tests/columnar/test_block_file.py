@@ -63,6 +63,18 @@ def test_single_bit_flips_never_change_what_is_read(table: pa.Table, content: by
     assert refused > len(places) // 2
 
 
+@pytest.mark.parametrize("num_columns", [1, 40, 50, 3000])
+def test_a_block_has_any_number_of_columns(num_columns: int) -> None:
+    """Names, types and statistics of all columns take megabytes."""
+    values = [f"value-{index}" for index in range(60)]
+    schema = t.Schema(tuple(t.Field(f"{'long' * 50}{index}", t.STRING) for index in range(num_columns)))
+    block = Block.from_buffer(encode_block(pa.table(dict.fromkeys(schema.names, values)), schema).content)
+    block.verify()
+    read = block.read([schema.names[0], schema.names[-1]], decoded=True)
+    assert [column.to_pylist() for column in read.columns] == [values, values]
+    assert block.statistics[schema.names[-1]].distinct == tuple(sorted(value.encode() for value in values))
+
+
 def test_truncations_are_refused(content: bytes) -> None:
     rng = random.Random(3)
     for length in [*range(64), len(content) - 1, *rng.choices(range(len(content)), k=300)]:

@@ -1,8 +1,13 @@
-"""MERGE INTO target USING source ON condition WHEN …: at most three clauses, as in Hive."""
+"""MERGE INTO target USING source ON condition WHEN …: of each kind of clause the first that holds for a row counts.
+
+`UPDATE SET *` and `INSERT *` give every column of the table the source's column of the same name, as in Spark and
+Delta.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -11,11 +16,12 @@ from sharkpy.base.errors import ColumnCountError, ColumnNotFoundError, did_you_m
 from sharkpy.base.settings import MERGE_CHECK
 from sharkpy.plan.commands import ChangeRows
 from sharkpy.plan.expr import Alias, Call, Expr
-from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project, SharedRows
+from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project, SharedRows, Union
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.grammar.parser import parse_source
 from sharkpy.sql.queries.bind_from import Relation
 from sharkpy.sql.queries.bind_join import bind_joined
+from sharkpy.sql.scope import Scope
 from sharkpy.sql.statements.bind_constraints import default_of, enforced
 from sharkpy.sql.statements.bind_row_changes import (
     FALSE,
@@ -27,20 +33,25 @@ from sharkpy.sql.statements.bind_row_changes import (
     negated,
     new_value,
     predicate,
+    stored_value,
     target_table,
     with_values,
 )
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import BOOLEAN
 
+Clause = tuple[Expr | None, Values | None]
+"""Condition of a WHEN clause, None without AND, and its values, None for DELETE."""
+
 
 @dataclass(slots=True)
 class Clauses:
-    """WHEN clauses of a MERGE. A condition is None if AND is not given."""
+    """WHEN clauses of a MERGE, each kind in its order."""
 
-    matched: list[tuple[Expr | None, Values | None]] = field(default_factory=list)
-    """Matched clauses in their order; without values the row is deleted."""
-    not_matched: tuple[Expr | None, Values] | None = None
+    matched: list[Clause] = field(default_factory=list)
+    unmatched_target: list[Clause] = field(default_factory=list)
+    """WHEN NOT MATCHED BY SOURCE: rows of the table without a match."""
+    added: list[tuple[Expr | None, Values]] = field(default_factory=list)
 
 
 def bind_merge(binder: CommandBinder) -> ChangeRows:
@@ -54,7 +65,7 @@ def bind_merge(binder: CommandBinder) -> ChangeRows:
     clauses = Clauses()
     while reader.match("WHEN"):
         _clause(binder, target, source, clauses)
-    if not clauses.matched and clauses.not_matched is None:
+    if not (clauses.matched or clauses.unmatched_target or clauses.added):
         raise reader.error("WHEN MATCHED or WHEN NOT MATCHED expected")
     rows, partitions = _changed(binder, target, source, condition, clauses)
     shared = Relation(SharedRows(source.plan.output), source.scope)
@@ -74,36 +85,75 @@ def _source(binder: CommandBinder) -> Relation:
 
 
 def _clause(binder: CommandBinder, target: Target, source: Relation, clauses: Clauses) -> None:
-    """Read a WHEN clause. Of two WHEN MATCHED the first has an AND, and one updates while the other deletes."""
+    """Read WHEN [NOT] MATCHED [BY SOURCE | TARGET] [AND condition] THEN action. Without AND it is the last of its
+    kind.
+    """
     reader, token = binder.reader, binder.reader.current
-    if clauses.not_matched is not None:
-        raise binder.error("WHEN NOT MATCHED is the last clause, and there is one", token)
     is_matched = not reader.match("NOT")
     reader.expect("MATCHED")
-    scope = target.scope + source.scope if is_matched else source.scope
+    by = reader.expect_any("SOURCE", "TARGET") if not is_matched and reader.match("BY") else None
+    if is_matched:
+        same, scope = clauses.matched, target.scope + source.scope
+    elif by == "SOURCE":
+        same, scope = clauses.unmatched_target, target.scope
+    else:
+        _added_clause(binder, target, source, clauses, token)
+        return
+    condition = _extra_condition(binder, scope, [one for one, _ in same], token)
+    if reader.match("DELETE"):
+        same.append((condition, None))
+        return
+    reader.expect("UPDATE", "SET")
+    if is_matched and reader.peek("*"):
+        same.append((condition, _every_column(binder, target, source)))
+    else:
+        same.append((condition, assignments(binder, target.table, scope, ("WHEN",))))
+
+
+def _added_clause(
+    binder: CommandBinder, target: Target, source: Relation, clauses: Clauses, token: Token | None
+) -> None:
+    condition = _extra_condition(binder, source.scope, [one for one, _ in clauses.added], token)
+    binder.reader.expect("INSERT")
+    is_star = binder.reader.peek("*")
+    values = _every_column(binder, target, source) if is_star else _inserted(binder, target, source)
+    clauses.added.append((condition, values))
+
+
+def _extra_condition(
+    binder: CommandBinder, scope: Scope, before: Sequence[Expr | None], token: Token | None
+) -> Expr | None:
+    """Read [AND condition] THEN."""
+    reader = binder.reader
+    if before and before[-1] is None:
+        raise binder.error("the clause before of the same kind needs a condition: AND …", token)
     condition = predicate(binder, scope, reader.until("THEN")) if reader.match("AND") else None
     reader.expect("THEN")
-    if not is_matched:
-        clauses.not_matched = condition, _inserted(binder, target, source)
-        return
-    if reader.match("DELETE"):
-        values = None
-    else:
-        reader.expect("UPDATE", "SET")
-        values = assignments(binder, target.table, scope, ("WHEN",))
-    if clauses.matched:
-        (first_condition, first_values), *more = clauses.matched
-        if more or (first_values is None) == (values is None):
-            raise binder.error("at most one WHEN MATCHED with UPDATE and one with DELETE expected", token)
-        if first_condition is None:
-            raise binder.error("the first of two WHEN MATCHED needs a condition: AND …", token)
-    clauses.matched.append((condition, values))
+    return condition
+
+
+def _every_column(binder: CommandBinder, target: Target, source: Relation) -> Values:
+    """Read `*`: the source's columns by name. Its other columns are left out."""
+    reader, star = binder.reader, binder.reader.current
+    reader.expect("*")
+    values: dict[str, Expr] = {}
+    given = [column for column in source.scope.columns if not column.qualified_only]
+    for one in target.table.schema:
+        found = [column.expr for column in given if column.name == one.name]
+        if not found:
+            message = f'the source has no column "{one.name}" of {target.table.qualified_name}, which * needs'
+            hint = did_you_mean(one.name, [column.name for column in given])
+            raise binder.error(message, star, ColumnNotFoundError, hint)
+        if len(found) > 1:
+            message = f'the source has several columns "{one.name}": * cannot choose'
+            raise binder.error(message, star, sqlstate="42702")
+        values[one.name] = stored_value(binder, one, found[0], star)
+    return values
 
 
 def _inserted(binder: CommandBinder, target: Target, source: Relation) -> Values:
-    """Read INSERT [(columns)] VALUES (…): a value for each column, over the source's columns."""
+    """Read [(columns)] VALUES (…): a value for each column, over the source's columns."""
     reader, table = binder.reader, target.table
-    reader.expect("INSERT")
     names = _names(binder, target) if reader.peek("(") else list(table.schema.names)
     token = reader.current
     reader.expect("VALUES")
@@ -144,38 +194,81 @@ def _changed(
     binder: CommandBinder, target: Target, source: Relation, condition: Expr, clauses: Clauses
 ) -> tuple[LogicalPlan | None, LogicalPlan | None]:
     """Rows that stay, and the partitions that are rewritten. A target row may have one match."""
-    if not clauses.matched:
+    if not clauses.matched and not clauses.unmatched_target:
         return None, None
+    if not clauses.matched:
+        return _changed_without_match(binder, target, source, condition, clauses)
     context = binder.context
     mark = Alias(TRUE, next(context.ids), "matched")
     marked = Project(SharedRows(source.plan.output), (*source.plan.output, mark))
-    kind = JoinKind.SINGLE if context.conf.value(MERGE_CHECK) else JoinKind.LEFT
-    joined = Join(target.rows, marked, kind, condition)
-    is_matched = mark.ref
+    is_checked = context.conf.value(MERGE_CHECK) and clauses.matched != [(None, None)]
+    joined = Join(target.rows, marked, JoinKind.SINGLE if is_checked else JoinKind.LEFT, condition)
+    changes, changed = _changes(binder, target, joined, _conditions(mark.ref, clauses))
+    return enforced(context, target.table, changes), changed
+
+
+def _changed_without_match(
+    binder: CommandBinder, target: Target, source: Relation, condition: Expr, clauses: Clauses
+) -> tuple[LogicalPlan, LogicalPlan | None]:
+    """Change the rows without a match alone. Any number of the source's rows may match one of the others."""
+    context, shared = binder.context, SharedRows(source.plan.output)
+    unmatched = Join(target.rows, shared, JoinKind.ANTI, condition)
+    matched = Join(target.rows, shared, JoinKind.SEMI, condition)
+    by_source = [(extra or TRUE, values) for extra, values in clauses.unmatched_target]
+    changes, changed = _changes(binder, target, unmatched, by_source)
+    columns = tuple(context.column(column.name, column.dtype) for column in target.rows.output)
+    return Union((matched, enforced(context, target.table, changes)), columns), changed
+
+
+def _changes(
+    binder: CommandBinder, target: Target, rows: LogicalPlan, clauses: Iterable[tuple[Expr, Values | None]]
+) -> tuple[LogicalPlan, LogicalPlan | None]:
+    """`rows` as they are afterwards, and the partitions of those that change: the first clause that holds counts."""
     updates: list[tuple[Expr, Values]] = []
     deleted: Expr = FALSE
     changed: Expr = FALSE
-    for extra, values in clauses.matched:
-        holds = is_matched if extra is None else Call("and", (is_matched, extra), BOOLEAN)
+    for holds, values in clauses:
         if values is None:
-            deleted = Call("and", (holds, negated(changed)), BOOLEAN)
+            deleted = _or(deleted, Call("and", (holds, negated(changed)), BOOLEAN))
         else:
             updates.append((holds, values))
-        changed = Call("or", (changed, holds), BOOLEAN)
-    rows = enforced(context, target.table, with_values(binder, target, Filter(joined, negated(deleted)), updates))
-    return rows, changed_partitions(binder, target, joined, changed)
+        changed = _or(changed, holds)
+    kept = with_values(binder, target, Filter(rows, negated(deleted)), updates)
+    return kept, changed_partitions(binder, target, rows, changed, updates)
+
+
+def _conditions(is_matched: Expr, clauses: Clauses) -> Iterator[tuple[Expr, Values | None]]:
+    """Yield each clause that changes rows of the table, with its whole condition."""
+    is_unmatched = Call("is_null", (is_matched,), BOOLEAN)
+    for kind, same in ((is_matched, clauses.matched), (is_unmatched, clauses.unmatched_target)):
+        for extra, values in same:
+            yield kind if extra is None else Call("and", (kind, extra), BOOLEAN), values
+
+
+def _or(one: Expr, other: Expr) -> Expr:
+    return other if one is FALSE else Call("or", (one, other), BOOLEAN)
 
 
 def _added(
     binder: CommandBinder, target: Target, source: Relation, condition: Expr, clauses: Clauses
 ) -> LogicalPlan | None:
     """Rows of the source without a match, as rows of the table."""
-    if clauses.not_matched is None:
+    if not clauses.added:
         return None
     context = binder.context
-    extra, values = clauses.not_matched
     rows: LogicalPlan = Join(source.plan, target.rows, JoinKind.ANTI, condition)
-    if extra is not None:
-        rows = Filter(rows, extra)
-    items = tuple(Alias(values[name], next(context.ids), name) for name in target.table.schema.names)
+    *first, (last, values) = clauses.added
+    if last is not None:
+        rows = Filter(rows, functools.reduce(_or, (extra for extra, _ in clauses.added if extra is not None)))
+    items = tuple(
+        Alias(_first_value(name, first, values[name]), next(context.ids), name) for name in target.table.schema.names
+    )
     return enforced(context, target.table, Project(rows, items))
+
+
+def _first_value(name: str, first: Sequence[tuple[Expr | None, Values]], last: Expr) -> Expr:
+    """Value of a column by the first clause that holds; that of the last one if no other does."""
+    if not first:
+        return last
+    pairs = [expr for extra, values in first if extra is not None for expr in (extra, values[name])]
+    return Call("case_when", (*pairs, last), last.dtype)

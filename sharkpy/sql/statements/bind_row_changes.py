@@ -12,7 +12,7 @@ from sharkpy.base.errors import ColumnNotFoundError, TypeMismatchError, did_you_
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.plan.commands import ChangeRows
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Scan
+from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Scan, Union
 from sharkpy.sql.expressions.bind_literal import castable
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.expressions.expr_binder import WHERE, Clause, ExprBinder
@@ -103,9 +103,14 @@ def new_value(binder: CommandBinder, table: Table, field: Field, scope: Scope, t
     if len(tokens) == 1 and tokens[0].text.upper() == "DEFAULT":
         return cast(default_of(binder.context, table, field), field.dtype)
     value = ExprBinder(binder.context, scope, SET).bind(expression(binder, tokens))
+    return stored_value(binder, field, value, tokens[0])
+
+
+def stored_value(binder: CommandBinder, field: Field, value: Expr, token: Token | None) -> Expr:
+    """Cast a value to its column's type."""
     if not castable(value.dtype, field.dtype):
         message = f'the column "{field.name}" is {field.dtype}, the value is {value.dtype}'
-        raise binder.error(message, tokens[0], TypeMismatchError)
+        raise binder.error(message, token, TypeMismatchError)
     return cast(value, field.dtype)
 
 
@@ -142,14 +147,30 @@ def with_values(
     return Project(rows, tuple(items))
 
 
-def changed_partitions(binder: CommandBinder, target: Target, rows: LogicalPlan, changed: Expr) -> LogicalPlan | None:
-    """Texts of the partition columns of the changed rows, once each; None without such columns."""
+def changed_partitions(
+    binder: CommandBinder,
+    target: Target,
+    rows: LogicalPlan,
+    changed: Expr,
+    updates: Sequence[tuple[Expr, Values]] = (),
+) -> LogicalPlan | None:
+    """Texts of the partition columns of the changed rows, before and after, once each; None without such columns."""
     columns = [column for column in target.rows.output if column.name in target.table.partition_columns]
     if not columns:
         return None
+    found = Filter(rows, changed)
+    texts = _texts(binder, found, columns)
+    if any(name in values for _, values in updates for name in target.table.partition_columns):
+        after = with_values(binder, target, found, updates)
+        moved = _texts(binder, after, [one for one in after.output if one.name in target.table.partition_columns])
+        both = tuple(binder.context.column(column.name, column.dtype) for column in texts.output)
+        texts = Union((texts, moved), both)
+    return Aggregate(texts, texts.output, ())
+
+
+def _texts(binder: CommandBinder, rows: LogicalPlan, columns: Sequence[ColumnRef]) -> LogicalPlan:
     texts = tuple(Alias(Cast(column, STRING), next(binder.context.ids), column.name) for column in columns)
-    named = Project(Filter(rows, changed), texts)
-    return Aggregate(named, named.output, ())
+    return Project(rows, texts)
 
 
 def _condition(binder: CommandBinder, target: Target) -> Expr:

@@ -91,11 +91,18 @@ def placed_chunks(split: Split, lines: LineLayout) -> Iterator[tuple[int, bytes]
         raise io_error(error, split.path) from None
 
 
-def line_starts(data: bytes, newline: bytes) -> list[int]:
-    """Offsets of the lines of `data`."""
-    ends = re.finditer(rb"\r\n|\r|\n" if newline == b"\n" else re.escape(newline), data)
+def line_starts(data: bytes, newline: bytes, *, is_exact: bool = False) -> list[int]:
+    """Offsets of the lines of `data`; unless it `is_exact`, a newline stands for all that ends lines in Hadoop."""
+    ends = re.finditer(rb"\r\n|\r|\n" if newline == b"\n" and not is_exact else re.escape(newline), data)
     starts = [0, *(end.end() for end in ends)]
     return starts[:-1] if starts[-1] == len(data) else starts
+
+
+def with_newlines(data: bytes) -> bytes:
+    """Lines whose ends are all newlines, where lone carriage returns end some."""
+    if data.count(b"\r") == data.count(b"\r\n"):
+        return data
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 def _plain_chunks(split: Split, limit: LineLimit, chunk_bytes: int) -> Iterator[tuple[int, bytes]]:

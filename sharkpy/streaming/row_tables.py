@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sharkpy.base.errors import BindError
-from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.execution.commands.create_table import create_table
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateTable
@@ -13,13 +13,16 @@ from sharkpy.streaming.targets import check_target
 from sharkpy.values.types import DataType, Schema
 
 Types = dict[str, DataType]
+_STORAGE = StorageFormat("parquet")
+"""Rows that were left out hold any byte: one that a text table takes for a delimiter would stop the query."""
 
 
 def found_or_made(database: str, name: str, schema: Schema, session: EngineSession) -> Table:
     """The table of that name, which is made with the columns of `schema` if it is not there."""
     catalog = session.catalog
     if catalog.find_table(database, name) is None:
-        create_table(CreateTable(database, name, TableKind.MANAGED, schema, True), session, session.snapshot())
+        command = CreateTable(database, name, TableKind.MANAGED, schema, True, _STORAGE)
+        create_table(command, session, session.snapshot())
     return catalog.table(database, name)
 
 

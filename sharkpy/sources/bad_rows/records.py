@@ -211,9 +211,10 @@ def _of_csv(split: Split, schema: Schema) -> Iterator[_Part]:
         bad = take_marks(counted, done + num_rows) - done
         done += num_rows
         if len(bad):
-            starts = line_starts(chunk, newline)
+            starts = line_starts(chunk, newline, is_exact=bool(options.newline))
             ends = [*starts[1:], len(chunk)]
-            texts = [chunk[first:last].rstrip(b"\r\n") for first, last in zip(starts, ends, strict=True)]
+            ending = options.newline.encode() or b"\r\n"
+            texts = [chunk[first:last].rstrip(ending) for first, last in zip(starts, ends, strict=True)]
             kept = [
                 row for row, text in enumerate(texts) if not parser.is_skipped_line(text.decode("utf-8", "replace"))
             ]

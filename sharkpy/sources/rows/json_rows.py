@@ -11,7 +11,7 @@ from sharkpy.sources.arrow import Array, reader_of
 from sharkpy.sources.columns import batches_of, row_count_batch
 from sharkpy.sources.json_values import JsonReader
 from sharkpy.sources.json_write import json_rows
-from sharkpy.sources.line_chunks import LineLayout
+from sharkpy.sources.line_chunks import LineLayout, with_newlines
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.rows.row_format import Properties
 from sharkpy.sources.text_format import header_and_footer
@@ -69,7 +69,7 @@ class JsonRowReader:
         self.metrics = metrics
 
     def read_lines(self, data: bytes) -> Iterator[pa.RecordBatch]:
-        yield from self._batches(self._table(data))
+        yield from self._batches(self._table(with_newlines(data)))
 
     def read_rows(self, rows: Array) -> Iterator[pa.RecordBatch]:
         if rows.null_count == 0 and rows.nbytes >= _SMALL_BYTES and self._is_cut():

@@ -17,6 +17,7 @@ from sharkpy.base.errors import (
     SourceError,
     SparkLostError,
 )
+from sharkpy.base.interruptible import interruptible
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
 from sharkpy.execution.queries.plan_cache import CatalogLookups, PlanCache, PlannedQuery
@@ -118,6 +119,9 @@ class PreparedStatement:
         self._end(self._statement, GeneratorExit())
 
     def run(self) -> Result:
+        return interruptible(self._run_here, self.cancel)
+
+    def _run_here(self) -> Result:
         try:
             with self._statement.active(), noticing_lost_spark(self._session):
                 self._statement.check()

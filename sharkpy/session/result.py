@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sharkpy.base.end_of_use import when_unused
 from sharkpy.base.errors import ExecutionError
+from sharkpy.base.interruptible import interruptible
 from sharkpy.values.types import INTERVAL_DAY_TIME, Schema, arrow_schema
 
 if TYPE_CHECKING:
@@ -238,6 +239,16 @@ class Result:
             raise ExecutionError("this result is closed", hint="run the statement again", sqlstate="24000")
 
     def _next_batch(self) -> pa.RecordBatch | None:
+        if self._is_at_hand:
+            return self._made_batch()
+        try:
+            return interruptible(self._made_batch, self.cancel)
+        except KeyboardInterrupt:
+            # The statement was cancelled, so it ends itself: perhaps another thread is still within its rows.
+            self._is_closed = True
+            raise
+
+    def _made_batch(self) -> pa.RecordBatch | None:
         for batch in self._source:
             if batch.num_rows:
                 return conform(batch, self.schema)

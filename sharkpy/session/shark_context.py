@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from sharkpy.base import settings
 from sharkpy.base.cancellation import current_cancellation
 from sharkpy.base.errors import ParseError
+from sharkpy.base.interruptible import interruptible
 from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.catalog.names import qualified
 from sharkpy.session.defaults import add_keywords
@@ -81,10 +82,15 @@ class SharkContext(SessionSeam):
         statement = self._statements.begin(self._title(text, query_id=query_id), allowed, listener)
         statement.memory_limit = self.conf.value(settings.QUERY_MEMORY)
         LISTED.allow(statement, self.conf.value(settings.STORAGE_FILES))
-        try:
-            with statement.following(current_cancellation()), statement.active():
+        outer = current_cancellation()
+
+        def prepared() -> PreparedStatement:
+            with statement.following(outer), statement.active():
                 bound = self.substituted(text)
                 return PreparedStatement(self, self._parts.plans, bound, statement, self._statements.end)
+
+        try:
+            return interruptible(prepared, statement.cancel)
         except BaseException as error:
             self._statements.end(statement, error)
             raise

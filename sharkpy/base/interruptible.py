@@ -1,0 +1,97 @@
+"""Work that Ctrl-C ends at once.
+
+Python hears a signal in the main thread alone, between two of its own instructions: a call into native code that takes
+a minute makes it wait for a minute. So another thread does the work of the main one, which only waits for it.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import queue
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+_LOOK_SECONDS = 0.1
+_END_SECONDS = 0.2
+"""How long cancelled work may take to end by itself before it is left alone."""
+
+
+class _Call(Generic[T]):
+    """A call for the worker, and its outcome."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self.work: Callable[[], T] | None = work
+        self.value: T | None = None
+        self.error: BaseException | None = None
+        self.done = threading.Lock()
+        self.done.acquire()
+
+    def run(self) -> None:
+        assert self.work is not None
+        try:
+            self.value = self.work()
+        except BaseException as error:  # noqa: BLE001 - raised again in the main thread
+            self.error = error
+        finally:
+            self.work = None
+            self.done.release()
+
+    def outcome(self) -> T:
+        """Return or raise. The call keeps neither: an error holds the frames that hold the call."""
+        error, value, self.error, self.value = self.error, self.value, None, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error
+        return value  # type: ignore[return-value]
+
+
+class _Worker:
+    """A thread that runs one call after the other."""
+
+    def __init__(self) -> None:
+        self.calls: queue.SimpleQueue[_Call[Any] | None] = queue.SimpleQueue()
+        """None ends the thread."""
+        threading.Thread(target=self._run, name="sharkpy-main", daemon=True).start()
+
+    def _run(self) -> None:
+        while (call := self.calls.get()) is not None:
+            call.run()
+            del call
+
+
+_idle: list[_Worker] = []
+"""The worker, while it has nothing to do."""
+
+os.register_at_fork(after_in_child=_idle.clear)
+
+
+def interruptible(work: Callable[[], T], cancel: Callable[[], object]) -> T:
+    """Return or raise what `work` does. In the main thread, a signal whose handler raises (KeyboardInterrupt of Ctrl-C)
+    calls `cancel` and is raised within a third of a second, whether `work` has ended by then or not.
+
+    Elsewhere, and where Ctrl-C is not heard by Python, the calling thread does the work.
+    """
+    if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
+        return work()
+    worker = _idle.pop() if _idle else _Worker()
+    context = contextvars.copy_context()
+    call: _Call[T] = _Call(lambda: context.run(work))
+    worker.calls.put(call)
+    try:
+        while not call.done.acquire(timeout=_LOOK_SECONDS):
+            pass
+    except BaseException:
+        cancel()
+        if call.done.acquire(timeout=_END_SECONDS):
+            _idle.append(worker)
+        else:
+            worker.calls.put(None)
+        raise
+    _idle.append(worker)
+    return call.outcome()

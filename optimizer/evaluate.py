@@ -160,14 +160,22 @@ def _nothing() -> None:
 
 @contextlib.contextmanager
 def _connection() -> Iterator[tuple[duckdb.DuckDBPyConnection, CallingConnection]]:
+    import duckdb
+
     try:
         found = _IDLE.pop()
     except IndexError:
         found = _opened()
     try:
         yield found
-    finally:
+    except (duckdb.InternalException, duckdb.FatalException):
+        # Its database may have ended.
+        found[0].close()
+        raise
+    except BaseException:
         _IDLE.append(found)
+        raise
+    _IDLE.append(found)
 
 
 def _opened() -> tuple[duckdb.DuckDBPyConnection, CallingConnection]:

@@ -212,7 +212,7 @@ def _text(sql: str, source: DataType) -> str:
     if source == FLOAT:
         return f"shark_float_text({sql})"
     if source == BINARY:
-        return f"decode({sql}, 'replace')"
+        return f"shark_bytes_text({sql})"
     if is_interval(source):
         kind = "day" if duckdb_type(source) == "BIGINT" else "month"
         return f"shark_{kind}_interval_text({sql})"

@@ -44,7 +44,7 @@ def _decode(args: Sequence[str], _types: Types, _result: DataType) -> str:
     if len(args) == 2:
         charset = string_value(args[1])
         is_utf8 = charset is not None and charset.upper() == "UTF-8"
-        return f"decode({args[0]}, 'replace')" if is_utf8 else f"shark_decode({args[0]}, {args[1]})"
+        return f"shark_bytes_text({args[0]})" if is_utf8 else f"shark_decode({args[0]}, {args[1]})"
     branches = " ".join(
         f"WHEN {args[0]} IS NOT DISTINCT FROM {args[index]} THEN {args[index + 1]}"
         for index in range(1, len(args) - 1, 2)

@@ -23,7 +23,7 @@ from sharkpy.values.types import (
     is_string,
 )
 
-_ENCODINGS = {"hex": "upper(hex({0}))", "base64": "to_base64({0})", "utf-8": "decode({0})"}
+_ENCODINGS = {"hex": "upper(hex({0}))", "base64": "to_base64({0})", "utf-8": "shark_bytes_text({0})"}
 
 
 def _to_char_arguments(types: Types) -> Types | None:

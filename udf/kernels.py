@@ -41,6 +41,7 @@ from sharkpy.udf.text_codes import (
     unbase64,
 )
 from sharkpy.udf.xml_path import xpath, xpath_boolean, xpath_double, xpath_int, xpath_long, xpath_string
+from sharkpy.values.utf8 import encodable
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Kernel:
             memo: dict[tuple[object, ...], object] = {}
             rows = zip(*map(_values, columns), strict=True)
             with batch():
-                return pa.array(list(self._rows(rows, memo)), type=_ARROW_TYPES[self.result])
+                return result_array(list(self._rows(rows, memo)), self.result)
 
         return run
 
@@ -74,6 +75,20 @@ class Kernel:
                 check_cancelled()
                 memo[row] = self.function(*row)
             yield memo[row]
+
+
+def result_array(values: list[Any], result: str) -> pa.Array[Any]:
+    """Python values as a column of DuckDB's type `result`. Texts may have halves of characters, as JSON does."""
+    try:
+        return pa.array(values, type=_ARROW_TYPES[result])
+    except UnicodeEncodeError:
+        return pa.array([_encodable(value) for value in values], type=_ARROW_TYPES[result])
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_encodable(one) for one in value]
+    return encodable(value) if isinstance(value, str) else value
 
 
 def _values(column: pa.ChunkedArray[Any]) -> Iterable[object]:

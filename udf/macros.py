@@ -24,6 +24,11 @@ MACROS: dict[str, str] = {
         "coalesce(TRY_CAST(x AS FLOAT), CASE WHEN x > 0 THEN CAST('inf' AS FLOAT)"
         " WHEN x < 0 THEN CAST('-inf' AS FLOAT) END)"
     ),
+    # DuckDB replaces what is no UTF-8 by question marks, the kernel by U+FFFD.
+    "shark_bytes_text(data)": (
+        "CASE WHEN data IS NULL THEN NULL WHEN encode(decode(data, 'replace')) = data THEN decode(data, 'replace')"
+        " ELSE shark_decode(data, 'UTF-8') END"
+    ),
     "shark_double_text(x)": (
         "CASE WHEN x = 0 OR (abs(x) >= 1e-3 AND abs(x) < 1e7) THEN CAST(x AS VARCHAR)"
         " ELSE shark_double_text_kernel(x) END"

@@ -129,6 +129,23 @@ class SourceError(ExecutionError):
     sqlstate = "58030"
 
 
+class InvalidTextError(SourceError):
+    """A Parquet file with text that is not UTF-8, which DuckDB does not read; the engine's own reader does. `path`: the
+    file.
+    """
+
+    path: str = ""
+
+    @classmethod
+    def of_file(cls, path: str) -> Self:
+        error = cls(f'"{path}" has text that is not UTF-8', hint="run the statement again: it replaces such bytes then")
+        error.path = path
+        return error
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (*super().__reduce__(), {"path": self.path})
+
+
 class StorageRefusedError(ExecutionError):
     """Refusal of a store of objects: it does not know who asks (28000), or does not allow it (42501)."""
 
@@ -151,6 +168,12 @@ class NotFittedError(SharkError, ValueError, AttributeError):
     """A model that was asked for what only `fit` can know."""
 
     sqlstate = "55000"
+
+
+class DatabaseEndedError(ExecutionError):
+    """A query whose database in DuckDB ended under it, by the failure of this query or of another one."""
+
+    sqlstate = "XX000"
 
 
 class CorruptionError(ExecutionError):

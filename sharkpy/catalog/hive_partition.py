@@ -89,7 +89,7 @@ def partition_texts(name: str) -> list[str]:
 
 
 def partition_values(name: str) -> dict[str, str | None]:
-    """Values in a name, as text; None for the default value."""
+    """Values in a name, as text; None for the default value. Bytes that are no UTF-8 are replaced."""
     pairs = (part.partition("=") for part in name.split("/") if part)
-    found = {unescape(column).lower(): unescape(value) for column, _, value in pairs}
+    found = {unescape(column).lower(): unquote(value, errors="replace") for column, _, value in pairs}
     return {column: None if value == DEFAULT_VALUE else value for column, value in found.items()}

@@ -179,7 +179,10 @@ class AvroColumns:
         import fastavro
 
         try:
-            return cast(dict[str, Any], fastavro.schemaless_reader(stream, self._schema, self._target))
+            return cast(
+                dict[str, Any],
+                fastavro.schemaless_reader(stream, self._schema, self._target, handle_unicode_errors="replace"),
+            )
         except fastavro.read.SchemaResolutionError as error:
             raise ValueError(str(error)) from None
 

@@ -23,6 +23,7 @@ from sharkpy.values.types import (
     arrow_schema,
     is_string,
 )
+from sharkpy.values.utf8 import is_text, valid_column, valid_texts
 
 
 def batches_of(table: pa.Table, max_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
@@ -67,7 +68,7 @@ def conform(
             continue
         column = table.column(found[name])
         if name in coded and pa.types.is_dictionary(column.type):
-            columns.append(column)
+            columns.append(valid_column(column))
             continue
         try:
             columns.append(conform_column(column, dtype))
@@ -79,10 +80,16 @@ def conform(
 
 
 def conform_column(column: ChunkedArray, dtype: DataType) -> ChunkedArray:
-    """`column` in the Arrow type of `dtype`; values that do not fit become NULL where Hive makes them so."""
+    """`column` in the Arrow type of `dtype`; values that do not fit become NULL where Hive makes them so. Bytes of
+    texts that are no UTF-8 are replaced.
+    """
     target = column_type(dtype)
+    if not pa.types.is_binary(target):
+        column = valid_column(column)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if is_string(dtype) and _is_bytes(column.type):
+        column = pa.chunked_array([valid_texts(chunk.cast(pa.binary())) for chunk in column.chunks], pa.binary())
     if isinstance(dtype, (VarcharType, CharType)):
         return pc.utf8_slice_codeunits(column.cast(target), 0, dtype.length)
     if column.type == target:
@@ -91,7 +98,7 @@ def conform_column(column: ChunkedArray, dtype: DataType) -> ChunkedArray:
         return _timestamps(column)
     if isinstance(dtype, (ArrayType, MapType, StructType)):
         return pa.chunked_array([_nested(chunk, dtype) for chunk in column.chunks], target)
-    if _is_text(column.type) and not is_string(dtype) and not pa.types.is_binary(target):
+    if is_text(column.type) and not is_string(dtype) and not pa.types.is_binary(target):
         text = column.cast(pa.string())
         return pa.chunked_array([lenient(chunk, dtype) for chunk in text.chunks], target)
     try:
@@ -103,9 +110,13 @@ def conform_column(column: ChunkedArray, dtype: DataType) -> ChunkedArray:
         return column.cast(target, safe=False)
 
 
-def _is_text(arrow_type: pa.DataType) -> bool:
+def _is_bytes(arrow_type: pa.DataType) -> bool:
+    types = pa.types
     return bool(
-        pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type) or pa.types.is_string_view(arrow_type)
+        types.is_binary(arrow_type)
+        or types.is_large_binary(arrow_type)
+        or types.is_fixed_size_binary(arrow_type)
+        or types.is_binary_view(arrow_type)
     )
 
 

@@ -24,7 +24,6 @@ from sharkpy.sources.kernels.parse_numbers import (
 from sharkpy.sources.kernels.parse_times import parse_booleans, parse_dates, parse_timestamps
 from sharkpy.sources.text_fields import FieldReader
 from sharkpy.sources.text_format import NEWLINE
-from sharkpy.sources.utf8 import valid_texts
 from sharkpy.values.types import (
     BOOLEAN,
     DATE,
@@ -38,6 +37,7 @@ from sharkpy.values.types import (
     VarcharType,
     is_string,
 )
+from sharkpy.values.utf8 import valid_texts
 
 _Numbers = np.ndarray[Any, np.dtype[Any]]
 _SPARE_BYTES = 16

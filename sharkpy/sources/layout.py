@@ -212,7 +212,17 @@ def _data_file(path: str, status: os.stat_result) -> DataFile:
     """A regular file; SourceError for a pipe or a device, whose reader would wait for ever."""
     if not stat.S_ISREG(status.st_mode):
         raise SourceError(f'"{path}" is a device or a pipe, not a file')
+    check_name(path)
     return DataFile(path, status.st_size, status.st_mtime_ns)
+
+
+def check_name(path: str) -> None:
+    """SourceError for a path that is not UTF-8: no text of a statement or a plan can name it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode("utf-8", "replace")
+        raise SourceError(f'the name of "{shown}" is not UTF-8', hint="rename the file or its folder") from None
 
 
 def names_in(path: str) -> list[str]:

@@ -17,7 +17,7 @@ from sharkpy.catalog.hive_partition import partition_values
 from sharkpy.catalog.local_path import local_path
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folders.remote_listing import parts_below
-from sharkpy.sources.layout import DataFile, list_data_files
+from sharkpy.sources.layout import DataFile, check_name, list_data_files
 from sharkpy.sources.remote_files import (
     ANY_FOLDERS,
     SIGNS,
@@ -135,6 +135,7 @@ def _partitions(folder: str, above: tuple[str, ...]) -> Iterator[tuple[str, str]
     if len(named) < len(entries):
         raise _beside_partitions(folder, next(entry.name for entry in entries if entry not in named))
     for entry in named:
+        check_name(entry.path)
         yield from _partitions(entry.path, (*above, entry.name))
 
 
@@ -220,6 +221,7 @@ def _matching(root: str, pattern: str, place: str, check: Check) -> NamedFiles:
 
 def _check_match(path: str, seen: set[str], check: Check) -> None:
     """Check a path below a folder; a name that is no link is where its folder is."""
+    check_name(path)
     parent = str(Path(path).parent)
     if Path(path).is_symlink():
         check(path)

@@ -381,7 +381,7 @@ def _is_misread(chunk: pq.ColumnChunkMetaData) -> bool:
     if chunk.physical_type != "BYTE_ARRAY" or chunk.has_dictionary_page:
         return False
     found = chunk.statistics
-    if found is None or not found.has_min_max or found.min != found.max:
+    if found is None or not found.has_min_max or found.min_raw != found.max_raw:
         return False
     return found.null_count is None or found.null_count > 0
 

@@ -18,7 +18,6 @@ from sharkpy.sources.source import Properties
 from sharkpy.sources.text_fields import FieldReader
 from sharkpy.sources.text_format import TextFormat, text_format
 from sharkpy.sources.text_write import to_text
-from sharkpy.sources.utf8 import valid_utf8
 from sharkpy.sources.writables import IntArray, vlongs_at
 from sharkpy.values.types import (
     BIGINT,
@@ -33,6 +32,7 @@ from sharkpy.values.types import (
     Schema,
     is_string,
 )
+from sharkpy.values.utf8 import valid_utf8
 
 _EMPTY_TEXT = b"\xbf"
 """An empty string in the binary form, where no bytes at all mean NULL."""

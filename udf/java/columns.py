@@ -33,6 +33,7 @@ from sharkpy.values.types import (
     VarcharType,
     to_arrow,
 )
+from sharkpy.values.utf8 import valid_array
 
 _BYTES = {TINYINT: 1, SMALLINT: 2, INT: 4, BIGINT: 8}
 _INTEGERS: dict[DataType, str] = {BOOLEAN: "booleans", DATE: "dates", TIMESTAMP: "timestamps"}
@@ -155,9 +156,9 @@ class JavaColumns:
         offsets = np.asarray(self._java.byteOffsets(objects))
         data = np.asarray(self._java.joined(objects, int(offsets[-1])))
         validity = pa.array(~mask).buffers()[1]
-        return pa.Array.from_buffers(
-            target, len(mask), [validity, pa.py_buffer(offsets.tobytes()), pa.py_buffer(data.tobytes())]
-        )
+        buffers = [validity, pa.py_buffer(offsets.tobytes()), pa.py_buffer(data.tobytes())]
+        # Hadoop's Text holds any bytes.
+        return valid_array(pa.Array.from_buffers(target, len(mask), buffers))
 
     def _offsets(self, objects: Any, mask: np.ndarray[Any, Any]) -> Column:
         """NULL offsets say where a list is NULL."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 from sharkpy.udf.user.function import Column
 from sharkpy.udf.user.python_code import PythonCode, wrong_result
 from sharkpy.values.types import DataType, to_arrow
+from sharkpy.values.utf8 import valid_array
 
 
 def python_values(column: Column) -> list[Any]:
@@ -86,7 +87,7 @@ def column_of(name: str, code: PythonCode, values: Any, dtype: DataType) -> Colu
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise wrong_result(name, code, f"returned what is no {dtype}: {reason}") from error
-    return made
+    return valid_array(made)
 
 
 def _converted(made: Column, target: pa.DataType) -> Column:

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 
 def substituted(session: EngineSession, text: str) -> str:
-    """Replace the variables of `text` by their values; those of the environment are not for remote users."""
-    return substitute_variables(text, session.conf, of_machine=not session.restrictions.guards_settings)
+    """Replace the variables of `text` by their values; those of the environment are not for remote users. Halves
+    of characters that stand alone become question marks, as in Java.
+    """
+    found = substitute_variables(text, session.conf, of_machine=not session.restrictions.guards_settings)
+    return found if found.isascii() else found.encode("utf-8", "replace").decode()
 
 
 def bind_text(session: EngineSession, text: str) -> LogicalPlan | Command:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from sharkpy.base.errors import InvalidTextError
 from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.stage_outputs import StageOutputs
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
@@ -18,7 +20,7 @@ from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import BATCH_ROWS, run_task, task_batches
 from sharkpy.physical.sinks import BlockSink
 from sharkpy.physical.stage import Stage
-from sharkpy.physical.stage_program import ExchangeColumns
+from sharkpy.physical.stage_program import ExchangeColumns, StageProgram
 from sharkpy.sources.storage.meter import METER, Requested
 
 
@@ -60,14 +62,15 @@ class DriverStages:
             self.run.check()
 
     def _task_batches(self, stage: Stage, number: int, metrics: TaskMetrics) -> Iterator[pa.RecordBatch]:
+        given = 0
         for attempt in itertools.count():
-            is_begun, began = False, time.monotonic()
+            skipped, began = given, time.monotonic()
             try:
                 with self.run.connection(stage.program, stage.tasks[number]) as connection:
                     batches = task_batches(stage.program, self._data(stage, number), connection, metrics)
                     with batches as stream:
-                        for batch, is_last in _begun(stream):
-                            is_begun = True
+                        for batch, is_last in _begun(_rest(stream, skipped)):
+                            given += batch.num_rows
                             if is_last and number == len(stage.tasks) - 1:
                                 self.given_whole = stage
                             yield batch
@@ -76,7 +79,8 @@ class DriverStages:
             except GeneratorExit:
                 raise
             except BaseException as error:
-                if is_begun or not (self.run.is_moved(error, began) or self.run.is_mended(error, stage, attempt)):
+                is_free = not given or (isinstance(error, InvalidTextError) and _keeps_order(stage.program))
+                if not is_free or not (self.run.is_moved(error, began) or self.run.is_mended(error, stage, attempt)):
                     raise self.run.failure(error) from error
 
     def results(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[BlockResult | FileResult]:
@@ -150,6 +154,21 @@ class DriverStages:
         settings = engine.task_settings()
         writer = engine.store.writer() if isinstance(stage.program.sink, BlockSink) else None
         return SinkContext(number, 0, writer, settings.block_bytes, settings.force_encoding, str(engine.scratch))
+
+
+def _keeps_order(program: StageProgram) -> bool:
+    """True if rows that come before the end of the input come in its order: of one scan, which DuckDB streams."""
+    if len(program.inputs) != 1 or not program.sql:
+        return False
+    return len(re.findall(rf"\b{program.inputs[0].relation}\b", program.sql)) == 1
+
+
+def _rest(batches: Iterator[pa.RecordBatch], num_given: int) -> Iterator[pa.RecordBatch]:
+    """The rows past the first ones, which were given before."""
+    for batch in batches:
+        if num_given < batch.num_rows:
+            yield batch.slice(num_given) if num_given else batch
+        num_given = max(num_given - batch.num_rows, 0)
 
 
 def _begun(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, bool]]:

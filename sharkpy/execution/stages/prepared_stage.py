@@ -11,6 +11,7 @@ from sharkpy.execution.stages.exchange import pack_tasks, payload_rdd, task_size
 from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.stage_observer import Payloads
 from sharkpy.execution.stages.stage_outputs import StageOutputs
+from sharkpy.execution.tasks.parquet_scan import for_workers
 from sharkpy.execution.workers.frame_files import FrameBuffer
 from sharkpy.execution.workers.stage_task import StageTask, payloads_by_exchange
 from sharkpy.optimizer.replan.pack_buckets import Packed, packing_decision
@@ -70,7 +71,7 @@ def prepare(
     """The stage for the run `run_id`, whose rows go to `exchange_id` and whose blocks `writer` writes."""
     jobs, engine = run.engine.jobs, run.engine
     base, packed = _input_frames(run, outputs, jobs, stage)
-    tasks = tuple(merged([stage.tasks[planned] for planned in task]) for task in packed)
+    tasks = tuple(for_workers(merged([stage.tasks[planned] for planned in task])) for task in packed)
     run.observer.rdd_tasks(stage, tasks, lambda task: _payloads(jobs, base, task), outputs.table)
     broadcasts = tuple((spec.exchange_id, outputs.source(jobs, spec)) for spec in stage.broadcasts)
     if engine.is_local:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import Cancellation, current_cancellation
-from sharkpy.base.errors import ResourceError, SharkError, WorkersLostError
+from sharkpy.base.errors import DatabaseEndedError, InvalidTextError, ResourceError, SharkError, WorkersLostError
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.mending import tells_of_damage
 from sharkpy.execution.engine import Engine
@@ -22,6 +22,7 @@ from sharkpy.execution.stages.profile import QueryProfile, stage_profile
 from sharkpy.execution.stages.progress import Progress, ProgressListener, ignore_progress
 from sharkpy.execution.stages.stage_observer import StageObserver, Unobserved
 from sharkpy.execution.tasks.failure import as_shark_error
+from sharkpy.execution.tasks.parquet_scan import note_invalid_text
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.small_files import knows_rows, reads_streams
 from sharkpy.execution.workers.connection_pool import ConnectionPool
@@ -105,15 +106,19 @@ class QueryRun:
 
     def is_moved(self, error: BaseException, began: float) -> bool:
         """Whether work that began then, by time.monotonic(), may begin anew in a database of the query's own: `error`
-        told that the shared one is full, and others have filled it. Each of them meets the same when it asks for more.
+        told that the shared one is full, and others have filled it, or that it has ended. Each of the others meets the
+        same when it asks for more.
         """
         if self._own_database is not None or self.memory_limit or self.statement.is_cancelled:
             return False
         failure, shared = as_shark_error(error), self.engine.pool
-        if failure.sqlstate != "53200" or not shared.is_filled_by_others(began):
+        if failure.sqlstate == "53200" and shared.is_filled_by_others(began):
+            _log.info("a query runs again in a database of its own: others have filled the shared one")
+            self._shared_failure = failure
+        elif isinstance(failure, DatabaseEndedError):
+            _log.info("a query runs again in a database of its own: the shared one has ended")
+        else:
             return False
-        _log.info("a query runs again in a database of its own: others have filled the shared one")
-        self._shared_failure = failure
         self._own_database = shared.limited(shared.wanted_memory)
         return True
 
@@ -139,9 +144,16 @@ class QueryRun:
 
     def is_mended(self, error: BaseException, stage: Stage, attempt: int) -> bool:
         """Whether the stage may run again: `error` told of workers that did not start, or of a lost or damaged block,
-        and all such blocks of the query's stages are whole again.
+        and all such blocks of the query's stages are whole again; or DuckDB has met text that is not UTF-8 in a file
+        that the engine's own reader reads from now on.
         """
-        if attempt >= _MOST_REPAIRS or self.statement.is_cancelled:
+        if self.statement.is_cancelled:
+            return False
+        failure = as_shark_error(error)
+        if isinstance(failure, InvalidTextError):
+            self.group = new_group()
+            return note_invalid_text(failure.path)
+        if attempt >= _MOST_REPAIRS:
             return False
         if isinstance(error, WorkersLostError):
             self.group = new_group()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.base.errors import CorruptionError, UnsupportedError, WorkersDiedError, WorkersLostError
+from sharkpy.base.errors import CorruptionError, InvalidTextError, UnsupportedError, WorkersDiedError, WorkersLostError
 from sharkpy.execution.spark.jobs import payload_batches
 from sharkpy.execution.stages.exchange import ExchangeOutput, run_map_stage
 from sharkpy.execution.stages.prepared_stage import PreparedStage, prepare
@@ -101,7 +101,7 @@ class RddStages:
                             yield from payload_batches(frame)
                         given += 1
                 return
-            except (CorruptionError, WorkersDiedError, WorkersLostError) as error:
+            except (CorruptionError, InvalidTextError, WorkersDiedError, WorkersLostError) as error:
                 # Waves that were not given out are run again: tasks give the same rows each time.
                 if not self.run.is_mended(error, stage, attempt):
                     raise

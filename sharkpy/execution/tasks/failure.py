@@ -11,8 +11,10 @@ from types import FrameType
 
 from sharkpy.base.errors import (
     CancelledError,
+    DatabaseEndedError,
     ExecutionError,
     InternalError,
+    InvalidTextError,
     ResourceError,
     SharkError,
     SourceError,
@@ -36,6 +38,8 @@ _DUCKDB: tuple[tuple[str, type[SharkError], str | None], ...] = (
 )
 """Error and SQLSTATE for exceptions of DuckDB. Any other (parser, binder, catalog) is a fault of lowering."""
 _OUT_OF_MEMORY = "OutOfMemoryException"
+_ENDED = "database has been invalidated"
+_INVALID_TEXT = re.compile(r'Invalid string encoding found in Parquet file "(.*)": value ', re.DOTALL)
 _MORE_MEMORY = "raise shark.driver.memory, or shark.task.memory for RDD tasks"
 
 
@@ -109,6 +113,11 @@ def _from_duckdb(name: str, text: str) -> SharkError:
         return ResourceError(f"out of memory: {_readable(text)}", hint=_MORE_MEMORY, sqlstate="53200")
     if "expression depth limit" in text:
         return ResourceError("the statement is nested too deeply", hint=_LESS_NESTING, sqlstate="54001")
+    if _ENDED in text:
+        cause = text.partition("Original error:")[2].strip().strip('"') or "no message"
+        return DatabaseEndedError(f"a failure inside DuckDB has ended its database: {_first_lines(cause)}")
+    if invalid := _INVALID_TEXT.search(text):
+        return InvalidTextError.of_file(invalid[1])
     for known, kind, sqlstate in _DUCKDB:
         if name == known:
             state = _STATE.search(text)

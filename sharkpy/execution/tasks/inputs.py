@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.cancellation import Cancellation, checked
-from sharkpy.base.errors import CorruptionError, ExecutionError, InternalError
+from sharkpy.base.errors import CorruptionError, ExecutionError, InternalError, InvalidTextError
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_beside
-from sharkpy.execution.tasks.failure import raised_by
+from sharkpy.execution.tasks.failure import as_shark_error, raised_by
 from sharkpy.execution.tasks.operator_figures import OperatorFigures
 from sharkpy.physical.stage_program import (
     BlockColumns,
@@ -36,6 +36,7 @@ from sharkpy.physical.stage_program import (
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
 from sharkpy.values.types import arrow_schema, to_arrow
+from sharkpy.values.utf8 import valid_batch
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -190,6 +191,8 @@ def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Re
         for part in parts:
             if isinstance(part, BatchStream) and part.failure is not None:
                 raise part.failure from error
+        if isinstance(found := as_shark_error(error), InvalidTextError):
+            raise found from error
         if type(error).__name__ in _FILE_FAULTS:
             _read_again([part for part in parts if isinstance(part, ParquetScan)])
         raise
@@ -201,7 +204,7 @@ def _roll_back(connection: DuckDBPyConnection) -> None:
     """End the transaction, unless its connection was closed meanwhile, as that of a stopped session is.
 
     An interrupt may meet the ROLLBACK too, with or without ending the transaction: it is for the query before. Where
-    others have left no memory for it, the transaction ends with the connection.
+    others have left no memory for it, or have ended the database, the transaction ends with the connection.
     """
     import duckdb
 
@@ -210,7 +213,7 @@ def _roll_back(connection: DuckDBPyConnection) -> None:
             try:
                 with contextlib.suppress(duckdb.ConnectionException, duckdb.TransactionException):
                     connection.rollback()
-            except duckdb.OutOfMemoryException:
+            except (duckdb.OutOfMemoryException, duckdb.FatalException):
                 connection.close()
             return
     connection.rollback()
@@ -433,6 +436,6 @@ def _given(spec: GivenColumns, data: TaskData, metrics: TaskMetrics) -> BatchStr
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in spec.read(raised_by(spec.label, checked(data.given[spec.relation])), data.number):
             metrics.rows_in += batch.num_rows
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            yield valid_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
 
     return BatchStream(schema, batches)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 from sharkpy.base import uri
 from sharkpy.catalog.hive_partition import partition_values
-from sharkpy.physical.stage_program import FileColumns
+from sharkpy.physical.stage_program import FileColumns, TaskInput
 from sharkpy.sources.local_copy import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.partition_values import single_value
@@ -25,6 +26,30 @@ MOST_RUNS = 64
 """Limit on the runs of a scan: more would make a long query of it."""
 Values = tuple[tuple[str, str | None], ...]
 _PATTERN_SIGNS = frozenset("*?[")
+_MOST_KNOWN = 100_000
+_invalid_texts: dict[str, None] = {}
+"""Paths of files with text that is not UTF-8, which a query has met: DuckDB does not read such text."""
+
+
+def note_invalid_text(path: str) -> bool:
+    """Let the engine's own reader read a file from now on. False if it does so already."""
+    if path in _invalid_texts:
+        return False
+    if len(_invalid_texts) >= _MOST_KNOWN:
+        _invalid_texts.clear()
+    _invalid_texts[path] = None
+    return True
+
+
+def for_workers(part: TaskInput) -> TaskInput:
+    """The part of a task of another process, which has not met the files whose text is not UTF-8."""
+    if not any(split.path in _invalid_texts for _, splits in part.splits for split in splits):
+        return part
+    marked = (
+        (relation, tuple(replace(one, plain=None) if one.path in _invalid_texts else one for one in splits))
+        for relation, splits in part.splits
+    )
+    return replace(part, splits=tuple(marked))
 
 
 def parquet_query(spec: FileColumns, splits: Sequence[Split]) -> str | None:
@@ -83,8 +108,9 @@ def _is_readable(split: Split, spec: FileColumns, known: Collection[str]) -> boo
     assert split.plain is not None  # _are_whole
     stored = {name for name, _ in split.plain.column_bytes}.union(known)
     # DuckDB would have to wait until all columns of all files are fetched.
-    is_here = not uri.is_remote(split.path)
-    return is_here and not split.form and stored.issuperset(spec.names) and not _PATTERN_SIGNS.intersection(split.path)
+    if uri.is_remote(split.path) or split.path in _invalid_texts:
+        return False
+    return not split.form and stored.issuperset(spec.names) and not _PATTERN_SIGNS.intersection(split.path)
 
 
 def _select(spec: FileColumns, values: Mapping[str, str | None], paths: Iterable[str]) -> str:

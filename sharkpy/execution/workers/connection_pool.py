@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import tempfile
 import threading
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sharkpy.udf.calling_connection import CallingConnection
 
 
+_log = logging.getLogger(__name__)
 _DECODED_SHARE = 4
 _LEAST_MEMORY = 256 << 20
 _SHORT_SECONDS = 1.0
@@ -72,6 +74,8 @@ class ConnectionSettings:
 @dataclass(frozen=True, slots=True)
 class _Cursor:
     connection: DuckDBPyConnection
+    root: DuckDBPyConnection
+    """Connection of its database."""
     calling: CallingConnection
 
 
@@ -163,24 +167,53 @@ class ConnectionPool:
         except BaseException:
             # An interrupt may have met the ROLLBACK: the next query would find an aborted transaction.
             is_kept = False
+            self._replace_if_invalid(taken.root)
             raise
         finally:
             self._shares.leave(self)
             is_kept = _is_ended(cursor) and is_kept
             with self._lock:
-                if self._root is None or not is_kept:
+                if self._root is not taken.root or not is_kept:
                     cursor.close()
                 else:
                     self._idle.append(taken)
 
+    def _replace_if_invalid(self, root: DuckDBPyConnection) -> None:
+        """Let the next query open another database if a failure inside DuckDB has ended that of `root` for good."""
+        import duckdb
+
+        with self._lock:
+            if self._root is not root or is_alive(root):
+                return
+            # Queries that still run there hold the database by their own cursors, and may be in a call of these.
+            for connection in (*(cursor.connection for cursor in self._idle), root):
+                with contextlib.suppress(duckdb.Error):
+                    connection.close()
+            self._idle, self._root, self._limit = [], None, self.settings.memory_limit
+        _log.error("DuckDB has given up its database after a failure inside it: the next query opens another one")
+
     def _take(self) -> _Cursor:
+        import duckdb
+
+        try:
+            return self._taken()
+        except duckdb.FatalException:
+            # The query that has ended the database may have told nobody.
+            return self._taken()
+
+    def _taken(self) -> _Cursor:
         with self._lock:
             if self._root is None:
                 self._root = _connect(self.settings)
             if self._idle:
                 return self._idle.pop()
-            cursor = self._root.cursor()
-        return _Cursor(cursor, _prepare(cursor, self.settings))
+            root = self._root
+            cursor = root.cursor()
+        try:
+            return _Cursor(cursor, root, _prepare(cursor, self.settings))
+        except BaseException:
+            self._replace_if_invalid(root)
+            raise
 
     def close(self) -> None:
         with self._lock:
@@ -192,6 +225,21 @@ class ConnectionPool:
             others, self._in_order = self._in_order, {}
         for other in others.values():
             other.close()
+
+
+def is_alive(connection: DuckDBPyConnection) -> bool:
+    """False if DuckDB runs nothing in this database any more, because a query met a failure inside DuckDB."""
+    import duckdb
+
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1").fetchall()
+    except duckdb.FatalException:
+        return False
+    except duckdb.Error:
+        # Out of memory, or closed with its session.
+        return True
+    return True
 
 
 def _is_ended(cursor: DuckDBPyConnection) -> bool:

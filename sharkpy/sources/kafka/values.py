@@ -23,8 +23,8 @@ from sharkpy.sources.rows.regex_rows import RegexRows
 from sharkpy.sources.rows.row_format import RowFormat
 from sharkpy.sources.source import Properties
 from sharkpy.sources.text_format import header_and_footer
-from sharkpy.sources.utf8 import valid_texts
 from sharkpy.values.types import BINARY, STRING, Schema, arrow_schema
+from sharkpy.values.utf8 import valid_texts
 
 AVRO = "avro"
 _ROW_FORMATS: dict[str, RowFormat] = {

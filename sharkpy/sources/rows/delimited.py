@@ -19,8 +19,8 @@ from sharkpy.sources.source import BATCH_ROWS
 from sharkpy.sources.text_fields import FieldReader
 from sharkpy.sources.text_format import CARRIAGE_RETURN, NEWLINE, TextFormat, text_format
 from sharkpy.sources.text_write import text_rows
-from sharkpy.sources.utf8 import valid_texts, valid_utf8
 from sharkpy.values.types import Schema
+from sharkpy.values.utf8 import valid_texts, valid_utf8
 
 MUCH_BYTES = 1 << 22
 """Bytes of text in one process from which loops pay: numba takes as long to load as splitting some times as much."""

@@ -29,6 +29,7 @@ from sharkpy.values.types import (
     Schema,
     arrow_schema,
 )
+from sharkpy.values.utf8 import valid_utf8
 
 _QUICK_TYPES: tuple[DataType, ...] = (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING)
 
@@ -85,10 +86,11 @@ class JsonRowReader:
             from sharkpy.sources.cut_json import cut_lines_of
 
             return cut_lines_of(data, self.schema, self.metrics)
+        data = valid_utf8(data)
         table = _by_arrow(data, self.schema) if len(self.schema) else None
         if table is not None:
             return table
-        lines = data.decode("utf-8", "replace").removesuffix("\n").split("\n")
+        lines = data.decode().removesuffix("\n").split("\n")
         return JsonReader(self.schema, self.metrics).read(lines)
 
     def _is_cut(self) -> bool:

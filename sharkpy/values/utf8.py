@@ -1,0 +1,125 @@
+"""Texts as UTF-8: a replacement character stands for what is none. DuckDB takes Arrow's texts as they are, and ends its
+database at the first function that meets a bad one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from sharkpy.base.cancellation import checked
+
+Column: TypeAlias = Any
+"""A pyarrow.Array or ChunkedArray of any type."""
+_RUN_ROWS = 1024
+"""Values that are checked together once a column is known to have a bad one."""
+
+
+def valid_utf8(data: bytes) -> bytes:
+    """`data`, with a replacement character for what is no UTF-8."""
+    return data if _is_valid(_one_value(data)) else _replaced(data)
+
+
+def valid_texts(raw: Column) -> Column:
+    """Valid UTF-8 of each binary value, made as `valid_utf8` does."""
+    return raw if _is_valid(raw.view(pa.string())) else valid_array(raw.view(pa.string())).view(pa.binary())
+
+
+def valid_column(column: Column) -> Column:
+    """A ChunkedArray whose texts, at any depth, are valid."""
+    if not _has_texts(column.type) or _is_valid(column):
+        return column
+    return pa.chunked_array([valid_array(chunk) for chunk in column.chunks], column.type)
+
+
+def valid_array(array: Column) -> Column:
+    """An Array whose texts, at any depth, are valid."""
+    if not _has_texts(array.type) or _is_valid(array):
+        return array
+    if pa.types.is_dictionary(array.type):
+        # Two values may become one: the codes of both stay.
+        return pa.DictionaryArray.from_arrays(array.indices, valid_array(array.dictionary))
+    return pa.concat_arrays([_mended(array.slice(at, _RUN_ROWS)) for at in checked(range(0, len(array), _RUN_ROWS))])
+
+
+def valid_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    given = batch.columns
+    columns = [valid_array(column) for column in given]
+    if all(one is other for one, other in zip(columns, given, strict=True)):
+        return batch
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def encodable(text: str) -> str:
+    """The text, with ? for halves of characters that stand alone, as in Java."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def is_text(dtype: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype))
+
+
+def _has_texts(dtype: pa.DataType) -> bool:
+    if pa.types.is_dictionary(dtype):
+        return is_text(dtype.value_type)
+    return is_text(dtype) or any(_has_texts(dtype.field(index).type) for index in range(dtype.num_fields))
+
+
+def _is_valid(column: Column) -> bool:
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _one_value(data: bytes) -> Column:
+    buffers = [None, pa.array([0, len(data)], pa.int64()).buffers()[1], pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_string(), 1, buffers)
+
+
+def _replaced(data: bytes) -> bytes:
+    return data.decode("utf-8", "replace").encode()
+
+
+def _mended(array: Column) -> Column:
+    if _is_valid(array):
+        return array
+    if is_text(array.type):
+        raw = array.cast(pa.large_binary()).to_pylist()
+        return pa.array([None if one is None else _replaced(one).decode() for one in raw], array.type)
+    values = array.cast(_with_binaries(array.type)).to_pylist()
+    return pa.array([_with_texts(value, array.type) for value in values], array.type)
+
+
+def _with_binaries(dtype: Any) -> pa.DataType:
+    """The type with bytes in the place of texts."""
+    if is_text(dtype):
+        return pa.large_binary()
+    fields = [dtype.field(index) for index in range(dtype.num_fields)]
+    changed = [one.with_type(_with_binaries(one.type)) for one in fields]
+    if pa.types.is_map(dtype):
+        return pa.map_(changed[0].type.field(0), changed[0].type.field(1))
+    if pa.types.is_struct(dtype):
+        return pa.struct(changed)
+    return pa.list_(changed[0]) if pa.types.is_list(dtype) else pa.large_list(changed[0]) if fields else dtype
+
+
+def _with_texts(value: Any, dtype: Any) -> Any:
+    """A Python value of `_with_binaries(dtype)` as one of `dtype`."""
+    if value is None or not _has_texts(dtype):
+        return value
+    if is_text(dtype):
+        return value.decode("utf-8", "replace")
+    if pa.types.is_struct(dtype):
+        return {field.name: _with_texts(value[field.name], field.type) for field in dtype}
+    if pa.types.is_map(dtype):
+        return [(_with_texts(key, dtype.key_type), _with_texts(item, dtype.item_type)) for key, item in value]
+    return _with_items(value, dtype.value_type)
+
+
+def _with_items(values: Sequence[Any], dtype: Any) -> list[Any]:
+    return [_with_texts(value, dtype) for value in values]

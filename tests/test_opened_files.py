@@ -54,6 +54,7 @@ SYSTEM = "a file of the machine or of the package"
 NONE = "no file: bytes in memory, or a method of that name of another thing"
 
 PLACES: dict[str, dict[str, str]] = {
+    "base/apart_process.py": {"write_text": SYSTEM},
     "base/java.py": {"read_text": SYSTEM},
     "catalog/catalog_format.py": {"hardlink_to": OWN},
     "catalog/folder_readers.py": {"open": OWN},

@@ -6,12 +6,13 @@ are checked first, and those of CPC, which are compressed, are read in a process
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sharkpy.udf.apart import Apart
+from sharkpy.base import apart
 from sharkpy.udf.sketch_checks import is_hll, is_theta
 
 
@@ -75,7 +76,9 @@ FAMILIES: dict[str, Callable[[], SketchFamily]] = {"hll": _hll, "cpc": _cpc, "th
 CPC = "cpc"
 _CHECKS = {"hll": is_hll, "theta": is_theta}
 """Those of CPC are compressed: only reading them tells."""
-_cpc_process = Apart("sharkpy.udf.sketch_process")
+_CPU_SECONDS = 5.0
+"""Limit on the computing time of a call that reads sketches of CPC."""
+_BOUNDS = struct.Struct("<3d")
 
 
 def new_sketch(family: str, values: Iterable[Any], size: int) -> bytes:
@@ -98,11 +101,13 @@ def union_sketches(family: str, sketches: Iterable[bytes]) -> bytes | None:
     if not parts:
         return None
     with _reading(family, *parts):
-        return union_here(family, parts) if family != CPC else bytes.fromhex(_cpc_process.call("union", parts))
+        if family != CPC:
+            return _union(family, parts)
+        (found,) = apart.call(f"{__name__}:union_apart", parts, cpu_seconds=_CPU_SECONDS)
+        return found
 
 
-def union_here(family: str, parts: Sequence[bytes]) -> bytes:
-    """As `union_sketches`, of checked ones, or in a process that may break."""
+def _union(family: str, parts: Sequence[bytes]) -> bytes:
     kind = FAMILIES[family]()
     read = [kind.read(part) for part in parts]
     union = kind.union(max(kind.size_of(one) for one in read))
@@ -112,13 +117,13 @@ def union_here(family: str, parts: Sequence[bytes]) -> bytes:
     return kind.write(union.get_result())
 
 
+def union_apart(parts: Sequence[bytes]) -> list[bytes]:
+    """Union of sketches of CPC, for a process that may break."""
+    return [_union(CPC, parts)]
+
+
 def estimate(family: str, sketch: bytes) -> float:
-    with _reading(family, sketch):
-        return estimate_here(family, sketch) if family != CPC else float(_cpc_process.call("estimate", [sketch]))
-
-
-def estimate_here(family: str, sketch: bytes) -> float:
-    return float(FAMILIES[family]().read(sketch).get_estimate())
+    return estimate_bounds(family, sketch, 1)[0]
 
 
 def estimate_bounds(family: str, sketch: bytes, deviations: int) -> list[float]:
@@ -127,13 +132,19 @@ def estimate_bounds(family: str, sketch: bytes, deviations: int) -> list[float]:
         raise ValueError(f"bounds are 1, 2 or 3 standard deviations away, not {deviations}")
     with _reading(family, sketch):
         if family != CPC:
-            return bounds_here(family, sketch, deviations)
-        return [float(one) for one in _cpc_process.call("bounds", [sketch], deviations)]
+            return _bounds(family, sketch, deviations)
+        (found,) = apart.call(f"{__name__}:bounds_apart", sketch, deviations, cpu_seconds=_CPU_SECONDS)
+        return list(_BOUNDS.unpack(found))
 
 
-def bounds_here(family: str, sketch: bytes, deviations: int) -> list[float]:
+def _bounds(family: str, sketch: bytes, deviations: int) -> list[float]:
     one = FAMILIES[family]().read(sketch)
     return [float(one.get_estimate()), float(one.get_lower_bound(deviations)), float(one.get_upper_bound(deviations))]
+
+
+def bounds_apart(sketch: bytes, deviations: int) -> list[bytes]:
+    """Estimate and bounds of a sketch of CPC, for a process that may break."""
+    return [_BOUNDS.pack(*_bounds(CPC, sketch, deviations))]
 
 
 def intersect_theta(left: bytes, right: bytes) -> bytes:

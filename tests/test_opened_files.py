@@ -96,6 +96,7 @@ PLACES: dict[str, dict[str, str]] = {
     "execution/workers/frame_files.py": {"OSFile": OWN, "memory_map": OWN, "open": OWN},
     "execution/workers/shipping.py": {"read_bytes": SYSTEM},
     "ml/models/model_json.py": {"open": OWNER, "read_text": OWNER},
+    "sources/avro_records.py": {"input_stream": NONE},
     "sources/csv_files/quick.py": {"read_csv": NONE},
     "sources/csv_files/sniffed.py": {"sniff_csv": LISTED},
     "sources/fold_files.py": {"ParquetFile": LISTED, "open": LISTED, "read_schema": LISTED},

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 from sharkpy.base import uri
-from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.errors import ConfigurationError, ResourceError, UnsupportedError
 from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.path_gate import open_regular, read_whole
@@ -38,6 +40,12 @@ from sharkpy.values.types import (
 
 Properties = tuple[tuple[str, str], ...]
 LITERAL, URL = "avro.schema.literal", "avro.schema.url"
+MOST_CHARACTERS = 4 << 20
+"""Limit on the text of a schema."""
+MOST_TYPES = 50_000
+"""Limit on the types of a schema, each counted as often as it is used."""
+MOST_LEVELS = 100
+_SHOWN_CHARACTERS = 200
 AvroSchema = str | dict[str, Any] | list[Any]
 _PLAIN: dict[str, DataType] = {
     "string": STRING,
@@ -108,8 +116,7 @@ def with_schema_text(properties: Properties, read: Callable[[str], str]) -> Prop
 
 def _record(text: str, key: str) -> dict[str, Any]:
     try:
-        check_json_nesting(text)
-        found = json.loads(text)
+        found = json_of(text)
     except ValueError as error:
         raise ConfigurationError(f"{key} is no Avro schema: {error}", sqlstate="22023") from None
     if not isinstance(found, dict) or found.get("type") != "record" or not isinstance(found.get("fields"), list):
@@ -117,69 +124,161 @@ def _record(text: str, key: str) -> dict[str, Any]:
     return found
 
 
+def json_of(text: str) -> Any:
+    """The schema that a text describes. ResourceError 54000 for a huge one, ValueError for one that is no JSON."""
+    if len(text) > MOST_CHARACTERS:
+        message = f"an Avro schema has at most {MOST_CHARACTERS:,} characters, not {len(text):,}"
+        raise ResourceError(message, sqlstate="54000")
+    check_json_nesting(text)
+    return json.loads(text)
+
+
+@dataclass(frozen=True, slots=True)
+class AvroType:
+    """Type of values by a schema: Hive's, the kind and the logical type that Avro has for it, and its parts."""
+
+    dtype: DataType
+    kind: str
+    logical: str = ""
+    parts: tuple[AvroType, ...] = ()
+    """Types of items, of values, or of fields."""
+    names: tuple[str, ...] = ()
+    """Names of a record's fields, as the schema has them."""
+
+
 def columns_of(record: dict[str, Any]) -> Schema:
     """Columns of a table whose rows are the given record; names in lower case."""
+    found = field_types(record)
+    docs = {str(field["name"]): field.get("doc") for field in record["fields"]}
+    return Schema(tuple(Field(name.lower(), one.dtype, docs[name]) for name, one in found.items()))
+
+
+def field_types(record: dict[str, Any]) -> dict[str, AvroType]:
+    """Types of a record's fields by their names."""
+    types = _Types()
     try:
-        return Schema(tuple(_fields(record, {})))
+        with types.named(record, "") as namespace:
+            return {str(field["name"]): types.of(field["type"], namespace) for field in record["fields"]}
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigurationError(f"the Avro schema is not complete: {error}", sqlstate="22023") from None
 
 
-def _fields(record: dict[str, Any], named: dict[str, AvroSchema]) -> Iterator[Field]:
-    for field in record["fields"]:
-        yield Field(str(field["name"]).lower(), type_of(field["type"], named), field.get("doc"))
+class _Types:
+    """Types of one schema, which is walked from its begin to its end.
+
+    A name that is used again repeats all types below it: their number is bounded, and how deep they are nested.
+    """
+
+    def __init__(self) -> None:
+        self._schemas: dict[str, tuple[dict[str, Any], str]] = {}
+        """Named ones by their full names, with the namespace in which they are defined."""
+        self._open: set[str] = set()
+        self._num_types = self._level = 0
+
+    @contextlib.contextmanager
+    def named(self, schema: dict[str, Any], namespace: str) -> Iterator[str]:
+        """Define a type that has a name; inside it is not complete. Yields the namespace of the names inside."""
+        name = _full_name(str(schema["name"]), str(schema.get("namespace", namespace)))
+        self._schemas[name] = schema, namespace
+        self._open.add(name)
+        try:
+            yield name.rpartition(".")[0]
+        finally:
+            self._open.discard(name)
+
+    def of(self, schema: AvroSchema, namespace: str) -> AvroType:
+        """Type of values of a schema, whose names are of the namespace."""
+        self._num_types += 1
+        self._level += 1
+        if self._num_types > MOST_TYPES:
+            message = f"the Avro schema has more than {MOST_TYPES:,} types, with those that names repeat"
+            raise ResourceError(message, sqlstate="54000")
+        if self._level > MOST_LEVELS:
+            raise ResourceError(f"the Avro schema is nested more than {MOST_LEVELS} levels deep", sqlstate="54001")
+        try:
+            return self._of(schema, namespace)
+        finally:
+            self._level -= 1
+
+    def _of(self, schema: AvroSchema, namespace: str) -> AvroType:
+        match schema:
+            case str():
+                return AvroType(_PLAIN[schema], schema) if schema in _PLAIN else self._of_name(schema, namespace)
+            case list():
+                return self.of(_branch(schema), namespace)
+        kind, logical = schema["type"], str(schema.get("logicalType", ""))
+        match kind:
+            case "array":
+                item = self.of(schema["items"], namespace)
+                return AvroType(ArrayType(item.dtype), kind, parts=(item,))
+            case "map":
+                value = self.of(schema["values"], namespace)
+                return AvroType(MapType(STRING, value.dtype), kind, parts=(value,))
+            case "record":
+                return self._record(schema, namespace)
+            case "enum" | "fixed":
+                with self.named(schema, namespace):
+                    return AvroType(_simple(kind, logical, schema), kind, logical)
+            case str() if kind in _PLAIN:
+                return AvroType(_simple(kind, logical, schema), kind, logical)
+        return self.of(kind, namespace)
+
+    def _of_name(self, name: str, namespace: str) -> AvroType:
+        full = _full_name(name, namespace)
+        full = full if full in self._schemas else name
+        if full not in self._schemas:
+            raise ConfigurationError(f'the Avro schema has no type "{name}"', sqlstate="22023")
+        if full in self._open:
+            raise UnsupportedError(f'the Avro type "{name}", which holds itself')
+        return self.of(*self._schemas[full])
+
+    def _record(self, schema: dict[str, Any], namespace: str) -> AvroType:
+        with self.named(schema, namespace) as inner:
+            parts = tuple(self.of(field["type"], inner) for field in schema["fields"])
+        names = tuple(str(field["name"]) for field in schema["fields"])
+        types = tuple(part.dtype for part in parts)
+        return AvroType(StructType(tuple(name.lower() for name in names), types), "record", parts=parts, names=names)
 
 
-def type_of(schema: AvroSchema, named: dict[str, AvroSchema]) -> DataType:
-    """Hive type of values of `schema`. `named` has the schemas defined before, and gets further ones."""
-    if isinstance(schema, str):
-        if schema in _PLAIN:
-            return _PLAIN[schema]
-        if schema not in named:
-            raise ConfigurationError(f'the Avro schema has no type "{schema}"', sqlstate="22023")
-        if named[schema] == schema:
-            raise UnsupportedError(f'the Avro type "{schema}", which holds itself')
-        return type_of(named[schema], named)
-    if isinstance(schema, list):
-        return _union(schema, named)
-    kind = schema["type"]
-    if isinstance(kind, (dict, list)):
-        return type_of(kind, named)
-    names = [schema["name"], f"{schema.get('namespace', '')}.{schema['name']}"] if "name" in schema else []
-    if kind == "record":
-        named.update(dict.fromkeys(names, schema["name"]))
-        found: DataType = _struct(list(_fields(schema, named)))
-    else:
-        found = _simple(kind, schema, named)
-    named.update(dict.fromkeys(names, schema))
-    return found
+def _full_name(name: str, namespace: str) -> str:
+    return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
-def _simple(kind: str, schema: dict[str, Any], named: dict[str, AvroSchema]) -> DataType:
-    logical = schema.get("logicalType", "")
+def _simple(kind: str, logical: str, schema: dict[str, Any]) -> DataType:
+    """Type of a value that has no parts. Logical types that Hive does not have count for nothing."""
     match kind, logical:
-        case "array", _:
-            return ArrayType(type_of(schema["items"], named))
-        case "map", _:
-            return MapType(STRING, type_of(schema["values"], named))
         case (("bytes" | "fixed"), "decimal"):
             return DecimalType(int(schema["precision"]), int(schema.get("scale", 0)))
         case "string", "char":
             return CharType(int(schema["maxLength"]))
         case "string", "varchar":
             return VarcharType(int(schema["maxLength"]))
-    return _LOGICAL.get((kind, logical)) or type_of(kind, named)
+    return _LOGICAL.get((kind, logical), _PLAIN[kind])
 
 
-def _struct(fields: list[Field]) -> StructType:
-    return StructType(tuple(field.name for field in fields), tuple(field.dtype for field in fields))
-
-
-def _union(branches: list[Any], named: dict[str, AvroSchema]) -> DataType:
-    others = [branch for branch in branches if branch != "null"]
+def _branch(branches: list[Any]) -> AvroSchema:
+    """The type of a union with null."""
+    others: list[AvroSchema] = [branch for branch in branches if branch != "null"]
     if len(others) != 1:
-        raise UnsupportedError(f"the Avro type {json.dumps(branches)}: only unions of null and one type are supported")
-    return type_of(others[0], named)
+        shown = json.dumps(branches)[:_SHOWN_CHARACTERS]
+        raise UnsupportedError(f"the Avro type {shown}: only unions of null and one type are supported")
+    return others[0]
+
+
+def without_logical_types(schema: Any) -> Any:
+    """The same schema, whose values are as they are stored."""
+    match schema:
+        case list():
+            return [without_logical_types(one) for one in schema]
+        case dict():
+            plain = {key: value for key, value in schema.items() if key != "logicalType"}
+            for key in ("type", "items", "values"):
+                if key in plain:
+                    plain[key] = without_logical_types(plain[key])
+            if isinstance(plain.get("fields"), list):
+                plain["fields"] = [without_logical_types(field) for field in plain["fields"]]
+            return plain
+    return schema
 
 
 def record_of(columns: Schema, name: str = "baseRecord") -> dict[str, Any]:

@@ -5,23 +5,21 @@ from __future__ import annotations
 import datetime
 import io
 import json
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError
-from sharkpy.base.json_nesting import check_json_nesting
-from sharkpy.catalog.avro_schema import AvroSchema, columns_of, given_schema, record_of, type_of
-from sharkpy.sources.arrow import column_type
+from sharkpy.catalog.avro_schema import columns_of, given_schema, json_of, record_of
+from sharkpy.sources.avro_records import AvroRecords, Block
 from sharkpy.sources.columns import row_count_batch
-from sharkpy.sources.convert import convert
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.file_bytes import FileBytes
-from sharkpy.sources.hadoop_codecs import CODECS, OUTPUT_CODEC, codec_of_class
+from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, codec_of_class
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import check_unchanged
 from sharkpy.sources.mapped_file import mapped
@@ -31,17 +29,25 @@ from sharkpy.sources.sequence_file import byte_ranges, cut_off
 from sharkpy.sources.source import BATCH_ROWS, Properties
 from sharkpy.sources.split import Split
 from sharkpy.sources.varint import read_varint
-from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructType, arrow_schema
+from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructType
 
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _CODEC_KEY = "avro.output.codec"
-_UNREADABLE = (EOFError, IndexError, ValueError, KeyError, OverflowError)
+_MOST_HEADER_BYTES = 16 << 20
+_MOST_ROWS = 1 << 31
+"""Limit on the records of a block."""
+_FIRST_ROWS = 1_000
+_CALL_BYTES = 4 << 20
+"""Rows and bytes of blocks that are read in one call: more only if one block has them."""
+_SEARCHED_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class AvroHeader:
     record: dict[str, Any]
+    schema: str
+    """The record's text."""
     codec: str
     sync: bytes
     end: int
@@ -84,11 +90,8 @@ class AvroSource:
                         counted.rows, counted.bytes = counted.rows + count, counted.bytes + len(content)
                         yield row_count_batch(count)
                     return
-                given, wanted = given_schema(split.properties), schema.select(names)
-                rows = AvroColumns(header.record, given, wanted, f'"{split.path}"')
-                for records in _batches(blocks, rows, counted):
-                    counted.rows += len(records)
-                    yield rows.batch(records)
+                records = avro_records(header.schema, split.properties, schema.select(names), f'"{split.path}"')
+                yield from _batches(blocks, header.codec, records, counted)
         except OSError as error:
             raise io_error(error, split.path) from None
 
@@ -144,92 +147,35 @@ class _WrittenRecords:
             yield {name: _written(value, dtype) for (name, dtype), value in pairs}
 
 
-class AvroColumns:
-    """The wanted columns of records in the schema `record`, which `given` resolves; `place` names them in errors."""
-
-    def __init__(self, record: dict[str, Any], given: dict[str, Any] | None, wanted: Schema, place: str) -> None:
-        import fastavro
-
-        self._place = place
-        self._wanted = wanted
-        self._schema = fastavro.parse_schema(record)
-        self._target = None if given is None else fastavro.parse_schema(given)
-        fields = (given or record)["fields"]
-        self._fields = {str(field["name"]).lower(): (str(field["name"]), field["type"]) for field in fields}
-        self._named: dict[str, AvroSchema] = {}
-        for field in fields:
-            type_of(field["type"], self._named)
-
-    def records(self, count: int, content: bytes) -> list[dict[str, Any]]:
-        """All records of a block; SourceError where they cannot be read."""
-        stream = io.BytesIO(content)
-        try:
-            return [self._read(stream) for _ in range(count)]
-        except _UNREADABLE as error:
-            raise SourceError(f"{self._place} cannot be read as Avro: {error}") from None
-
-    def record(self, stream: io.BytesIO) -> dict[str, Any] | None:
-        """The next record; None where it cannot be read."""
-        try:
-            return self._read(stream)
-        except _UNREADABLE:
-            return None
-
-    def _read(self, stream: io.BytesIO) -> dict[str, Any]:
-        import fastavro
-
-        try:
-            return cast(
-                dict[str, Any],
-                fastavro.schemaless_reader(stream, self._schema, self._target, handle_unicode_errors="replace"),
-            )
-        except fastavro.read.SchemaResolutionError as error:
-            raise ValueError(str(error)) from None
-
-    def batch(self, records: Sequence[dict[str, Any] | None]) -> pa.RecordBatch:
-        """Columns of some records; None is one of NULLs."""
-        columns = [self._column(records, field.name, field.dtype) for field in self._wanted]
-        return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(self._wanted))
-
-    def _column(self, records: Sequence[dict[str, Any] | None], name: str, dtype: DataType) -> Any:
-        if name not in self._fields:
-            return pa.nulls(len(records), column_type(dtype))
-        stored, avro_type = self._fields[name]
-        found = type_of(avro_type, self._named)
-        values = [None if record is None else _read(record[stored], found) for record in records]
-        try:
-            return convert(pa.array(values, column_type(found)), found, dtype)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            raise SourceError(f'column "{name}" of {self._place} is {found} and cannot be read as {dtype}') from None
+def avro_records(schema: str, properties: Properties, wanted: Schema, place: str) -> AvroRecords:
+    """Wanted columns of records in a schema, which that of the properties resolves, if they have one."""
+    given = given_schema(properties)
+    return AvroRecords(schema, None if given is None else json.dumps(given), wanted, place)
 
 
 def _batches(
-    blocks: Iterator[tuple[int, bytes]], rows: AvroColumns, counted: ReadMetrics
-) -> Iterator[list[dict[str, Any]]]:
-    pending: list[dict[str, Any]] = []
+    blocks: Iterator[Block], codec: str, records: AvroRecords, counted: ReadMetrics
+) -> Iterator[pa.RecordBatch]:
+    """Columns of all blocks. The first batches are small, so that a reader of some rows does not wait for many."""
+    for pending in _gathered(blocks):
+        batch, num_bytes = records.of_blocks(pending, codec)
+        counted.rows, counted.bytes = counted.rows + batch.num_rows, counted.bytes + num_bytes
+        yield batch
+
+
+def _gathered(blocks: Iterator[Block]) -> Iterator[list[Block]]:
+    pending: list[Block] = []
+    num_rows = num_bytes = 0
+    wanted_rows = _FIRST_ROWS
     for count, content in blocks:
-        counted.bytes += len(content)
-        pending += rows.records(count, content)
-        if len(pending) >= BATCH_ROWS:
+        pending.append((count, content))
+        num_rows, num_bytes = num_rows + count, num_bytes + len(content)
+        if num_rows >= wanted_rows or num_bytes >= _CALL_BYTES:
             yield pending
-            pending = []
+            pending, num_rows, num_bytes = [], 0, 0
+            wanted_rows = min(8 * wanted_rows, BATCH_ROWS)
     if pending:
         yield pending
-
-
-def _read(value: Any, dtype: DataType) -> Any:
-    """A value as Avro gives it in the form that Arrow takes: times without a zone, names of fields in lower case."""
-    match value, dtype:
-        case datetime.datetime(), _:
-            return value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo else value
-        case list(), ArrayType(element):
-            return [_read(item, element) for item in value]
-        case dict(), MapType(_, item_type):
-            return [(key, _read(item, item_type)) for key, item in value.items()]
-        case dict(), StructType(names, types):
-            lowered = {key.lower(): item for key, item in value.items()}
-            return {name: _read(lowered.get(name), t) for name, t in zip(names, types, strict=True)}
-    return value
 
 
 def _written(value: Any, dtype: DataType) -> Any:
@@ -262,53 +208,73 @@ def _read_header(data: FileBytes, path: str) -> AvroHeader:
     if data[:4] != _MAGIC:
         raise SourceError(f'"{path}" is no Avro file')
     try:
-        metadata: dict[str, bytes] = {}
-        place = 4
-        while True:
-            count, place = _long(data, place)
-            if count == 0:
-                break
-            if count < 0:
-                _, place = _long(data, place)
-            for _ in range(abs(count)):
-                key, place = _bytes(data, place)
-                metadata[key.decode()], place = _bytes(data, place)
+        metadata, place = _metadata(data, path)
         schema = metadata["avro.schema"].decode()
-        check_json_nesting(schema)
-        record = json.loads(schema)
+        record = json_of(schema)
+        codec = metadata.get("avro.codec", b"null").decode()
     except (IndexError, KeyError, ValueError):
         raise cut_off(path) from None
     if not isinstance(record, dict) or record.get("type") != "record":
         raise UnsupportedError(f'the Avro file "{path}", which holds no records')
-    codec = metadata.get("avro.codec", b"null").decode()
-    return AvroHeader(record, codec, data[place : place + _SYNC_BYTES], place + _SYNC_BYTES)
+    return AvroHeader(record, schema, codec, data[place : place + _SYNC_BYTES], place + _SYNC_BYTES)
 
 
-def _blocks(data: FileBytes, split: Split, header: AvroHeader) -> Iterator[tuple[int, bytes]]:
-    """The number of records and the plain bytes of the blocks that begin in the split.
+def _metadata(data: FileBytes, path: str) -> tuple[dict[str, bytes], int]:
+    """Values of a file by their keys, and where its sync marker begins."""
+    metadata: dict[str, bytes] = {}
+    place = len(_MAGIC)
+    while True:
+        count, place = _long(data, place)
+        if count == 0:
+            return metadata, place
+        if count < 0:
+            _, place = _long(data, place)
+        for _ in range(abs(count)):
+            check_cancelled()
+            key, place = _bytes(data, place)
+            metadata[key.decode()], place = _bytes(data, place)
+            if place > _MOST_HEADER_BYTES:
+                most = _MOST_HEADER_BYTES >> 20
+                raise SourceError(f'the header of the Avro file "{path}" has more than {most} MB', sqlstate="54000")
+
+
+def _blocks(data: FileBytes, split: Split, header: AvroHeader) -> Iterator[Block]:
+    """The blocks that begin in the split.
 
     A block begins behind a sync marker; the one that ends the header counts as the start of the file.
     """
     end, place = split.start + split.length, header.end
     if split.start > 0:
         # The marker of a block that begins in this split begins in it too.
-        found = data.find(header.sync, max(split.start, header.end))
-        if found < 0 or found >= end:
+        found = _find(data, header.sync, max(split.start, header.end), end)
+        if found is None:
             return
         place = found + _SYNC_BYTES
     while place < len(data):
+        check_cancelled()
         try:
             count, first = _long(data, place)
             size, first = _long(data, first)
         except IndexError:
             raise cut_off(split.path) from None
         marker = first + size
-        if size < 0 or data[marker : marker + _SYNC_BYTES] != header.sync:
+        if size < 0 or not 0 <= count < _MOST_ROWS or data[marker : marker + _SYNC_BYTES] != header.sync:
             raise cut_off(split.path)
-        yield count, _plain(data[first:marker], header.codec, split.path)
+        yield count, data[first:marker]
         if marker >= end:
             return
         place = marker + _SYNC_BYTES
+
+
+def _find(data: FileBytes, marker: bytes, start: int, end: int) -> int | None:
+    """Place of the first marker that begins between two places."""
+    for place in range(start, end, _SEARCHED_BYTES):
+        check_cancelled()
+        stop = min(place + _SEARCHED_BYTES, end)
+        found = data[place : stop + len(marker) - 1].find(marker)
+        if found >= 0:
+            return place + found
+    return None
 
 
 def _long(data: FileBytes, place: int) -> tuple[int, int]:
@@ -324,34 +290,8 @@ def _bytes(data: FileBytes, place: int) -> tuple[bytes, int]:
     return data[first : first + size], first + size
 
 
-def _unsnappy(data: bytes) -> bytes:
-    from sharkpy.sources.hadoop_codecs import snappy_size
-
-    packed = data[:-4]
-    plain = bytes(pa.Codec("snappy").decompress(packed, snappy_size(packed), asbytes=True))
-    if zlib.crc32(plain) != int.from_bytes(data[-4:], "big"):
-        raise ValueError("its checksum does not match")
-    return plain
-
-
-_DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    "null": lambda data: data,
-    "deflate": lambda data: zlib.decompress(data, -15),
-    "snappy": _unsnappy,
-    "bzip2": next(codec.decompress for codec in CODECS if codec.name == "bzip2"),
-    "zstandard": next(codec.decompress for codec in CODECS if codec.name == "zstd"),
-}
 _OUTPUT_CODECS = {"deflate": "deflate", "gzip": "deflate", "bzip2": "bzip2"}
 """Names of codecs -> those that Avro files say, of codecs that fastavro writes without further libraries."""
-
-
-def _plain(data: bytes, codec: str, path: str) -> bytes:
-    if codec not in _DECOMPRESS:
-        raise UnsupportedError(f'the codec "{codec}" of the Avro file "{path}"')
-    try:
-        return _DECOMPRESS[codec](data)
-    except (EOFError, OSError, ValueError, zlib.error, IndexError, pa.ArrowException) as error:
-        raise SourceError(f'"{path}" is damaged: its {codec} data cannot be read ({error})') from None
 
 
 def _table_codec(name: str) -> str:

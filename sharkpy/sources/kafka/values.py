@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import json
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
@@ -12,7 +12,7 @@ from sharkpy.base.errors import ConfigurationError, InternalError, UnsupportedEr
 from sharkpy.catalog.avro_schema import LITERAL, given_schema
 from sharkpy.catalog.kafka_options import HAS_SCHEMA_ID, RAW
 from sharkpy.sources.arrow import Array, pc
-from sharkpy.sources.avro import AvroColumns
+from sharkpy.sources.avro_records import AvroRecords
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.rows.csv_rows import CsvRows
@@ -147,27 +147,16 @@ class _AvroValues:
         record = given_schema(properties)
         if record is None:
             raise InternalError("a stream of Avro values without a schema")
-        self._columns = AvroColumns(record, None, wanted, "the records of the stream")
+        self._records = AvroRecords(json.dumps(record), None, wanted, "the records of the stream")
         self._skipped = _SCHEMA_ID_BYTES if dict(properties).get(HAS_SCHEMA_ID, "").lower() == "true" else 0
         self._metrics = metrics
 
     def read(self, values: Array) -> pa.RecordBatch:
-        records = [self._record(number, value) for number, value in enumerate(values.to_pylist())]
+        batch, unreadable = self._records.of_values(values, self._skipped)
+        self._metrics.malformed_lines += len(unreadable)
+        self._metrics.mark(unreadable, is_whole=True)
         self._metrics.rows += len(values)
-        return self._columns.batch(records)
-
-    def _record(self, number: int, value: bytes | None) -> dict[str, Any] | None:
-        """Record of a value; None for NULL and for what cannot be read."""
-        if value is None:
-            return None
-        if not self._skipped or value[:1] == b"\0":
-            stream = io.BytesIO(value[self._skipped :])
-            record = self._columns.record(stream)
-            if record is not None and stream.tell() == len(value) - self._skipped:
-                return record
-        self._metrics.malformed_lines += 1
-        self._metrics.mark([number], is_whole=True)
-        return None
+        return batch
 
 
 def text_or_bytes(schema: Schema) -> bool:

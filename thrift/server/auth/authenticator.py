@@ -17,7 +17,10 @@ class AuthenticationError(SharkError):
 
 
 class Authenticator(Protocol):
-    """Check of a name and a password, called from many threads at once."""
+    """Check of a name and a password, called from up to `checks_at_once` threads."""
+
+    @property
+    def checks_at_once(self) -> int: ...
 
     def authenticate(self, user: str, password: str) -> None:
         """Check a login. AuthenticationError where `user` may not log in with `password`."""

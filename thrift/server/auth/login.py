@@ -8,6 +8,7 @@ from collections.abc import Callable
 from sharkpy.thrift.auth.authenticator import AuthenticationError, Authenticator
 from sharkpy.thrift.auth.failed_logins import FailedLogins
 from sharkpy.thrift.auth.recent_logins import RecentLogins
+from sharkpy.thrift.auth.turns import BusyError, LoginTurns, address_of
 
 _log = logging.getLogger(__name__)
 
@@ -24,6 +25,7 @@ class Login:
         self._checks_all = checks_all
         self._failed = FailedLogins()
         self._recent = RecentLogins()
+        self._turns = LoginTurns(authenticator.checks_at_once)
 
     def check(self, user: bytes, password: bytes, host: str) -> str:
         """The name of a user who may enter; AuthenticationError for others, and for what is no name or password."""
@@ -34,25 +36,31 @@ class Login:
             raise
         if not self._checks_all:
             return name
-        delay = self._failed.delay(name, host)
+        address = address_of(host)
+        delay = self._failed.delay(name, address)
         if delay is None:
             _log.warning('login of "%s" from %s refused: too many failed', name, host)
             raise AuthenticationError("too many failed logins: try again later")
         self._pause(delay)
         try:
-            self._check(name, pass_word(password))
+            self._check(name, pass_word(password), address)
+        except BusyError:
+            _log.warning('login of "%s" from %s refused: too many at once', name, host)
+            raise
         except AuthenticationError as error:
-            count = self._failed.failed(name, host)
+            count = self._failed.failed(name, address)
             _log.warning('login of "%s" from %s failed (%d): %s', name, host, count, error.message)
             raise
-        self._failed.succeeded(name, host)
+        self._failed.succeeded(name, address)
         return name
 
-    def _check(self, name: str, password: str) -> None:
+    def _check(self, name: str, password: str, address: str) -> None:
         version = self._authenticator.version()
         if self._recent.has(name, password, version):
             return
-        self._authenticator.authenticate(name, password)
+        with self._turns.turn(name, address):
+            self._authenticator.authenticate(name, password)
+        self._turns.succeeded(name, address)
         self._recent.add(name, password, version)
 
 

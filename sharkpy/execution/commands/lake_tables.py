@@ -25,7 +25,7 @@ from sharkpy.execution.commands.storage import (
     stored_schema,
     with_cache_property,
 )
-from sharkpy.execution.commands.tables import COMMENT, check_purge
+from sharkpy.execution.commands.tables import COMMENT, check_purge, release_dropped
 from sharkpy.execution.commands.writes.lake_write import LakeWrite
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.engine_session import EngineSession
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 _NAME = "name"
 _CATALOG, _OWN_CATALOG = "iceberg.catalog", "default"
+_HAS_NAMES = "iceberg"
+"""Format that has catalogs with names of tables."""
 _OWN = ("shark.", "iceberg.", "external.")
 """Beginnings of properties that are the engine's, and not the format's."""
 
@@ -51,13 +53,15 @@ def create_lake_table(command: commands.CreateTable, session: EngineSession, sna
     lake = "" if command.storage is None else command.storage.name
     if catalog.is_shared:
         raise UnsupportedError(f"making a table of {lake} in a metastore")
-    if catalog.find_entry(command.database, command.name) is not None:
-        if command.if_not_exists:
-            return NOTHING
-        if command.or_replace:
-            raise UnsupportedError(f'replacing "{command.name}" by a table of {lake}')
+    old = catalog.find_entry(command.database, command.name)
+    if old is not None and command.if_not_exists:
+        return NOTHING
+    if old is not None and (not command.or_replace or old.is_view or old.streaming_kind):
         raise TableExistsError(f'table "{command.name}" already exists')
-    given = _new_entry(command, session)
+    if old is not None and (table := _of_same_form(command, old, session)) is not None:
+        _replace_rows(table, command.query, session, snapshot)
+        return NOTHING
+    given = _new_entry(command, session, old)
     is_new_folder = given.location is not None and not _holds_files(given.location, session)
     entry = catalog.lakes.create(given, command.divided_by)
     try:
@@ -65,7 +69,7 @@ def create_lake_table(command: commands.CreateTable, session: EngineSession, sna
             session.restrictions.check_location(entry.location)
         if command.query is not None:
             _write_rows(entry, command.query, session, snapshot)
-        catalog.create_table(entry)
+        catalog.create_table(entry, replace=command.or_replace)
     except BaseException:
         if command.schema.fields:
             catalog.lakes.drop(entry)
@@ -73,7 +77,39 @@ def create_lake_table(command: commands.CreateTable, session: EngineSession, sna
                 _remove_new(entry.location or "", session)
         raise
     snapshot.release()
+    if old is not None:
+        release_dropped(old, catalog, session.table_cache)
     return NOTHING
+
+
+def _of_same_form(command: commands.CreateTable, old: Table, session: EngineSession) -> LakeTable | None:
+    """The table that is replaced, if CREATE OR REPLACE changes its rows alone: it then keeps its history."""
+    if command.storage is None or old.storage.name != command.storage.name:
+        return None
+    table = session.catalog.lakes.current(old)
+    assert isinstance(table, LakeTable)  # what `current` makes
+    wanted, known = stored_schema(command.schema).fields, table.schema.fields
+    given = {key: value for key, value in command.properties if key != EXTERNAL}
+    found = dict(table.properties) | dict(old.properties)
+    is_same = (
+        [(one.name, one.dtype, one.comment) for one in wanted] == [(one.name, one.dtype, one.comment) for one in known]
+        and list(map(str, command.divided_by)) == list(map(str, table.divided_by))
+        and command.location in (None, old.location)
+        and command.comment == old.comment
+        and all(found.get(key) == value for key, value in given.items())
+    )
+    return table if is_same else None
+
+
+def _replace_rows(
+    table: LakeTable, query: LogicalPlan | None, session: EngineSession, snapshot: QuerySnapshot
+) -> None:
+    write = LakeWrite.begin(table, Replaced.ALL, session)
+    with discarding([write]):
+        if query is not None:
+            write.stage(stored_query(query, table.schema), snapshot)
+        snapshot.release()
+        publish([write], session.catalog)
 
 
 def _remove_new(location: str, session: EngineSession) -> None:
@@ -98,10 +134,14 @@ def _write_rows(entry: Table, query: LogicalPlan, session: EngineSession, snapsh
         publish([write], session.catalog)
 
 
-def _new_entry(command: commands.CreateTable, session: EngineSession) -> Table:
+def _new_entry(command: commands.CreateTable, session: EngineSession, old: Table | None) -> Table:
     properties = with_cache_property(command.name, command.properties, session.conf)
     check_properties(properties)
     table_id, kind = new_table_id(), command.kind
+    is_named = command.storage is not None and command.storage.name == _HAS_NAMES
+    if old is not None and is_named and old.storage.name == _HAS_NAMES and _NAME not in dict(properties):
+        # The old table has the usual name in the format's catalog until the new one is there.
+        properties = (*properties, (_NAME, f"{old.qualified_name}_{table_id[:8]}"))
     if kind is TableKind.MANAGED and command.location is not None and command.keeps_location:
         kind = TableKind.EXTERNAL
     if kind is TableKind.MANAGED and not command.schema.fields:

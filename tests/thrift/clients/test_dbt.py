@@ -179,3 +179,39 @@ def test_a_failing_model_tells_why(dbt: Dbt, project: Path) -> None:
             dbt("run", "--select", "wrong")
     finally:
         model.unlink()
+
+
+LAKES = ("--vars", "{lakes: true}")
+"""Enables the models and snapshots in table formats."""
+
+
+def test_merges_and_snapshots_of_table_formats_run_again(dbt: Dbt, served: Served) -> None:
+    """Each incremental model and snapshot makes its table in the first run and merges in the later ones."""
+    pytest.importorskip("deltalake")
+    pytest.importorskip("pyiceberg")
+    models = [path.stem for path in (HERE / "dbt_project" / "models" / "lake").glob("*.sql")]
+    dbt("seed", "--full-refresh")
+    for _ in range(2):
+        assert dbt("run", "--select", "lake", *LAKES) == dict.fromkeys(models, "success")
+        assert set(dbt("snapshot", *LAKES).values()) == {"success"}
+    served.session.sql(
+        "INSERT OVERWRITE shop.orders SELECT id, customer, if(id = 4, 9.5, amount), day FROM shop.orders WHERE id <> 3"
+    )
+    served.session.sql("INSERT INTO shop.orders SELECT 5, 'bob', 1.5, DATE '2024-01-03'")
+    assert dbt("run", "--select", "lake", *LAKES) == dict.fromkeys(models, "success")
+    assert set(dbt("snapshot", *LAKES).values()) == {"success"}
+
+    for lake in ("delta", "iceberg"):
+        found = [row[:3] for row in rows(served, f"merged_{lake}")]
+        assert found == [(1, "ada", 10.5), (2, "bob", 20.0), (3, "ada", 5.25), (4, "eve", 9.5), (5, "bob", 1.5)]
+        assert rows(served, f"replaced_{lake}") == [("ada", 2), ("bob", 2), ("eve", 1)]
+        history = served.session.sql(
+            f"SELECT id, amount, dbt_valid_to IS NULL FROM shop.history_{lake} ORDER BY id, dbt_valid_from"
+        ).fetchall()
+        assert [tuple(row) for row in history] == [
+            *[(1, 10.5, True), (2, 20.0, True), (3, 5.25, False), (4, None, False), (4, 9.5, True), (5, 1.5, True)]
+        ]
+    extra = served.session.sql("SELECT id, amount, extra FROM shop.columns_delta ORDER BY id").fetchall()
+    assert [tuple(row) for row in extra] == [(1, 10.5, 7), (2, 20.0, 7), (3, 5.25, 7), (4, 9.5, 7), (5, 1.5, 7)]
+    assert set(dbt("run", "--select", "lake", "--full-refresh", *LAKES).values()) == {"success"}
+    assert len(rows(served, "merged_iceberg")) == 4

@@ -1,0 +1,4 @@
+{% snapshot history_iceberg %}
+{{ config(strategy='check', unique_key='id', check_cols=['customer', 'amount'], file_format='iceberg', hard_deletes='invalidate') }}
+select id, customer, amount from {{ ref('orders') }}
+{% endsnapshot %}

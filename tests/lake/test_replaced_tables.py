@@ -69,3 +69,15 @@ def test_merge_by_names(context: sharkpy.SharkContext, lake: str) -> None:
     ]
     with pytest.raises(ColumnNotFoundError, match='no column "part"'):
         context.sql(f"MERGE INTO {name} t USING (SELECT 1 AS k, 1 AS v) s ON t.k = s.k WHEN NOT MATCHED THEN INSERT *")
+
+
+@FORMATS
+def test_short_forms_of_versions_and_facts(context: sharkpy.SharkContext, lake: str) -> None:
+    name = f"short_{lake}"
+    run(context, f"CREATE TABLE {name} USING {lake} AS SELECT 1 AS a", f"INSERT INTO {name} SELECT 2")
+    number = rows(context, f"SELECT {'version' if lake == 'delta' else 'snapshot_id'} FROM {name}.snapshots")[0][0]
+    for table in (name, f"default.{name}"):
+        assert rows(context, f"SELECT a FROM {table}@v{number} x") == rows(
+            context, f"SELECT a FROM {name} VERSION AS OF {number}"
+        )
+        assert rows(context, f"SELECT * FROM {table}$snapshots") == rows(context, f"SELECT * FROM {name}.snapshots")

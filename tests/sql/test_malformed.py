@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.base.errors import ParseError, UnsupportedError
+from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.sql.binder import bind
 from tests.sql.memory_catalog import make_catalog
@@ -377,9 +377,42 @@ with x () as (select 1) select 1
 with x as (values) select 1
 select 1;; select 2
 """
+_SIGNS = """
+select id$v2 from t
+select a$x from t
+select a $ x from t
+select a@x from t
+select a? from t
+select a: b from t
+select 1:x from t
+select b:['x y'] from t
+select b:[ from t
+select b:a. from t
+select :a from t
+select ? from t
+select 'a'x from t
+select `a`x from t
+select a`x` from t
+select * from t@1
+select * from t@x1
+select * from t@ v1
+select * from t@v1x
+select * from t $x
+select * from t$ x
+select * from t?
+select * from t:x
+select * from t`x`
+select * from (select a from t) $x
+select * from t*
+select * from t * x
+select * from .t
+"""
 _STATEMENTS = tuple(
     line
-    for group in (_SELECT_LISTS, _EXPRESSIONS, _WINDOWS, _RELATIONS, _CLAUSES, _GENERATE, _SETS_AND_WITH, _STREAMS)
+    for group in (
+        *(_SIGNS, _SELECT_LISTS, _EXPRESSIONS, _WINDOWS, _RELATIONS),
+        *(_CLAUSES, _GENERATE, _SETS_AND_WITH, _STREAMS),
+    )
     for line in group.strip().splitlines()
 )
 
@@ -393,6 +426,27 @@ def test_malformed_statements_are_refused_at_their_place(text: str) -> None:
     assert caught.value.column is not None
     assert 1 <= caught.value.column <= len(text) + 1
     assert "\n" not in str(caught.value)
+
+
+_SIGNED = ("select a{}x from t", "select a {}x from t", "select 1.5{}x", "select abs(a){}x from t")
+_SIGNED_TABLES = ("select a from t{}x", "select a from t {} x", "select a from (select a from t){}x")
+_NO_SIGNS = "._`\"',;#-"
+"""Signs that join names, begin another name or a comment, or end."""
+
+
+@pytest.mark.parametrize("form", [*_SIGNED, *_SIGNED_TABLES])
+def test_no_sign_makes_an_alias(form: str) -> None:
+    """Whatever stands between a value or table and a name, that name is its alias only behind a blank."""
+    for code in range(0x80):
+        sign = chr(code)
+        if sign.isspace() or sign.isalnum() or sign in _NO_SIGNS:
+            continue
+        try:
+            plan = bind(form.format(sign), _CATALOG, Conf(), "default")
+        except SharkError:
+            continue
+        assert "x" not in [column.name for column in plan.output], repr(sign)
+        assert sign in ":%&*+/<=>^|!~(", repr(sign)
 
 
 def test_there_are_enough_of_them() -> None:

@@ -37,6 +37,7 @@ select a, row_number() over (order by a) r from t qualify r <= 2 and max(c) over
 select * except (a) from t left semi join u on (t.a = u.a) natural join n cross join (values (1, 'x')) as w (i, j)
 select count(distinct a, b), sum(c) filter (where a > 1), percentile(a, array(0.5)) from t group by all order by all
 values (1, 'a'), (2, 'b') order by col1 limit all
+select b:x.y[0]['z'].w, t.b:`v`, b:[1][*] from t
 select b like any ('a%', 'b%'), b not like all ('x'), b like '50!%' escape '!', a is distinct from 1 from t
 select /*+ mapjoin(u), streamtable(t) */ t.a from t right outer join u using (a) sort by a distribute by a
 insert into t select a, cast(x as string), 1.0, null, null from u

@@ -101,9 +101,7 @@ def _of_same_form(command: commands.CreateTable, old: Table, session: EngineSess
     return table if is_same else None
 
 
-def _replace_rows(
-    table: LakeTable, query: LogicalPlan | None, session: EngineSession, snapshot: QuerySnapshot
-) -> None:
+def _replace_rows(table: LakeTable, query: LogicalPlan | None, session: EngineSession, snapshot: QuerySnapshot) -> None:
     write = LakeWrite.begin(table, Replaced.ALL, session)
     with discarding([write]):
         if query is not None:

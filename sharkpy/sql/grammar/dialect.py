@@ -127,7 +127,10 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
         return self.expression(exp.Ordered(this=this, desc=bool(descends), nulls_first=nulls_first))
 
     def _parse_alias(self, this: Any, explicit: bool = False) -> Any:
+        last, start = self._prev, self._curr
         alias = super()._parse_alias(this, explicit)
+        if alias is not this:
+            self.check_apart(last, start)
         if alias is not this and self._prev.token_type == TokenType.NUMBER:
             self.raise_error("a name after AS expected", self._prev)
         if alias is not this and this.is_star:

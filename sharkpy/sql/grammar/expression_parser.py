@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -34,6 +35,7 @@ _FOREIGN_RANGES = (
 
 _SHIFTS = {"<<": "shiftleft", ">>>": "shiftrightunsigned", ">>": "shiftright"}
 """Sign -> its function; longer signs stand before those that they begin with."""
+_JSON_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _LITERALS = (TokenType.NUMBER, TokenType.STRING)
 _ENDS_OF_ITEMS = (TokenType.COMMA, TokenType.R_PAREN)
 _NESTED_TYPES = (TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT)
@@ -254,6 +256,40 @@ class ExpressionParser(LiteralParser):
         if self._text_at(self._closing(self._index - 1) + 1) in SCRIPT_WORDS:
             self.refuse("TRANSFORM beside other items of a select list")
         return self.expression(exp.Anonymous(this="transform", expressions=self._parse_csv(self._parse_lambda)))
+
+    def _parse_column(self) -> Any:
+        """Parse a column; `text:path` is the value at a path in JSON, as of `get_json_object`."""
+        column = super()._parse_column()
+        is_colon = self._match(TokenType.COLON, advance=False) and self._is_connected()
+        is_path = is_colon and self._next and self._next.start == self._curr.end + 1
+        if not is_path or not isinstance(column, (exp.Column, exp.Dot, exp.Bracket)):
+            return column
+        self._advance()
+        path = exp.Literal.string(f"${self._parse_json_path()}")
+        return self._parse_column_ops(
+            self.expression(exp.Anonymous(this="get_json_object", expressions=[column, path]))
+        )
+
+    def _parse_json_path(self) -> str:
+        """Parse name | [number | 'name' | *], followed by more of them, names after a dot."""
+        steps: list[str] = []
+        while True:
+            if self._match(TokenType.L_BRACKET):
+                if not self._match_set((TokenType.NUMBER, TokenType.STRING, TokenType.STAR)):
+                    self.missing("a number, a name in quotes or * in []")
+                is_name = self._prev.token_type == TokenType.STRING
+                steps.append(self._json_step(self._prev.text) if is_name else f"[{self._prev.text}]")
+                if not self._match(TokenType.R_BRACKET):
+                    self.missing('"]"')
+            elif not steps or self._match(TokenType.DOT):
+                steps.append(self._json_step(self._parse_connected_name("a name in a path of JSON").name))
+            else:
+                return "".join(steps)
+
+    def _json_step(self, name: str) -> str:
+        if not _JSON_NAME.fullmatch(name):
+            self.raise_error(f'"{name}" may not be in a path of JSON: letters, digits, _ and - expected', self._prev)
+        return f".{name}"
 
     def _parse_types(self, *args: Any, **kwargs: Any) -> Any:
         """Parse a type; `array(NULL, 'a')` is a call, as the types ARRAY, MAP and STRUCT go on with `<`."""

@@ -65,7 +65,7 @@ def tokenize(text: str) -> list[Token]:
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
     for token in tokens:
-        if token.token_type == TokenType.VAR and not token.text.isascii():
+        if token.token_type == TokenType.VAR and not (token.text.isascii() and token.text.isprintable()):
             _check_characters(text, token)
     for token in tokens:
         if token.token_type == TokenType.SEMICOLON:
@@ -78,10 +78,12 @@ def _check_characters(text: str, token: Token) -> None:
     """Refuse typographic quotes, dashes and their like; letters and digits of any script may be in names."""
     for place_in_text in range(token.start, token.end + 1):
         character = text[place_in_text]
-        if not (character.isascii() or character.isalnum() or unicodedata.category(character).startswith("M")):
+        is_letter = character.isalnum() or unicodedata.category(character).startswith("M")
+        if not (is_letter or (character.isascii() and character.isprintable())):
             line, column = place(text, place_in_text)
             name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
-            message = f'syntax error near "{character}": the character {name} may stand in quotes only'
+            shown = character if character.isprintable() else repr(character)[1:-1]
+            message = f'syntax error near "{shown}": the character {name} may stand in quotes only'
             raise ParseError(message, line=line, column=column)
 
 

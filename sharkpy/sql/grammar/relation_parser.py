@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import TokenType
 from sharkpy.base.digits import whole_number
 from sharkpy.sql.grammar.literal_parser import LiteralList
 from sharkpy.sql.grammar.long_text import LITERAL_LIST
-from sharkpy.sql.grammar.strict_parser import StrictParser
+from sharkpy.sql.grammar.strict_parser import StrictParser, SyntaxProblem
 
 _ROW_STARTS = (
     *(TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING, TokenType.DASH, TokenType.NULL, TokenType.VAR),
@@ -27,6 +27,7 @@ _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 STATE = "state"
 """Part of the tree of a table whose state is read."""
 _BYTES = re.compile(r"(\d{1,38})([bkmg])", re.ASCII | re.IGNORECASE)
+_VERSION = re.compile(r"v(\d{1,19})", re.ASCII | re.IGNORECASE)
 _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -110,9 +111,12 @@ class RelationParser(StrictParser):
 
     def _parse_table_alias(self, alias_tokens: Any = None) -> Any:
         has_as = self._match(TokenType.ALIAS, advance=False)
+        last, start = self._prev, self._curr
         alias = super()._parse_table_alias(alias_tokens)
         if has_as and (alias is None or alias.this is None):
             self.missing("a name after AS")
+        if alias is not None:
+            self.check_apart(last, start)
         return alias
 
     def _parse_table(self, *args: Any, **kwargs: Any) -> Any:
@@ -127,6 +131,34 @@ class RelationParser(StrictParser):
             self.missing("a continuous table after STATE OF")
         table.set(STATE, exp.true())
         return table
+
+    def _parse_table_parts(self, *args: Any, **kwargs: Any) -> Any:
+        """Parse [database.]table; `t$name` is `t.name`, the facts of a lake table."""
+        if self._match(TokenType.DOT, advance=False):
+            self.missing("a table")
+        table = super()._parse_table_parts(*args, **kwargs)
+        if self._is_sign("$") and isinstance(table, exp.Table):
+            self._advance()
+            name = self._parse_connected_name("a name of facts right after $")
+            table = self.expression(exp.Table(this=name, db=table.this, catalog=table.args.get("db")))
+        if self._match(TokenType.STAR, advance=False):
+            self.raise_error("an alias or a clause expected")
+        return table
+
+    def _parse_version(self) -> Any:
+        """Parse VERSION | TIMESTAMP AS OF …; `t@v1` is `t VERSION AS OF 1`."""
+        if not self._is_sign("@"):
+            return super()._parse_version()
+        self._advance()
+        name = self._parse_connected_name("a version right after @")
+        if not (found := _VERSION.fullmatch(name.name)):
+            raise SyntaxProblem("a version like @v1 expected", self._prev, hint="FOR SYSTEM_TIME AS OF names a moment")
+        number = exp.Literal.number(found[1])
+        return self.expression(exp.Version(this="VERSION", expression=number, kind="AS OF"))
+
+    def _is_sign(self, sign: str) -> bool:
+        """True before this sign, right after a name."""
+        return self._curr.token_type == TokenType.PARAMETER and self._curr.text == sign and self._is_connected()
 
     def _is_state(self) -> bool:
         """True before STATE OF name; a table called `state` has no name behind its alias `of`."""

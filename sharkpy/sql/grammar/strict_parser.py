@@ -13,6 +13,8 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.digits import whole_number
 from sharkpy.sql.grammar.made_nodes import note_node
 
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+
 
 class SyntaxProblem(ParseError):
     """Syntax error at `token`; None is the end of the text. `is_unsupported`: the construct is known, but not
@@ -81,6 +83,19 @@ class StrictParser(HiveParser):
             self.missing(what)
         self._advance()
         return number
+
+    def check_apart(self, last: Any, alias: Any) -> None:
+        """Refuse an alias that begins right after the token `last`: `a$b`, `'a'b`. Brackets may close before it."""
+        if last and alias and last.end + 1 == alias.start and last.token_type not in _CLOSING:
+            raise SyntaxProblem("a blank or AS expected before an alias", alias)
+
+    def _parse_connected_name(self, what: str) -> Any:
+        """Parse a name that begins right after the last token."""
+        name = self._parse_id_var() if self._is_connected() else None
+        return name or self.missing(what)
+
+    def _parse_placeholder(self) -> None:
+        """`?`, `@name`, `:name` and `$name` are no expressions or names: parameters come into the text before."""
 
     def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
         item = parse_method()

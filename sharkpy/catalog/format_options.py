@@ -70,7 +70,6 @@ _OF_TEXTS: dict[str, tuple[str, ...]] = {
     "dateFormat": (),
     "timestampFormat": (),
     "timestampNTZFormat": (),
-    "timeZone": (),
     "enableDateTimeParsingFallback": (),
 }
 _LINES = {"encoding": "serialization.encoding", "charset": "serialization.encoding", "compression": _CODEC}
@@ -96,7 +95,7 @@ _OPTIONS: dict[str, FormatOptions] = {
         },
     ),
     "json": FormatOptions(
-        _LINES,
+        _LINES | {"timeZone": "timeZone"},
         _OF_FILES
         | _OF_TEXTS
         | {

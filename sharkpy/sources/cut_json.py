@@ -11,9 +11,9 @@ from sharkpy.sources.arrow import Array
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.cut_fields import ColumnReader, CutLines
 from sharkpy.sources.escapes import Hidden
-from sharkpy.sources.json_values import JsonReader
+from sharkpy.sources.json_values import JSON_TIMES, JsonReader
+from sharkpy.sources.kernels.cut_json import ANY, MOST_COLUMNS, NUMBER, REAL, TEXT, cut_json
 from sharkpy.sources.kernels.cut_json import BOOLEAN as BOOLEANS
-from sharkpy.sources.kernels.cut_json import MOST_COLUMNS, NUMBER, REAL, TEXT, cut_json
 from sharkpy.sources.kernels.cut_lines import count_byte, line_ends
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.text_fields import FieldReader
@@ -36,10 +36,11 @@ _KINDS: dict[DataType, int] = {
     BOOLEAN: BOOLEANS,
     **dict.fromkeys(INTEGER_TYPES, NUMBER),
     **dict.fromkeys((FLOAT, DOUBLE), REAL),
-    **dict.fromkeys((STRING, DATE, TIMESTAMP), TEXT),
+    **dict.fromkeys((DATE, TIMESTAMP), TEXT),
+    STRING: ANY,
 }
 _NEVER = b'"'
-"""No plain value has a quote within: a text of NULL that is never met."""
+"""No value is a quote alone: a text of NULL that is never met."""
 _Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -52,7 +53,7 @@ def _kind(dtype: DataType) -> int | None:
     return NUMBER if isinstance(dtype, DecimalType) else _KINDS.get(dtype)
 
 
-def cut_lines_of(data: bytes, schema: Schema, metrics: ReadMetrics) -> pa.Table:
+def cut_lines_of(data: bytes, schema: Schema, metrics: ReadMetrics, layout: TextFormat = JSON_TIMES) -> pa.Table:
     """Columns of objects, one a line. What JsonReader says of a row is what it holds."""
     array = np.frombuffer(data, np.uint8)
     newline = np.uint8(NEWLINE)
@@ -63,19 +64,20 @@ def cut_lines_of(data: bytes, schema: Schema, metrics: ReadMetrics) -> pa.Table:
     if not data.endswith(b"\n"):
         num_lines += 1
         places[num_lines] = len(data)
-    return _cut(array, places[:num_lines] + 1, places[1 : num_lines + 1], schema, metrics)
+    return _cut(array, places[:num_lines] + 1, places[1 : num_lines + 1], JsonReader(schema, metrics, layout))
 
 
-def cut_rows_of(rows: Array, schema: Schema, metrics: ReadMetrics) -> pa.Table:
+def cut_rows_of(rows: Array, schema: Schema, metrics: ReadMetrics, layout: TextFormat = JSON_TIMES) -> pa.Table:
     """Columns of objects, each a binary value; NULL is no object."""
     offsets = np.frombuffer(rows.buffers()[1], np.int32)[rows.offset : rows.offset + len(rows) + 1]
     data = rows.buffers()[2]
     array = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-    return _cut(array, offsets[:-1], offsets[1:], schema, metrics)
+    return _cut(array, offsets[:-1], offsets[1:], JsonReader(schema, metrics, layout))
 
 
-def _cut(data: _Numbers, row_starts: _Numbers, row_ends: _Numbers, schema: Schema, metrics: ReadMetrics) -> pa.Table:
-    num_rows = len(row_starts)
+def _cut(data: _Numbers, row_starts: _Numbers, row_ends: _Numbers, others: JsonReader) -> pa.Table:
+    """`others` reads the rows that are not plain."""
+    num_rows, schema = len(row_starts), others.schema
     names = "".join(schema.names).encode()
     name_ends = np.cumsum([len(name.encode()) for name in schema.names], dtype=np.int64)
     kinds = np.array([_kind(field.dtype) for field in schema], np.int64)
@@ -87,27 +89,22 @@ def _cut(data: _Numbers, row_starts: _Numbers, row_ends: _Numbers, schema: Schem
     if not len(schema):
         plain = pa.Table.from_batches([row_count_batch(num_rows)])
     else:
-        reader = ColumnReader(lines, FieldReader(TextFormat(), Hidden(None, (), _NEVER), metrics))
+        reader = ColumnReader(lines, FieldReader(others.layout, Hidden(None, (), _NEVER), others.metrics))
         columns = [reader.column(index, field.dtype) for index, field in enumerate(schema)]
         plain = pa.Table.from_arrays(columns, schema=arrow_schema(schema))
-    return plain if not num_odd else _with_odd(plain, odd[:num_odd], data, (row_starts, row_ends), schema, metrics)
+    return plain if not num_odd else _with_odd(plain, odd[:num_odd], data, (row_starts, row_ends), others)
 
 
 def _with_odd(
-    plain: pa.Table,
-    odd: _Numbers,
-    data: _Numbers,
-    rows: tuple[_Numbers, _Numbers],
-    schema: Schema,
-    metrics: ReadMetrics,
+    plain: pa.Table, odd: _Numbers, data: _Numbers, rows: tuple[_Numbers, _Numbers], reader: JsonReader
 ) -> pa.Table:
     """The plain rows, with those that are not read one by one in their places."""
     texts = [
         data[start:end].tobytes().decode("utf-8", "replace")
         for start, end in zip(*(one[odd] for one in rows), strict=True)
     ]
-    others = JsonReader(schema, metrics).read(texts, odd)
-    if not len(schema):
+    others = reader.read(texts, odd)
+    if not len(reader.schema):
         return plain
     places = np.arange(plain.num_rows)
     places[odd] = np.arange(plain.num_rows, plain.num_rows + len(odd))

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import base64
 import datetime
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.time_zone import UTC
 from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
+from sharkpy.sources.json_texts import Json, parsed_object
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.text_fields import with_other_times
+from sharkpy.sources.text_format import TextFormat
 from sharkpy.values.types import (
     BOOLEAN,
+    TIMESTAMP,
     ArrayType,
     DataType,
     MapType,
@@ -32,17 +35,16 @@ from sharkpy.values.types import (
 if TYPE_CHECKING:
     from sharkpy.sources.metrics import Rows
 
-Json = None | bool | int | Decimal | str | list["Json"] | dict[str, "Json"]
-_LARGE_EXPONENT = 999_999_999_000_000_000
-"""Of numbers that are too large for all types but DOUBLE, or near 0."""
+JSON_TIMES = TextFormat(time_zone=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class JsonReader:
-    """Reads any lines; a value that is not of its column's type is NULL and counted."""
+    """Reads any lines; a value that is not of its column's type is NULL and counted. `layout` says how times are."""
 
     schema: Schema
     metrics: ReadMetrics
+    layout: TextFormat = JSON_TIMES
 
     def read(self, lines: Sequence[str], rows: Rows | None = None) -> pa.Table:
         """`rows`: numbers of the lines, where they are not those from 0."""
@@ -75,16 +77,12 @@ class JsonReader:
         if not is_nested(dtype):
             return value is not None and value != ""
         alone = ReadMetrics()
-        JsonReader(self.schema, alone)._column([value], dtype)
+        JsonReader(self.schema, alone, self.layout)._column([value], dtype)
         return alone.malformed_fields > 0
 
     def _object(self, number: int, line: str, whole: list[int]) -> dict[str, Json]:
-        try:
-            check_json_nesting(line)
-            value = json.loads(line, parse_float=_number, parse_constant=Decimal)
-        except ValueError:
-            value = None
-        if not isinstance(value, dict):
+        value = parsed_object(line, self.schema)
+        if value is None:
             self.metrics.malformed_lines += 1
             whole.append(number)
             return {}
@@ -98,8 +96,10 @@ class JsonReader:
                 return self._map(values, key, value)
             case StructType():
                 return self._struct(values, dtype)
-        texts = [_as_text(value, dtype) for value in values]
-        column = lenient(pa.array(texts, pa.string()), dtype)
+        texts: Array = pa.array([_as_text(value, dtype) for value in values], pa.string())
+        column = lenient(texts, dtype)
+        if dtype == TIMESTAMP:
+            column = with_other_times(texts, column, self.layout)
         if column.null_count:
             # An empty text is NULL where the type has no such value, as in a text file.
             pairs = zip(values, column.is_valid().to_pylist(), strict=True)
@@ -149,22 +149,13 @@ def _as_text(value: Json, dtype: DataType) -> str | None:
         case str():
             return _encodable(value)
         case list() | dict():
-            return _encodable(json.dumps(value, default=str, ensure_ascii=False)) if is_string(dtype) else None
+            return None
     return str(value)
 
 
 def _encodable(text: str) -> str:
     """The text, with ? for halves of characters that stand alone, as in Java."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-def _number(text: str) -> Decimal:
-    """A number with a point or an exponent: of an exponent that Decimal does not have, with one that is as good."""
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        digits, _, exponent = text.lower().partition("e")
-        return Decimal(f"{digits}e{'-' if exponent.startswith('-') else ''}{_LARGE_EXPONENT}")
 
 
 def _offsets(groups: list[list[Json] | None] | list[dict[str, Json] | None]) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, cast
@@ -24,15 +25,20 @@ HEAD_BYTES = 1 << 16
 """Bytes in which the header of a file mostly ends."""
 _BACKWARD_BYTES = 1 << 16
 _SEARCHED_BYTES = 1 << 12
+_BLANK_LINE = re.compile(rb"\n[ \t\r]*+\n")
+_ROW = re.compile(rb"^[ \t\r]*+[^ \t\r\n].*\n?", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class LineLayout:
-    """Layout of a file of lines: the byte that ends one, and the lines at its start and end that are no rows."""
+    """Layout of a file of lines: the byte that ends one, and the lines at its start and end that are no rows.
+    `skips_blanks`: lines of blanks alone are no rows either, see `without_blank_lines`.
+    """
 
     newline: bytes = b"\n"
     header_lines: int = 0
     footer_lines: int = 0
+    skips_blanks: bool = False
 
 
 def line_splits(
@@ -98,11 +104,30 @@ def line_starts(data: bytes, newline: bytes, *, is_exact: bool = False) -> list[
     return starts[:-1] if starts[-1] == len(data) else starts
 
 
+def row_starts(data: bytes, lines: LineLayout) -> list[int]:
+    """Offsets of the rows among the lines of `data`."""
+    starts = line_starts(data, lines.newline)
+    if not lines.skips_blanks:
+        return starts
+    ends = [*starts[1:], len(data)]
+    return [start for start, end in zip(starts, ends, strict=True) if not data[start:end].isspace()]
+
+
 def with_newlines(data: bytes) -> bytes:
     """Lines whose ends are all newlines, where lone carriage returns end some."""
     if data.count(b"\r") == data.count(b"\r\n"):
         return data
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def without_blank_lines(data: bytes, lines: LineLayout) -> bytes:
+    """Whole lines without those that are no rows since they are blank."""
+    if not lines.skips_blanks:
+        return data
+    data = with_newlines(data)
+    last = data[data.rfind(b"\n", 0, -1) + 1 :]
+    has_blanks = data[: data.find(b"\n") + 1].isspace() or last.isspace() or _BLANK_LINE.search(data)
+    return b"".join(row[0] for row in _ROW.finditer(data)) if has_blanks else data
 
 
 def _plain_chunks(split: Split, limit: LineLimit, chunk_bytes: int) -> Iterator[tuple[int, bytes]]:
@@ -123,7 +148,8 @@ def _plain_chunks(split: Split, limit: LineLimit, chunk_bytes: int) -> Iterator[
             if not data:
                 return
             limit.check(data, place)
-            yield place, data
+            row = data.removeprefix(BOM_UTF8) if place == 0 else data
+            yield place + len(data) - len(row), row
             place += len(data)
 
 
@@ -151,10 +177,11 @@ def _compressed_chunks(
                 chunk = chunk[chunk.find(lines.newline) + 1 :]
                 to_skip -= 1
             if chunk:
-                yield chunk
+                yield chunk.removeprefix(BOM_UTF8) if place == len(chunk) else chunk
     limit.check_unfinished(held, place)
     if held and not to_skip:
-        yield b"".join(unfinished)
+        last = b"".join(unfinished)
+        yield last if place else last.removeprefix(BOM_UTF8)
 
 
 def _without_footer(chunks: Iterator[bytes], lines: LineLayout) -> Iterator[bytes]:

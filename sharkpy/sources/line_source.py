@@ -12,7 +12,7 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, codec_of_class
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_chunks import line_chunks, line_splits, line_starts, placed_chunks
+from sharkpy.sources.line_chunks import line_chunks, line_splits, placed_chunks, row_starts, without_blank_lines
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.rows.row_format import Properties, RowFormat
@@ -51,10 +51,12 @@ class LineSource:
     ) -> Iterator[pa.RecordBatch]:
         counted = metrics or ReadMetrics()
         encoding = encoding_of(split.properties)
-        reader = self.rows.reader(schema, names, split.properties, counted)
-        for chunk in line_chunks(split, self.rows.lines(split.properties)):
+        lines, reader = self.rows.lines(split.properties), self.rows.reader(schema, names, split.properties, counted)
+        for chunk in line_chunks(split, lines):
             counted.bytes += len(chunk)
-            yield from reader.read_lines(chunk if encoding is None else chunk.decode(encoding, "replace").encode())
+            data = chunk if encoding is None else chunk.decode(encoding, "replace").encode()
+            if data := without_blank_lines(data, lines):
+                yield from reader.read_lines(data)
 
     def read_placed(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
@@ -63,9 +65,9 @@ class LineSource:
         reader = self.rows.reader(schema, names, split.properties, metrics)
         for place, chunk in placed_chunks(split, lines):
             metrics.bytes += len(chunk)
-            starts, done = [place + start for start in line_starts(chunk, lines.newline)], 0
+            starts, done = [place + start for start in row_starts(chunk, lines)], 0
             data = chunk if encoding is None else chunk.decode(encoding, "replace").encode()
-            for batch in reader.read_lines(data):
+            for batch in reader.read_lines(without_blank_lines(data, lines)):
                 yield batch, starts[done : done + batch.num_rows]
                 done += batch.num_rows
 

@@ -16,6 +16,7 @@ from sharkpy.sources.escapes import Hidden
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.text_format import TextFormat
+from sharkpy.sources.zoned_times import zoned_times
 from sharkpy.values.types import TIMESTAMP, ArrayType, DataType, MapType, StructType, is_nested, is_string
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -64,8 +65,8 @@ class FieldReader:
                 return self._struct(raw, dtype, level)
         text = pc.cast(self.hidden.reveal(raw) if self.hidden else raw, pa.string())
         column = lenient(text, dtype)
-        if dtype == TIMESTAMP and self.layout.timestamp_formats and column.null_count > text.null_count:
-            column = _in_formats(text, column, self.layout.timestamp_formats)
+        if dtype == TIMESTAMP:
+            column = with_other_times(text, column, self.layout)
         if not is_string(dtype) and column.null_count > text.null_count:
             empty = pc.sum(pc.equal(text, ""), min_count=0).as_py()
             self.metrics.malformed_fields += column.null_count - text.null_count - empty
@@ -110,6 +111,16 @@ class FieldReader:
         return pa.StructArray.from_arrays(
             children, fields=list(column_type(dtype)), mask=pc.is_null(raw) if raw.null_count else None
         )
+
+
+def with_other_times(text: Array, found: Array, layout: TextFormat) -> Array:
+    """Fill the NULLs of TIMESTAMPs by texts that name a zone, if `layout` shows such, and by its formats."""
+    if layout.time_zone is not None and found.null_count > text.null_count:
+        others = pc.if_else(pc.is_null(found), text, pa.scalar(None, text.type))
+        found = pc.coalesce(found, zoned_times(others, layout.time_zone))
+    if layout.timestamp_formats and found.null_count > text.null_count:
+        found = _in_formats(text, found, layout.timestamp_formats)
+    return found
 
 
 def _in_formats(text: Array, found: Array, formats: Sequence[str]) -> Array:

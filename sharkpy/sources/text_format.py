@@ -35,6 +35,8 @@ class TextFormat:
     """Strings that hold delimiters are written as they are, as by Hive."""
     is_lined: bool = True
     """Whether a row ends at a line's end; if not, as in a sequence file, strings may have line ends."""
+    time_zone: str | None = None
+    """Zone in which times are shown that name one; None if these are no times."""
 
     def separator(self, level: int) -> bytes:
         if level >= len(self.separators):
@@ -43,9 +45,7 @@ class TextFormat:
 
     def check(self, schema: Schema) -> None:
         """UnsupportedError where a column is nested deeper than there are separators; BindError for a bad pattern."""
-        for pattern in self.timestamp_formats:
-            if pattern != "millis":
-                parse_time("", pattern)
+        self.check_times()
         for field in schema:
             levels = 1 + _levels(field.dtype)
             if levels > len(self.separators):
@@ -53,6 +53,18 @@ class TextFormat:
                     f'column "{field.name}" takes {levels} levels of separators, there are {len(self.separators)}',
                     hint=f"SERDEPROPERTIES ('{_MORE_SEPARATORS_KEY}'='true') gives more",
                 )
+
+    def check_times(self) -> None:
+        """BindError for a pattern that is none."""
+        for pattern in self.timestamp_formats:
+            if pattern != "millis":
+                parse_time("", pattern)
+
+
+def timestamp_formats(properties: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Patterns of times beside Hive's own form."""
+    text = dict(properties).get("timestamp.formats", "")
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _levels(dtype: DataType) -> int:
@@ -75,7 +87,6 @@ def text_format(properties: Sequence[tuple[str, str]]) -> TextFormat:
     first = tuple(_delimiter(text) for text in (field, collection, mapkey))
     escape = values.get("escape.delim")
     more = _MORE_SEPARATORS if _is_true(values.get(_MORE_SEPARATORS_KEY)) else ()
-    formats = tuple(text.strip() for text in values.get("timestamp.formats", "").split(",") if text.strip())
     return TextFormat(
         first + DEFAULT_SEPARATORS[3:] + more,
         _delimiter(values.get("line.delim", "\n")),
@@ -83,7 +94,7 @@ def text_format(properties: Sequence[tuple[str, str]]) -> TextFormat:
         values.get("serialization.null.format", "\\N").encode(),
         *header_and_footer(properties),
         _is_true(values.get("serialization.last.column.takes.rest")),
-        formats,
+        timestamp_formats(properties),
         _is_true(values.get(TORN_KEY)),
     )
 

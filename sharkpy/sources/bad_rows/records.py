@@ -26,7 +26,7 @@ from sharkpy.sources.kafka.ranges import NAME as KAFKA
 from sharkpy.sources.kafka.ranges import ranges_of
 from sharkpy.sources.kafka.records import VALUE_FORMAT
 from sharkpy.sources.kafka.values import AVRO, value_reader
-from sharkpy.sources.line_chunks import line_chunks, line_starts, placed_chunks
+from sharkpy.sources.line_chunks import line_chunks, line_starts, placed_chunks, row_starts, without_blank_lines
 from sharkpy.sources.line_source import encoding_of
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.rows.csv_rows import CsvRows
@@ -172,11 +172,11 @@ def _of_lines(split: Split, rows: RowFormat, schema: Schema, encoding: str | Non
     reader = rows.reader(schema, schema.names, split.properties, counted)
     for place, chunk in chunks:
         data = chunk if encoding is None else chunk.decode(encoding, "replace").encode()
-        num_rows = sum(batch.num_rows for batch in reader.read_lines(data))
+        num_rows = sum(batch.num_rows for batch in reader.read_lines(without_blank_lines(data, lines)))
         bad = take_marks(counted, done + num_rows) - done
         done += num_rows
         if len(bad):
-            yield _lines_part(split, chunk, place, line_starts(chunk, lines.newline), bad.tolist(), lines.newline)
+            yield _lines_part(split, chunk, place, row_starts(chunk, lines), bad.tolist(), lines.newline)
 
 
 def _lines_part(

@@ -68,11 +68,8 @@ def _is_skipped(line: bytes, options: CsvOptions) -> bool:
 
 def lines_of(split: Split, options: CsvOptions) -> Iterator[bytes]:
     """Chunks of whole lines of a split, in UTF-8, without the file's header."""
-    is_first = split.start == 0
-    has_header = options.header and is_first
-    for chunk in line_chunks(split, LineLayout(options.line_end.encode())):
-        data = chunk.removeprefix(_BOM) if is_first else chunk
-        is_first = False
+    has_header = options.header and split.start == 0
+    for data in line_chunks(split, LineLayout(options.line_end.encode())):
         while has_header and data:
             end = _line_end(data, options)
             has_header, data = _is_skipped(data[:end], options), data[end:]

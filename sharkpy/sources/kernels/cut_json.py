@@ -9,8 +9,8 @@ import numpy as np
 
 from sharkpy.sources.kernels.vector_bytes import Bytes, Numbers, Word, inlined, kernel, load_8, lowest_one
 
-NUMBER, TEXT, BOOLEAN, REAL = 0, 1, 2, 3
-"""Kinds of values that a column takes; a number with an exponent is one of a REAL alone."""
+NUMBER, TEXT, BOOLEAN, REAL, ANY = 0, 1, 2, 3, 5
+"""Kinds of values that a column takes; a number with an exponent is one of a REAL alone, ANY takes every value."""
 MOST_KEYS = 256
 """Keys of an object whose order is remembered."""
 MOST_COLUMNS = 63
@@ -247,7 +247,8 @@ def cut_json(  # noqa: C901, PLR0912, PLR0915 - a call that is not inlined takes
     """Number of `odd` rows, which are no plain objects or have values of other kinds: they have no places.
 
     `names`, lower case, lie one behind the other. `starts` and `ends` are (columns, rows): the value of a column is
-    data[start:end], of a text what is between its quotes. One that is null or missing starts at -1.
+    data[start:end], of a text what is between its quotes, of an object or array all of it. One that is null or missing
+    starts at -1.
     """
     key_starts = np.zeros(MOST_KEYS, np.int64)
     key_sizes = np.zeros(MOST_KEYS, np.int64)
@@ -313,7 +314,7 @@ def cut_json(  # noqa: C901, PLR0912, PLR0915 - a call that is not inlined takes
             if byte == _QUOTE:
                 if column >= 0:
                     close = _plain_end(data, place + 1, end)
-                    if close >= end or data[close] != _QUOTE or kinds[column] != TEXT:
+                    if close >= end or data[close] != _QUOTE or (kinds[column] != TEXT and kinds[column] != ANY):
                         break
                     starts[column, row] = place + 1
                     ends[column, row] = close
@@ -323,11 +324,15 @@ def cut_json(  # noqa: C901, PLR0912, PLR0915 - a call that is not inlined takes
                         break
                 place = close + 1
             elif byte in (_OPEN_OBJECT, _OPEN):
+                if column >= 0 and kinds[column] != ANY:
+                    break
+                close = np.int64(_nested_end(data, place, end))
+                if close < 0:
+                    break
                 if column >= 0:
-                    break
-                place = _nested_end(data, place, end)
-                if place < 0:
-                    break
+                    starts[column, row] = place
+                    ends[column, row] = close
+                place = close
             else:
                 close, kind = _scalar(data, place, end)
                 if close < 0:
@@ -335,7 +340,8 @@ def cut_json(  # noqa: C901, PLR0912, PLR0915 - a call that is not inlined takes
                 if column >= 0 and kind != _NULL:
                     # The integer -0 is 0, also where the column is of reals.
                     is_zero = close - place == 2 and data[place] == _MINUS and data[place + 1] == _ZERO
-                    is_wanted = kinds[column] == kind or (kinds[column] == REAL and kind == NUMBER)
+                    is_number = kinds[column] == REAL and kind == NUMBER
+                    is_wanted = kinds[column] == kind or kinds[column] == ANY or is_number
                     if not is_wanted or is_zero:
                         break
                     starts[column, row] = place

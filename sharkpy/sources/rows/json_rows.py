@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.json
 
+from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.time_zone import UTC, time_zone
 from sharkpy.sources.arrow import Array, reader_of
 from sharkpy.sources.columns import batches_of, row_count_batch
 from sharkpy.sources.json_values import JsonReader
@@ -14,7 +16,7 @@ from sharkpy.sources.json_write import json_rows
 from sharkpy.sources.line_chunks import LineLayout, with_newlines
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.rows.row_format import Properties
-from sharkpy.sources.text_format import header_and_footer
+from sharkpy.sources.text_format import TextFormat, header_and_footer, timestamp_formats
 from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
@@ -47,27 +49,33 @@ class JsonRows:
 
     def check(self, schema: Schema, properties: Properties) -> None:  # noqa: ARG002 - any columns
         header_and_footer(properties)
+        _times(properties).check_times()
 
     def lines(self, properties: Properties) -> LineLayout:
-        return LineLayout(b"\n", *header_and_footer(properties))
+        return LineLayout(b"\n", *header_and_footer(properties), skips_blanks=True)
 
     def reader(
-        self,
-        schema: Schema,
-        names: Sequence[str],
-        properties: Properties,  # noqa: ARG002 - the protocol's
-        metrics: ReadMetrics,
+        self, schema: Schema, names: Sequence[str], properties: Properties, metrics: ReadMetrics
     ) -> JsonRowReader:
-        return JsonRowReader(schema.select(names), metrics)
+        return JsonRowReader(schema.select(names), metrics, _times(properties))
 
     def encode(self, batch: pa.RecordBatch, schema: Schema, properties: Properties) -> Array:  # noqa: ARG002
         return json_rows(batch, schema)
 
 
+def _times(properties: Properties) -> TextFormat:
+    """How times are written, and the zone in which those are shown that name one."""
+    zone = dict(properties).get("timeZone", UTC)
+    if time_zone(zone) is None:
+        raise ConfigurationError(f'"{zone}" is not a value of timeZone: no such zone is known', sqlstate="22023")
+    return TextFormat(timestamp_formats=timestamp_formats(properties), time_zone=zone)
+
+
 class JsonRowReader:
-    def __init__(self, schema: Schema, metrics: ReadMetrics) -> None:
+    def __init__(self, schema: Schema, metrics: ReadMetrics, layout: TextFormat) -> None:
         self.schema = schema
         self.metrics = metrics
+        self._layout = layout
 
     def read_lines(self, data: bytes) -> Iterator[pa.RecordBatch]:
         yield from self._batches(self._table(with_newlines(data)))
@@ -76,22 +84,22 @@ class JsonRowReader:
         if rows.null_count == 0 and rows.nbytes >= _SMALL_BYTES and self._is_cut():
             from sharkpy.sources.cut_json import cut_rows_of
 
-            yield from self._batches(cut_rows_of(rows, self.schema, self.metrics))
+            yield from self._batches(cut_rows_of(rows, self.schema, self.metrics, self._layout))
             return
         texts = [(row or b"").decode("utf-8", "replace") for row in rows.to_pylist()]
-        yield from self._batches(JsonReader(self.schema, self.metrics).read(texts))
+        yield from self._batches(JsonReader(self.schema, self.metrics, self._layout).read(texts))
 
     def _table(self, data: bytes) -> pa.Table:
         if len(data) >= _SMALL_BYTES and self._is_cut():
             from sharkpy.sources.cut_json import cut_lines_of
 
-            return cut_lines_of(data, self.schema, self.metrics)
+            return cut_lines_of(data, self.schema, self.metrics, self._layout)
         data = valid_utf8(data)
         table = _by_arrow(data, self.schema) if len(self.schema) else None
         if table is not None:
             return table
         lines = data.decode().removesuffix("\n").split("\n")
-        return JsonReader(self.schema, self.metrics).read(lines)
+        return JsonReader(self.schema, self.metrics, self._layout).read(lines)
 
     def _is_cut(self) -> bool:
         from sharkpy.sources.cut_json import is_cut

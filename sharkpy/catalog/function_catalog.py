@@ -125,6 +125,16 @@ class FunctionCatalog:
             return self._load(FunctionEntry(BUILT_IN, name, JAVA_CLASSES[name], function_id=name))
         return None if registry.described(name) else self._permanent(database, name)
 
+    def place(self, database: str, name: str) -> str | None:
+        """Database of the permanent function that `name` or `database.name` means; empty for a temporary one, None for
+        a built-in or unknown one.
+        """
+        found, _, short = name.rpartition(".")
+        if not found and name in self._temporary:
+            return ""
+        is_own = not found and (name in JAVA_CLASSES or registry.described(name) is not None)
+        return None if is_own or self.entry(found or database, short) is None else found or database
+
     def find_temporary(self, name: str) -> CatalogFunction | None:
         return self._temporary.get(name)
 

@@ -205,6 +205,10 @@ class ReadableCatalog:
         """Find the function that a name means in `database`; None for a built-in or unknown one."""
         return self.functions.find(database, name)
 
+    def function_place(self, database: str, name: str) -> str | None:
+        """Database of the permanent function that a name means; empty for a temporary one, None for others."""
+        return self.functions.place(database, name)
+
     def model_function(self, table: Table, method: str) -> ModelFunction:
         """`predict` or `predict_proba` of the model that `table` holds; BindError if it holds no model, or none with
         that method.

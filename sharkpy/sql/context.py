@@ -84,6 +84,9 @@ class CatalogReader(Protocol):
     def find_function(self, database: str, name: str) -> CatalogFunction | None:
         """Find the user's function that `name` or `database.name` means; None for a built-in or unknown one."""
 
+    def function_place(self, database: str, name: str) -> str | None:
+        """Database of the permanent function that a name means; empty for a temporary one, None for others."""
+
     def model_function(self, table: Table, method: str) -> ModelFunction:
         """`predict` or `predict_proba` of the model that `table` holds; BindError if it holds no model, or none with
         that method.
@@ -167,6 +170,19 @@ class ExpressionBudget:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptTexts:
+    """Texts by their first and last offset in `text`, in whose place others stand where the query is kept: each `*` and
+    each name that would mean something else in `database`, or in another folder.
+    """
+
+    text: str
+    database: str
+    permanent: str = ""
+    """Name of the permanent view that keeps the query, which no temporary object may be part of; empty for others."""
+    texts: dict[tuple[int, int], str] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """Context in which a query is bound. Column ids come from `ids`, one counter for the whole statement."""
 
@@ -180,8 +196,13 @@ class Context:
     views: tuple[str, ...] = ()
     clock: StatementClock = dataclasses.field(default_factory=StatementClock)
     budget: ExpressionBudget = dataclasses.field(default_factory=ExpressionBudget)
-    star_texts: dict[tuple[int, int], str] | None = None
-    """Columns that the text's `*` stand for, by first and last offset, as they are bound; None: nobody asks."""
+    kept: KeptTexts | None = None
+    """What the text of a query that is kept needs to mean the same later; None: the query is not kept."""
+
+    @property
+    def is_kept_text(self) -> bool:
+        """True if what is being bound is the text of the query that is kept, and not that of a view or macro in it."""
+        return self.kept is not None and self.kept.text is self.text
 
     @property
     def now(self) -> datetime.datetime:

@@ -110,6 +110,9 @@ class MemoryCatalog:
     def find_function(self, database: str, name: str) -> None:
         return None
 
+    def function_place(self, database: str, name: str) -> None:
+        return None
+
     def database(self, name: str) -> Database:
         if name not in self._databases:
             raise DatabaseNotFoundError(f'no database "{name}"', hint=did_you_mean(name, self._databases))

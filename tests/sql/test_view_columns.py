@@ -109,9 +109,9 @@ def test_columns_that_no_text_can_name_keep_the_star(catalog: MemoryCatalog) -> 
 
 
 def test_a_view_over_a_view_has_the_columns_of_that(catalog: MemoryCatalog) -> None:
-    catalog.add_view("default", "v", "select * from u")
-    catalog.replace_view_text("default", "v", "select * from u")
-    assert view_of(catalog, "select * from v").text == "select `v`.`a`, `v`.`c` from v"
+    catalog.add_view("default", "w", "select * from u")
+    catalog.replace_view_text("default", "w", "select * from u")
+    assert view_of(catalog, "select * from w").text == "select `w`.`a`, `w`.`c` from w"
 
 
 def test_alter_view_keeps_columns_too(catalog: MemoryCatalog) -> None:

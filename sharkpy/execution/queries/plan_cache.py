@@ -92,6 +92,9 @@ class CatalogLookups:
         self._functions[database, name] = found
         return found
 
+    def function_place(self, database: str, name: str) -> str | None:
+        return self._catalog.function_place(database, name)
+
     def table_names(self, database: str) -> Iterable[str]:
         return self._catalog.table_names(database)
 

@@ -126,8 +126,6 @@ class ExprBinder:
 _LEAVES = frozenset((exp.Literal, exp.Column))
 _FOREIGN: dict[type[exp.Expr], tuple[str, str | None]] = {
     exp.Star: ("* within an expression", "it stands in a select list and in count(*)"),
-    exp.Placeholder: ("a place for a value", "the DB-API's cursor.execute(sql, values) fills ? and :name"),
-    exp.Parameter: ("a name after @ or $", "${name} is a variable: SET hivevar:name=value gives its value"),
     exp.Array: ("[…] without something before it", "names stand in `…`, arrays are array(…)"),
     exp.Any: (
         "a comparison with ANY (subquery)",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sharkpy.catalog.function_catalog import Macro
+from sharkpy.catalog.function_catalog import CatalogFunction, Macro
 from sharkpy.sql.context import Context
+from sharkpy.sql.kept_names import note_function
 from sharkpy.udf.user.function import MARK
 
 
@@ -17,12 +18,20 @@ def function_name(node: exp.Expr) -> str:
 def registry_name(context: Context, node: exp.Expr) -> str:
     """Registry's name of a called function; a macro gets a name that the registry does not know."""
     name = function_name(node)
-    found = context.catalog.find_function(context.database, name)
+    found = _found(context, name, node)
     if found is None:
         return name
     return f"{name}{MARK}" if isinstance(found, Macro) else found.key
 
 
 def called_macro(context: Context, node: exp.Expr) -> Macro | None:
-    found = context.catalog.find_function(context.database, function_name(node))
+    found = _found(context, function_name(node), node)
     return found if isinstance(found, Macro) else None
+
+
+def _found(context: Context, name: str, node: exp.Expr) -> CatalogFunction | None:
+    """User's function of this name; that which a query that is kept calls is noted."""
+    found = context.catalog.find_function(context.database, name)
+    if found is not None and context.kept is not None:
+        note_function(context, node, name, found)
+    return found

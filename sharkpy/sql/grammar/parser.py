@@ -15,7 +15,7 @@ from sharkpy.sql.grammar.dialect import SyntaxProblem
 from sharkpy.sql.grammar.split_statements import split_statements
 from sharkpy.sql.grammar.stream_words import stream_words
 from sharkpy.sql.grammar.syntax_error import place, syntax_error
-from sharkpy.sql.grammar.syntax_hints import hint_at
+from sharkpy.sql.grammar.syntax_hints import hint_at, sign_hint
 from sharkpy.sql.nesting import check_nesting, within_stack
 
 __all__ = ["Token", "parse", "parse_query", "parse_source", "split_statements", "tokenize"]
@@ -154,7 +154,8 @@ def _translate(text: str, tokens: list[Token], problem: SyntaxProblem) -> SharkE
         line, column = place(text, found.token.start)
         return UnsupportedError(f"{found.construct} is not supported", hint=found.hint, line=line, column=column)
     error = syntax_error(text, _message(problem.message), problem.token)
-    error.hint = hint_at(tokens, problem.token) if problem.message.startswith(_UNEXPECTED) else problem.hint
+    is_unexpected = problem.message.startswith(_UNEXPECTED)
+    error.hint = hint_at(tokens, problem.token) if is_unexpected else problem.hint or sign_hint(problem.token)
     return error
 
 

@@ -13,7 +13,13 @@ _KEYWORDS = (
     *("LATERAL", "DISTRIBUTE", "CLUSTER", "BETWEEN", "LIKE", "VALUES", "OVERWRITE", "PARTITION", "WHEN", "THEN"),
 )
 _BY = ("GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "PARTITION")
+_SIGNS: Mapping[str, str] = {
+    **dict.fromkeys("?:", "the DB-API's cursor.execute(sql, values) fills ? and :name"),
+    "@": "a name with this sign stands in backquotes",
+    "$": "${name} is a variable: SET hivevar:name=value gives its value; a name with this sign stands in backquotes",
+}
 _FOREIGN: Mapping[str, str] = {
+    **_SIGNS,
     "&&": "write AND",
     "=>": "write >=",
     "=<": "write <=",
@@ -44,6 +50,11 @@ def hint_at(tokens: Sequence[Token], found: Token | None) -> str | None:
     # `FROM t WHREE a = 1`: what comes first was taken for an alias.
     hints = (misspelt(word) for word in reversed(words))
     return next((hint for hint in hints if hint), None)
+
+
+def sign_hint(found: Token | None) -> str | None:
+    """Hint for a sign that begins no value and no name."""
+    return None if found is None else _SIGNS.get(found.text)
 
 
 def misspelt(word: str) -> str | None:

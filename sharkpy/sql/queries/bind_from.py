@@ -36,6 +36,7 @@ from sharkpy.sql.grammar.parser import parse
 from sharkpy.sql.grammar.relation_parser import STATE
 from sharkpy.sql.incremental.check import division
 from sharkpy.sql.incremental.divided_query import DividedQuery
+from sharkpy.sql.kept_names import note_database, note_files, note_table
 from sharkpy.sql.queries.bind_cte import bind_cte
 from sharkpy.sql.queries.bind_lake_facts import lake_facts
 from sharkpy.sql.queries.bind_pivot import pivoted
@@ -96,18 +97,24 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
     if not context.budget.take_table():
         raise context.too_many_tables(node)
     if node.args.get("db") and (facts := lake_facts(context, node)) is not None:
+        if not node.args.get("catalog"):
+            note_database(context, node)
         return _aliased(context, sampled(context, facts, node, None), node, parent, node.this.name.lower())
     context.only(node, *_TABLE_PARTS)
     name = node.this.name.lower()
     database = node.args["db"].name.lower() if node.args.get("db") else None
     if node.args.get(STATE):
         state = _state_table(context, database or context.database, name, node)
+        if database is None:
+            note_database(context, node)
         return _aliased(context, sampled(context, scan(context, state), node, state), node, parent, name)
     if database is None and name in context.ctes:
         return _aliased(context, sampled(context, _bind_cte(context, name, node), node, None), node, parent, name)
     if database == SYSTEM_DATABASE and (system := _system_table(context, name, node)) is not None:
         return _aliased(context, sampled(context, system, node, None), node, parent, name, database)
     table = at_version(context, _table_or_files(context, database, name, node), node.args.get("version"))
+    if table.qualified_name in context.views and context.kept is not None:
+        raise _circular(context, table, node)
     if table.is_view:
         plan = sampled(context, bind_view(context, table, node), node, table)
         return _aliased(context, plan, node, parent, name, table.database)
@@ -122,11 +129,14 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
 def _table_or_files(context: Context, database: str | None, name: str, node: exp.Expr) -> Table:
     """Table with a name, else that of the files at the path that is the name: parquet.`/data/x`, or 'x.csv'."""
     try:
-        return find_table(context, database or context.database, name, node)
+        found = find_table(context, database or context.database, name, node)
+        note_table(context, node, found, is_qualified=database is not None)
+        return found
     except (TableNotFoundError, DatabaseNotFoundError):
         files = _named_files(context, database or "", node)
         if files is None:
             raise
+        note_files(context, node)
         return files
 
 
@@ -235,8 +245,7 @@ def bind_view(context: Context, table: Table, node: exp.Expr | None, stream: Tab
 def _view_query(context: Context, table: Table, node: exp.Expr | None) -> tuple[Context, LogicalPlan]:
     """A view's query, and the context it was written in."""
     if table.qualified_name in context.views:
-        chain = " -> ".join((*context.views, table.qualified_name))
-        raise context.error(f"the view {table.qualified_name} refers to itself: {chain}", node)
+        raise _circular(context, table, node)
     text = table.view_text or ""
     inner = dataclasses.replace(
         context,
@@ -244,13 +253,18 @@ def _view_query(context: Context, table: Table, node: exp.Expr | None) -> tuple[
         text=text,
         ctes={},
         views=(*context.views, table.qualified_name),
-        star_texts=None,
+        kept=None,
     )
     try:
         return inner, context.bind_query(parse(text), inner, None)
     except SharkError as error:
         message = f"in the view {table.qualified_name}: {error.message}"
         raise context.error(message, node, type(error), error.hint, error.sqlstate) from None
+
+
+def _circular(context: Context, view: Table, node: exp.Expr | None) -> SharkError:
+    chain = " -> ".join((*context.views, view.qualified_name))
+    return context.error(f"the view {view.qualified_name} refers to itself: {chain}", node)
 
 
 def _rows_of_state(context: Context, stream: Table, node: exp.Expr) -> LogicalPlan | None:

@@ -18,13 +18,13 @@ def note_columns(binder: ExprBinder, node: exp.Expr, columns: Sequence[tuple[str
 
     The columns of EXISTS (SELECT * …) mean nothing.
     """
-    texts = binder.context.star_texts
+    kept = binder.context.kept
     start, end = node_offset(node), node_end(node)
-    if texts is None or start is None or end is None or _is_in_exists(node):
+    if kept is None or not binder.context.is_kept_text or start is None or end is None or _is_in_exists(node):
         return
     prefix = name_parts(node)[:-1] if isinstance(node, exp.Column) else []
     named = _NamedColumns(binder.scope.columns)
-    texts[start, end] = ", ".join(_written(named, name, expr, prefix) for name, expr in columns)
+    kept.texts[start, end] = ", ".join(_written(named, name, expr, prefix) for name, expr in columns)
 
 
 def with_columns(text: str, first: int, texts: Mapping[tuple[int, int], str]) -> str:

@@ -97,7 +97,9 @@ def _insert(binder: CommandBinder) -> CreateContinuousInsert:
     place = binder.new_name()
     clauses_of_stream = stream_clauses(binder, StreamClauses())
     binder.reader.expect("AS")
-    kept, given = kept_inserts(binder, lambda queries: queries_to_give(binder, queries, clauses_of_stream, _OF_INSERTS))
+    kept, given = kept_inserts(
+        binder, place[0], lambda queries: queries_to_give(binder, queries, clauses_of_stream, _OF_INSERTS)
+    )
     return CreateContinuousInsert(
         *place,
         if_not_exists,
@@ -122,7 +124,7 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
     if (key := next((key for key, _ in clauses.properties or () if key in CLAUSE_PROPERTIES), None)) is not None:
         raise reader.unsupported(f'the property "{key}" of a continuous table')
     reader.match("AS")
-    kept, state = divided_query(binder, clauses_of_stream)
+    kept, state = divided_query(binder, clauses_of_stream, database)
     query = without_void(binder, kept.plan)
     fields = output_fields(binder, query)
     fields, _, partitions = partitioned_columns(binder, TableKind.MANAGED, fields, query, clauses.partitions or [])
@@ -228,17 +230,17 @@ def bind_alter_continuous(binder: CommandBinder) -> AlterContinuous:
         return AlterContinuous(table, trigger=trigger, on_bad_row=on_bad_row)
     reader.expect("AS")
     if table.is_continuous_insert:
-        inserts, _ = kept_inserts(binder, lambda queries: check_altered(binder, table, queries))
+        inserts, _ = kept_inserts(binder, table.database, lambda queries: check_altered(binder, table, queries))
         return AlterContinuous(table, inserts.command, inserts.text, trigger, on_bad_row)
     token = reader.current
     if table.has_state and not table.gives:
         clauses = StreamClauses(is_unbounded=not table.expires, emit=table.emit)
-        kept, state = divided_query(binder, clauses)
+        kept, state = divided_query(binder, clauses, table.database)
         with binder.place_of(token):
             if state is None or not state.has_state_of(divided_view(binder.context, table)):
                 raise other_state(table)
     else:
-        kept = kept_query(binder)
+        kept = kept_query(binder, table.database)
         with binder.place_of(token):
             check_altered(binder, table, [kept.plan])
     _check_columns(binder, table, kept, token)

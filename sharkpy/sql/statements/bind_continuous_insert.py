@@ -10,6 +10,7 @@ from typing import TypeVar
 from sharkpy.base.errors import SharkError, UnsupportedError
 from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert, queries_of
 from sharkpy.plan.logical import LogicalPlan
+from sharkpy.sql.context import KeptTexts
 from sharkpy.sql.grammar.parser import tokenize
 from sharkpy.sql.grammar.token_reader import TokenReader
 from sharkpy.sql.queries.star_texts import with_columns
@@ -27,21 +28,23 @@ class KeptInserts:
     text: str
 
 
-def kept_inserts(binder: CommandBinder, divide: Callable[[Sequence[LogicalPlan]], Kept]) -> tuple[KeptInserts, Kept]:
+def kept_inserts(
+    binder: CommandBinder, database: str, divide: Callable[[Sequence[LogicalPlan]], Kept]
+) -> tuple[KeptInserts, Kept]:
     """Bind the rest of the statement as INSERTs that go on for ever, epoch by epoch, and `divide` their queries; what
     that raises is an error at their place.
     """
     reader = binder.reader
     start = reader.current
-    texts: dict[tuple[int, int], str] = {}
-    command = epoch_inserts(CommandBinder(dataclasses.replace(binder.context, star_texts=texts), reader))
+    kept = KeptTexts(reader.text, database)
+    command = epoch_inserts(CommandBinder(dataclasses.replace(binder.context, kept=kept), reader))
     assert start is not None  # epoch_inserts has bound it
     written = _trimmed(reader.text[start.start :])
     reader.position = len(reader.tokens)
     with binder.place_of(start):
         divided = divide(queries_of(command))
-    text = _trimmed(with_columns(reader.text, start.start, texts))
-    is_bindable = not texts or _is_bindable(binder, text)
+    text = _trimmed(with_columns(reader.text, start.start, kept.texts))
+    is_bindable = not kept.texts or _is_bindable(binder, text, database)
     return KeptInserts(command, text if is_bindable else written), divided
 
 
@@ -66,9 +69,9 @@ def _trimmed(text: str) -> str:
     return text.rstrip().rstrip(";").rstrip()
 
 
-def _is_bindable(binder: CommandBinder, text: str) -> bool:
+def _is_bindable(binder: CommandBinder, text: str, database: str) -> bool:
     """False if no text can name the columns of a `*`: two of them have one name."""
-    context = dataclasses.replace(binder.context, text=text, star_texts=None)
+    context = dataclasses.replace(binder.context, text=text, database=database, kept=None)
     try:
         bind_inserts(context, TokenReader(text, tokenize(text)))
     except SharkError:

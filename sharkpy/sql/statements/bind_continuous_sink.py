@@ -36,7 +36,7 @@ def continuous_sink(binder: CommandBinder) -> CreateContinuousSink:
         raise reader.unsupported(f"a format of a continuous sink TO {kind.name}")
     reader.match("AS")
     token = reader.current
-    kept = kept_query(binder)
+    kept = kept_query(binder, place[0])
     with binder.place_of(token):
         given = queries_to_give(binder, [kept.plan], clauses_of_stream, _only_final(kind, kept.plan))
     query = without_void(binder, kept.plan)

@@ -110,6 +110,9 @@ class _ViewRecorder:
     def find_function(self, database: str, name: str) -> CatalogFunction | None:
         return self._catalog.find_function(database, name)
 
+    def function_place(self, database: str, name: str) -> str | None:
+        return self._catalog.function_place(database, name)
+
     def model_function(self, table: Table, method: str) -> ModelFunction:
         return self._catalog.model_function(table, method)
 

@@ -40,7 +40,8 @@ def view_of(binder: CommandBinder, view: CreateView, names: Sequence[tuple[str, 
     start = reader.current
     if start is None:
         raise reader.error("a query expected")
-    kept = kept_query(binder)
+    name = f"{view.database}.{view.name}"
+    kept = kept_query(binder, view.database, "" if view.temporary else name, (name,))
     query = kept.plan
     if names is not None and len(names) != len(query.output):
         message = f"the view has {len(names)} columns, its query {len(query.output)}"

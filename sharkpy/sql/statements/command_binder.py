@@ -103,10 +103,18 @@ class CommandBinder:
         """Read an existing table whose rows statements may change."""
         token = self.reader.current
         table = self.base_table(action)
+        self._note_target(token)
         if table.continuous:
             message = f"the rows of {table.qualified_name}, a continuous table, come from its query: {action} may not"
             raise self.error(f"{message} change them", token, sqlstate="42809")
         return table
+
+    def _note_target(self, token: Token | None) -> None:
+        """Note the database of a target that the text of a continuous insert names alone."""
+        kept, database = self.context.kept, self.context.database
+        last = self.reader.tokens[self.reader.position - 1]
+        if kept is not None and token is last and kept.database != database:
+            kept.texts[token.start, token.end] = f"`{database}`.{kept.text[token.start : token.end + 1]}"
 
     def dropped_table(self, *, is_optional: bool) -> Table | None:
         """Read a table or view that is to be dropped, a lake table as the catalog keeps it: its format may know it no

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sharkpy.base.errors import SharkError
 from sharkpy.plan.logical import LogicalPlan
+from sharkpy.sql.context import KeptTexts
 from sharkpy.sql.queries.star_texts import with_columns
 from sharkpy.sql.statements.command_binder import CommandBinder
 
@@ -20,18 +21,20 @@ class KeptQuery:
     written: str
 
 
-def kept_query(binder: CommandBinder) -> KeptQuery:
-    """Bind the rest of the statement as a query that is kept."""
+def kept_query(binder: CommandBinder, database: str, permanent: str = "", views: tuple[str, ...] = ()) -> KeptQuery:
+    """Bind the rest of the statement as a query that is kept, and later bound in `database`. `permanent` is the name of
+    the permanent view that keeps it; the query may use none of `views`.
+    """
     reader = binder.reader
     start = reader.current
     if start is None:
         raise reader.error("a query expected")
-    texts: dict[tuple[int, int], str] = {}
-    context = dataclasses.replace(binder.context, star_texts=texts)
+    kept = KeptTexts(reader.text, database, permanent)
+    context = dataclasses.replace(binder.context, kept=kept, views=views)
     plan = context.bind_query(binder.query_tree(), context, None)
     written = _trimmed(reader.text[start.start :])
-    text = _trimmed(with_columns(reader.text, start.start, texts))
-    if texts and not _means_same(binder, text, plan):
+    text = _trimmed(with_columns(reader.text, start.start, kept.texts))
+    if kept.texts and not _means_same(binder, text, plan, database):
         text = written
     return KeptQuery(plan, text, written)
 
@@ -40,10 +43,11 @@ def _trimmed(text: str) -> str:
     return text.rstrip().rstrip(";").rstrip()
 
 
-def _means_same(binder: CommandBinder, text: str, query: LogicalPlan) -> bool:
+def _means_same(binder: CommandBinder, text: str, query: LogicalPlan, database: str) -> bool:
     """False if `text` does not give the columns of `query`: no text can name one of two columns of one name."""
     try:
-        output = binder.query_of(text).output
+        there = dataclasses.replace(binder, context=dataclasses.replace(binder.context, database=database))
+        output = there.query_of(text).output
     except SharkError:
         return False
     return [(column.name, column.dtype) for column in output] == [(one.name, one.dtype) for one in query.output]

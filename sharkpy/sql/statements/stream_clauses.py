@@ -69,10 +69,12 @@ def other_state(table: Table) -> SharkError:
     )
 
 
-def divided_query(binder: CommandBinder, clauses: StreamClauses) -> tuple[KeptQuery, DividedQuery | None]:
+def divided_query(
+    binder: CommandBinder, clauses: StreamClauses, database: str
+) -> tuple[KeptQuery, DividedQuery | None]:
     """Bind the rest of the statement as a query that can be kept up to date, and divide it if it needs state."""
     token = binder.reader.current
-    kept = kept_query(binder)
+    kept = kept_query(binder, database)
     with binder.place_of(token):
         expires = not clauses.is_unbounded and clauses.emit is not EmitMode.RECOMPUTE
         found = division(kept.plan, binder.context, clauses.emit, expires=expires)

@@ -89,8 +89,8 @@ def decode_rates() -> Iterator[Row]:
         schema = t.Schema((t.Field("x", case.dtype),))
         table = pa.table({"x": case.values(rng)})
         block = Block.from_buffer(encode_block(table, schema, force_encoding=case.encoding).content)
-        if block.encodings()["x"] != case.encoding:
-            raise RuntimeError(f"{case.label}: encoded as {block.encodings()['x']}")
+        if block.encoding("x") != case.encoding:
+            raise RuntimeError(f"{case.label}: encoded as {block.encoding('x')}")
         decoded = best_seconds(lambda block=block: block.read(["x"], decoded=True))  # type: ignore[misc]
         scanned = best_seconds(lambda block=block: block.scan_forms(["x"]))  # type: ignore[misc]
         yield {

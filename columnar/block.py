@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import CorruptionError, ResourceError
 from sharkpy.columnar import block_file, encodings
-from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics, column_statistics
+from sharkpy.columnar.block_file import BlockFile, SerializedBlock, StoredColumn
+from sharkpy.columnar.column_statistics import ColumnStatistics, column_statistics
 from sharkpy.columnar.encoded_column import DictionaryForm, EncodedColumn, ScanForm
+from sharkpy.columnar.packed_statistics import PackedStatistics
 from sharkpy.columnar.profile import ColumnProfile
 from sharkpy.values.types import DataType, Schema, is_string, to_arrow
 
+T = TypeVar("T")
 _CODED = ("dictionary", "constant", "run_length")
 """Encodings that give strings as codes."""
 # Offsets of strings are 32-bit.
@@ -29,8 +32,12 @@ class EncodedBlock:
     """A block ready to be written: the bytes of its file, in pieces, and what they hold."""
 
     pieces: tuple[pa.Buffer, ...]
-    statistics: BlockStatistics
+    statistics: PackedStatistics
     encodings: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, file: SerializedBlock, columns: Mapping[str, EncodedColumn]) -> EncodedBlock:
+        return cls(file.pieces, file.statistics, tuple((name, column.encoding) for name, column in columns.items()))
 
     @property
     def num_rows(self) -> int:
@@ -39,6 +46,11 @@ class EncodedBlock:
     @property
     def size_bytes(self) -> int:
         return sum(piece.size for piece in self.pieces)
+
+    @property
+    def column_bytes(self) -> dict[str, int]:
+        """Encoded bytes by column."""
+        return dict(zip((name for name, _ in self.encodings), self.statistics.sizes, strict=True))
 
     @property
     def content(self) -> pa.Buffer:
@@ -59,9 +71,7 @@ def encode_block(table: pa.Table, schema: Schema, *, force_encoding: str = "") -
         array = logical_array(table.column(field.name), field.dtype, field.name)
         columns[field.name], stats = _encode_column(array, field.dtype, force_encoding)
         statistics.append((field.name, stats))
-    block_statistics = BlockStatistics(table.num_rows, tuple(statistics))
-    pieces = block_file.serialize(columns, block_statistics)
-    return EncodedBlock(pieces, block_statistics, tuple((name, c.encoding) for name, c in columns.items()))
+    return EncodedBlock.of(block_file.serialize(table.num_rows, columns, statistics), columns)
 
 
 def _encode_column(array: pa.Array[Any], dtype: DataType, force: str) -> tuple[EncodedColumn, ColumnStatistics]:
@@ -98,16 +108,18 @@ def _is_coded(column: pa.ChunkedArray[Any] | pa.Array[Any], target: pa.DataType)
 class Block:
     """A mapped block. Safe to use from several threads.
 
-    1. The file's own structure is verified when it is opened, each column once, when it is first read.
+    1. The file's directory is verified when it is opened, each column once, when it is first read.
     2. CorruptionError names the block and the column; damaged bytes are never decoded.
     3. What is read may refer to the mapped file: it stays valid after the file is removed.
+    4. Opening a block and reading a column cost the same however many columns there are.
     """
 
-    def __init__(self, path: str, content: block_file.BlockContent, verify: bool, buffer: pa.Buffer) -> None:
+    def __init__(self, path: str, file: BlockFile, verify: bool, buffer: pa.Buffer) -> None:
         self.path = path
-        self._content = content
+        self._file = file
         self._addresses = range(buffer.address, buffer.address + buffer.size)
-        self._unverified = set(content.columns) if verify else set()
+        self._verify = verify
+        self._columns: dict[str, EncodedColumn] = {}
         self._lock = threading.Lock()
 
     @classmethod
@@ -125,27 +137,34 @@ class Block:
     @classmethod
     def from_buffer(cls, buffer: pa.Buffer, path: str = "<memory>", verify: bool = True) -> Block:
         try:
-            block_file.verify_outer(buffer)
-            content = block_file.parse(buffer)
-        except (ValueError, pa.ArrowException) as error:
+            file = BlockFile(buffer)
+        except ValueError as error:
             raise _corrupt(path, str(error)) from None
-        return cls(path, content, verify, buffer)
+        return cls(path, file, verify, buffer)
 
     @property
     def num_rows(self) -> int:
-        return self._content.num_rows
+        return self._file.num_rows
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self._content.columns)
+        """The names of all columns; to look for one is cheaper with `in`."""
+        return self._checked(self._file.names)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._file
 
     @property
-    def statistics(self) -> BlockStatistics:
-        return self._content.statistics
+    def statistics(self) -> PackedStatistics:
+        return self._checked(self._file.statistics)
 
-    def encodings(self) -> dict[str, str]:
-        """The codec of each column."""
-        return {name: column.encoded.encoding for name, column in self._content.columns.items()}
+    def has_columns(self, schema: Schema) -> bool:
+        """Whether the block has the columns of `schema` with their types, and no others."""
+        return self._file.columns_digest == block_file.columns_digest([(f.name, f.dtype) for f in schema])
+
+    def encoding(self, name: str) -> str:
+        """The codec of a column."""
+        return self._column(name).encoding
 
     def read(self, names: Iterable[str], *, decoded: bool = False) -> pa.Table:
         """Columns in their logical types; strings may come as Arrow dictionaries unless `decoded`."""
@@ -176,9 +195,10 @@ class Block:
         return buffer.address in self._addresses
 
     def verify(self) -> None:
-        """Verify every column now."""
+        """Verify every column now, and the statistics."""
         for name in self.names:
             self._column(name)
+        _ = self.statistics
 
     def _decode(self, name: str) -> pa.Array[Any]:
         return encodings.decode(self._column(name))
@@ -192,13 +212,25 @@ class Block:
         return encodings.decode(column)
 
     def _column(self, name: str) -> EncodedColumn:
-        stored = self._content.columns[name]
-        if name in self._unverified:
+        found = self._columns.get(name)
+        if found is None:
             with self._lock:
-                if name in self._unverified and block_file.checksum(stored.encoded) != stored.checksum:
-                    raise _corrupt(self.path, f'column "{name}" does not match its checksum')
-                self._unverified.discard(name)
+                found = self._columns.get(name)
+                if found is None:
+                    found = self._columns[name] = self._verified(name)
+        return found
+
+    def _verified(self, name: str) -> EncodedColumn:
+        stored: StoredColumn = self._checked(lambda: self._file.column(name))
+        if self._verify and block_file.checksum(stored.encoded) != stored.checksum:
+            raise _corrupt(self.path, f'column "{name}" does not match its checksum')
         return stored.encoded
+
+    def _checked(self, read: Callable[[], T]) -> T:
+        try:
+            return read()
+        except ValueError as error:
+            raise _corrupt(self.path, str(error)) from None
 
 
 def _corrupt(path: str, fact: str) -> CorruptionError:

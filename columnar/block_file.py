@@ -1,42 +1,62 @@
-"""The file of a block: an Arrow IPC file of one row, with checksums over every byte that is read.
+"""The file of a block. It is read by column: neither opening it nor reading a column depends on the other columns.
 
-Each column of the block is a struct column of the file; its fields are the column's parts as large lists, so a
-mapped file gives the parts without a copy. The file's schema metadata holds, as JSON, types, encodings,
-parameters, statistics and an xxh3 checksum of each column's parts. A trailer between the last message and
-Arrow's footer (where readers look at nothing) holds a checksum of all other bytes: header, metadata, footer.
-List offsets and padding are never read.
+| section | holds |
+|---|---|
+| parts | the parts of each column's encoding, at multiples of 64 bytes: a mapped file gives them uncopied |
+| layouts | a JSON text a column: its type, encoding, parameters, where its parts are, and their checksum |
+| statistics | a JSON text a column (`packed_statistics`) |
+| directory | a record a column (`RECORD`), with a checksum of its layout |
+| trailer | where these are, and checksums of the statistics, of the directory, and of the trailer itself |
+
+Checksums are xxh3. The bytes between parts are never read.
 """
 
 from __future__ import annotations
 
-import base64
 import json
-import struct
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import xxhash
 
-from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar import parts
-from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
-from sharkpy.columnar.domain import Domain, DomainValue, domain_of
+from sharkpy.columnar.column_statistics import ColumnStatistics
 from sharkpy.columnar.encoded_column import EncodedColumn
+from sharkpy.columnar.packed_statistics import RECORD, Array, PackedStatistics, hash_of, place_of, texts_of
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import DataType
 
-if TYPE_CHECKING:
-    from io import IOBase
-
-_KEY = b"sharkpy.block"
-_MAGIC = b"SHKBLK01"
-_TRAILER = struct.Struct("<8sQQQ")
-_ARROW_MAGIC = b"ARROW1"
-_CONTINUATION = b"\xff\xff\xff\xff"
-Json = dict[str, object]
+_MAGIC = b"SHKBLK02"
+_TRAILER = np.dtype(
+    [
+        ("num_rows", "<u8"),
+        ("num_columns", "<u8"),
+        ("statistics", "<u8"),
+        ("statistics_bytes", "<u8"),
+        ("directory", "<u8"),
+        ("columns_digest", "<u8"),
+        ("statistics_digest", "<u8"),
+        ("directory_digest", "<u8"),
+        ("digest", "<u8"),
+        ("magic", "S8"),
+    ]
+)
+_CHECKED = _TRAILER.fields["digest"][1] if _TRAILER.fields is not None else 0
+"""Bytes of the trailer that `digest` is of."""
+_PART_TYPES: dict[str, pa.DataType] = {
+    str(dtype): dtype
+    for dtype in (
+        *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+        *(pa.float32(), pa.float64()),
+    )
+}
+_ALIGNMENT = 64
+_SMALL_PIECE = 1 << 16
+"""Bytes up to which a piece is put together with those around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +68,86 @@ class StoredColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockContent:
-    """Description of a block in its file; nothing of the columns' parts has been verified."""
+class SerializedBlock:
+    """The bytes of a block's file in pieces, large parts as they lie in memory, and its statistics."""
 
-    num_rows: int
-    columns: dict[str, StoredColumn]
-    statistics: BlockStatistics
+    pieces: tuple[pa.Buffer, ...]
+    statistics: PackedStatistics
+
+
+class BlockFile:
+    """A block's file whose trailer and directory are verified. ValueError from all else that is damaged."""
+
+    def __init__(self, buffer: pa.Buffer) -> None:
+        trailer = _trailer(buffer)
+        self._buffer = buffer
+        self._statistics = int(trailer["statistics"]), int(trailer["statistics_bytes"])
+        self._statistics_digest = int(trailer["statistics_digest"])
+        self.num_rows = int(trailer["num_rows"])
+        self.columns_digest = int(trailer["columns_digest"])
+        """Checksum of names and types, by `columns_digest`."""
+        start, size = int(trailer["directory"]), int(trailer["num_columns"]) * RECORD.itemsize
+        if start + size != buffer.size - _TRAILER.itemsize or not 0 <= start - sum(self._statistics) < _ALIGNMENT:
+            raise ValueError("its trailer is damaged")
+        self._records = buffer.slice(start, size)
+        if xxhash.xxh3_64_intdigest(memoryview(self._records)) != trailer["directory_digest"]:
+            raise ValueError("its directory does not match its checksum")
+        self._directory: Array = np.frombuffer(memoryview(self._records), RECORD)
+
+    def __contains__(self, name: str) -> bool:
+        return place_of(self._directory, name) is not None
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns: all layouts are read for that."""
+        return tuple(str(self._layout(place)["name"]) for place in range(len(self._directory)))
+
+    def column(self, name: str) -> StoredColumn:
+        """A column, of which the layout alone is verified. KeyError if the block has none of that name."""
+        place = place_of(self._directory, name)
+        layout = None if place is None else self._layout(place)
+        if layout is None or layout["name"] != name:
+            raise KeyError(name)
+        return StoredColumn(_rebuild(layout["column"], self._buffer), int(layout["checksum"], 16))
+
+    def statistics(self) -> PackedStatistics:
+        """Statistics of all columns, verified and copied out of the file."""
+        start, size = self._statistics
+        texts = self._buffer.slice(start, size).to_pybytes()
+        if xxhash.xxh3_64_intdigest(texts) != self._statistics_digest:
+            raise ValueError("its statistics do not match their checksum")
+        return PackedStatistics(self.num_rows, self._records.to_pybytes(), texts)
+
+    def _layout(self, place: int) -> dict[str, Any]:
+        record = self._directory[place]
+        start, size = int(record["layout"]), int(record["layout_bytes"])
+        text = self._buffer.slice(start, size).to_pybytes() if start + size <= self._buffer.size else b""
+        if xxhash.xxh3_64_intdigest(text) != record["layout_digest"]:
+            raise ValueError("the layout of a column does not match its checksum")
+        return json.loads(text)  # type: ignore[no-any-return]
+
+
+def serialize(
+    num_rows: int, columns: Mapping[str, EncodedColumn], statistics: Sequence[tuple[str, ColumnStatistics]]
+) -> SerializedBlock:
+    """The file of a block of these columns; `statistics` are in their order."""
+    out = _Pieces()
+    places = [_put_parts(column, out) for column in columns.values()]
+    directory = np.zeros(len(columns), RECORD)
+    directory["name"] = [hash_of(name) for name in columns]
+    directory["size_bytes"] = [column.size_bytes for column in columns.values()]
+    for index, (name, column) in enumerate(columns.items()):
+        layout = {"name": name, "column": _layout(column, iter(places[index])), "checksum": f"{checksum(column):016x}"}
+        text = json.dumps(layout, separators=(",", ":")).encode()
+        record = directory[index]
+        record["layout"], record["layout_bytes"] = out.size, len(text)
+        record["layout_digest"] = xxhash.xxh3_64_intdigest(text)
+        out.add(text)
+    texts = texts_of(statistics)
+    lengths = np.array([len(text) for text in texts], np.uint64)
+    directory["statistics_bytes"], directory["statistics"] = lengths, np.cumsum(lengths, dtype=np.uint64) - lengths
+    packed = PackedStatistics(num_rows, directory.tobytes(), b"".join(texts))
+    types = [(name, column.dtype) for name, column in columns.items()]
+    return SerializedBlock(_ended(out, packed, columns_digest(types), len(columns)), packed)
 
 
 def checksum(column: EncodedColumn) -> int:
@@ -64,6 +158,81 @@ def checksum(column: EncodedColumn) -> int:
     return digest.intdigest()
 
 
+def columns_digest(columns: Sequence[tuple[str, DataType]]) -> int:
+    """A number for names and types of a block's columns, in their order."""
+    return xxhash.xxh3_64_intdigest(json.dumps([(name, str(dtype)) for name, dtype in columns]).encode())
+
+
+def content_digest(content: pa.Buffer) -> int:
+    """A number for the whole of a file, among whose bytes are its columns' checksums.
+
+    `content` is the file or the last piece of it.
+    """
+    return int(_trailer(content)["digest"])
+
+
+class _Pieces:
+    """A file that is put together: runs of small pieces joined, large ones as they are."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._runs: list[bytearray | pa.Buffer] = [bytearray()]
+
+    def add(self, piece: bytes | pa.Buffer) -> None:
+        self.size += len(piece)
+        run = self._runs[-1]
+        if len(piece) > _SMALL_PIECE or not isinstance(run, bytearray):
+            self._runs += [pa.py_buffer(piece), bytearray()]
+        else:
+            run += piece if isinstance(piece, bytes) else memoryview(piece)
+
+    def align(self) -> None:
+        self.add(bytes(-self.size % _ALIGNMENT))
+
+    def buffers(self) -> tuple[pa.Buffer, ...]:
+        return tuple(pa.py_buffer(bytes(run)) if isinstance(run, bytearray) else run for run in self._runs if len(run))
+
+
+def _ended(out: _Pieces, statistics: PackedStatistics, digest: int, num_columns: int) -> tuple[pa.Buffer, ...]:
+    """The file with its statistics, directory and trailer."""
+    trailer = np.zeros((), _TRAILER)
+    trailer["num_rows"], trailer["num_columns"], trailer["columns_digest"] = statistics.num_rows, num_columns, digest
+    trailer["statistics"], trailer["statistics_bytes"] = out.size, len(statistics.texts)
+    trailer["statistics_digest"] = xxhash.xxh3_64_intdigest(statistics.texts)
+    out.add(statistics.texts)
+    out.align()
+    trailer["directory"] = out.size
+    trailer["directory_digest"] = xxhash.xxh3_64_intdigest(statistics.records)
+    out.add(statistics.records)
+    trailer["magic"] = _MAGIC
+    trailer["digest"] = xxhash.xxh3_64_intdigest(_MAGIC + trailer.tobytes()[:_CHECKED])
+    out.add(trailer.tobytes())
+    return out.buffers()
+
+
+def _trailer(content: pa.Buffer) -> Array:
+    if content.size < _TRAILER.itemsize:
+        raise ValueError("its end is missing")
+    stored = content.slice(content.size - _TRAILER.itemsize).to_pybytes()
+    trailer: Array = np.frombuffer(stored, _TRAILER)[0]
+    if trailer["magic"] != _MAGIC:
+        raise ValueError("its end is missing, or it is a block of another version")
+    if xxhash.xxh3_64_intdigest(_MAGIC + stored[:_CHECKED]) != trailer["digest"]:
+        raise ValueError("its trailer does not match its checksum")
+    return trailer
+
+
+def _put_parts(column: EncodedColumn, out: _Pieces) -> list[int]:
+    """Put a column's parts into the file; where each of them is."""
+    places = []
+    for _, part in column.flat_parts():
+        out.align()
+        places.append(out.size)
+        for chunk in _chunks(part):
+            out.add(chunk)
+    return places
+
+
 def _chunks(part: Any) -> list[pa.Buffer]:
     """The bytes of a part, which may be a chunked array."""
     arrays = part.chunks if isinstance(part, pa.ChunkedArray) else [part]
@@ -71,253 +240,32 @@ def _chunks(part: Any) -> list[pa.Buffer]:
     return [parts.buffer(one, 1).slice(one.offset * width, len(one) * width) for one in arrays if len(one)]
 
 
-def serialize(columns: dict[str, EncodedColumn], statistics: BlockStatistics) -> tuple[pa.Buffer, ...]:
-    """The bytes of the file, in pieces: large parts as they lie in memory."""
-    described = [_describe(name, column, statistics[name]) for name, column in columns.items()]
-    metadata: dict[bytes | str, bytes | str] = {
-        _KEY: json.dumps({"rows": statistics.num_rows, "columns": described}, separators=(",", ":"))
-    }
-    sink = _Pieces()
-    structs = [_struct(column, sink) for column in columns.values()]
-    schema = pa.schema([pa.field(name, s.type) for name, s in zip(columns, structs, strict=True)], metadata=metadata)
-    batch = pa.RecordBatch.from_arrays(structs, schema=schema)
-    with pa.ipc.new_file(pa.PythonFile(cast("IOBase", sink), mode="w"), schema) as writer:
-        writer.write_batch(batch)
-    return _sealed(sink.runs, sink.tell())
-
-
-_SMALL_PIECE = 1 << 16
-"""Bytes up to which a piece is put together with those around it."""
-
-
-class _Pieces:
-    """The file that Arrow writes: runs of small pieces put together, large ones as they are."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self.runs: list[bytearray | pa.Buffer] = [bytearray()]
-        self._size = 0
-        self._chunked: dict[int, list[pa.Buffer]] = {}
-
-    def stand_in(self, part: pa.ChunkedArray[Any]) -> pa.Array[Any]:
-        """An array of as many values, never read nor written: in its place the file gets the chunks."""
-        buffer = pa.allocate_buffer(len(part) * (part.type.bit_width // 8))
-        self._chunked[buffer.address] = _chunks(part)
-        return pa.Array.from_buffers(part.type, len(part), [None, buffer])
-
-    def write(self, data: bytes | pa.Buffer) -> None:
-        chunks = self._chunked.get(data.address) if isinstance(data, pa.Buffer) and data.size else None
-        for piece in chunks or [pa.py_buffer(data)]:
-            self._size += piece.size
-            if piece.size > _SMALL_PIECE:
-                self.runs += [piece, bytearray()]
-            else:
-                run = self.runs[-1]
-                assert isinstance(run, bytearray)
-                run += memoryview(piece)
-
-    def tell(self) -> int:
-        return self._size
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-def _struct(column: EncodedColumn, sink: _Pieces) -> pa.StructArray:
-    fields, lists = [], []
-    for name, stored in column.flat_parts():
-        part = sink.stand_in(stored) if isinstance(stored, pa.ChunkedArray) else stored
-        ends: Any = parts.part(np.array([0, len(part)], np.int64))
-        lists.append(pa.LargeListArray.from_arrays(ends, part))
-        fields.append(pa.field(name, lists[-1].type))
-    array = pa.StructArray.from_buffers(pa.struct(fields), 1, [None], children=lists)
-    assert isinstance(array, pa.StructArray)
-    return array
-
-
-def _sealed(runs: list[bytearray | pa.Buffer], size: int) -> tuple[pa.Buffer, ...]:
-    """Seal a file with the trailer before Arrow's footer. The messages and the footer may each be of several pieces."""
-    _join_tail(runs, 10)
-    (footer_bytes,) = struct.unpack_from("<i", runs[-1], len(runs[-1]) - 10)
-    _join_tail(runs, footer_bytes + 10)
-    body = 8
-    for _ in range(2):
-        _join_head(runs, body + 8)
-        body += 8 + _message_bytes(runs[0], body)
-    _join_head(runs, body)
-    last = runs[-1]
-    assert isinstance(last, bytearray)
-    tail = bytes(last[len(last) - 10 - footer_bytes :])
-    footer = size - len(tail)
-    digest = _outer_digest(memoryview(bytes(runs[0][:body])), memoryview(tail), body, footer)
-    del last[len(last) - len(tail) :]
-    last += _TRAILER.pack(_MAGIC, body, footer, digest) + tail
-    return tuple(pa.py_buffer(bytes(run)) if isinstance(run, bytearray) else run for run in runs if len(run))
-
-
-def _join_head(runs: list[bytearray | pa.Buffer], size: int) -> None:
-    """Put runs together until the first has `size` bytes."""
-    count = 1
-    while sum(map(len, runs[:count])) < size:
-        count += 1
-    if count > 1:
-        runs[:count] = [bytearray(b"".join(runs[:count]))]
-
-
-def _join_tail(runs: list[bytearray | pa.Buffer], size: int) -> None:
-    """Put runs together until the last has `size` bytes."""
-    count = 1
-    while sum(map(len, runs[-count:])) < size:
-        count += 1
-    if count > 1:
-        runs[-count:] = [bytearray(b"".join(runs[-count:]))]
-
-
-def _message_bytes(data: bytearray | pa.Buffer, place: int) -> int:
-    """Length of the message that begins at `place`, after its first eight bytes."""
-    if bytes(data[place : place + 4]) != _CONTINUATION:
-        raise CorruptionError("a block's messages are damaged")
-    (length,) = struct.unpack_from("<i", data, place + 4)
-    return int(length)
-
-
-def _outer_digest(head: memoryview, tail: memoryview, body: int, footer: int) -> int:
-    digest = xxhash.xxh3_64(_MAGIC + struct.pack("<QQ", body, footer))
-    digest.update(head)
-    digest.update(tail)
-    return digest.intdigest()
-
-
-def content_digest(content: pa.Buffer) -> int:
-    """A number for the whole of a file: that of its outer bytes, among which are its columns' checksums.
-
-    `content` is the file or the last piece of it.
-    """
-    (footer_bytes,) = struct.unpack_from("<i", content, content.size - 10)
-    trailer = content.size - 10 - footer_bytes - _TRAILER.size
-    _, _, _, digest = _TRAILER.unpack_from(content, trailer)
-    return int(digest)
-
-
-def verify_outer(buffer: pa.Buffer) -> None:
-    """ValueError where anything but the columns' parts is damaged or the file is cut."""
-    data = memoryview(buffer).cast("B")
-    size = len(data)
-    if size < 10 + _TRAILER.size or bytes(data[-6:]) != _ARROW_MAGIC:
-        raise ValueError("its end is missing")
-    (footer_bytes,) = struct.unpack_from("<i", data, size - 10)
-    start = size - 10 - footer_bytes
-    if footer_bytes < 0 or start < _TRAILER.size:
-        raise ValueError("its footer is damaged")
-    magic, body, footer, digest = _TRAILER.unpack_from(data, start - _TRAILER.size)
-    if magic != _MAGIC or footer + _TRAILER.size != start or body > footer:
-        raise ValueError("its trailer is damaged")
-    if _outer_digest(data[:body], data[start:], body, footer) != digest:
-        raise ValueError("its metadata does not match its checksum")
-
-
-def parse(buffer: pa.Buffer) -> BlockContent:
-    """The content of a file whose outer bytes are verified."""
-    reader = pa.ipc.open_file(buffer)
-    batch = reader.get_batch(0)
-    described = json.loads(reader.schema.metadata[_KEY])
-    columns: dict[str, StoredColumn] = {}
-    statistics: list[tuple[str, ColumnStatistics]] = []
-    for index, column in enumerate(described["columns"]):
-        dtype, rows = parse_type(column["type"]), described["rows"]
-        stored = batch.column(index)
-        assert isinstance(stored, pa.StructArray)
-        lists = iter(stored.flatten())
-        encoded = _rebuild(column["layout"], lists)
-        columns[column["name"]] = StoredColumn(encoded, column["checksum"])
-        stats = _parse_statistics(column["statistics"], dtype, rows)
-        statistics.append((column["name"], replace(stats, size_bytes=encoded.size_bytes)))
-    return BlockContent(described["rows"], columns, BlockStatistics(described["rows"], tuple(statistics)))
-
-
-def _describe(name: str, column: EncodedColumn, stats: ColumnStatistics) -> Json:
-    return {
-        "name": name,
-        "type": str(column.dtype),
-        "layout": _layout(column),
-        "checksum": checksum(column),
-        "statistics": _statistics_json(stats),
-    }
-
-
-def _layout(column: EncodedColumn) -> Json:
+def _layout(column: EncodedColumn, places: Any) -> dict[str, object]:
+    """A column without its bytes; `places` are those of its parts, in the order of `flat_parts`."""
     return {
         "encoding": column.encoding,
         "type": str(column.dtype),
         "rows": column.num_rows,
         "params": column.params,
-        "parts": list(column.parts),
-        "children": {name: _layout(child) for name, child in column.children.items()},
+        "parts": [(name, str(part.type), len(part), next(places)) for name, part in column.parts.items()],
+        "children": {name: _layout(child, places) for name, child in column.children.items()},
     }
 
 
-def _rebuild(layout: dict[str, object], lists: Iterator[Any]) -> EncodedColumn:
-    names, children, params, rows = layout["parts"], layout["children"], layout["params"], layout["rows"]
-    assert isinstance(names, list)
-    assert isinstance(children, dict)
-    assert isinstance(params, dict)
-    assert isinstance(rows, int)
-    stored = {name: next(lists).values for name in names}
+def _rebuild(layout: dict[str, Any], buffer: pa.Buffer) -> EncodedColumn:
     return EncodedColumn(
-        str(layout["encoding"]),
-        parse_type(str(layout["type"])),
-        rows,
-        params,
-        stored,
-        {name: _rebuild(child, lists) for name, child in children.items()},
+        layout["encoding"],
+        parse_type(layout["type"]),
+        layout["rows"],
+        layout["params"],
+        {name: _part(buffer, *place) for name, *place in layout["parts"]},
+        {name: _rebuild(child, buffer) for name, child in layout["children"].items()},
     )
 
 
-def _statistics_json(stats: ColumnStatistics) -> Json:
-    distinct = None if stats.distinct is None else [_value_json(value) for value in stats.distinct]
-    bounds = [None if value is None else _value_json(value) for value in (stats.low, stats.high)]
-    return {
-        "nulls": stats.null_count,
-        "bounds": bounds,
-        "exact": stats.exact,
-        "nan": stats.has_nan,
-        "distinct": distinct,
-        "ndv": stats.num_distinct,
-        "sketch": None if stats.sketch is None else base64.b85encode(stats.sketch).decode(),
-    }
-
-
-def _parse_statistics(stored: dict[str, object], dtype: DataType, num_rows: int) -> ColumnStatistics:
-    nulls, bounds, distinct, ndv = stored["nulls"], stored["bounds"], stored["distinct"], stored["ndv"]
-    assert isinstance(nulls, int)
-    assert isinstance(bounds, list)
-    assert isinstance(ndv, int)
-    low, high = (None if value is None else _parse_value(value, dtype) for value in bounds)
-    values = tuple(_parse_value(value, dtype) for value in distinct) if isinstance(distinct, list) else None
-    exact, has_nan = bool(stored["exact"]), bool(stored["nan"])
-    # Blocks of earlier versions have none.
-    text = stored.get("sketch")
-    sketch = base64.b85decode(text) if isinstance(text, str) else None
-    return ColumnStatistics(dtype, num_rows, nulls, low, high, exact, has_nan, values, ndv, sketch=sketch)
-
-
-def _value_json(value: DomainValue) -> object:
-    match value:
-        case bytes():
-            return value.decode("latin-1")
-        case float():
-            return value.hex()
-    return value
-
-
-def _parse_value(value: object, dtype: DataType) -> DomainValue:
-    match domain_of(dtype), value:
-        case Domain.BYTES, str():
-            return value.encode("latin-1")
-        case Domain.FLOAT, str():
-            return float.fromhex(value)
-        case Domain.INTEGER, int():
-            return value
-    raise ValueError(f"statistics hold {value!r} for {dtype}")
+def _part(buffer: pa.Buffer, type_name: str, length: int, start: int) -> pa.Array[Any]:
+    dtype = _PART_TYPES[type_name]
+    size = length * (dtype.bit_width // 8)
+    if start + size > buffer.size:
+        raise ValueError("a part of a column is missing")
+    return pa.Array.from_buffers(dtype, length, [None, buffer.slice(start, size)])

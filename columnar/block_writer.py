@@ -48,7 +48,7 @@ class BlockWriter:
         except Exception:
             self._remove(block_id, durable_path)
             raise
-        sizes = tuple((name, stats.size_bytes) for name, stats in encoded.statistics.columns)
+        sizes = encoded.column_bytes
         return BlockHandle(block_id, encoded.num_rows, encoded.size_bytes, memory_path, durable_path, sizes)
 
     def place(self, block_id: str, pieces: Sequence[Piece], durable_path: str | None) -> str:

@@ -66,7 +66,7 @@ class ExecutorWriter:
             if memory_path:
                 drop_from_memory(memory_path)
             raise
-        sizes = tuple((name, stats.size_bytes) for name, stats in encoded.statistics.columns)
+        sizes = encoded.column_bytes
         host = this_executor().host
         return BlockHandle(block_id, encoded.num_rows, encoded.size_bytes, memory_path, copy, sizes, host=host)
 

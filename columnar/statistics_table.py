@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from sharkpy.columnar import distinct_sketch
 from sharkpy.columnar.bounds import Bounds, ByteBounds, Mask, NumberBounds, concat_bounds, is_whole, word_arrays
-from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
+from sharkpy.columnar.column_statistics import ColumnStatistics
 from sharkpy.columnar.distinct_sets import DistinctSets, distinct_sets, sets_by_block
 from sharkpy.columnar.distinct_sketch import registers_of_values
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of, from_domain
@@ -18,8 +18,6 @@ from sharkpy.values import types as t
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _DISJOINT = 0.9
-_MOST_BEHIND = 16
-"""Blocks that wait at the end of a table until their statistics are joined to its arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +47,76 @@ class ColumnTable:
     """Merged sketches, of left-out blocks too: those make estimates greater, and one a block would take memory."""
 
 
-class _Appended(Mapping[str, ColumnTable]):
-    """Columns of a table with a few blocks behind its own: each is joined when it is first asked for."""
+class BlockFigures(Protocol):
+    """The statistics of a block's columns: as they were made, or as they lie in its file."""
 
-    def __init__(self, columns: Mapping[str, ColumnTable], behind: tuple[BlockStatistics, ...]) -> None:
-        self.columns = columns
-        self.behind = behind
-        self._joined: dict[str, ColumnTable] = {}
+    @property
+    def num_rows(self) -> int: ...
+
+    def __getitem__(self, name: str) -> ColumnStatistics: ...
+
+
+class _Columns(Mapping[str, ColumnTable]):
+    """The columns of some blocks: each is gathered when it is first asked for.
+
+    A column that was gathered for the first of the blocks is joined to that of the others.
+    """
+
+    def __init__(
+        self,
+        types: Mapping[str, t.DataType],
+        blocks: tuple[BlockFigures, ...],
+        gathered: Mapping[str, tuple[ColumnTable, int]],
+    ) -> None:
+        self.types = types
+        self.blocks = blocks
+        self.gathered = dict(gathered)
+        """Columns with the number of the blocks that they are of."""
 
     def __getitem__(self, name: str) -> ColumnTable:
-        found = self._joined.get(name)
-        if found is None:
-            known = self.columns[name]
-            behind = column_table(known.dtype, [block[name] for block in self.behind])
-            found = self._joined[name] = concat_columns([known, behind])
+        known, count = self.gathered.get(name, (None, 0))
+        if known is not None and count == len(self.blocks):
+            return known
+        others = column_table(self.types[name], [block[name] for block in self.blocks[count:]])
+        found = others if known is None else concat_columns([known, others])
+        self.gathered[name] = found, len(self.blocks)
         return found
 
     def __contains__(self, name: object) -> bool:
-        return name in self.columns
+        return name in self.types
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.columns)
+        return iter(self.types)
 
     def __len__(self) -> int:
-        return len(self.columns)
+        return len(self.types)
+
+
+class _Taken(Mapping[str, ColumnTable]):
+    """The columns of some blocks of a table."""
+
+    def __init__(self, columns: Mapping[str, ColumnTable], positions: Array) -> None:
+        self._columns = columns
+        self._positions = positions
+
+    def __getitem__(self, name: str) -> ColumnTable:
+        return take_blocks(self._columns[name], self._positions)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 class StatisticsTable:
-    """Statistics over the blocks of a table version, in the version's order. Immutable."""
+    """Statistics over the blocks of a table version, in the version's order. Immutable.
+
+    What it costs to make one, or one of it, does not depend on the number of columns but on those asked for so far.
+    """
 
     def __init__(self, rows: Array, columns: Mapping[str, ColumnTable]) -> None:
         self.rows = rows
@@ -84,37 +124,45 @@ class StatisticsTable:
         self._num_distinct: dict[str, int] = {}
 
     @classmethod
-    def of(cls, schema: t.Schema, blocks: Sequence[BlockStatistics]) -> StatisticsTable:
+    def of(cls, schema: t.Schema, blocks: Sequence[BlockFigures]) -> StatisticsTable:
         """Gather the blocks' statistics; every block has every column of `schema`."""
-        rows = np.array([block.num_rows for block in blocks], np.int64)
-        by_block = [dict(block.columns) for block in blocks]
-        columns = {f.name: column_table(f.dtype, [block[f.name] for block in by_block]) for f in schema}
-        return cls(rows, columns)
+        return cls(_rows(blocks), _Columns({field.name: field.dtype for field in schema}, tuple(blocks), {}))
 
     @classmethod
     def concat(cls, tables: Sequence[StatisticsTable]) -> StatisticsTable:
         """The blocks of several tables with the same columns, one after the other."""
-        first = tables[0]
-        columns = {name: concat_columns([table.columns[name] for table in tables]) for name in first.columns}
-        return cls(np.concatenate([table.rows for table in tables]), columns)
+        parts = [table.columns for table in tables]
+        rows = np.concatenate([table.rows for table in tables])
+        known = [part for part in parts if isinstance(part, _Columns)]
+        if len(known) < len(parts):
+            return cls(rows, {name: concat_columns([part[name] for part in parts]) for name in parts[0]})
+        blocks = tuple(block for part in known for block in part.blocks)
+        common = set(known[0].gathered).intersection(*(part.gathered for part in known))
+        gathered = {name: (concat_columns([part[name] for part in known]), len(blocks)) for name in common}
+        return cls(rows, _Columns(known[0].types, blocks, gathered))
 
-    def append(self, blocks: Sequence[BlockStatistics]) -> StatisticsTable:
-        """The same blocks and more behind them. A column has these joined when it is asked for, all columns once they
-        are many: most are not asked for before still more blocks come.
-        """
+    def append(self, blocks: Sequence[BlockFigures]) -> StatisticsTable:
+        """The same blocks and more behind them. A column has these joined when it is asked for."""
         known = self.columns
-        columns, behind = (known.columns, known.behind) if isinstance(known, _Appended) else (known, ())
-        behind = (*behind, *blocks)
-        appended = _Appended(columns, behind)
-        rows = np.concatenate([self.rows, np.array([block.num_rows for block in blocks], np.int64)])
-        return StatisticsTable(rows, appended if len(behind) <= _MOST_BEHIND else dict(appended))
+        assert isinstance(known, _Columns)
+        columns = _Columns(known.types, (*known.blocks, *blocks), known.gathered)
+        return StatisticsTable(np.concatenate([self.rows, _rows(blocks)]), columns)
 
     def take(self, positions: Array) -> StatisticsTable:
         """The blocks at `positions` (numbers or a mask)."""
         positions = np.arange(len(self))[positions]
-        return StatisticsTable(
-            self.rows[positions], {name: take_blocks(column, positions) for name, column in self.columns.items()}
-        )
+        known = self.columns
+        if not isinstance(known, _Columns):
+            columns = {name: take_blocks(column, positions) for name, column in known.items()}
+            return StatisticsTable(self.rows[positions], columns)
+        blocks = tuple(known.blocks[place] for place in positions.tolist())
+        gathered = {name: (take_blocks(known[name], positions), len(blocks)) for name in list(known.gathered)}
+        return StatisticsTable(self.rows[positions], _Columns(known.types, blocks, gathered))
+
+    def part(self, positions: Array) -> StatisticsTable:
+        """The blocks at `positions`, to plan with: columns that are asked for are gathered in this table."""
+        positions = np.arange(len(self))[positions]
+        return StatisticsTable(self.rows[positions], _Taken(self.columns, positions))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -156,6 +204,10 @@ class StatisticsTable:
         if name not in self._num_distinct:
             self._num_distinct[name] = _count_distinct(self.columns[name])
         return self._num_distinct[name]
+
+
+def _rows(blocks: Sequence[BlockFigures]) -> Array:
+    return np.array([block.num_rows for block in blocks], np.int64)
 
 
 def _count_distinct(column: ColumnTable) -> int:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sharkpy.columnar import block_file, parts
 from sharkpy.columnar.block import Block, EncodedBlock
-from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
+from sharkpy.columnar.column_statistics import ColumnStatistics
 from sharkpy.columnar.encoded_column import EncodedColumn
 from sharkpy.values import types as t
 
@@ -26,9 +26,7 @@ def encode_arrays(arrays: Mapping[str, Array]) -> EncodedBlock:
     for name, array in arrays.items():
         columns[name] = _encode(array)
         statistics.append((name, ColumnStatistics(t.TINYINT, 0, 0, size_bytes=array.nbytes)))
-    block_statistics = BlockStatistics(0, tuple(statistics))
-    content = block_file.serialize(columns, block_statistics)
-    return EncodedBlock(content, block_statistics, tuple((name, _ENCODING) for name in columns))
+    return EncodedBlock.of(block_file.serialize(0, columns, statistics), columns)
 
 
 def _encode(array: Array) -> EncodedColumn:
@@ -48,8 +46,6 @@ class StoredArrays(Mapping[str, Array]):
         self._block = block
 
     def __getitem__(self, name: str) -> Array:
-        if name not in self._block.names:
-            raise KeyError(name)
         column = self._block.stored(name)
         descr = json.loads(str(column.params["dtype"]))
         dtype = np.lib.format.descr_to_dtype(_tuples(descr))

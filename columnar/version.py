@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,14 @@ from sharkpy.base.errors import CorruptionError, ExecutionError
 from sharkpy.base.locations import Locations
 from sharkpy.columnar import folder_use, store_folder
 from sharkpy.columnar.block import Block
-from sharkpy.columnar.column_statistics import BlockStatistics
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.statistics_table import StatisticsTable
+from sharkpy.columnar.packed_statistics import PackedStatistics
+from sharkpy.columnar.statistics_table import BlockFigures, StatisticsTable
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
 
-_FORMAT = 4
-_READ_FORMATS = (2, 3, 4)
-"""Origins of format 2 are absolute paths, and none before format 4 has a tag."""
+_FORMAT = 5
+"""Version of manifests and of the blocks that they name. Those of an earlier one are made again from their files."""
 _KEPT_MANIFESTS = 2
 _NAME = re.compile(r"manifest-(\d{12})\.json")
 
@@ -94,7 +93,7 @@ class TableVersion:
     def append(
         self,
         blocks: Sequence[BlockHandle],
-        statistics: Sequence[BlockStatistics],
+        statistics: Sequence[BlockFigures],
         origins: Sequence[Origins] | None = None,
     ) -> TableVersion:
         """The next version: these blocks and more behind them; those of a Hive partition, or of a bucket, stay side by
@@ -141,7 +140,7 @@ class TableVersion:
         )
 
     def with_merged(
-        self, first: int, count: int, block: BlockHandle, statistics: BlockStatistics, origins: Origins
+        self, first: int, count: int, block: BlockHandle, statistics: BlockFigures, origins: Origins
     ) -> TableVersion:
         """The next version: `block` in the place of `count` blocks that have the same rows."""
         places = np.arange(len(self.blocks))
@@ -162,7 +161,7 @@ class TableVersion:
         self,
         gone: Collection[str],
         blocks: Sequence[BlockHandle],
-        statistics: Sequence[BlockStatistics],
+        statistics: Sequence[BlockFigures],
         origins: Sequence[Origins],
     ) -> TableVersion:
         """The next version: other blocks in the place of the first of those with the ids `gone`."""
@@ -258,7 +257,7 @@ class VersionStore:
     def load(self) -> TableVersion | None:
         """The newest version whose manifest is whole; blocks that cannot be opened are in its `damaged`.
 
-        None where nothing was published. CorruptionError where no manifest is whole.
+        None where nothing was published, or in an earlier format. CorruptionError where no manifest is whole.
         """
         damage: CorruptionError | None = None
         for sequence in reversed(self._sequences()):
@@ -274,13 +273,18 @@ class VersionStore:
         return None
 
     def sweep(self, in_use: Iterable[TableVersion] = ()) -> list[str]:
-        """Remove durable blocks of the folder that neither the newest manifests nor `in_use` refer to.
+        """Remove durable blocks of the folder that neither the newest manifests nor `in_use` refer to, and manifests of
+        other formats.
 
         Only for the table's only writer, and not while it has blocks written but not yet published.
         """
         needed = {block.block_id for version in in_use for block in version.blocks}
         for sequence in self._sequences():
-            needed.update(block["block_id"] for block in _checked(self._path(sequence).read_text("utf-8"))["blocks"])
+            content = _checked(self._path(sequence).read_text("utf-8"))
+            if content["format"] == _FORMAT:
+                needed.update(block["block_id"] for block in content["blocks"])
+            else:
+                store_folder.remove(str(self._path(sequence)))
         removed = []
         for entry in list(os.scandir(self.directory)):
             block_id = entry.name.removesuffix(store_folder.SUFFIX)
@@ -334,7 +338,6 @@ def _block_text(block: BlockHandle, path: str, origins: Origins, locations: Loca
         "rows": block.num_rows,
         "bytes": block.size_bytes,
         "path": path,
-        "columns": block.column_bytes,
         "bucket": block.bucket,
         "origins": [asdict(origin) | {"path": locations.stored(origin.path)} for origin in origins],
     }
@@ -352,20 +355,19 @@ def _checked(text: str) -> dict[str, Any]:
     return json.loads(content)  # type: ignore[no-any-return]
 
 
-def _parse_manifest(text: str, directory: str, locations: Locations) -> TableVersion:
+def _parse_manifest(text: str, directory: str, locations: Locations) -> TableVersion | None:
     content = _checked(text)
-    if content["format"] not in _READ_FORMATS:
-        raise ValueError(f"its format is {content['format']}, not {_FORMAT}")
+    if content["format"] != _FORMAT:
+        return None
     schema = Schema(tuple(Field(name, parse_type(dtype), comment) for name, dtype, comment in content["schema"]))
     blocks: list[BlockHandle] = []
     origins: list[Origins] = []
-    statistics: list[BlockStatistics] = []
+    statistics: list[PackedStatistics] = []
     damaged: list[DamagedBlock] = []
     for position, stored in enumerate(content["blocks"]):
         path = os.path.normpath(Path(directory, stored["path"]))
-        sizes = tuple((name, size) for name, size in stored["columns"])
         handle = BlockHandle(
-            stored["block_id"], stored["rows"], stored["bytes"], "", path, sizes, bucket=stored.get("bucket")
+            stored["block_id"], stored["rows"], stored["bytes"], "", path, {}, bucket=stored.get("bucket")
         )
         made_from = tuple(
             BlockOrigin(**(origin | {"path": locations.absolute(origin["path"])})) for origin in stored["origins"]
@@ -376,16 +378,16 @@ def _parse_manifest(text: str, directory: str, locations: Locations) -> TableVer
             reason = error.message if isinstance(error, CorruptionError) else f'"{path}" is missing'
             damaged.append(DamagedBlock(position, handle, made_from, reason))
             continue
-        blocks.append(handle)
+        sizes = dict(zip(schema.names, statistics[-1].sizes, strict=True))
+        blocks.append(replace(handle, column_bytes=sizes))
         origins.append(made_from)
     table = StatisticsTable.of(schema, statistics)
     return TableVersion(content["sequence"], schema, tuple(blocks), table, tuple(origins), tuple(damaged))
 
 
-def _statistics(path: str, schema: Schema, handle: BlockHandle) -> BlockStatistics:
+def _statistics(path: str, schema: Schema, handle: BlockHandle) -> PackedStatistics:
     """The block's own statistics; CorruptionError where the file is not the block that the manifest means."""
     block = Block.open(path)
-    types = {name: stats.dtype for name, stats in block.statistics.columns}
-    if block.num_rows != handle.num_rows or any(types.get(field.name) != field.dtype for field in schema):
+    if block.num_rows != handle.num_rows or not block.has_columns(schema):
         raise CorruptionError(f'block "{handle.block_id}" is not the one of its manifest')
     return block.statistics

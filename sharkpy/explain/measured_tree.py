@@ -129,12 +129,12 @@ def block_notes(scan: BlockScan) -> list[str]:
     encodings: dict[str, dict[str, None]] = {name: {} for name in scan.names}
     for handle in blocks.blocks[:ENCODING_BLOCKS]:
         try:
-            known = open_block(handle).encodings()
+            block = open_block(handle)
+            known = {name: block.encoding(name) for name in scan.names}
         except (SharkError, OSError):  # on another machine, or gone since
             continue
         for name, encoding in known.items():
-            if name in encodings:
-                encodings[name][encoding] = None
+            encodings[name][encoding] = None
     texts = [f"{name} {'/'.join(sorted(used))}" for name, used in encodings.items() if used]
     if texts:
         notes.append("encodings: " + ", ".join(texts))

@@ -136,5 +136,10 @@ class TaskInput:
     blocks: tuple[tuple[str, tuple[BlockHandle, ...]], ...] = ()
     splits: tuple[tuple[str, tuple[Split, ...]], ...] = ()
 
+    def shipped(self) -> TaskInput:
+        """The part as the task gets it."""
+        blocks = ((relation, tuple(handle.shipped() for handle in handles)) for relation, handles in self.blocks)
+        return TaskInput(tuple(blocks), self.splits)
+
 
 NO_INPUT = TaskInput()

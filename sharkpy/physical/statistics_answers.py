@@ -84,7 +84,7 @@ def _of_blocks(scan: Scan, names: dict[int, str], version: TableVersion) -> _Kno
     if not whole_blocks(scan, version):
         return None
     kept = kept_blocks(scan, version)
-    statistics = version.statistics if kept is None else version.statistics.take(kept)
+    statistics = version.statistics if kept is None else version.statistics.part(kept)
     return _Known(statistics.count(), names, statistics)
 
 

@@ -141,7 +141,7 @@ def _balance(items: Sequence[T], weight: Callable[[T], int], count: int) -> list
 
 def _block_bytes(scan: BlockScan) -> Callable[[BlockHandle], int]:
     names = frozenset(scan.names)
-    return lambda block: sum(size for name, size in block.column_bytes if name in names)
+    return lambda block: block.bytes_of(names)
 
 
 def _split_bytes(split: Split) -> int:

@@ -131,6 +131,6 @@ def _narrowed(
     return dataclasses.replace(
         version,
         blocks=tuple(version.blocks[place] for place in kept),
-        statistics=version.statistics.take(np.array(kept, np.int64)),
+        statistics=version.statistics.part(np.array(kept, np.int64)),
         origins=tuple(version.origins[place] for place in kept),
     )

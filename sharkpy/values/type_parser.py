@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from sharkpy.base.digits import shortened, whole_number
@@ -19,6 +20,8 @@ from sharkpy.values.types import (
 )
 
 MOST_LEVELS = 100
+_SHORT = 200
+"""Length of the texts whose types are kept."""
 _TOKEN = re.compile(r"(`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:])", re.ASCII)
 
 
@@ -27,6 +30,11 @@ def parse_type(text: str, *, keep_case: bool = False) -> DataType:
 
     Names of fields are in lower case, unless `keep_case`.
     """
+    return _known(text, keep_case) if len(text) <= _SHORT else _TypeParser(text, keep_case).parse()
+
+
+@functools.lru_cache(1024)
+def _known(text: str, keep_case: bool) -> DataType:
     return _TypeParser(text, keep_case).parse()
 
 

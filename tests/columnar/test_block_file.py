@@ -40,10 +40,8 @@ def equal(left: pa.Table, right: pa.Table) -> bool:
     return str(left.to_pylist()) == str(right.to_pylist())
 
 
-def test_the_file_is_an_arrow_file(table: pa.Table, content: bytes) -> None:
-    file = pa.ipc.open_file(pa.py_buffer(content))
-    assert (file.num_record_batches, file.get_batch(0).num_rows) == (1, 1)
-    assert tuple(file.schema.names) == SCHEMA.names
+def test_what_was_written_comes_back(table: pa.Table, content: bytes) -> None:
+    assert Block.from_buffer(pa.py_buffer(content)).names == SCHEMA.names
     assert equal(read_all(content), table)
 
 
@@ -96,6 +94,32 @@ def test_damage_names_the_block_and_the_column_and_spares_the_others(tmp_path: P
         with pytest.raises(CorruptionError, match=r'block "abc" is damaged: column "bad"'):
             block.read(["bad"])
     assert Block.open(str(path), verify=False).read(["bad"]).num_rows == 500
+
+
+def test_a_column_is_read_without_the_texts_of_others() -> None:
+    schema = t.Schema(tuple(t.Field(f"c{index}", t.STRING) for index in range(100)))
+    table = pa.table({name: [f"{name}-{row}" for row in range(80)] for name in schema.names})
+    content = encode_block(table, schema).content.to_pybytes()
+    damaged = bytearray(content)
+    for name in schema.names:
+        if name != "c7":
+            place = content.index(f'{{"name":"{name}"'.encode())
+            damaged[place : place + 2] = b"xx"
+    block = Block.from_buffer(pa.py_buffer(bytes(damaged)))
+    assert block.read(["c7"], decoded=True).column(0).equals(table.column("c7"))
+    assert block.statistics["c7"].low == b"c7-0"
+    assert "c8" in block
+    assert "c100" not in block
+    with pytest.raises(CorruptionError, match="the layout of a column"):
+        block.read(["c8"])
+
+
+def test_damaged_statistics_are_found(content: bytes) -> None:
+    damaged = bytearray(content)
+    damaged[content.index(b'["c1","')] ^= 1
+    block = Block.from_buffer(pa.py_buffer(bytes(damaged)))
+    with pytest.raises(CorruptionError, match="its statistics"):
+        _ = block.statistics
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_write_and_read(store: BlockStore) -> None:
     handle = writer.write(block(5))
     store.adopt([handle])
     assert first_value(handle) == 5
-    assert (handle.num_rows, handle.size_bytes, handle.column_bytes) == (1000, SIZE, (("x", 8000),))
+    assert (handle.num_rows, handle.size_bytes, handle.column_bytes) == (1000, SIZE, {"x": 8000})
     assert open_block(handle) is open_block(handle)
     assert store.usage().memory_bytes == SIZE
 

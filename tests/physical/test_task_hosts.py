@@ -13,7 +13,7 @@ from sharkpy.physical.task_inputs import _balance, _balance_blocks, preferred_ho
 
 
 def block(number: int, host: str, size: int) -> BlockHandle:
-    return BlockHandle(f"b{number}", 1, size, "", None, (("a", size),), host=host)
+    return BlockHandle(f"b{number}", 1, size, "", None, {"a": size}, host=host)
 
 
 def weight(handle: BlockHandle) -> int:

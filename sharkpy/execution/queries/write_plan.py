@@ -24,7 +24,7 @@ from sharkpy.sources.layout import DataFile
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
-    from sharkpy.columnar.statistics import BlockStatistics
+    from sharkpy.columnar.statistics import PackedStatistics
     from sharkpy.plan.logical import LogicalPlan
 
 
@@ -62,7 +62,7 @@ def _with_schema_texts(sink: FileSink, schema_text: Callable[[str], str]) -> Fil
 
 def write_blocks(
     session: EngineSession, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot
-) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
+) -> Sequence[tuple[BlockHandle, PackedStatistics]]:
     """Write the blocks of a query; its plan is kept, so that lost blocks can be made again."""
     contents = _contents(session, plan, snapshot)
     physical, stage = plan_stage(session, plan, snapshot)
@@ -87,7 +87,7 @@ def _contents(session: EngineSession, plan: LogicalPlan, snapshot: QuerySnapshot
 
 def write_query_table(
     session: EngineSession, table: QueryTable, snapshot: QuerySnapshot
-) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
+) -> Sequence[tuple[BlockHandle, PackedStatistics]]:
     """Compute the rows of a query once for the statement of `snapshot`."""
     return write_blocks(session, table.query, BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None), snapshot)
 

@@ -115,13 +115,7 @@ def _scanned_bytes(stage: Stage) -> list[int]:
     inputs = [spec for spec in stage.program.data_inputs if isinstance(spec, BlockColumns)]
     names = {spec.relation: frozenset(spec.names) for spec in inputs}
     return [
-        sum(
-            size
-            for relation, handles in part.blocks
-            for one in handles
-            for name, size in one.column_bytes
-            if name in names[relation]
-        )
+        sum(one.bytes_of(names[relation]) for relation, handles in part.blocks for one in handles)
         + sum(split.length for _, splits in part.splits for split in splits)
         + any(items for _, items in (*part.blocks, *part.splits))
         for part in stage.tasks
@@ -148,4 +142,4 @@ def _pickled_parts(tasks: Sequence[TaskInput]) -> tuple[bytes, ...]:
 def _pickled(part: TaskInput) -> bytes:
     from pyspark.serializers import CPickleSerializer
 
-    return bytes(CPickleSerializer().dumps(part))  # type: ignore[no-untyped-call]
+    return bytes(CPickleSerializer().dumps(part.shipped()))  # type: ignore[no-untyped-call]

@@ -15,7 +15,7 @@ from sharkpy.base.cancellation import checked, submit
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec, StorageFormat
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.statistics import BlockStatistics
+from sharkpy.columnar.statistics import PackedStatistics
 from sharkpy.columnar.store_folder import storage_error, sync_directory, sync_file
 from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.sources.file_splits import by_form, read_properties
@@ -44,7 +44,7 @@ class LoadedBlock:
     """Block with the split that it was made from."""
 
     handle: BlockHandle
-    statistics: BlockStatistics
+    statistics: PackedStatistics
     split: Split
 
 

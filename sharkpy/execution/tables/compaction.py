@@ -11,7 +11,7 @@ import pyarrow as pa
 from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.statistics import BlockStatistics
+from sharkpy.columnar.statistics import PackedStatistics
 from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.columnar.version import Origins, TableVersion
 from sharkpy.values.types import arrow_schema
@@ -25,7 +25,7 @@ class MergedBlock:
     """Block that replaces the blocks `replaced`, with their rows in order."""
 
     handle: BlockHandle
-    statistics: BlockStatistics
+    statistics: PackedStatistics
     origins: Origins
     replaced: tuple[BlockHandle, ...]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.catalog.table_statistics import TableStatistics
     from sharkpy.columnar.handle import BlockHandle
-    from sharkpy.columnar.statistics import BlockStatistics
+    from sharkpy.columnar.statistics import PackedStatistics
     from sharkpy.columnar.version import TableVersion
     from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.physical.hive_partitions import HivePartitions
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     GiveStream: TypeAlias = Callable[[Table, "QuerySnapshot"], None]
     """Lets the rows of a stream in a snapshot be those that are there now."""
 
-    ComputeTable: TypeAlias = Callable[["QueryTable", "QuerySnapshot"], Sequence[tuple[BlockHandle, BlockStatistics]]]
+    ComputeTable: TypeAlias = Callable[["QueryTable", "QuerySnapshot"], Sequence[tuple[BlockHandle, PackedStatistics]]]
     """Makes the blocks of a query that is computed once for its statement."""
 
 _SEVERAL = 2

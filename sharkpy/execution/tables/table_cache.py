@@ -16,7 +16,7 @@ from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import CacheMode, Table
 from sharkpy.catalog.published import Published
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.statistics import BlockStatistics
+from sharkpy.columnar.statistics import PackedStatistics
 from sharkpy.columnar.version import TableVersion, partition_of
 from sharkpy.execution.tables.block_lineage import BlockLineage, Contents
 from sharkpy.execution.tables.block_loading import BlockLoader
@@ -341,12 +341,12 @@ class TableCache:
 
     # Tables that are blocks alone
 
-    def put(self, table: Table, blocks: Iterable[tuple[BlockHandle, BlockStatistics]]) -> TableVersion:
+    def put(self, table: Table, blocks: Iterable[tuple[BlockHandle, PackedStatistics]]) -> TableVersion:
         """Publish the first version of a table that a query made in memory."""
         return self.append(table, blocks, overwrite=True)
 
     def append(
-        self, table: Table, blocks: Iterable[tuple[BlockHandle, BlockStatistics]], *, overwrite: bool = False
+        self, table: Table, blocks: Iterable[tuple[BlockHandle, PackedStatistics]], *, overwrite: bool = False
     ) -> TableVersion:
         made = list(blocks)
         entry = self.versions.entry(table)
@@ -359,7 +359,7 @@ class TableCache:
             self._compactor.compact_later(entry)
             return version_of_blocks(entry)
 
-    def discard(self, blocks: Iterable[tuple[BlockHandle, BlockStatistics]]) -> None:
+    def discard(self, blocks: Iterable[tuple[BlockHandle, PackedStatistics]]) -> None:
         """Free blocks that were made for a table and belong to no version of it."""
         handles = [handle for handle, _ in blocks]
         self.versions.store.adopt(handles)

@@ -17,7 +17,7 @@ from sharkpy.base.cancellation import check_cancelled, submit
 from sharkpy.base.errors import InternalError
 from sharkpy.columnar import block_file
 from sharkpy.columnar.block import EncodedBlock
-from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
+from sharkpy.columnar.column_statistics import ColumnStatistics
 from sharkpy.columnar.encoded_column import EncodedColumn
 from sharkpy.columnar.encodings import plain
 from sharkpy.columnar.encodings.matrix import encode_matrix
@@ -148,9 +148,8 @@ def encode_matrix_block(table: pa.Table, layout: MatrixLayout) -> EncodedBlock:
     if labels is not None:
         columns[LABEL] = plain.encode_array(pa.array(labels), DOUBLE if labels.dtype == np.float64 else FLOAT)
     num_rows = len(features[0])
-    statistics = BlockStatistics(num_rows, tuple((name, _statistics(column)) for name, column in columns.items()))
-    pieces = block_file.serialize(columns, statistics)
-    return EncodedBlock(pieces, statistics, tuple((name, column.encoding) for name, column in columns.items()))
+    statistics = [(name, _statistics(column)) for name, column in columns.items()]
+    return EncodedBlock.of(block_file.serialize(num_rows, columns, statistics), columns)
 
 
 def matrix_of(table: pa.Table, layout: MatrixLayout) -> tuple[Array, Array | None]:

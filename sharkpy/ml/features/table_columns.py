@@ -71,8 +71,7 @@ def _scanned(plan: LogicalPlan) -> tuple[Scan, tuple[str, ...]] | None:
 
 def _is_plain(block: BlockHandle, names: Sequence[str], width: int) -> bool:
     """True if columns seem unencoded, as far as their bytes tell."""
-    sizes = dict(block.column_bytes)
-    return all(sizes.get(name) == block.num_rows * width for name in names)
+    return all(block.column_bytes.get(name) == block.num_rows * width for name in names)
 
 
 def _is_finite(statistics: StatisticsTable, name: str) -> bool:

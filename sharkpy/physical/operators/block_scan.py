@@ -62,8 +62,7 @@ class BlockSet:
 
     def column_bytes(self, names: tuple[str, ...]) -> int:
         """Encoded bytes of the columns `names` in the kept blocks."""
-        wanted = frozenset(names)
-        return sum(size for block in self.blocks for name, size in block.column_bytes if name in wanted)
+        return sum(block.bytes_of(names) for block in self.blocks)
 
 
 @dataclass(frozen=True, slots=True)

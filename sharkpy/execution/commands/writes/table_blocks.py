@@ -12,7 +12,7 @@ from sharkpy.execution.engine_session import EngineSession
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
-    from sharkpy.columnar.statistics import BlockStatistics
+    from sharkpy.columnar.statistics import PackedStatistics
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class TableBlocks(QuietWrite):
     table: Table
     overwrite: bool
     session: EngineSession
-    blocks: Sequence[tuple[BlockHandle, BlockStatistics]]
+    blocks: Sequence[tuple[BlockHandle, PackedStatistics]]
 
     def place(self) -> None:
         self.session.catalog.require(self.table)

@@ -7,11 +7,13 @@ import codecs
 import hashlib
 import re
 import zlib
+from urllib.parse import unquote
 
 import numpy as np
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ExecutionError
+from sharkpy.base.settings import DEFAULT_PARTITION_NAME
 
 PIECE = 1 << 20
 """Characters or bytes that are worked on without a look at the statement's end."""
@@ -134,6 +136,15 @@ def _parameter(query: str, start: str) -> str | None:
 
 PROTOCOLS = ("http", "https", "ftp", "file", "jar", "mailto", "hdfs")
 """Protocols that java.net.URL knows, and that Hadoop adds; a URL of another one is none."""
+
+
+def path_value(path: str, name: str) -> str | None:
+    """Value of the last folder `name=value` in a path, as Hive writes it; NULL without one, and for Hive's default."""
+    for folder in reversed(path.split("/")[:-1]):
+        column, equals, value = folder.partition("=")
+        if equals and unquote(column, errors="replace").lower() == name.lower():
+            return None if value == DEFAULT_PARTITION_NAME.default else unquote(value, errors="replace")
+    return None
 
 
 def parse_url(url: str, part: str, key: str) -> str | None:

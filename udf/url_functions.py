@@ -106,4 +106,14 @@ URL_FUNCTIONS = (
         answer="a b",
         aliases=("try_url_decode",),
     ),
+    ScalarFunction(
+        "path_value",
+        takes(STRING, STRING),
+        returns(STRING),
+        "shark_path_value({0}, {1})",
+        usage="path_value(path, name)",
+        doc="value of the last folder name=value in a path",
+        example="path_value('/in/dt=2026-05-01/a.json', 'dt')",
+        answer="2026-05-01",
+    ),
 )

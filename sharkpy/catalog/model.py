@@ -7,7 +7,7 @@ from enum import Enum
 
 from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
 from sharkpy.catalog.continuous_query import EmitMode, EpochPoint
-from sharkpy.values.types import Schema
+from sharkpy.values.types import DataType, Field, Schema
 
 PURGE_PROPERTY = "external.table.purge"
 CACHE_PROPERTY = "shark.cache"
@@ -148,6 +148,19 @@ class Watermark:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputedColumn:
+    """Column of a stream that no file holds: the value of an expression over its other columns, as written, or with
+    `is_of_path` that of a `name=value` folder in the path of its file.
+    """
+
+    name: str
+    dtype: DataType
+    text: str
+    comment: str | None = None
+    is_of_path: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Table or view. Equal by its `table_id`, which is unique in the warehouse and never reused."""
 
@@ -176,6 +189,8 @@ class Table:
     """Source of a stream."""
     watermark: Watermark | None = field(compare=False, default=None)
     """Of a stream with a column of times."""
+    computed: tuple[ComputedColumn, ...] = field(compare=False, default=())
+    """Columns of a stream behind those of `schema`."""
     sink: StreamSource | None = field(compare=False, default=None)
     """Outside end of a continuous sink; None for one into a folder, which is its `location`."""
     as_of: EpochPoint | None = field(compare=False, default=None)
@@ -197,6 +212,15 @@ class Table:
     def data_schema(self) -> Schema:
         """Columns that the files hold."""
         return Schema(self.schema.fields[: len(self.schema) - len(self.partition_columns)])
+
+    @property
+    def shown_schema(self) -> Schema:
+        """Columns that queries see."""
+        return Schema((*self.schema, *self.computed_fields)) if self.computed else self.schema
+
+    @property
+    def computed_fields(self) -> tuple[Field, ...]:
+        return tuple(Field(one.name, one.dtype, one.comment) for one in self.computed)
 
     @property
     def partition_schema(self) -> Schema:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sharkpy.catalog.model import (
     BucketSpec,
+    ComputedColumn,
     Constraint,
     Database,
     SkewSpec,
@@ -59,6 +60,10 @@ def table_to_json(table: Table) -> str:
         body["stream"] = _stream_to_json(table.stream)
     if table.watermark is not None:
         body["watermark"] = [table.watermark.column, table.watermark.delay, table.watermark.idle]
+    if table.computed:
+        body["computed"] = [
+            [one.name, type_text(one.dtype), one.text, one.comment, one.is_of_path] for one in table.computed
+        ]
     if table.sink is not None:
         body["sink"] = _stream_to_json(table.sink)
     if table.continuous:
@@ -90,6 +95,9 @@ def table_from_json(table_id: str, database: str, name: str, text: str) -> Table
         written_text=body.get("written_text"),
         stream=_stream_from_json(body.get("stream")),
         watermark=Watermark(*body["watermark"]) if "watermark" in body else None,
+        computed=tuple(
+            ComputedColumn(name, _stored_type(dtype), *others) for name, dtype, *others in body.get("computed", ())
+        ),
         sink=_stream_from_json(body.get("sink")),
         state_of=body.get("state_of", ""),
         continuous=body.get("continuous", ""),

@@ -73,7 +73,7 @@ class LocalNames:
             found = self._session.catalog.find_table(database or self._session.current_database, name)
         except SharkError:
             return ()
-        return found.schema.names if found else ()
+        return found.shown_schema.names if found else ()
 
     def functions(self) -> Iterable[str]:
         from sharkpy.udf.registry import names

@@ -152,7 +152,7 @@ class SharkDialect(DefaultDialect):
                 "comment": field.comment,
                 "dialect_options": {"sharkpy_partition": field.name in table.partition_columns},
             }
-            for field in table.schema
+            for field in table.shown_schema
         ]
 
     @reflection.cache

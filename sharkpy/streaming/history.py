@@ -67,7 +67,8 @@ def _view(stream: Table, history: Table) -> Table:
         for field in stream.schema
     ]
     text = f"SELECT {', '.join(items)} FROM `{history.database}`.`{history.name}`"
-    return Table(stream.table_id, stream.database, stream.name, TableKind.VIEW, stream.schema, view_text=text)
+    kind, computed = TableKind.VIEW, stream.computed
+    return Table(stream.table_id, stream.database, stream.name, kind, stream.schema, view_text=text, computed=computed)
 
 
 def _cast(name: str, type_words: str) -> str:

@@ -39,7 +39,8 @@ def settle_new_columns(stream: Table, files: Sequence[DataFile], catalog: Catalo
     added: dict[str, DataType] = {}
     for file in files:
         check_cancelled()
-        found = other_columns(file, stream.schema, stream.storage)
+        computed = {one.name for one in stream.computed}
+        found = [one for one in other_columns(file, stream.schema, stream.storage) if one.name not in computed]
         if found and policy == STOP:
             raise _stopped(stream, file, found)
         _check_added(stream, file, found, added)

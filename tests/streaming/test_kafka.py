@@ -91,6 +91,20 @@ def test_columns_of_records(context: sharkpy.SharkContext, topic: Callable[..., 
     assert rows(context, "SELECT count(*), max(__offset) FROM s WHERE __partition = 1") == [(2, 1)]
 
 
+def test_times_of_records_are_event_times(context: sharkpy.SharkContext, topic: Callable[..., KafkaTopic]) -> None:
+    made, first = topic(1), 1_777_629_600_000
+    made.put(['{"ms": 1777629600000}'], 0, timestamp=first)
+    made.put(['{"ms": 1777629605000}'], 0, timestamp=first + 90_000)
+    columns = "ms BIGINT, at AS (timestamp_millis(ms)), came AS (__timestamp), WATERMARK FOR came AS came"
+    context.sql(f"CREATE STREAM s ({columns}) {made.source()}")
+    text = "SELECT window.start, count(*) AS n FROM s GROUP BY window(came, '1 minute')"
+    context.sql(f"CREATE CONTINUOUS TABLE t TRIGGER AVAILABLE NOW EMIT APPEND AS {text}")
+    begin = datetime.datetime(2026, 5, 1, 10)
+    assert rows(context, "SELECT * FROM t") == [(begin, 1)]
+    found = rows(context, "SELECT at, __offset FROM s ORDER BY 1")
+    assert found == [(begin, 0), (begin + datetime.timedelta(seconds=5), 1)]
+
+
 AVRO = json.dumps(
     {"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}, {"name": "s", "type": "string"}]}
 )

@@ -37,6 +37,7 @@ def describe_table(command: DescribeTable, session: EngineSession) -> CommandRes
     if command.column:
         return text_rows(_COLUMNS, column_rows(command, one, session))
     columns = table.data_schema if one is None else one.columns_of(table)
+    columns = Schema((*columns, *table.computed_fields))
     rows = [*_fields(columns), *_fields(table.partition_schema), *_partition_fields(table)]
     match command.style:
         case "formatted":

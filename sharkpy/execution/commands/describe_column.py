@@ -19,7 +19,7 @@ _DESERIALIZED = "from deserializer"
 def column_rows(command: DescribeTable, one: HivePartition | None, session: EngineSession) -> Iterator[Row]:
     """Row of the column; for a part that is a struct, a row a field."""
     name, *rest = command.column
-    field = command.table.schema[name]
+    field = command.table.shown_schema[name]
     if not rest and command.style == "formatted":
         statistics = current_statistics(command.table, one, session)
         found = None if statistics is None else statistics.column(name)

@@ -65,8 +65,8 @@ def _one_partition(command: ShowTableExtended, session: EngineSession) -> Comman
 
 def show_columns(command: ShowColumns, _: EngineSession) -> CommandResult:
     """Columns of a table, in its order."""
-    taken = set(matching(command.table.schema.names, command.pattern))
-    return text_rows(("field",), [(name,) for name in command.table.schema.names if name in taken])
+    taken = set(matching(command.table.shown_schema.names, command.pattern))
+    return text_rows(("field",), [(name,) for name in command.table.shown_schema.names if name in taken])
 
 
 def show_empty(command: ShowEmpty, _: EngineSession) -> CommandResult:

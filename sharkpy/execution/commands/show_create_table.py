@@ -92,6 +92,13 @@ def _view(table: Table) -> Iterator[str]:
     yield f"{head}{comment}{partitioned}{properties} AS {table.view_text}"
 
 
+def _computed(stream: Table) -> Iterator[str]:
+    for one in stream.computed:
+        if not one.is_of_path:
+            comment = "" if one.comment is None else f" COMMENT {quoted(one.comment)}"
+            yield f"`{one.name}` {type_text(one.dtype)} AS ({one.text}){comment}"
+
+
 def _watermark(known: Watermark | None) -> Iterator[str]:
     if known is not None:
         delay = f" - INTERVAL '{_seconds(known.delay)}' SECOND" if known.delay else ""
@@ -105,12 +112,14 @@ def _seconds(microseconds: int) -> str:
 
 def _stream(table: Table, source: StreamSource) -> Iterator[str]:
     kind, head = KINDS[source.kind], f"CREATE STREAM `{table.database}`.`{table.name}`"
-    listed = [*([] if kind is TABLE else _columns(table)), *_watermark(table.watermark)]
+    listed = [*([] if kind is TABLE else _columns(table)), *_computed(table), *_watermark(table.watermark)]
     if listed:
         yield f"{head}("
         yield from _listed(listed)
     else:
         yield head
+    if of_path := [_column(Field(one.name, one.dtype, one.comment)) for one in table.computed if one.is_of_path]:
+        yield f"PARTITIONED BY ({', '.join(of_path)})"
     if kind.takes_format and table.storage.name != RAW:
         yield from _form(table)
     else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from sharkpy.catalog.continuous_query import EmitMode, EpochPoint, Trigger
-from sharkpy.catalog.model import StorageFormat, StreamSource, Table, Watermark
+from sharkpy.catalog.model import ComputedColumn, StorageFormat, StreamSource, Table, Watermark
 from sharkpy.plan.commands.command import Command, Listing, Properties
 from sharkpy.plan.commands.tables import CreateTable
 from sharkpy.plan.commands.writes import Insert, MultiInsert
@@ -31,6 +31,7 @@ class CreateStream(Command):
     comment: str | None = None
     table: Table | None = None
     watermark: Watermark | None = None
+    computed: tuple[ComputedColumn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

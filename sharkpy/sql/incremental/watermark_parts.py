@@ -30,7 +30,7 @@ class WatermarkParts:
 
     def num_rows(self, scan: Scan) -> int:
         """Place of a part with the number of rows of a stream that have come."""
-        times = stream_watermark(scan, self._context.column).times
+        times = stream_watermark(scan, self._context).times
         return self._add(scan, NumRows(times, self._context.column))
 
     def of_other(self, scan: Scan, waiting: Scan) -> int:
@@ -64,7 +64,7 @@ class WatermarkParts:
     def _of_stream(self, scan: Scan) -> tuple[int, StreamWatermark]:
         stream = scan.table.table_id
         if stream not in self._of_streams:
-            part = stream_watermark(scan, self._context.column)
+            part = stream_watermark(scan, self._context)
             self._of_streams[stream] = self._add(scan, part), part
         return self._of_streams[stream]
 
@@ -79,7 +79,7 @@ class WatermarkParts:
                 if (time := idle.get(scan.table.table_id)) is None:
                     streams.append(ActiveStream(place, watermark))
                     continue
-                arrivals = StreamArrivals(stream_watermark(scan, self._context.column), now, self._context.column)
+                arrivals = StreamArrivals(stream_watermark(scan, self._context), now, self._context.column)
                 streams.append(ActiveStream(place, watermark, (self._add(scan, arrivals), arrivals), time))
             part = ActiveWatermark(len(self._parts), tuple(streams), now, self._context.column)
             self._active[known] = self._add(scans[0], part), part

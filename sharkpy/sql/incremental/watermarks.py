@@ -9,8 +9,10 @@ from sharkpy.base.errors import InternalError
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Scan, Union
 from sharkpy.plan.sessions import behind
+from sharkpy.sql.context import Context
 from sharkpy.sql.incremental.state import Kept, NewColumn, StatePart
 from sharkpy.sql.incremental.stream_join import apart
+from sharkpy.sql.queries.computed_columns import marked_time, with_computed
 from sharkpy.values.types import TIMESTAMP, Field, Schema
 
 
@@ -96,13 +98,15 @@ def beside_least(rows: LogicalPlan, marks: Sequence[LogicalPlan], mark: ColumnRe
     return Project(rows, (*columns, mark.holding(least)))
 
 
-def stream_watermark(scan: Scan, new_column: NewColumn) -> StreamWatermark:
+def stream_watermark(scan: Scan, context: Context) -> StreamWatermark:
     """The watermark of the stream that is scanned."""
     watermark = scan.table.watermark
     if watermark is None:
         raise InternalError(f"{scan.table.qualified_name} has no watermark")
-    times = apart(Project(scan, (_time(scan, watermark.column),)), new_column)
-    return StreamWatermark(scan.table.qualified_name, times, watermark.delay, new_column)
+    rows = scan if watermark.column in scan.names else with_computed(context, scan, scan.table)
+    time = next(column for column in rows.output if column.name == watermark.column)
+    times = apart(Project(rows, (time,)), context.column)
+    return StreamWatermark(scan.table.qualified_name, times, watermark.delay, context.column)
 
 
 def has_watermark(time: Expr, rows: LogicalPlan) -> bool:
@@ -113,9 +117,9 @@ def has_watermark(time: Expr, rows: LogicalPlan) -> bool:
 def _times_of(rows: LogicalPlan) -> set[int]:
     found = set[int]()
     for node in reversed(list(rows.walk())):
-        if isinstance(node, Scan) and node.table.watermark is not None:
-            found.add(_time(node, node.table.watermark.column).column_id)
-        elif isinstance(node, Project):
+        if (time := marked_time(node)) is not None:
+            found.add(time.column_id)
+        if isinstance(node, Project):
             found |= {
                 item.column_id
                 for item in node.items
@@ -128,7 +132,3 @@ def _times_of(rows: LogicalPlan) -> set[int]:
                 if all(side.output[place].column_id in found for side in node.inputs)
             }
     return found
-
-
-def _time(scan: Scan, name: str) -> ColumnRef:
-    return scan.columns[scan.names.index(name)]

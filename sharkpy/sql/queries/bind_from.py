@@ -20,7 +20,7 @@ from sharkpy.base.errors import (
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.stream_kinds import SPANS, has_spans
 from sharkpy.catalog.system_tables import SYSTEM_DATABASE
-from sharkpy.catalog.virtual_columns import virtual_columns_in
+from sharkpy.catalog.virtual_columns import FILE_NAME, virtual_columns_in
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.given_rows import ArrowRows, GivenRows
 from sharkpy.plan.logical import Given, LogicalPlan, Project, Scan, Values
@@ -42,6 +42,7 @@ from sharkpy.sql.queries.bind_lake_facts import lake_facts
 from sharkpy.sql.queries.bind_pivot import pivoted
 from sharkpy.sql.queries.bind_sample import sampled
 from sharkpy.sql.queries.bind_version import at_point, at_version
+from sharkpy.sql.queries.computed_columns import with_computed
 from sharkpy.sql.queries.generators import generated
 from sharkpy.sql.queries.view_output import view_output
 from sharkpy.sql.scope import Scope, relation_scope
@@ -116,13 +117,14 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
     if table.qualified_name in context.views and context.kept is not None:
         raise _circular(context, table, node)
     if table.is_view:
-        plan = sampled(context, bind_view(context, table, node), node, table)
+        plan = sampled(context, with_computed(context, bind_view(context, table, node), table), node, table)
         return _aliased(context, plan, node, parent, name, table.database)
     if table.is_stream and (rows := _rows_of_state(context, table, node)) is not None:
+        rows = with_computed(context, rows, table)
         return _aliased(context, sampled(context, rows, node, table), node, parent, name, table.database)
     read = scan(context, table)
     hidden = read.columns[len(table.schema) :]
-    shown = sampled(context, read, node, table)
+    shown = sampled(context, with_computed(context, read, table), node, table)
     return _aliased(context, shown, node, parent, _relation_name(name), table.database, hidden)
 
 
@@ -204,7 +206,8 @@ def _place_of_rows(query: Table) -> str:
 
 def scan(context: Context, table: Table) -> Scan:
     """Scan a table: its own columns, then the virtual ones that the statement names."""
-    fields = (*table.schema, *virtual_columns_in(context.text, table))
+    named = " ".join([context.text, *(FILE_NAME if one.is_of_path else one.text for one in table.computed)])
+    fields = (*table.schema, *virtual_columns_in(named, table))
     columns = tuple(context.column(field.name, field.dtype) for field in fields)
     return Scan(table, columns, tuple(field.name for field in fields))
 

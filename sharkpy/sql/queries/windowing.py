@@ -5,9 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sharkpy.plan.expr import ColumnRef
-from sharkpy.plan.logical import LogicalPlan, Scan
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.bind_time_window import ROW_WINDOW
+from sharkpy.sql.queries.computed_columns import marked_time
 from sharkpy.sql.scope import Scope
 
 
@@ -49,8 +50,8 @@ def _time(clause: exp.Expr, context: Context, plan: LogicalPlan, scope: Scope) -
     """Column with the times of the streams that are read."""
     times = set[int]()
     for node in plan.walk():
-        if isinstance(node, Scan) and node.table.watermark is not None:
-            times.add(node.columns[node.names.index(node.table.watermark.column)].column_id)
+        if (time := marked_time(node)) is not None:
+            times.add(time.column_id)
     found = [one for one in scope.columns if isinstance(one.expr, ColumnRef) and one.expr.column_id in times]
     if not found:
         message = "WINDOWING needs a time"

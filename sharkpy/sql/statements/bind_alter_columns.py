@@ -28,7 +28,7 @@ def add_columns(binder: CommandBinder, target: Target) -> Command:
     Hive partitions show the added columns with either word.
     """
     table = target.table
-    added, constraints = column_fields(binder, table.schema.fields if target.partition is None else ())
+    added, constraints = column_fields(binder, table.shown_schema.fields if target.partition is None else ())
     if table.is_stream and constraints:
         raise binder.reader.unsupported("a constraint of a stream")
     columns = (*table.data_schema, *(field for field in added if field.name not in table.schema.names))

@@ -8,19 +8,22 @@ from collections.abc import Collection, Sequence
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.catalog.model import Constraint
+from sharkpy.catalog.model import ComputedColumn, Constraint
 from sharkpy.plan.expr import Alias, ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sql.expressions.coercion import cast
+from sharkpy.sql.statements.bind_computed import computed_column, of_streams_alone, starts_computed
 from sharkpy.sql.statements.bind_constraints import column_constraint, starts_constraint, table_constraint
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import NULL, STRING, Field, is_interval
 
 
-def column_fields(binder: CommandBinder, others: Sequence[Field]) -> tuple[list[Field], list[Constraint]]:
+def column_fields(
+    binder: CommandBinder, others: Sequence[Field], computed: list[ComputedColumn] | None = None
+) -> tuple[list[Field], list[Constraint]]:
     """Read (name type [constraint …] [COMMENT 'text'] | constraint, …): columns named unlike `others`, and constraints.
 
-    The parentheses may be missing.
+    The parentheses may be missing. `computed` takes the computed columns, where there may be some.
     """
     reader = binder.reader
     has_parentheses = reader.match("(")
@@ -32,8 +35,7 @@ def column_fields(binder: CommandBinder, others: Sequence[Field]) -> tuple[list[
         token = reader.current
         if starts_constraint(binder):
             constraints.append(table_constraint(binder, known))
-        else:
-            field = _column(binder, known, constraints)
+        elif (field := _column(binder, known, constraints, computed)) is not None:
             check_column(binder, names, field, token)
             known.append(field)
             names.add(field.name)
@@ -42,9 +44,19 @@ def column_fields(binder: CommandBinder, others: Sequence[Field]) -> tuple[list[
         reader.expect(",")
 
 
-def _column(binder: CommandBinder, known: Sequence[Field], constraints: list[Constraint]) -> Field:
+def _column(
+    binder: CommandBinder, known: Sequence[Field], constraints: list[Constraint], computed: list[ComputedColumn] | None
+) -> Field | None:
+    """Read a column; None for a computed one."""
     reader = binder.reader
-    field = Field(reader.name("a column name"), reader.data_type(), None)
+    name = reader.name("a column name")
+    dtype = NULL if computed is not None and starts_computed(binder) else reader.data_type()
+    if starts_computed(binder):
+        if computed is None:
+            raise of_streams_alone(binder)
+        computed.append(computed_column(binder, name, dtype))
+        return None
+    field = Field(name, dtype, None)
     while True:
         if reader.match("COMMENT"):
             field = dataclasses.replace(field, comment=reader.string("a comment"))

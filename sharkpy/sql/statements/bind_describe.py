@@ -127,10 +127,10 @@ def type_at(dtype: DataType, name: str) -> DataType | None:
 
 def _check_path(binder: CommandBinder, table: Table, path: tuple[str, ...], token: Token | None) -> None:
     name, *rest = path
-    if name not in table.schema.names:
-        hint = did_you_mean(name, table.schema.names)
+    if name not in table.shown_schema.names:
+        hint = did_you_mean(name, table.shown_schema.names)
         raise binder.error(f'no column "{name}" in {table.qualified_name}', token, ColumnNotFoundError, hint)
-    dtype: DataType | None = table.schema[name].dtype
+    dtype: DataType | None = table.shown_schema[name].dtype
     for part in rest:
         dtype = type_at(dtype, part) if dtype is not None else None
         if dtype is None:

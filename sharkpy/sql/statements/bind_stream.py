@@ -9,11 +9,12 @@ from sqlglot.tokenizer_core import Token
 from sharkpy.base.errors import ParseError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.catalog.lake_tables import is_lake
-from sharkpy.catalog.model import StorageFormat, StreamSource, Table
-from sharkpy.catalog.stream_kinds import HISTORY, KINDS, SPANS_STORAGE, TABLE, StreamKind
+from sharkpy.catalog.model import ComputedColumn, StorageFormat, StreamSource, Table, TableKind
+from sharkpy.catalog.stream_kinds import FOLDER, HISTORY, KINDS, SPANS_STORAGE, TABLE, StreamKind
 from sharkpy.plan.commands import CreateStream, DropStream
 from sharkpy.sql.queries.bind_from import divided_view
 from sharkpy.sql.statements.bind_columns import column_fields
+from sharkpy.sql.statements.bind_computed import check_computed, path_columns
 from sharkpy.sql.statements.bind_storage import combined, with_options
 from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
 from sharkpy.sql.statements.command_binder import CommandBinder
@@ -22,7 +23,7 @@ from sharkpy.sql.statements.table_parts import columns_by_format
 from sharkpy.sql.statements.watermark_clause import check_watermark, taken_watermark
 from sharkpy.values.types import Field, Schema
 
-_OTHERS = ("location", "buckets", "skew", "partitions")
+_OTHERS = ("location", "buckets", "skew")
 """Clauses of tables that streams do not have."""
 
 
@@ -39,7 +40,8 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
     reader.position = len(reader.tokens) - len(rest.reader.rest)
     if watermark is None:
         return command
-    check_watermark(binder, watermark, command.schema.fields, at_watermark)
+    known: list[Field | ComputedColumn] = [*command.schema, *command.computed]
+    check_watermark(binder, watermark, known, at_watermark)
     if command.table is not None and command.table.has_state:
         message = "WATERMARK FOR a stream FROM a continuous table with state is not supported"
         raise binder.error(message, at_watermark, UnsupportedError, "INSERT its rows into a table, and read that")
@@ -51,7 +53,9 @@ def _stream(
 ) -> CreateStream:
     """Bind what stands behind the name of a stream."""
     reader, (database, name) = binder.reader, name_parts
-    fields, constraints = column_fields(binder, ()) if reader.peek("(") else ([], ())
+    computed: list[ComputedColumn] = []
+    at_columns = reader.current
+    fields, constraints = column_fields(binder, (), computed) if reader.peek("(") else ([], ())
     if constraints:
         raise reader.unsupported("a constraint of a stream")
     clauses = table_clauses(binder)
@@ -63,7 +67,11 @@ def _stream(
     if kind is TABLE:
         if fields:
             raise binder.error("a stream FROM TABLE has the columns of the table", begin, ParseError)
-        return _of_table(binder, (database, name), if_not_exists, clauses)
+        command = _of_table(binder, (database, name), if_not_exists, clauses)
+        return _with_computed(binder, command, computed, at_columns)
+    if clauses.partitions and kind is not FOLDER:
+        raise reader.unsupported(f"PARTITIONED BY of a stream FROM {kind.name}")
+    fields, of_path = path_columns(binder, clauses.partitions, fields, begin)
     fields = _checked_columns(binder, kind, fields, begin)
     place = reader.string(kind.place) if kind.place else None
     source = StreamSource(kind.name, _options(binder, kind))
@@ -72,7 +80,7 @@ def _stream(
         storage = with_options(reader, storage, clauses.options)
     if storage is not None:
         fields = columns_by_format(binder, storage, clauses.properties or (), fields) or fields
-    return CreateStream(
+    command = CreateStream(
         database,
         name,
         Schema(tuple(fields)),
@@ -83,6 +91,16 @@ def _stream(
         _properties(clauses),
         clauses.comment,
     )
+    return _with_computed(binder, command, [*of_path, *computed], at_columns)
+
+
+def _with_computed(
+    binder: CommandBinder, command: CreateStream, computed: list[ComputedColumn], token: Token | None
+) -> CreateStream:
+    """The command with computed columns, which are checked."""
+    kind, place = TableKind.STREAM, (command.database, command.name)
+    stream = Table("", *place, kind, command.schema, stream=command.source, computed=tuple(computed))
+    return dataclasses.replace(command, computed=check_computed(binder, stream, token).computed)
 
 
 def _refuse_other_words(binder: CommandBinder) -> None:
@@ -100,6 +118,8 @@ def _of_table(
     reader = binder.reader
     if clauses.row is not None or clauses.file is not None or clauses.options:
         raise reader.unsupported("a format of a stream FROM TABLE")
+    if clauses.partitions:
+        raise reader.unsupported("PARTITIONED BY of a stream FROM TABLE")
     token = reader.current
     table = binder.table()
     if is_lake(table):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import BindError
-from sharkpy.catalog.model import Watermark
+from sharkpy.catalog.model import ComputedColumn, Watermark
 from sharkpy.sql.expressions.literals import interval_literal
 from sharkpy.sql.grammar.token_reader import TokenReader
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.values.types import INTERVAL_DAY_TIME, TIMESTAMP, Field
+from sharkpy.values.types import BIGINT, DATE, INTERVAL_DAY_TIME, STRING, TIMESTAMP, DataType, Field
 
+_TIMES_OF: dict[DataType, str] = {BIGINT: "timestamp_millis({})", STRING: "to_timestamp({})", DATE: "timestamp({})"}
+"""Expressions that mostly make a time of a column."""
 _DEPTHS = {"(": 1, "<": 1, ")": -1, ">": -1, ">>": -2}
 
 
@@ -40,14 +42,18 @@ def taken_watermark(binder: CommandBinder) -> tuple[CommandBinder, Watermark | N
     return CommandBinder(binder.context, left), found, token
 
 
-def check_watermark(binder: CommandBinder, found: Watermark, fields: Sequence[Field], token: Token | None) -> None:
+def check_watermark(
+    binder: CommandBinder, found: Watermark, fields: Iterable[Field | ComputedColumn], token: Token | None
+) -> None:
     """BindError where the column is none of the stream's, or no time."""
     known = {field.name: field.dtype for field in fields}
     if found.column not in known:
         raise binder.error(f'the stream has no column "{found.column}"', token, sqlstate="42703")
-    if known[found.column] != TIMESTAMP:
-        message = f'a watermark is one of times, and "{found.column}" is {known[found.column]}'
-        raise binder.error(message, token, hint="make it a TIMESTAMP", sqlstate="42804")
+    dtype = known[found.column]
+    if dtype != TIMESTAMP:
+        message = f'a watermark is one of times, and "{found.column}" is {dtype}'
+        hint = f"make it a TIMESTAMP, or compute one among the columns: name AS ({_TIMES_OF.get(dtype, 'expression')})"
+        raise binder.error(message, token, hint=hint.format(found.column), sqlstate="42804")
 
 
 def _begin(reader: TokenReader) -> int | None:

@@ -78,6 +78,7 @@ def _stream(command: CreateStream, session: EngineSession) -> Table:
         owner=user_name(session.conf),
         stream=source,
         watermark=command.watermark,
+        computed=command.computed,
     )
 
 

@@ -37,7 +37,7 @@ def rows(request: Any, session: SharkContext) -> Iterator[tuple[str | int | None
         enabled = [one for one in table.constraints if one.is_enabled]
         required = {name for one in enabled if one.kind == "NOT NULL" for name in one.columns}
         defaults = {one.columns[0]: one.text for one in enabled if one.kind == "DEFAULT"}
-        for position, field in enumerate(table.schema, 1):
+        for position, field in enumerate(table.shown_schema, 1):
             if takes(field.name):
                 kind, type_name, size, digits, radix, octets = _type_columns(field.dtype)
                 yield (

@@ -95,6 +95,8 @@ QUERIES = [
     "SELECT k, v FROM (SELECT k, v, rank() OVER (ORDER BY v DESC) AS r FROM events WHERE v < 4) y "
     "WHERE r < 4 AND k > 'a'",
     "SELECT v, x, d FROM events ORDER BY v DESC, x, d LIMIT 5",
+    "SELECT upper(k) AS u FROM events ORDER BY v + x, d, k LIMIT 3 OFFSET 1",
+    "SELECT n + 1 AS m FROM (SELECT v AS n FROM events ORDER BY x DESC, v LIMIT 4) y WHERE n <> 2",
     "SELECT k, window.start AS start, count(*) AS n FROM events GROUP BY k, window(ts, '10 seconds')",
     "SELECT window.end AS till, k, sum(v) AS s FROM events GROUP BY window(ts, '20 seconds', '8 seconds'), k",
     "SELECT window(ts, '20 seconds', '8 seconds').start AS start, count(DISTINCT k) AS n FROM events "

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, WindowCall, conjuncts
 from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, Sort, Window
-from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
+from sharkpy.sql.incremental.row_wise import Streams, queries_in, row_wise_fault
 from sharkpy.sql.incremental.state import EpochState, Kept, NewColumn, as_state, schema_of, under
 from sharkpy.values.types import BIGINT, BOOLEAN, Schema
 
@@ -54,13 +54,16 @@ def kept_rows(node: LogicalPlan, streams: Streams, new_column: NewColumn) -> Kep
     other epochs.
     """
     match node:
-        case Limit(Sort(rows, keys, True), int() as count, offset) if _is_row_wise(rows, streams):
+        case Limit(child, int() as count, offset) if (sort := _sort_below(child)) is not None:
+            rows, keys = sort.child, sort.keys
+            if not _is_row_wise(rows, streams):
+                return None
 
             def first(given: LogicalPlan) -> LogicalPlan:
                 return Limit(Sort(given, keys), count + offset)
 
             def of_first(given: LogicalPlan) -> LogicalPlan:
-                return Limit(Sort(given, keys), count, offset)
+                return with_rows(node, sort, replace(sort, child=given))
 
             label = f"the first {count + offset} rows by {', '.join(shown(key.expr) for key in keys)}"
             return _made(rows, first, of_first, label, None, new_column)
@@ -106,6 +109,13 @@ def _made(
 
 def _is_row_wise(rows: LogicalPlan, streams: Streams) -> bool:
     return row_wise_fault(rows, streams, with_joins=True, beside_tables=True) is None
+
+
+def _sort_below(plan: LogicalPlan) -> Sort | None:
+    """The order of all rows under projections, which leave out columns that rows are ordered by."""
+    while isinstance(plan, Project) and not any(True for _ in queries_in(plan)):
+        plan = plan.child
+    return plan if isinstance(plan, Sort) and plan.is_global else None
 
 
 def _window_below(plan: LogicalPlan) -> Window | None:

@@ -18,6 +18,7 @@ from sharkpy.columnar.column_statistics import ColumnStatistics, column_statisti
 from sharkpy.columnar.encoded_column import DictionaryForm, EncodedColumn, ScanForm
 from sharkpy.columnar.packed_statistics import PackedStatistics
 from sharkpy.columnar.profile import ColumnProfile
+from sharkpy.values.nested_arrow import cast_column
 from sharkpy.values.types import DataType, Schema, is_string, to_arrow
 
 T = TypeVar("T")
@@ -89,7 +90,7 @@ def logical_array(column: pa.ChunkedArray[Any] | pa.Array[Any], dtype: DataType,
         if pa.types.is_integer(column.type) and pa.types.is_decimal(target):
             # Arrow refuses integers of a type wider than the decimal, whatever their values.
             column = column.cast(pa.decimal128(38, target.scale))
-        column = column.cast(target)
+        column = cast_column(column, target)
     if isinstance(column, pa.ChunkedArray):
         if column.num_chunks == 1:
             return cast("pa.Array[Any]", column.chunk(0))

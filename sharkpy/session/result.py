@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sharkpy.base.end_of_use import when_unused
 from sharkpy.base.errors import ExecutionError
 from sharkpy.base.interruptible import interruptible
+from sharkpy.values.nested_arrow import cast_column
 from sharkpy.values.types import INTERVAL_DAY_TIME, Schema, arrow_schema
 
 if TYPE_CHECKING:
@@ -300,5 +301,5 @@ def conform(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     for column, field in zip(batch.columns, target, strict=True):
         if pa.types.is_run_end_encoded(column.type):
             column = pc.call_function("run_end_decode", [column])
-        columns.append(column if column.type.equals(field.type) else column.cast(field.type))
+        columns.append(cast_column(column, field.type))
     return pa.RecordBatch.from_arrays(columns, schema=target)

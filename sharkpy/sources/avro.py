@@ -7,14 +7,13 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError
-from sharkpy.catalog.avro_schema import columns_of, given_schema, json_of, record_of
+from sharkpy.catalog.avro_schema import AvroType, columns_of, field_types, given_schema, json_of, record_of
 from sharkpy.sources.avro_records import AvroRecords, Block
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.failures import io_error
@@ -126,25 +125,22 @@ class _WrittenRecords:
     """Records of rows, in the schema that properties give or that of their columns."""
 
     schema: Any
-    order: Sequence[tuple[str, DataType]]
-    places: Sequence[int]
-    """Columns of the rows that the records have, in the `order` of their names."""
+    types: Mapping[str, AvroType]
+    """Of the schema's fields."""
+    columns: Schema
 
     @classmethod
     def of(cls, schema: Schema, properties: Properties) -> _WrittenRecords:
         import fastavro
 
         record = given_schema(properties) or record_of(schema)
-        names = {str(field["name"]).lower(): str(field["name"]) for field in record["fields"]}
-        order = [(names[field.name], field.dtype) for field in schema if field.name in names]
-        places = [place for place, field in enumerate(schema) if field.name in names]
-        return cls(fastavro.parse_schema(record), order, places)
+        return cls(fastavro.parse_schema(record), field_types(record), schema)
 
     def of_batch(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-        columns = [batch.column(place).to_pylist() for place in self.places]
-        for values in zip(*columns, strict=True):
-            pairs = zip(self.order, values, strict=True)
-            yield {name: _written(value, dtype) for (name, dtype), value in pairs}
+        types = tuple(field.dtype for field in self.columns)
+        places = _places(self.types)
+        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            yield _written_record(zip(self.columns.names, values, types, strict=True), places)
 
 
 def avro_records(schema: str, properties: Properties, wanted: Schema, place: str) -> AvroRecords:
@@ -178,21 +174,41 @@ def _gathered(blocks: Iterator[Block]) -> Iterator[list[Block]]:
         yield pending
 
 
-def _written(value: Any, dtype: DataType) -> Any:
+def _written(value: Any, dtype: DataType, avro: AvroType) -> Any:
+    """A value as fastavro takes it, with the schema's own names of fields: it writes NULL for others."""
     match value, dtype:
         case None, _:
             return None
         case datetime.datetime(), _:
             return value.replace(tzinfo=datetime.UTC)
         case list(), MapType(_, item_type):
-            return {key: _written(item, item_type) for key, item in value}
+            return {key: _written(item, item_type, avro.parts[0]) for key, item in value}
         case list(), ArrayType(element):
-            return [_written(item, element) for item in value]
+            return [_written(item, element, avro.parts[0]) for item in value]
         case Mapping(), StructType(names, types):
-            return {name: _written(value[name], t) for name, t in zip(names, types, strict=True)}
-        case Decimal(), _:
-            return value
+            places = _places(dict(zip(avro.names, avro.parts, strict=True)))
+            return _written_record(((name, value[name], one) for name, one in zip(names, types, strict=True)), places)
     return value
+
+
+def _places(types: Mapping[str, AvroType]) -> dict[str, tuple[str, AvroType]]:
+    """Names and types of fields, by their names in lower case."""
+    return {name.lower(): (name, one) for name, one in types.items()}
+
+
+def _written_record(
+    fields: Iterable[tuple[str, Any, DataType]], places: Mapping[str, tuple[str, AvroType]]
+) -> dict[str, Any]:
+    """ConfigurationError for a value of a field that the schema does not have."""
+    record: dict[str, Any] = {}
+    for name, value, dtype in fields:
+        if name.lower() in places:
+            written, avro = places[name.lower()]
+            record[written] = _written(value, dtype, avro)
+        elif value is not None:
+            hint = "add the field to avro.schema.literal or avro.schema.url"
+            raise ConfigurationError(f'the Avro schema of the table has no field "{name}"', hint=hint, sqlstate="22023")
+    return record
 
 
 def file_columns(file: DataFile) -> Schema:

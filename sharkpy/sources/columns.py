@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 import pyarrow as pa
 
 from sharkpy.base.errors import SourceError
-from sharkpy.sources.arrow import Array, ChunkedArray, column_type, list_array, map_array, pc
+from sharkpy.sources.arrow import Array, ChunkedArray, column_type, pc
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.source import BATCH_ROWS
+from sharkpy.values.nested_arrow import children_of, is_list, with_children
 from sharkpy.values.types import (
     INTEGER_TYPES,
     ArrayType,
@@ -132,35 +133,23 @@ def _timestamps(column: ChunkedArray) -> ChunkedArray:
 
 def _nested(array: Array, dtype: DataType) -> Array:
     """Struct fields by name, case ignored; elements, keys and values by their own rules."""
-    mask = pc.is_null(array) if array.null_count else None
+    parts = children_of(array)
     match dtype:
-        case ArrayType(element):
-            lists = array.cast(pa.list_(array.type.value_type))
-            values = _part(lists.flatten(), element)
-            return list_array(_offsets(lists), values, column_type(dtype), mask=mask)
-        case MapType(key, value):
-            first, last = array.offsets[0].as_py(), array.offsets[len(array)].as_py()
-            keys = _part(array.keys.slice(first, last - first), key)
-            values = _part(array.items.slice(first, last - first), value)
-            offsets = pc.subtract(array.offsets, array.offsets[0])
-            return map_array(offsets, keys, values, column_type(dtype), mask=mask)
-        case StructType(names, types):
-            places = {array.type.field(i).name.lower(): i for i in range(array.type.num_fields)}
-            parts = array.flatten()
+        case ArrayType(element) if is_list(array.type):
+            children = [_part(parts[0], element)]
+        case MapType(key, value) if pa.types.is_map(array.type):
+            children = [_part(parts[0], key), _part(parts[1], value)]
+        case StructType(names, types) if pa.types.is_struct(array.type):
+            places = {array.type.field(i).name.lower(): i for i in reversed(range(array.type.num_fields))}
             children = [
                 _part(parts[places[name.lower()]], t)
                 if name.lower() in places
                 else pa.nulls(len(array), column_type(t))
                 for name, t in zip(names, types, strict=True)
             ]
-            return pa.StructArray.from_arrays(children, fields=list(column_type(dtype)), mask=mask)
-    raise pa.ArrowTypeError(str(dtype))
-
-
-def _offsets(lists: Array) -> Array:
-    """Offsets into `lists.flatten()`, which leaves out what lies under NULLs and slices."""
-    lengths = pc.fill_null(pc.list_value_length(lists), 0)
-    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+        case _:
+            raise pa.ArrowTypeError(str(dtype))
+    return with_children(array, children, column_type(dtype))
 
 
 def _part(array: Array, dtype: DataType) -> Array:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
+from sharkpy.sources.arrow import Array, column_type
 from sharkpy.sources.columns import conform_column
 from sharkpy.sources.text_write import hive_text
+from sharkpy.values.nested_arrow import children_of, with_children
 from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructType, arrow_schema, is_nested, is_string
 
 
@@ -28,12 +29,11 @@ def convert(array: Array, old: DataType, new: DataType) -> Array:
         return array
     match old, new:
         case ArrayType(was), ArrayType(now):
-            return list_array(array.offsets, convert(array.values, was, now), mask=_mask(array))
-        case MapType(old_key, old_value), MapType(new_key, new_value):
-            keys, items = convert(array.keys, old_key, new_key), convert(array.items, old_value, new_value)
-            return map_array(array.offsets, keys, items, column_type(new), mask=_mask(array))
+            return _nested(array, (was,), (now,), new)
+        case MapType(), MapType():
+            return _nested(array, (old.key, old.value), (new.key, new.value), new)
         case StructType(), StructType():
-            return _struct(array, old.types, new)
+            return _nested(array, old.types, new.types, new)
     if is_nested(old) or is_nested(new):
         return pa.nulls(len(array), column_type(new))
     source = hive_text(array, old).cast(pa.string()) if is_string(new) and not is_string(old) else array
@@ -41,15 +41,11 @@ def convert(array: Array, old: DataType, new: DataType) -> Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _struct(array: Array, old: Sequence[DataType], new: StructType) -> Array:
+def _nested(array: Array, old: Sequence[DataType], new: Sequence[DataType], target: DataType) -> Array:
     """Fields go by their places."""
-    parts = array.flatten()
+    parts = children_of(array)
     children = [
         convert(parts[i], old[i], now) if i < len(parts) else pa.nulls(len(array), column_type(now))
-        for i, now in enumerate(new.types)
+        for i, now in enumerate(new)
     ]
-    return pa.StructArray.from_arrays(children, fields=list(column_type(new)), mask=_mask(array))
-
-
-def _mask(array: Array) -> Array | None:
-    return pc.is_null(array) if array.null_count else None
+    return with_children(array, children, column_type(target))

@@ -23,6 +23,7 @@ from sharkpy.sources.output_file import output_file
 from sharkpy.sources.parquet import packed
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
+from sharkpy.values.nested_arrow import cast_table
 from sharkpy.values.types import Schema, arrow_schema
 
 _KNOWN_FILES = 10_000
@@ -91,7 +92,7 @@ class OrcSource:
                 writer.write(target.empty_table())
                 for batch in batches:
                     whole = _whole(batch)
-                    writer.write(pa.Table.from_batches([whole]).rename_columns(target.names).cast(target))
+                    writer.write(cast_table(pa.Table.from_batches([whole]), target))
                     num_rows += batch.num_rows
                     is_early = is_early or has_early_fractions(whole)
                     sink.check()

@@ -27,6 +27,7 @@ from sharkpy.sources.split import PlainFile, Split
 from sharkpy.sources.storage.store import is_identified
 from sharkpy.sources.write_behind import written_behind
 from sharkpy.sources.written_rows import rows_of
+from sharkpy.values.nested_arrow import cast_table
 from sharkpy.values.types import (
     STRING,
     CharType,
@@ -273,10 +274,10 @@ def _groups(batches: Iterable[pa.RecordBatch], target: pa.Schema) -> Iterator[pa
         pending.append(batch)
         rows += batch.num_rows
         if rows >= ROW_GROUP_ROWS:
-            yield pa.Table.from_batches(pending).rename_columns(target.names).cast(target)
+            yield cast_table(pa.Table.from_batches(pending), target)
             pending, rows = [], 0
     if rows:
-        yield pa.Table.from_batches(pending).rename_columns(target.names).cast(target)
+        yield cast_table(pa.Table.from_batches(pending), target)
 
 
 def _coded_columns(

@@ -217,6 +217,22 @@ def test_types_may_be_given_beside_the_function(driver: sharkpy.SharkContext) ->
     assert rows(driver, "SELECT doubled(1.25)") == [(decimal.Decimal("2.50"),)]
 
 
+def test_fields_of_structs_go_by_name_whatever_its_case(driver: sharkpy.SharkContext) -> None:
+    returns = "struct<userId:bigint,parts:array<struct<Name:string>>>"
+    driver.register_function(
+        "made",
+        sharkpy.function(lambda n: {"USERID": n, "parts": [{"Name": "x"}]}, form="row"),
+        returns=returns,
+        arguments=["bigint"],
+    )
+    driver.register_function(
+        "odd", sharkpy.function(lambda n: {"usrId": n}, form="row"), returns=returns, arguments=["bigint"]
+    )
+    assert rows(driver, "SELECT made(5L).userid, made(5L).parts[0].name") == [(5, "x")]
+    with pytest.raises(ExecutionError, match='has no field "usrid"'):
+        driver.sql("SELECT odd(5L)").fetchall()
+
+
 def test_a_function_is_one_session_s_own(driver: sharkpy.SharkContext) -> None:
     other = driver.new_session()
     with pytest.raises(BindError, match='no function "collatz"'):

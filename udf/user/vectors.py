@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from sharkpy.udf.user.function import Column
 from sharkpy.udf.user.python_code import PythonCode, wrong_result
-from sharkpy.values.types import DataType, to_arrow
+from sharkpy.values.nested_arrow import cast_column, fields_by_name
+from sharkpy.values.shaped_values import shaped
+from sharkpy.values.types import DataType, is_nested, to_arrow
 from sharkpy.values.utf8 import valid_array
 
 
@@ -83,7 +85,7 @@ def column_of(name: str, code: PythonCode, values: Any, dtype: DataType) -> Colu
         elif isinstance(values, np.ndarray) and values.dtype != object:
             made = _converted(pa.array(values), target)
         else:
-            made = pa.array([_plain(value) for value in values], target)
+            made = pa.array([_shaped(value, dtype) for value in values], target)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise wrong_result(name, code, f"returned what is no {dtype}: {reason}") from error
@@ -99,7 +101,7 @@ def _converted(made: Column, target: pa.DataType) -> Column:
         raise pa.ArrowInvalid(f"its values are {made.type}")
     if pa.types.is_floating(made.type) and pa.types.is_floating(target):
         return made.cast(target, safe=False)
-    return made.cast(target)
+    return cast_column(fields_by_name(made, target), target)
 
 
 def _kind(dtype: pa.DataType) -> object:
@@ -111,6 +113,11 @@ def _kind(dtype: pa.DataType) -> object:
     if pa.types.is_temporal(dtype):
         return "time"
     return dtype.id
+
+
+def _shaped(value: Any, dtype: DataType) -> Any:
+    """pyarrow itself gives NULL for a field whose name has other case."""
+    return shaped(value, dtype) if is_nested(dtype) else _plain(value)
 
 
 def _plain(value: Any) -> Any:

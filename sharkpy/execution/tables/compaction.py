@@ -14,6 +14,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import PackedStatistics
 from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.columnar.version import Origins, TableVersion
+from sharkpy.values.nested_arrow import cast_table
 from sharkpy.values.types import arrow_schema
 
 _SMALL = 2
@@ -78,7 +79,7 @@ def merge_run(run: range, version: TableVersion, store: BlockStore, conf: Conf, 
     replaced = tuple(version.blocks[place] for place in run)
     schema = version.schema
     tables = [open_block(handle).read(schema.names, decoded=True) for handle in replaced]
-    rows = pa.concat_tables([table.cast(arrow_schema(schema)) for table in tables])
+    rows = pa.concat_tables([cast_table(table, arrow_schema(schema)) for table in tables])
     encoded = encode_block(rows, schema, force_encoding=conf.value(settings.FORCE_ENCODING))
     origins = tuple(origin for place in run for origin in version.origins[place])
     handle = replace(store.writer().write(encoded, durable_dir), bucket=replaced[0].bucket)

@@ -35,6 +35,7 @@ from sharkpy.physical.stage_program import (
 )
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
+from sharkpy.values.nested_arrow import cast_table
 from sharkpy.values.types import arrow_schema, to_arrow
 from sharkpy.values.utf8 import valid_batch
 
@@ -353,7 +354,7 @@ def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: Tas
     schema = _no_rows(spec).schema
 
     def read(handle: BlockHandle) -> pa.Table:
-        return with_keys(_sampled(decode_block(open_block(handle), spec), spec, handle), spec).cast(schema)
+        return cast_table(with_keys(_sampled(decode_block(open_block(handle), spec), spec, handle), spec), schema)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for handle in handles:

@@ -13,6 +13,7 @@ from sharkpy.execution.tasks.new_files import write_file
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.execution.tasks.row_checksum import row_checksum
 from sharkpy.physical.sinks import BlockSink, FileSink
+from sharkpy.values.nested_arrow import cast_column
 from sharkpy.values.types import Schema
 
 PAYLOAD_BYTES = 64 << 20
@@ -44,10 +45,7 @@ class SinkContext:
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """`batch` with the names and Arrow types of `schema`, column by column."""
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(batch.columns, schema, strict=True)
-    ]
+    columns = [cast_column(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from sharkpy.base.errors import DataError
 from sharkpy.ml.rdd.task_errors import as_task_error
 from sharkpy.ml.tables.fit_columns import fit_batch, places_of
+from sharkpy.values.nested_arrow import cast_column
 from sharkpy.values.types import Schema
 
 
@@ -27,10 +28,7 @@ class CheckedBatches:
     made: Schema
 
     def __call__(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        columns = [
-            column if column.type == field.type else column.cast(field.type)
-            for column, field in zip(batch.columns, self.given, strict=True)
-        ]
+        columns = [cast_column(column, field.type) for column, field in zip(batch.columns, self.given, strict=True)]
         try:
             returned = self.f(pa.RecordBatch.from_arrays(columns, schema=self.given))
         except Exception as error:  # noqa: BLE001 - whatever a user's function raises

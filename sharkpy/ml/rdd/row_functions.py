@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from sharkpy.ml.rdd.rows import Row, rows_of
+from sharkpy.values.nested_arrow import cast_column
 from sharkpy.values.python_values import typed_values
 from sharkpy.values.types import Schema
 
@@ -72,10 +73,7 @@ class EachBatch:
 def named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     if not schema.names:
         return batch
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(batch.columns, schema, strict=True)
-    ]
+    columns = [cast_column(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

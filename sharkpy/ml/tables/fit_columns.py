@@ -13,6 +13,7 @@ from sharkpy.base.errors import ColumnCountError, ColumnNotFoundError, DataError
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, arrow_column_type, make_schema, renamed, stored_form
 from sharkpy.sources.arrow import Array, column_type, pc
 from sharkpy.sources.columns import conform_column
+from sharkpy.values.nested_arrow import cast_column, fields_by_name
 from sharkpy.values.types import CharType, DataType, Field, Schema, VarcharType, arrow_schema, from_arrow
 
 Place = Callable[[int], str]
@@ -118,7 +119,8 @@ def _fitted(column: Array, dtype: DataType) -> Array:
         raise pa.ArrowInvalid("too long")
     same = conform_column(pa.chunked_array([column]), given)
     plain: Any = same.chunk(0) if same.num_chunks == 1 else pa.concat_arrays(same.chunks)
-    found = plain.cast(column_type(dtype))
+    target = column_type(dtype)
+    found = cast_column(fields_by_name(plain, target), target)
     if (family, wanted) == _TIMES[1] and not found.cast(plain.type).equals(plain):
         raise pa.ArrowInvalid("more than a day")
     return found

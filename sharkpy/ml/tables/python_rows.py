@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,17 +14,8 @@ from sharkpy.base.errors import DataError
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, arrow_column_type, make_schema, renamed
 from sharkpy.ml.tables.fit_columns import ARROW_FAULTS, Place, fit, misfit, places_from, places_of
 from sharkpy.sources.arrow import Array, column_type
-from sharkpy.values.types import (
-    ArrayType,
-    DataType,
-    DecimalType,
-    Field,
-    MapType,
-    Schema,
-    StructType,
-    arrow_schema,
-    is_nested,
-)
+from sharkpy.values.shaped_values import is_missing, names_of, shaped, values_of
+from sharkpy.values.types import DataType, DecimalType, Field, Schema, arrow_schema, is_nested
 
 BATCH_ROWS = 16_384
 SINGLE = "value"
@@ -35,31 +25,6 @@ _SAMPLED_DECIMAL = DecimalType(38, 18)
 _EXACT = ("TinyIntType", "SmallIntType", "IntType", "BigIntType", "DateType", "TimestampType")
 """Types whose values pyarrow would truncate to fit: their own type is inferred first."""
 _FAULTS = (*ARROW_FAULTS, OverflowError, TypeError, ValueError)
-
-
-def names_of(row: Any) -> tuple[str, ...] | None:
-    """Names that a row has for its values; None if they go by position or the row is a single value."""
-    if isinstance(row, Mapping):
-        return tuple(map(str, row))
-    if dataclasses.is_dataclass(row) and not isinstance(row, type):
-        return tuple(field.name for field in dataclasses.fields(row))
-    names = getattr(row, "__fields__", None) or getattr(row, "_fields", None)
-    return tuple(names) if isinstance(row, tuple) and names else None
-
-
-def values_of(row: Any) -> Sequence[Any]:
-    """Values of a row in its own order: of a mapping, a data class, a sequence, or a single value."""
-    if isinstance(row, Mapping):
-        return tuple(row.values())
-    if isinstance(row, (tuple, list)):
-        return row
-    if isinstance(row, np.ndarray) and row.ndim == 1:
-        return row.tolist()  # type: ignore[no-any-return]
-    if isinstance(row, np.void):
-        return row.item()
-    if dataclasses.is_dataclass(row) and not isinstance(row, type):
-        return tuple(getattr(row, field.name) for field in dataclasses.fields(row))
-    return (row,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +84,7 @@ def python_column(values: Sequence[Any], field: Field, place: Place) -> Array:
     except _FAULTS as error:
         if isinstance(error, DataError):
             raise
-    known = [None if _is_missing(value) else value for value in values]
+    known = [None if is_missing(value) else value for value in values]
     for row, value in enumerate(known):
         try:
             _column([value], field, place)
@@ -136,31 +101,6 @@ def _column(values: Sequence[Any], field: Field, place: Place) -> Array:
     # Of these pyarrow would cut values down: they say their own type first.
     array = pa.array(values) if type(dtype).__name__ in _EXACT else pa.array(values, column_type(dtype))
     return fit(array, field, place)
-
-
-def _is_missing(value: object) -> bool:
-    """True for pandas' own forms of NULL; NaN is a value of its own."""
-    return type(value).__name__ in ("NAType", "NaTType")
-
-
-def shaped(value: Any, dtype: DataType) -> Any:
-    """Nested value as pyarrow takes it: fields by lower-case name, maps as pairs. TypeError if its shape differs."""
-    if value is None or _is_missing(value):
-        return None
-    match dtype:
-        case ArrayType(element):
-            if isinstance(value, (str, bytes, Mapping)):
-                raise TypeError("no list")
-            return [shaped(one, element) for one in value] if is_nested(element) else list(value)
-        case MapType(key, item):
-            return [(shaped(one, key), shaped(other, item)) for one, other in dict(value).items()]
-        case StructType(names, types):
-            given = names_of(value)
-            parts = dict(zip([one.lower() for one in given or names], values_of(value), strict=True))
-            if not parts.keys() <= set(names):
-                raise TypeError("other fields")
-            return {name: shaped(parts.get(name), inner) for name, inner in zip(names, types, strict=True)}
-    return value
 
 
 def inferred_schema(rows: Sequence[Any], declared: DeclaredColumns | None, label: str, *, is_sample: bool) -> Schema:
@@ -196,7 +136,7 @@ def _inferred_type(name: str, values: Sequence[Any], *, is_sample: bool) -> Data
 
 def _plain(value: Any) -> Any:
     """Named rows and data classes within a value as dicts, which pyarrow knows."""
-    if _is_missing(value):
+    if is_missing(value):
         return None
     if isinstance(value, Mapping) or names_of(value) is not None:
         return dict(zip(names_of(value) or (), map(_plain, values_of(value)), strict=True))

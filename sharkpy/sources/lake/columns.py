@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.sources.arrow import Array, ChunkedArray, list_array, map_array, pc
+from sharkpy.sources.arrow import Array, ChunkedArray
+from sharkpy.values.nested_arrow import children_of, is_list, with_children
 
 FIELD_ID = b"PARQUET:field_id"
 """Key of a column's id in the metadata of Arrow's fields."""
@@ -27,6 +28,7 @@ class LakeColumn:
     2. `names`: what it may be called in files without ids.
     3. `parts`: the fields of a struct, the element of an array, key and value of a map.
     4. `in_utc`: its moments are stored with the zone UTC.
+    5. `written`: its name in new files, in the case that the table's own metadata have.
     """
 
     name: str
@@ -34,6 +36,7 @@ class LakeColumn:
     names: tuple[str, ...] = ()
     parts: tuple[LakeColumn, ...] = ()
     in_utc: bool = False
+    written: str = ""
 
     def is_called(self, field: pa.Field[Any], *, by_id: bool) -> bool:
         """True if a field of a file is the column."""
@@ -59,13 +62,13 @@ def _bodies(columns: Iterable[LakeColumn]) -> list[list[Any]]:
     for one in columns:
         if one.name in found:
             raise UnsupportedError(f'two columns "{one.name}" of a lake table, whose names differ by case alone')
-        found[one.name] = [one.name, one.key, list(one.names), _bodies(one.parts), one.in_utc]
+        found[one.name] = [one.name, one.key, list(one.names), _bodies(one.parts), one.in_utc, one.written]
     return list(found.values())
 
 
 def _column(body: Sequence[Any]) -> LakeColumn:
-    name, key, names, parts, in_utc = body
-    return LakeColumn(name, key, tuple(names), tuple(map(_column, parts)), in_utc)
+    name, key, names, parts, in_utc, written = body
+    return LakeColumn(name, key, tuple(names), tuple(map(_column, parts)), in_utc, written)
 
 
 def field_id(field: pa.Field[Any]) -> int | None:
@@ -104,7 +107,7 @@ def _is_current(dtype: Any, known: LakeColumn) -> bool:
         fields = list(dtype)
         by_id = _has_ids(fields)
         return all(_matches(field, known.parts, by_id=by_id) for field in fields)
-    if _is_list(dtype):
+    if is_list(dtype):
         return _is_current(dtype.value_type, known.parts[0])
     if pa.types.is_map(dtype):
         key, value = known.parts
@@ -120,32 +123,19 @@ def _matches(field: pa.Field[Any], parts: Sequence[LakeColumn], *, by_id: bool) 
     return part.name == field.name.lower() and _is_current(field.type, part)
 
 
-def _is_list(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype))
-
-
 def _named(array: Array, known: LakeColumn) -> Array:
-    dtype = array.type
-    mask = pc.is_null(array) if array.null_count else None
+    dtype, parts = array.type, children_of(array)
     if pa.types.is_struct(dtype):
-        return _named_struct(array, known, mask)
-    if _is_list(dtype):
-        lists = array.cast(pa.list_(dtype.value_type))
-        values = _named(lists.flatten(), known.parts[0])
-        lengths = pc.fill_null(pc.list_value_length(lists), 0)
-        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-        return list_array(offsets, values, pa.list_(values.type), mask=mask)
-    if pa.types.is_map(dtype):
-        first, last = array.offsets[0].as_py(), array.offsets[len(array)].as_py()
-        keys = _named(array.keys.slice(first, last - first), known.parts[0])
-        items = _named(array.items.slice(first, last - first), known.parts[1])
-        offsets = pc.subtract(array.offsets, array.offsets[0])
-        return map_array(offsets, keys, items, pa.map_(keys.type, items.type), mask=mask)
-    return array
+        return _named_struct(array, parts, known)
+    if not parts:
+        return array
+    children = [_named(part, one) for part, one in zip(parts, known.parts, strict=True)]
+    types = [child.type for child in children]
+    return with_children(array, children, pa.map_(*types) if pa.types.is_map(dtype) else pa.list_(*types))
 
 
-def _named_struct(array: Array, known: LakeColumn, mask: Array | None) -> Array:
-    fields, values = list(array.type), array.flatten()
+def _named_struct(array: Array, values: Sequence[Array], known: LakeColumn) -> Array:
+    fields = list(array.type)
     by_id = _has_ids(fields)
     found: dict[str, Array] = {}
     for part in known.parts:
@@ -154,7 +144,8 @@ def _named_struct(array: Array, known: LakeColumn, mask: Array | None) -> Array:
             found[part.name] = _named(values[place], part)
     if not found:
         found[_NO_FIELD] = pa.nulls(len(array))
-    return pa.StructArray.from_arrays(list(found.values()), names=list(found), mask=mask)
+    target = pa.struct([(name, value.type) for name, value in found.items()])
+    return with_children(array, list(found.values()), target)
 
 
 def file_schema(plain: pa.Schema, columns: Sequence[LakeColumn]) -> pa.Schema:
@@ -167,7 +158,7 @@ def _stored_field(field: pa.Field[Any], known: LakeColumn) -> pa.Field[Any]:
     dtype = _stored_type(field.type, known)
     if isinstance(known.key, str):
         return pa.field(known.key, dtype, field.nullable)
-    return pa.field(field.name, dtype, field.nullable, {FIELD_ID: str(known.key).encode()})
+    return pa.field(known.written or field.name, dtype, field.nullable, {FIELD_ID: str(known.key).encode()})
 
 
 def _stored_type(dtype: Any, known: LakeColumn) -> Any:

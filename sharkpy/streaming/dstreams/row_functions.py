@@ -14,6 +14,7 @@ import pyarrow as pa
 from sharkpy.base.errors import ExecutionError
 from sharkpy.ml.rdd.rows import Row, row_class
 from sharkpy.udf.user.declare import Declared, Options, result_columns, result_type
+from sharkpy.values.nested_arrow import cast_column, fields_by_name
 from sharkpy.values.types import TIMESTAMP, ArrayType, DataType, Schema, StructType, to_arrow
 
 if TYPE_CHECKING:
@@ -171,7 +172,9 @@ def _structs(made: Any, wanted: Any, num_rows: int) -> Any:
         message = f"map_batches returned {table.num_rows} rows for {num_rows}"
         raise ExecutionError(message, hint="flat_map returns any number of rows", sqlstate="39000")
     fields = [wanted.field(place) for place in range(wanted.num_fields)]
-    if missing := [one.name for one in fields if one.name not in table.schema.names]:
+    names = {name.lower(): name for name in reversed(table.schema.names)}
+    if missing := [one.name for one in fields if one.name not in names]:
         raise ExecutionError(f"map_batches returned no column {', '.join(missing)}", sqlstate="39000")
-    columns = [_plain(table.column(one.name)).cast(one.type) for one in fields]
+    given = [_plain(table.column(names[one.name])) for one in fields]
+    columns = [cast_column(fields_by_name(array, one.type), one.type) for array, one in zip(given, fields, strict=True)]
     return pa.StructArray.from_arrays(columns, fields=fields)

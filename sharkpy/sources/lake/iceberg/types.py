@@ -83,6 +83,7 @@ def _column(field: Any, names: dict[int, tuple[str, ...]]) -> LakeColumn:
         names.get(field.field_id, ()),
         tuple(_column(part, names) for part in _parts(field.field_type)),
         isinstance(field.field_type, ice.TimestamptzType),
+        field.name,
     )
 
 

@@ -31,6 +31,7 @@ from sharkpy.values.types import (
     TIMESTAMP,
     ArrayType,
     DataType,
+    DecimalType,
     MapType,
     StructType,
 )
@@ -77,7 +78,9 @@ def _in_lower_case(dtype: DataType) -> DataType:
 
 
 def _shape(dtype: DataType) -> str:
-    """DuckDB's type of the JSON of a value, with JSON at the leaves."""
+    """DuckDB's type of the JSON of a value, with JSON at the leaves; decimals are read at once, since JSON that is
+    written again has the digits of DOUBLE.
+    """
     match dtype:
         case StructType(names, types):
             fields = zip(names, types, strict=True)
@@ -86,7 +89,7 @@ def _shape(dtype: DataType) -> str:
             return f"{_shape(element)}[]"
         case MapType(_, value):
             return f"MAP(VARCHAR, {_shape(value)})"
-    return "JSON"
+    return duckdb_type(dtype) if isinstance(dtype, DecimalType) else "JSON"
 
 
 def _from_json(args: Sequence[str], _types: Types, result: DataType) -> str:
@@ -129,6 +132,8 @@ def _struct(sql: str, dtype: StructType, options: Mapping[str, str], depth: int)
 
 def _leaf(sql: str, dtype: DataType, options: Mapping[str, str]) -> str:
     """A value as its type has it; NULL where the JSON is of another kind."""
+    if isinstance(dtype, DecimalType):
+        return sql
     text, kind = f"json_extract_string({sql}, '$')", f"json_type({sql})"
     if dtype in INTEGER_TYPES:
         return f"CASE WHEN {kind} IN ('BIGINT', 'UBIGINT') THEN TRY_CAST({text} AS {duckdb_type(dtype)}) END"

@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+_DISCRETE = "g.s[greatest(CAST(ceil(f * len(g.s)) AS BIGINT), 1)]"
+"""Item of a sorted list that the fraction f of all is not above."""
+
+
+def _percentiles(sort: str, item: str) -> str:
+    """`item` of the list l, sorted without NULLs, for each fraction f of the list p; NULL without values.
+
+    Both lists are fields of a value: a lambda over window functions that hold lambdas themselves fails in DuckDB.
+    """
+    return (
+        f"list_transform([{{'s': {sort}(list_filter(l, lambda v: v IS NOT NULL)), 'p': p}}], lambda g:"
+        f" CASE WHEN len(g.s) > 0 THEN list_transform(g.p, lambda f: {item}) END)[1]"
+    )
+
+
 MACROS: dict[str, str] = {
     "shark_value_limit()": "getvariable('shark_value_bytes')",
     "shark_too_much(name, steps)": (
@@ -129,23 +144,14 @@ MACROS: dict[str, str] = {
         " WHEN upper(u) IN ('QUARTER','Q') THEN CAST(date_trunc('quarter', d) AS DATE)"
         " WHEN upper(u) = 'WEEK' THEN CAST(date_trunc('week', d) AS DATE) END"
     ),
-    "shark_percentiles(l, p)": (
-        "list_transform([list_sort(list_filter(l, lambda v: v IS NOT NULL))], lambda s:"
-        " list_transform(p, lambda f: CASE WHEN len(s) > 0 THEN"
-        " CASE WHEN floor(f * (len(s) - 1)) = f * (len(s) - 1) THEN s[CAST(f * (len(s) - 1) AS BIGINT) + 1] ELSE"
-        " (ceil(f * (len(s) - 1)) - f * (len(s) - 1)) * s[CAST(floor(f * (len(s) - 1)) AS BIGINT) + 1]"
-        " + (f * (len(s) - 1) - floor(f * (len(s) - 1))) * s[CAST(floor(f * (len(s) - 1)) AS BIGINT) + 2] END END))[1]"
+    "shark_percentiles(l, p)": _percentiles(
+        "list_sort",
+        "CASE WHEN floor(f * (len(g.s) - 1)) = f * (len(g.s) - 1) THEN g.s[CAST(f * (len(g.s) - 1) AS BIGINT) + 1] ELSE"
+        " (ceil(f * (len(g.s) - 1)) - f * (len(g.s) - 1)) * g.s[CAST(floor(f * (len(g.s) - 1)) AS BIGINT) + 1]"
+        " + (f * (len(g.s) - 1) - floor(f * (len(g.s) - 1))) * g.s[CAST(floor(f * (len(g.s) - 1)) AS BIGINT) + 2] END",
     ),
-    "shark_discrete_percentiles_desc(l, p)": (
-        "list_transform([list_reverse_sort(list_filter(l, lambda v: v IS NOT NULL))], lambda s:"
-        " list_transform(p, lambda f: CASE WHEN len(s) > 0 THEN"
-        " s[greatest(CAST(ceil(f * len(s)) AS BIGINT), 1)] END))[1]"
-    ),
-    "shark_discrete_percentiles(l, p)": (
-        "list_transform([list_sort(list_filter(l, lambda v: v IS NOT NULL))], lambda s:"
-        " list_transform(p, lambda f: CASE WHEN len(s) > 0 THEN"
-        " s[greatest(CAST(ceil(f * len(s)) AS BIGINT), 1)] END))[1]"
-    ),
+    "shark_discrete_percentiles_desc(l, p)": _percentiles("list_reverse_sort", _DISCRETE),
+    "shark_discrete_percentiles(l, p)": _percentiles("list_sort", _DISCRETE),
     "shark_hash_bigint(x)": (
         "CAST(((xor(CAST(x AS HUGEINT) & 18446744073709551615::HUGEINT,"
         " (CAST(x AS HUGEINT) & 18446744073709551615::HUGEINT) >> 32) + 2147483648) & 4294967295)"

@@ -235,3 +235,27 @@ def test_other_things_that_cannot_be(people: sharkpy.SharkContext) -> None:
         LinearRegression().fit("people", np.ones(ROWS), session=people)
     with pytest.raises(TypeMismatchError, match='label "spent" is not numeric'):
         LinearRegression().fit("people", "spent", session=people)
+
+
+def test_labels_beyond_the_digits_of_double(people: sharkpy.SharkContext) -> None:
+    number = "CASE spent WHEN 'much' THEN 2 WHEN 'some' THEN 1 ELSE 0 END"
+    query = people.sql2rdd(f"SELECT a, b, {2**53}L + {number} AS label FROM people")
+    rows = query.collect()
+    known = np.array([row.label for row in rows])
+    model = LogisticRegression(tol=1e-3, max_iter=1000).fit(query, "label")
+    assert model.classes_.tolist() == np.unique(known).tolist()
+    predicted = [row.prediction for row in model.predict(query).collect()]
+    assert set(predicted) <= set(known.tolist())
+    assert model.score(query, "label") == pytest.approx(np.mean(np.array(predicted) == known))
+    with pytest.raises(DataError, match=r"labels of 2\^53 and more"):
+        LogisticRegression().fit(query.features(["a", "b"], "label"))
+
+
+def test_decimal_labels_beyond_the_digits_of_double(people: sharkpy.SharkContext) -> None:
+    near = people.sql2rdd(f"SELECT a, b, CAST({2**53} + bought AS DECIMAL(20,0)) AS label FROM people")
+    with pytest.raises(DataError, match="differ in digits that DOUBLE does not have"):
+        LogisticRegression().fit(near, "label")
+    far = people.sql2rdd(f"SELECT a, b, CAST({2**53} + 4 * bought AS DECIMAL(20,0)) AS label FROM people")
+    model = LogisticRegression().fit(far, "label")
+    assert model.classes_.tolist() == [2.0**53, 2.0**53 + 4]
+    assert 0.4 < model.score(far, "label") <= 1.0

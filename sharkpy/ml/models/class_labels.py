@@ -40,6 +40,13 @@ class ClassCounts:
         return cls(values, rows)
 
 
+def check_exact(values: npt.NDArray[np.float64], dtype: np.dtype[Any]) -> None:
+    """Raise DataError if blocks of a type may have put labels together that differ: whole numbers beyond its digits."""
+    digits = np.finfo(dtype).nmant + 1
+    if np.any(np.abs(values) >= 2.0**digits):
+        raise DataError(f"labels of 2^{digits} and more are not told apart in blocks of {dtype}", hint="fit the table")
+
+
 def check_number(classes: int) -> None:
     """Raise DataError if there are too many classes."""
     if classes > MAX_CLASSES:

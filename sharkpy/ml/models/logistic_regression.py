@@ -12,7 +12,7 @@ from sharkpy.base.errors import DataError, UnsupportedError
 from sharkpy.ml.features.array_data import column_names
 from sharkpy.ml.features.feature_blocks import FeatureBlock, Matrix
 from sharkpy.ml.features.training_data import training_blocks
-from sharkpy.ml.models.class_labels import ClassCounts, Labels, class_weights, named_by_value
+from sharkpy.ml.models.class_labels import ClassCounts, Labels, check_exact, class_weights, named_by_value
 from sharkpy.ml.models.convergence import warn_not_converged
 from sharkpy.ml.models.estimator import check_features
 from sharkpy.ml.models.logistic_objective import LogisticObjective
@@ -20,7 +20,7 @@ from sharkpy.ml.models.logistic_solvers import SOLVERS
 from sharkpy.ml.models.logistic_updates import first_curvature, updated
 from sharkpy.ml.models.parameters import BOOLEAN, Rule, integer_at_least, number_above, number_at_least, one_of
 from sharkpy.ml.models.predictor import Predictor, check_labels, is_in_process, is_table
-from sharkpy.ml.models.table_labels import number_type, table_with_text_label, text_classes, with_numbers
+from sharkpy.ml.models.table_labels import label_classes, number_type, table_with_numbered_label, with_numbers
 from sharkpy.values.types import BIGINT, DOUBLE, STRING, DataType
 from sharkpy.values.types import BOOLEAN as BOOLEAN_TYPE
 
@@ -107,6 +107,8 @@ class LogisticRegression(Predictor):
         check_features(blocks, self)
         check_labels(blocks, self)
         counts = ClassCounts.of(blocks)
+        if labels is None:
+            check_exact(counts.values, blocks.dtype)
         classes = labels.named(counts.values) if labels else named_by_value(counts.values)
         weights = class_weights(self.class_weight, classes, counts.rows)
         objective = LogisticObjective(blocks, counts, weights, self.fit_intercept, self.C)
@@ -248,9 +250,9 @@ class LogisticRegression(Predictor):
             if given.shape != predicted.shape:
                 raise DataError(f"labels of shape {given.shape} for {len(predicted):,} rows")
             return float(np.mean(predicted == given))
-        table = table_with_text_label(X, y, session)
+        table = table_with_numbered_label(X, y, session)
         if table is not None:
-            X = with_numbers(table, str(y), [str(label) for label in self.classes_])
+            X = with_numbers(table, str(y), self.classes_.tolist())
         blocks = self._scored_blocks(X, y, na, session)
         return float(sum(blocks.run(_count_right, (self, table is not None))) / blocks.num_rows)
 
@@ -259,15 +261,17 @@ _TYPES = {"b": BOOLEAN_TYPE, "i": BIGINT, "u": BIGINT, "f": DOUBLE}
 
 
 def _labelled(data: object, y: object, session: EngineSession | None) -> tuple[object, Labels | None]:
-    """`data` with numbers in place of labels that are text, and their classes; None if blocks have the labels."""
+    """`data` with numbers in place of labels that are text or long numbers, and their classes; None if blocks have the
+    labels.
+    """
     given = _given_labels(data, y)
     if given is not None:
         return data, Labels.of(given)
-    table = table_with_text_label(data, y, session)
+    table = table_with_numbered_label(data, y, session)
     if table is None:
         dtype = number_type(data, y, session)
         return data, None if dtype is None else Labels(str(y), dtype)
-    classes = text_classes(table, str(y))
+    classes = label_classes(table, str(y))
     return with_numbers(table, str(y), classes.tolist()), Labels(str(y), classes.dtype, classes)
 
 

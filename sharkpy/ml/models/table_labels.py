@@ -1,4 +1,4 @@
-"""Labels of tables: the type of their classes; classes of text are found by a query and replaced by numbers."""
+"""Labels of tables: the type of their classes; a query finds those of text, and of long numbers, and numbers them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sharkpy.base.errors import DataError
 from sharkpy.execution.newest_session import newest_session
 from sharkpy.ml.features.training_data import NamedTable
 from sharkpy.ml.models.class_labels import MAX_CLASSES, check_number
 from sharkpy.ml.models.predictor import is_table
 from sharkpy.physical.fresh_ids import FreshIds
-from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal, string_literal
+from sharkpy.plan.expr import AggregateCall, Call, Cast, ColumnRef, Expr, Literal, string_literal
 from sharkpy.plan.logical import Aggregate, Limit, LogicalPlan, Project
-from sharkpy.values.types import BOOLEAN, DOUBLE, INTEGER_TYPES, STRING, CharType, StringType, VarcharType
+from sharkpy.values.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INTEGER_TYPES,
+    STRING,
+    CharType,
+    DataType,
+    DecimalType,
+    StringType,
+    VarcharType,
+)
 
 if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
@@ -23,16 +35,46 @@ if TYPE_CHECKING:
 
 _OF_NONE = -1.0
 """Number of a label that is none of the classes."""
+_EXACT = 2**53
+"""Whole numbers below it are DOUBLEs, and the labels of blocks are these."""
+_EXACT_DIGITS = 15
+_TEXTS = (StringType, VarcharType, CharType)
 
 
-def table_with_text_label(data: object, label: object, session: EngineSession | None) -> TableRDD | None:
-    """TableRDD of `data`, a TableRDD or the name of a table, if its column `label` is text; else None."""
+def table_with_numbered_label(data: object, label: object, session: EngineSession | None) -> TableRDD | None:
+    """TableRDD of `data`, a TableRDD or the name of a table, if the classes in its column `label` have to be numbered:
+    text, and numbers that DOUBLE may not tell apart. Else None.
+    """
     table = _table(data, label, session)
-    if table is None or not isinstance(_column(table.plan, str(label)).dtype, (StringType, VarcharType, CharType)):
+    if table is None:
+        return None
+    dtype = _column(table.plan, str(label)).dtype
+    is_exact = not isinstance(dtype, _TEXTS) and dtype != BIGINT and not _has_many_digits(dtype)
+    if is_exact:
         return None
     from sharkpy.ml.rdd.table_rdd import TableRDD
 
-    return table if isinstance(table, TableRDD) else TableRDD(table.session, table.plan)
+    found = table if isinstance(table, TableRDD) else TableRDD(table.session, table.plan)
+    return found if isinstance(dtype, _TEXTS) or _is_large(found, str(label)) else None
+
+
+def _has_many_digits(dtype: DataType) -> bool:
+    return isinstance(dtype, DecimalType) and dtype.precision > _EXACT_DIGITS
+
+
+def _is_large(table: TableRDD, label: str) -> bool:
+    """Whether labels may be rounded in blocks: whole numbers of 2^53 and more, decimals with more than 15 digits."""
+
+    def bounds(plan: LogicalPlan) -> LogicalPlan:
+        column, ids = _column(plan, label), FreshIds(plan)
+        calls = [AggregateCall(name, (column,), column.dtype) for name in ("min", "max")]
+        return Aggregate(plan, (), tuple(ids.alias(call, call.function) for call in calls))
+
+    (row,) = table.changed(bounds).to_arrow().to_pylist()
+    limit = _EXACT
+    if isinstance(dtype := _column(table.plan, label).dtype, DecimalType):
+        limit = 10 ** (_EXACT_DIGITS - dtype.scale) if dtype.scale < _EXACT_DIGITS else 0
+    return any(value is not None and abs(value) >= limit for value in row.values())
 
 
 def number_type(data: object, label: object, session: EngineSession | None) -> np.dtype[Any] | None:
@@ -52,27 +94,35 @@ def _table(data: object, label: object, session: EngineSession | None) -> TableR
     return table if sum(column.name.lower() == label.lower() for column in table.plan.output) == 1 else None
 
 
-def text_classes(table: TableRDD, label: str) -> npt.NDArray[Any]:
-    """Distinct values of the column in ascending order, without NULL. DataError if there are too many."""
+def label_classes(table: TableRDD, label: str) -> npt.NDArray[Any]:
+    """Distinct values of the column in ascending order, without NULL. DataError if there are too many, and for decimals
+    that no DOUBLE tells apart: the classes of numbers are int64 or float64.
+    """
 
     def distinct(plan: LogicalPlan) -> LogicalPlan:
-        text = FreshIds(plan).alias(_text(plan, label), label)
-        return Limit(Aggregate(plan, (text,), ()), MAX_CLASSES + 2)
+        value = FreshIds(plan).alias(_value(plan, label), label)
+        return Limit(Aggregate(plan, (value,), ()), MAX_CLASSES + 2)
 
     found = table.changed(distinct).to_arrow().column(0).to_pylist()
     classes = sorted(value for value in found if value is not None)
     check_number(len(classes))
-    return np.array(classes, dtype=object)
+    dtype = _column(table.plan, label).dtype
+    if not isinstance(dtype, DecimalType):
+        return np.array(classes, dtype=np.int64 if dtype == BIGINT else object)
+    numbers = np.array(classes, dtype=np.float64)
+    if len(np.unique(numbers)) < len(numbers):
+        raise DataError(f'labels in "{label}" differ in digits that DOUBLE does not have', hint="CAST them to STRING")
+    return numbers
 
 
-def with_numbers(table: TableRDD, label: str, classes: Sequence[str]) -> TableRDD:
+def with_numbers(table: TableRDD, label: str, classes: Sequence[str | int | float]) -> TableRDD:
     """`table` with each label replaced by its position among `classes`; NULL stays NULL."""
 
     def numbered(plan: LogicalPlan) -> LogicalPlan:
-        column, text = _column(plan, label), _text(plan, label)
+        column, given = _column(plan, label), _value(plan, label)
         cases: list[Expr] = []
         for place, value in enumerate(classes):
-            cases += Call("eq", (text, string_literal(value)), BOOLEAN), Literal(float(place), DOUBLE)
+            cases += Call("eq", _compared(given, value), BOOLEAN), Literal(float(place), DOUBLE)
         cases += Call("is_not_null", (column,), BOOLEAN), Literal(_OF_NONE, DOUBLE), Literal(None, DOUBLE)
         number = FreshIds(plan).alias(Call("case_when", tuple(cases), DOUBLE), column.name)
         return Project(plan, tuple(number if item == column else item for item in plan.output))
@@ -80,9 +130,19 @@ def with_numbers(table: TableRDD, label: str, classes: Sequence[str]) -> TableRD
     return table.changed(numbered)
 
 
-def _text(plan: LogicalPlan, name: str) -> Expr:
+def _compared(given: Expr, value: str | int | float) -> tuple[Expr, Expr]:
+    """Label and class in one type."""
+    if isinstance(value, str) or given.dtype == STRING:
+        return given if given.dtype == STRING else Cast(given, STRING), string_literal(str(value))
+    if isinstance(value, int) and given.dtype == BIGINT:
+        return given, Literal(int(value), BIGINT)
+    return Cast(given, DOUBLE), Literal(float(value), DOUBLE)
+
+
+def _value(plan: LogicalPlan, name: str) -> Expr:
+    """Label as a class: text as STRING."""
     column = _column(plan, name)
-    return column if column.dtype == STRING else Cast(column, STRING)
+    return Cast(column, STRING) if isinstance(column.dtype, (VarcharType, CharType)) else column
 
 
 def _column(plan: LogicalPlan, name: str) -> ColumnRef:

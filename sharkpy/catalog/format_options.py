@@ -63,7 +63,6 @@ _OF_FILES: dict[str, tuple[str, ...]] = {
 }
 _OF_TEXTS: dict[str, tuple[str, ...]] = {
     "mode": ("PERMISSIVE",),
-    "multiLine": ("false",),
     "locale": ("en-US",),
     "samplingRatio": ("1", "1.0"),
     "columnNameOfCorruptRecord": (),
@@ -95,7 +94,7 @@ _OPTIONS: dict[str, FormatOptions] = {
         },
     ),
     "json": FormatOptions(
-        _LINES | {"timeZone": "timeZone"},
+        _LINES | {"timeZone": "timeZone", "multiLine": "multiLine"},
         _OF_FILES
         | _OF_TEXTS
         | {

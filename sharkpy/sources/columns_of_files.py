@@ -25,7 +25,7 @@ def columns_of_files(files: Sequence[DataFile], storage: StorageFormat) -> Schem
     if storage.name == CSV:
         return inferred_columns(files, storage.properties)
     if storage.name == "json":
-        found = [checked_column(OtherColumn(name, dtype)) for name, dtype in json_columns(files)]
+        found = [checked_column(OtherColumn(name, dtype)) for name, dtype in json_columns(files, storage.properties)]
         return _schema(found, files[0].path)
     first = next((file for file in files if file.size_bytes), None)
     if first is None:

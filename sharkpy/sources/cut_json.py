@@ -75,6 +75,18 @@ def cut_rows_of(rows: Array, schema: Schema, metrics: ReadMetrics, layout: TextF
     return _cut(array, offsets[:-1], offsets[1:], JsonReader(schema, metrics, layout))
 
 
+def cut_parts_of(
+    data: bytes,
+    starts: _Numbers,
+    ends: _Numbers,
+    schema: Schema,
+    metrics: ReadMetrics,
+    layout: TextFormat = JSON_TIMES,
+) -> pa.Table:
+    """Columns of objects that begin and end at some places of `data`."""
+    return _cut(np.frombuffer(data, np.uint8), starts, ends, JsonReader(schema, metrics, layout))
+
+
 def _cut(data: _Numbers, row_starts: _Numbers, row_ends: _Numbers, others: JsonReader) -> pa.Table:
     """`others` reads the rows that are not plain."""
     num_rows, schema = len(row_starts), others.schema

@@ -16,7 +16,7 @@ from sharkpy.sources.output_file import output_file
 from sharkpy.sources.registry import file_suffix, source
 from sharkpy.values.types import Schema, arrow_schema
 
-_LINE_PROPERTIES = ("skip.header.line.count", "skip.footer.line.count", "line.delim")
+_LINE_PROPERTIES = ("skip.header.line.count", "skip.footer.line.count", "line.delim", "multiLine")
 """Properties under which the lines of two files are not those of one behind the other."""
 _Fold = Callable[[Sequence[str], Schema, StorageFormat, str], bool]
 

@@ -7,23 +7,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import duckdb
+import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import SourceError
 from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.sources.interrupted_queries import interrupted_with_statement
+from sharkpy.sources.json_source import objects_of
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_chunks import LineLayout, line_chunks, line_splits
+from sharkpy.sources.source import Properties
 from sharkpy.values.type_parser import MOST_LEVELS
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, STRING, ArrayType, DataType, DecimalType, StructType
 
 Structure: TypeAlias = "str | list[Structure] | dict[str, Structure]"
 """Of JSON values, as DuckDB has it: the name of a type, the one structure of an array's items, or that of each key."""
-_SPLIT_BYTES = 1 << 26
 # The structure of a text is VARCHAR: it is that of a value where the type is JSON.
 _STRUCTURE = """
 SELECT json_group_structure(CAST(line AS JSON)), coalesce(bool_or(regexp_matches(line, '[0-9]{19}')), false)
-FROM (SELECT unnest(string_split(?, chr(10))) AS line) AS lines
+FROM lines
 WHERE CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' END
 """
 _MIXED, _NOTHING, _LARGE = "JSON", "NULL", "LARGE"
@@ -40,37 +41,35 @@ _TYPES: dict[str, DataType] = {
 """Others are STRING, as are values of several kinds, and what is NULL everywhere."""
 
 
-def json_columns(files: Sequence[DataFile]) -> list[tuple[str, DataType]]:
-    """Keys, in lower case, and types of all objects in some files, one a line; lines that are no objects tell nothing.
-    Texts stay texts, though they look like times. SourceError where no object tells a column.
+def json_columns(files: Sequence[DataFile], properties: Properties) -> list[tuple[str, DataType]]:
+    """Keys, in lower case, and types of all objects in some files; rows that are no objects tell nothing. Texts stay
+    texts, though they look like times. SourceError where no object tells a column.
     """
-    found = _of_all(_structures(files))
+    found = _of_all(_structures(files, properties))
     if not isinstance(found, dict) or not found:
         raise SourceError("the columns of JSON files are not known: they have no object", sqlstate="42000")
     return [(key, _type(structure)) for key, structure in found.items()]
 
 
-def _structures(files: Sequence[DataFile]) -> Iterator[Structure]:
+def _structures(files: Sequence[DataFile], properties: Properties) -> Iterator[Structure]:
     """The structure of the objects of each piece of the files that has some."""
-    layout = LineLayout()
     with duckdb.connect(config={"threads": 1}) as connection, interrupted_with_statement(connection):
-        for split in line_splits(files, "json", (), _SPLIT_BYTES, layout):
-            for chunk in line_chunks(split, layout):
+        for path, rows in objects_of(files, properties):
+            check_cancelled()
+            try:
+                yield _structure(connection, [row.decode("utf-8", "replace") for row in rows])
+            except (duckdb.Error, ValueError) as error:
                 check_cancelled()
-                try:
-                    yield _structure(connection, chunk.decode("utf-8", "replace"))
-                except (duckdb.Error, ValueError) as error:
-                    check_cancelled()
-                    reason = str(error).splitlines()[0]
-                    raise SourceError(f'the columns of "{split.path}" are not clear: {reason}') from None
+                reason = str(error).splitlines()[0]
+                raise SourceError(f'the columns of "{path}" are not clear: {reason}') from None
 
 
-def _structure(connection: duckdb.DuckDBPyConnection, text: str) -> Structure:
-    lines = text.split("\n")
+def _structure(connection: duckdb.DuckDBPyConnection, lines: list[str]) -> Structure:
     for line in lines:
         # DuckDB finds a structure on the stack of this thread.
         check_json_nesting(line)
-    structure, has_long = connection.execute(_STRUCTURE, [text]).fetchone() or (None, False)
+    connection.register("lines", pa.table({"line": pa.array(lines, pa.string())}))
+    ((structure, has_long),) = connection.execute(_STRUCTURE).fetchall()
     found = _lowered(json.loads(structure or "null"))
     if not isinstance(found, dict):
         return _NOTHING

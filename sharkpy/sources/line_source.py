@@ -99,6 +99,15 @@ def flat_lines(rows: Array, newline: bytes) -> memoryview:
 
 
 def encoding_of(properties: Properties) -> str | None:
+    """The Python name of `serialization.encoding`, in which a byte ends a line; None for UTF-8."""
+    found = any_encoding(properties)
+    if found is not None and found.startswith(("utf-16", "utf-32")):
+        name = dict(properties)["serialization.encoding"]
+        raise UnsupportedError(f"the encoding {name} of serialization.encoding, whose line ends are not one byte")
+    return found
+
+
+def any_encoding(properties: Properties) -> str | None:
     """The Python name of `serialization.encoding`; None for UTF-8."""
     import codecs
 
@@ -107,6 +116,4 @@ def encoding_of(properties: Properties) -> str | None:
         found = codecs.lookup(name).name
     except LookupError:
         raise UnsupportedError(f'the encoding "{name}" of serialization.encoding is not known') from None
-    if found.startswith(("utf-16", "utf-32")):
-        raise UnsupportedError(f"the encoding {name} of serialization.encoding, whose line ends are not one byte")
     return None if found in ("utf-8", "ascii") else found

@@ -12,7 +12,6 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.virtual_columns import is_virtual
 from sharkpy.sources import avro
-from sharkpy.sources.csv_files.chunks import utf8_chunks
 from sharkpy.sources.csv_files.inference import inferred_columns
 from sharkpy.sources.csv_files.multi_line import first_tokens
 from sharkpy.sources.csv_files.options import csv_options
@@ -21,6 +20,7 @@ from sharkpy.sources.orc_reader import OrcReader
 from sharkpy.sources.parquet import file_schema
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
+from sharkpy.sources.whole_files import utf8_chunks
 from sharkpy.values.types import STRING, ArrayType, DataType, MapType, Schema, StructType, from_arrow
 
 if TYPE_CHECKING:
@@ -99,7 +99,9 @@ def _of_csv(file: DataFile, known: Schema, properties: Properties) -> Iterable[O
     """By the header. Rows are read by the places of columns, so that new ones can only stand behind the known ones."""
     options = csv_options(properties)
     whole = Split.of(file, CSV, properties, 0, file.size_bytes)
-    header = [(token or "").lower() for token in first_tokens(utf8_chunks(whole, options), options, file.path) or ()]
+    header = [
+        (token or "").lower() for token in first_tokens(utf8_chunks(whole, options.encoding), options, file.path) or ()
+    ]
     if not set(header) - set(known.names):
         return
     found, columns = inferred_columns([file], properties), options.fields(known).names

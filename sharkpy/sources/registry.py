@@ -11,6 +11,7 @@ from sharkpy.sources.csv_files.options import csv_options
 from sharkpy.sources.csv_files.source import CsvSource
 from sharkpy.sources.generated_rows import GeneratedRows
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, HadoopCodec, codec_of_class
+from sharkpy.sources.json_source import JsonSource
 from sharkpy.sources.kafka.records import KafkaRecords
 from sharkpy.sources.lake.parquet_files import LakeParquet
 from sharkpy.sources.line_source import LineSource
@@ -19,7 +20,6 @@ from sharkpy.sources.parquet import ParquetSource
 from sharkpy.sources.rcfile import RcFileSource
 from sharkpy.sources.rows.csv_rows import CsvRows
 from sharkpy.sources.rows.delimited import DelimitedRows
-from sharkpy.sources.rows.json_rows import JsonRows
 from sharkpy.sources.rows.multi_delimited import MultiDelimitedRows
 from sharkpy.sources.rows.regex_rows import RegexRows
 from sharkpy.sources.sequence_file import SequenceFileSource
@@ -27,7 +27,7 @@ from sharkpy.sources.source import Properties, Source
 
 SOURCES: dict[str, Source] = {
     "text": LineSource("text", DelimitedRows()),
-    "json": LineSource("json", JsonRows()),
+    "json": JsonSource(),
     "csv": LineSource("csv", CsvRows()),
     CSV: CsvSource(),
     "regex": LineSource("regex", RegexRows()),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sharkpy.base.errors import ConfigurationError, ExecutionError, ResourceError, SharkError, SourceError
 from sharkpy.catalog.format_options import CSV
-from sharkpy.sources import read_ahead
+from sharkpy.sources import read_ahead, whole_files
 from sharkpy.sources.csv_files import chunks, reader
 from sharkpy.sources.csv_files.options import csv_options
 from sharkpy.sources.csv_files.quick import QuickReader
@@ -106,7 +106,7 @@ def test_threads_cut_splits_where_rows_begin(tmp_path: Path, monkeypatch: pytest
 def test_rows_are_read_over_the_ends_of_chunks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk_bytes: int, escape: str
 ) -> None:
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(whole_files, "CHUNK_BYTES", chunk_bytes)
     text = f'{escape}"'
     content = f'x,y\n1,"a\n\nb, c"\r\n2,é\n\n3,"{text}\n{text}"\n4,"x" y\n5,""\n6,"'
     (tmp_path / "f.csv").write_bytes(content.encode())
@@ -280,7 +280,7 @@ def test_malformed_rows_are_counted(tmp_path: Path) -> None:
 
 def test_a_quote_that_is_not_closed_ends_at_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "MOST_RECORD_BYTES", 1 << 16)
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", 1 << 10)
+    monkeypatch.setattr(whole_files, "CHUNK_BYTES", 1 << 10)
     (tmp_path / "f.csv").write_bytes(b'1,"' + b"x\n" * (1 << 16))
     with pytest.raises(ResourceError, match="has a row of more than"):
         read(tmp_path, "a int, b string", {"multiLine": "true"})

@@ -15,6 +15,7 @@ from sharkpy.sources.columns_of_files import columns_of_files
 from sharkpy.sources.csv_files.sniffed import sniffed_properties
 from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.hadoop_codecs import codec_of_path
+from sharkpy.sources.json_source import found_properties
 from sharkpy.sources.named_files import Access, NamedFiles, named_files, partition_columns
 from sharkpy.values.types import STRING, Field, Schema
 
@@ -101,6 +102,8 @@ def _table(word: str, place: str, found: NamedFiles) -> FileTable:
     storage = _FORMATS[word]
     if word == "csv":
         storage = StorageFormat(CSV, sniffed_properties(found.files))
+    elif word == "json":
+        storage = StorageFormat(word, found_properties(found.files))
     named = partition_columns(found.files)
     columns = _TEXT if word == "text" else columns_of_files(found.files, storage)
     in_files = tuple(column for column in columns if column.name not in named.names)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import codecs
 import io
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, cast
 
 from sharkpy.base.errors import ResourceError
 from sharkpy.sources.csv_files.options import CsvOptions
 from sharkpy.sources.csv_files.records import BLANKS
-from sharkpy.sources.failures import format_error, io_error
-from sharkpy.sources.hadoop_codecs import codec_of_path
+from sharkpy.sources.failures import io_error
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_chunks import CHUNK_BYTES, HEAD_BYTES, LineLayout, line_chunks
-from sharkpy.sources.local_copy import check_unchanged, opened, opened_codec
+from sharkpy.sources.line_chunks import HEAD_BYTES, LineLayout, line_chunks
+from sharkpy.sources.local_copy import opened
 from sharkpy.sources.split import Split
 
 _BOM = codecs.BOM_UTF8
@@ -75,27 +73,6 @@ def lines_of(split: Split, options: CsvOptions) -> Iterator[bytes]:
             has_header, data = _is_skipped(data[:end], options), data[end:]
         if data:
             yield data if options.encoding is None else data.decode(options.encoding, "replace").encode()
-
-
-def utf8_chunks(split: Split, options: CsvOptions) -> Iterator[bytes]:
-    """A whole file in UTF-8, in pieces."""
-    check_unchanged(split)
-    codec = codec_of_path(split.path)
-    decoder = codecs.getincrementaldecoder(options.encoding or "utf-8")("replace")
-    is_first = True
-    try:
-        with opened(split) if codec is None else opened_codec(split, codec) as stream:
-            while data := stream.read(CHUNK_BYTES):
-                text = decoder.decode(data)
-                yield (text.removeprefix("\ufeff") if is_first else text).encode()
-                is_first = is_first and not text
-        yield decoder.decode(b"", final=True).encode()
-    except (EOFError, zlib.error) as error:
-        raise format_error(split.path, "compressed", error) from None
-    except OSError as error:
-        if codec is not None and error.errno is None:
-            raise format_error(split.path, codec.name, error) from None
-        raise io_error(error, split.path) from None
 
 
 def whole_lines(chunks: Iterable[bytes], options: CsvOptions, path: str) -> Iterator[bytes]:

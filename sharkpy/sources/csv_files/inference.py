@@ -12,7 +12,6 @@ import pyarrow as pa
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.format_options import CSV
 from sharkpy.sources.arrow import Array, pc
-from sharkpy.sources.csv_files.chunks import utf8_chunks
 from sharkpy.sources.csv_files.multi_line import first_tokens
 from sharkpy.sources.csv_files.options import CsvOptions, csv_options
 from sharkpy.sources.csv_files.source import CsvSource
@@ -20,6 +19,7 @@ from sharkpy.sources.csv_files.values import values_of
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
+from sharkpy.sources.whole_files import utf8_chunks
 from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
@@ -50,7 +50,7 @@ def inferred_columns(files: Sequence[DataFile], properties: Properties) -> Schem
     """SourceError where no row tells the columns."""
     options = csv_options(properties)
     wholes = (Split.of(file, CSV, properties, 0, file.size_bytes) for file in files)
-    found = (first_tokens(utf8_chunks(one, options), options, one.path) for one in wholes)
+    found = (first_tokens(utf8_chunks(one, options.encoding), options, one.path) for one in wholes)
     first = next((tokens for tokens in found if tokens is not None), None)
     if first is None:
         raise SourceError("the columns of a CSV table are not known: its files have no row", sqlstate="42000")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.catalog.format_options import CSV, format_property
-from sharkpy.sources.csv_files.chunks import header_end, lines_of, utf8_chunks, whole_lines
+from sharkpy.sources.csv_files.chunks import header_end, lines_of, whole_lines
 from sharkpy.sources.csv_files.multi_line import read_records, with_newlines
 from sharkpy.sources.csv_files.options import CsvOptions, csv_options, is_option
 from sharkpy.sources.csv_files.reader import CsvRowReader
@@ -23,6 +23,7 @@ from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
+from sharkpy.sources.whole_files import utf8_chunks
 from sharkpy.values.types import Schema
 
 
@@ -78,14 +79,14 @@ class CsvSource:
                 counted.bytes += len(lines)
                 yield from reader.read_lines(lines)
             return
-        chunks = _counted(utf8_chunks(split, options), counted)
+        chunks = _counted(utf8_chunks(split, options.encoding), counted)
         for lines in whole_lines(chunks, options, split.path):
             yield from reader.read_lines(lines)
 
     def _read_multi_line(
         self, split: Split, options: CsvOptions, schema: Schema, names: Sequence[str], metrics: ReadMetrics
     ) -> Iterator[pa.RecordBatch]:
-        chunks = _counted(utf8_chunks(split, options), metrics)
+        chunks = _counted(utf8_chunks(split, options.encoding), metrics)
         if not options.newline:
             chunks, options = with_newlines(chunks, options), replace(options, newline="\n")
         reader = CsvRowReader(options, schema, names, metrics, split.path)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
-import re
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.base.time_zone import time_zone
 from sharkpy.sources.arrow import Array, column_type, pc
 from sharkpy.sources.csv_files.options import CsvOptions
 from sharkpy.sources.csv_files.patterns import names_zone, parsed
 from sharkpy.sources.lenient import lenient
+from sharkpy.sources.text_fields import with_other_times
+from sharkpy.sources.text_format import TextFormat
+from sharkpy.sources.zoned_times import shown_in
 from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
@@ -34,10 +34,6 @@ INTEGER = r"^[+-]?[0-9]+$"
 REAL = r"^[\x00-\x20]*[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)[\x00-\x20]*$"
 _DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 BOOLEANS = r"^([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$"
-_CLOCK = r"[ T][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?"
-_ZONE = r"( ?(Z|UTC|GMT|UT|(?:UTC|GMT|UT)?[+-][0-9]{1,2}(:?[0-9]{2})?|[A-Za-z]+/[A-Za-z_/+-]+))$"
-_ZONED = rf"^[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}{_CLOCK}{_ZONE}"
-_ZONE_PARTS = re.compile(rf"(.*?){_ZONE}", re.DOTALL)
 
 
 def _null_text() -> pa.Scalar[Any]:
@@ -94,44 +90,18 @@ def _timestamps(text: Array, dtype: DataType, options: CsvOptions) -> Array:
         zone = options.time_zone if names_zone(options.timestamp_format) else None
         return _by_pattern(text, dtype, options.timestamp_format, zone)
     whole = _whole_dates(text)
-    is_zoned = pc.fill_null(pc.match_substring_regex(whole, _ZONED), False)
-    plain = lenient(pc.if_else(is_zoned, _null_text(), whole), dtype)
-    if not pc.any(is_zoned, min_count=0).as_py():
-        return plain
-    return pc.coalesce(plain, _zoned(pc.if_else(is_zoned, whole, _null_text()), dtype, options.time_zone))
+    plain = lenient(whole, dtype)
+    return with_other_times(whole, plain, TextFormat(time_zone=options.time_zone))
 
 
-def _zoned(text: Array, dtype: DataType, shown_in: str) -> Array:
-    """Instants, shown on the clock of `shown_in`."""
-    parts = [None if value is None else _ZONE_PARTS.fullmatch(value) for value in text.to_pylist()]
-    clocks = lenient(pa.array([None if part is None else part[1] for part in parts], pa.string()), dtype).to_pylist()
-    shown = [
-        None if clock is None or part is None else _shifted(clock, part[2].strip(), shown_in)
-        for clock, part in zip(clocks, parts, strict=True)
-    ]
-    return pa.array(shown, column_type(dtype))
-
-
-def _shifted(clock: datetime.datetime, zone: str, shown_in: str) -> datetime.datetime | None:
-    source, target = time_zone(zone), time_zone(shown_in)
-    if source is None or target is None:
-        return None
-    try:
-        return clock.replace(tzinfo=source).astimezone(target).replace(tzinfo=None)
-    except OverflowError:
-        return None
-
-
-def _by_pattern(text: Array, dtype: DataType, pattern: str, shown_in: str | None) -> Array:
-    """Times in a Java pattern; those that name their zone on the clock of `shown_in`."""
+def _by_pattern(text: Array, dtype: DataType, pattern: str, zone: str | None) -> Array:
+    """Times in a Java pattern; those that name their zone on the clock of `zone`."""
     distinct = text.dictionary_encode()
-    found: list[datetime.date | None] = []
-    for value in distinct.dictionary.to_pylist():
-        time = parsed(value, pattern)
-        if time is not None and shown_in is not None:
-            time = _shifted(time, "UTC", shown_in)
-        found.append(time.date() if time is not None and dtype == DATE else time)
-    return pa.array(found, column_type(dtype)).take(distinct.indices)
+    times: Array = pa.array(
+        [parsed(value, pattern) for value in distinct.dictionary.to_pylist()], column_type(TIMESTAMP)
+    )
+    found = times if zone is None else shown_in(times, zone)
+    return pc.cast(found, column_type(dtype), safe=False).take(distinct.indices)
 
 
 _CONVERTERS: dict[DataType, Callable[[Array, DataType, CsvOptions], Array]] = {

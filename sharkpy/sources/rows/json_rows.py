@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
@@ -36,6 +38,7 @@ from sharkpy.values.utf8 import valid_utf8
 _QUICK_TYPES: tuple[DataType, ...] = (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING)
 
 
+Places = np.ndarray[Any, np.dtype[np.int32]]
 _SMALL_BYTES = 1 << 15
 """Bytes for which it does not pay to load the compiled loops."""
 
@@ -87,6 +90,16 @@ class JsonRowReader:
             yield from self._batches(cut_rows_of(rows, self.schema, self.metrics, self._layout))
             return
         texts = [(row or b"").decode("utf-8", "replace") for row in rows.to_pylist()]
+        yield from self._batches(JsonReader(self.schema, self.metrics, self._layout).read(texts))
+
+    def read_parts(self, data: bytes, starts: Places, ends: Places) -> Iterator[pa.RecordBatch]:
+        """Read the rows that begin and end at these places of `data`."""
+        if self._is_cut():
+            from sharkpy.sources.cut_json import cut_parts_of
+
+            yield from self._batches(cut_parts_of(data, starts, ends, self.schema, self.metrics, self._layout))
+            return
+        texts = [data[start:end].decode("utf-8", "replace") for start, end in zip(starts, ends, strict=True)]
         yield from self._batches(JsonReader(self.schema, self.metrics, self._layout).read(texts))
 
     def _table(self, data: bytes) -> pa.Table:

@@ -1,0 +1,104 @@
+"""JSON files that have no object a line: FROM 'x.json' and the option multiLine."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import sharkpy
+from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError
+
+OBJECTS = [{"k": 1, "s": 'a "}] \\'}, {"k": 2, "o": {"p": [1.50, {}]}}, {"k": 3, "s": "é\u2028\n"}, {}]
+PRETTY = [json.dumps(one, indent=2, ensure_ascii=False) for one in OBJECTS]
+ROWS = [(1, 'a "}] \\', None), (2, None, {"p": ["1.5", "{}"]}), (3, "é\u2028\n", None), (None, None, None)]
+DOCUMENTS = {
+    "array": json.dumps(OBJECTS, indent=4),
+    "array in a line": json.dumps(OBJECTS),
+    "array of lines": "[\n" + ",\n".join(map(json.dumps, OBJECTS)) + "\n]",
+    "objects": "\n".join(PRETTY),
+    "objects without blanks": "".join(PRETTY),
+    "objects in a line": " ".join(map(json.dumps, OBJECTS)),
+    "objects with commas": ",\n".join(PRETTY) + ",\n",
+    "lines with commas": ",\n".join(map(json.dumps, OBJECTS)),
+    "carriage returns": "\r".join(map(json.dumps, OBJECTS)),
+    "an array a line": "\n".join(json.dumps([one]) for one in OBJECTS),
+}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("files") / "w") as context:
+        yield context
+
+
+def rows(session: sharkpy.SharkContext, text: str) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in session.sql(text).fetchall()]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents(session: sharkpy.SharkContext, tmp_path: Path, name: str) -> None:
+    text = DOCUMENTS[name]
+    (tmp_path / "a.json").write_bytes(text.encode())
+    (tmp_path / "b.json").write_bytes(b"\xef\xbb\xbf\n " + text.encode() + b" \n")
+    (tmp_path / "c.json").write_bytes(text.encode("utf-16"))
+    with gzip.open(tmp_path / "d.json.gz", "wb") as file:
+        file.write(text.encode())
+    for path in ("a.json", "b.json", "c.json", "d.json.gz"):
+        assert rows(session, f"SELECT k, s, o FROM '{tmp_path}/{path}'") == ROWS, path
+        assert rows(session, f"SELECT count(*) FROM '{tmp_path}/{path}'") == [(4,)]
+
+
+def test_lines_stay_lines(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+    """A bad line is one row, and no other line is lost by it."""
+    path = tmp_path / "a.json"
+    for bad in ('{"k": 1, "s":', '{"k": 1, "s": "x', "no object", "}", '{"k" 1}'):
+        path.write_text(f'{bad}\n{{"k": 2}}\n{{"k": 3}}\n')
+        assert rows(session, f"SELECT k FROM '{path}'") == [(None,), (2,), (3,)], bad
+        path.write_text(f'{{"k": 2}}\n{bad}\n{{"k": 3}}\n')
+        assert rows(session, f"SELECT k FROM '{path}'") == [(2,), (None,), (3,)], bad
+
+
+def test_tables(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(DOCUMENTS["array"] + '{"k": 4} {"k": "cut off')
+    create = f"USING json OPTIONS (multiLine 'true') LOCATION '{tmp_path}'"
+    session.sql(f"CREATE TABLE listed (k INT, o STRING) {create}").close()
+    expected = [
+        (1, None),
+        (2, '{\n            "p": [\n                1.5,\n                {}\n            ]\n        }'),
+    ]
+    assert rows(session, "SELECT * FROM listed") == [*expected, (3, None), (None, None), (4, None), (None, None)]
+    session.sql("INSERT INTO listed VALUES (5, 'x')").close()
+    assert rows(session, "SELECT o FROM listed WHERE k = 5") == [("x",)]
+    with pytest.raises(UnsupportedError, match="documents"):
+        rows(session, "SELECT BLOCK__OFFSET__INSIDE__FILE FROM listed")
+    session.sql(f"CREATE TABLE found {create}").close()
+    assert rows(session, "SELECT sum(k), max(get_json_object(o, '$.p[0]')) FROM found") == [(15, "1.5")]
+    with pytest.raises(ConfigurationError, match="not a value of multiLine"):
+        session.sql("CREATE TABLE wrong (k INT) USING json OPTIONS (multiLine 'maybe')")
+
+
+def test_values_that_are_no_objects(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('[\n1, "a,b]", [{"k": 0}], null, {"k": 7}, true]\n{"k": 8}')
+    assert rows(session, f"SELECT k FROM '{path}'") == [(None,), (None,), (None,), (None,), (7,), (None,), (8,)]
+    path.write_text('[\n1, "a"]')
+    with pytest.raises(SourceError, match="no object"):
+        rows(session, f"SELECT * FROM '{path}'")
+
+
+def test_documents_longer_than_a_piece(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+    """Values begin and end anywhere in the pieces that are read."""
+    source = random.Random(5)
+    objects = [{"n": n, "s": source.choice(['"', "\\", "{", "é", "x"]) * source.randrange(60_000)} for n in range(400)]
+    objects[200]["s"] = "y" * (9 << 20)
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(objects, indent=1, ensure_ascii=False))
+    text = f"SELECT count(*), sum(n), sum(length(s)), count(DISTINCT md5(s)) FROM '{path}'"
+    expected = duckdb.sql(text.replace(f"'{path}'", f"read_json('{path}', maximum_object_size=20000000)")).fetchall()
+    assert rows(session, text) == expected

@@ -104,13 +104,11 @@ def line_starts(data: bytes, newline: bytes, *, is_exact: bool = False) -> list[
     return starts[:-1] if starts[-1] == len(data) else starts
 
 
-def row_starts(data: bytes, lines: LineLayout) -> list[int]:
-    """Offsets of the rows among the lines of `data`."""
+def row_places(data: bytes, lines: LineLayout) -> list[tuple[int, int]]:
+    """Offsets at which the rows among the lines of `data` begin and end, line ends included."""
     starts = line_starts(data, lines.newline)
-    if not lines.skips_blanks:
-        return starts
-    ends = [*starts[1:], len(data)]
-    return [start for start, end in zip(starts, ends, strict=True) if not data[start:end].isspace()]
+    places = zip(starts, [*starts[1:], len(data)], strict=True)
+    return [(start, end) for start, end in places if not lines.skips_blanks or not data[start:end].isspace()]
 
 
 def with_newlines(data: bytes) -> bytes:

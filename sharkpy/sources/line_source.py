@@ -12,7 +12,7 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, codec_of_class
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_chunks import line_chunks, line_splits, placed_chunks, row_starts, without_blank_lines
+from sharkpy.sources.line_chunks import line_chunks, line_splits, placed_chunks, row_places, without_blank_lines
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.rows.row_format import Properties, RowFormat
@@ -65,7 +65,7 @@ class LineSource:
         reader = self.rows.reader(schema, names, split.properties, metrics)
         for place, chunk in placed_chunks(split, lines):
             metrics.bytes += len(chunk)
-            starts, done = [place + start for start in row_starts(chunk, lines)], 0
+            starts, done = [place + start for start, _ in row_places(chunk, lines)], 0
             data = chunk if encoding is None else chunk.decode(encoding, "replace").encode()
             for batch in reader.read_lines(without_blank_lines(data, lines)):
                 yield batch, starts[done : done + batch.num_rows]

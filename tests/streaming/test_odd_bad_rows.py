@@ -100,3 +100,20 @@ def test_tables_of_late_rows_hold_any_byte(context: sharkpy.SharkContext, folder
     put(folder, "2", [{"k": odd, "tags": [odd], "ts": "2026-01-01 00:00:00"}])
     context.sql("RESUME CONTINUOUS TABLE t")
     assert rows(context, "SELECT k, tags FROM late") == [(odd, [odd])]
+
+
+def test_blank_lines_of_json_are_no_rows(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    path = tmp_path / "j" / "a"
+    path.parent.mkdir()
+    path.write_bytes(b'\n{"n": 1}\r\n\r\n  \nbad\n\t\r\n{"n": 2} \n \n')
+    context.sql(f"CREATE EXTERNAL TABLE j (n BIGINT) STORED AS JSONFILE LOCATION '{path.parent}'")
+    found = rows(context, "SELECT n, BLOCK__OFFSET__INSIDE__FILE FROM j ORDER BY 2")
+    assert found == [(1, 1), (None, 16), (2, 23)]
+    context.sql(f"CREATE STREAM lines (n BIGINT) STORED AS JSONFILE FROM FOLDER '{path.parent}'")
+    context.sql(
+        "CREATE TABLE bad (stream STRING, source STRING, `offset` BIGINT, record BINARY, reason STRING) "
+        "STORED AS PARQUET"
+    )
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} ON BAD ROW SKIP TO bad AS SELECT n FROM lines")
+    assert rows(context, "SELECT record, `offset` FROM bad") == [(b"bad", 16)]
+    assert rows(context, "SELECT n FROM t ORDER BY n") == [(1,), (2,)]

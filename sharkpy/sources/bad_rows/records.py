@@ -26,7 +26,7 @@ from sharkpy.sources.kafka.ranges import NAME as KAFKA
 from sharkpy.sources.kafka.ranges import ranges_of
 from sharkpy.sources.kafka.records import VALUE_FORMAT
 from sharkpy.sources.kafka.values import AVRO, value_reader
-from sharkpy.sources.line_chunks import line_chunks, line_starts, placed_chunks, row_starts, without_blank_lines
+from sharkpy.sources.line_chunks import line_chunks, line_starts, placed_chunks, row_places, without_blank_lines
 from sharkpy.sources.line_source import encoding_of
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.rows.csv_rows import CsvRows
@@ -176,17 +176,16 @@ def _of_lines(split: Split, rows: RowFormat, schema: Schema, encoding: str | Non
         bad = take_marks(counted, done + num_rows) - done
         done += num_rows
         if len(bad):
-            yield _lines_part(split, chunk, place, row_starts(chunk, lines), bad.tolist(), lines.newline)
+            yield _lines_part(split, chunk, place, row_places(chunk, lines), bad.tolist(), lines.newline)
 
 
 def _lines_part(
-    split: Split, chunk: bytes, place: int | None, starts: list[int], bad: list[int], newline: bytes
+    split: Split, chunk: bytes, place: int | None, rows: list[tuple[int, int]], bad: list[int], newline: bytes
 ) -> _Part:
-    """The lines of the numbers `bad` among those that begin at `starts`."""
-    ends = [*starts[1:], len(chunk)]
+    """The lines of the numbers `bad` among those at the places `rows`."""
     ending = b"\r\n" if newline == b"\n" else newline
-    records = [chunk[starts[row] : ends[row]].rstrip(ending) for row in bad]
-    offsets = [None if place is None else place + starts[row] for row in bad]
+    records = [chunk[slice(*rows[row])].rstrip(ending) for row in bad]
+    offsets = [None if place is None else place + rows[row][0] for row in bad]
     return _Part([uri.as_uri(split.path)] * len(bad), offsets, records)
 
 

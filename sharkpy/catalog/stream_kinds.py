@@ -107,7 +107,7 @@ KAFKA = StreamKind(
         StreamOption(kafka.START, kafka.EARLIEST, kafka.is_start, "earliest, latest, or offsets by partition in JSON"),
         StreamOption(kafka.START_TIME, "", count(0), "time in milliseconds since 1970 from which on records are read"),
         StreamOption(kafka.FAIL_ON_LOSS, "true", kafka.one_of("true", "false"), "false: lost records are left out"),
-        StreamOption(kafka.HAS_SCHEMA_ID, "false", kafka.one_of("true", "false"), "true: Avro behind a schema's id"),
+        StreamOption(kafka.HAS_SCHEMA_ID, "false", kafka.one_of("true", "false"), "true: values behind a schema's id"),
         StreamOption(MAX_ROWS, "1000000", count(1), "records of an epoch"),
         StreamOption(kafka.ZONE, "", kafka.is_zone, "zone of the times of records; the session's by default"),
         StreamOption(

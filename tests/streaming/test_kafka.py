@@ -156,6 +156,22 @@ def avro_clauses(**options: str) -> tuple[str, dict[str, str]]:
             [(1, "a"), (None, None), (None, None)],
             id="confluent",
         ),
+        pytest.param(
+            (
+                "(n BIGINT, s STRING) STORED AS AVRO TBLPROPERTIES ('confluent.schema.id' = 'true', "
+                f"'avro.schema.literal' = '{AVRO}')",
+                {},
+            ),
+            [b"\0\0\0\0\1" + avro(1, "a")],
+            [(1, "a")],
+            id="confluent property",
+        ),
+        pytest.param(
+            ("(n BIGINT, s STRING) TBLPROPERTIES ('confluent.schema.id' = 'true')", {}),
+            [b'\0\0\0\0\1{"n": 1, "s": "a"}', b"\0\0", b""],
+            [(1, "a"), (None, None), (None, None)],
+            id="confluent json",
+        ),
     ],
 )
 def test_formats_of_values(

@@ -15,6 +15,8 @@ from sharkpy.catalog.local_path import local_path, path_or_uri
 from sharkpy.catalog.model import CACHE_PROPERTY, PURGE_PROPERTY, StorageFormat, Table, TableKind
 from sharkpy.catalog.new_columns import check_new_columns
 from sharkpy.catalog.store import new_table_id
+from sharkpy.catalog.stream_kinds import KINDS
+from sharkpy.catalog.stream_properties import check_changed
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
@@ -158,6 +160,8 @@ def set_table_properties(command: SetTableProperties, session: EngineSession) ->
     """Set properties; `comment` and `EXTERNAL` are the table's comment and kind, as in Hive."""
     check_properties(command.properties)
     old, given = command.table, dict(command.properties)
+    if old.stream is not None:
+        check_changed(KINDS[old.stream.kind], [name for name in given if dict(old.properties).get(name) != given[name]])
     check_purge(old, given, session)
     kind = old.kind if EXTERNAL not in given else _kind(old, given.pop(EXTERNAL), session)
     comment = given.pop(COMMENT, old.comment)

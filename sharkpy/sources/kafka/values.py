@@ -50,12 +50,11 @@ def value_reader(
     wanted = schema.select(names)
     if not names:
         return _NoColumns(metrics)
-    if format_name == RAW:
-        return _RawValues(wanted, metrics)
     if format_name == AVRO:
         return _AvroValues(wanted, properties, metrics)
-    rows = _ROW_FORMATS[format_name]
-    return _Rows(rows, schema, names, properties, metrics)
+    rows = _ROW_FORMATS.get(format_name)
+    reader = _RawValues(wanted, metrics) if rows is None else _Rows(rows, schema, names, properties, metrics)
+    return _BehindSchemaIds(reader) if _has_schema_id(properties) else reader
 
 
 def check_values(format_name: str, schema: Schema, properties: Properties) -> None:
@@ -72,6 +71,21 @@ def check_values(format_name: str, schema: Schema, properties: Properties) -> No
     if any(header_and_footer(properties)):
         raise UnsupportedError("header and footer lines of a stream FROM KAFKA")
     _ROW_FORMATS[format_name].check(schema, properties)
+
+
+def _has_schema_id(properties: Properties) -> bool:
+    return dict(properties).get(HAS_SCHEMA_ID, "").lower() == "true"
+
+
+class _BehindSchemaIds:
+    """Values behind the five bytes of Confluent's serializers, of which the first is 0."""
+
+    def __init__(self, reader: ValueReader) -> None:
+        self._reader = reader
+
+    def read(self, values: Array) -> pa.RecordBatch:
+        behind = pc.if_else(pc.starts_with(values, b"\0"), pc.binary_slice(values, _SCHEMA_ID_BYTES), values)
+        return self._reader.read(behind)
 
 
 class _NoColumns:
@@ -148,7 +162,7 @@ class _AvroValues:
         if record is None:
             raise InternalError("a stream of Avro values without a schema")
         self._records = AvroRecords(json.dumps(record), None, wanted, "the records of the stream")
-        self._skipped = _SCHEMA_ID_BYTES if dict(properties).get(HAS_SCHEMA_ID, "").lower() == "true" else 0
+        self._skipped = _SCHEMA_ID_BYTES if _has_schema_id(properties) else 0
         self._metrics = metrics
 
     def read(self, values: Array) -> pa.RecordBatch:

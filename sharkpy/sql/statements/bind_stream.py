@@ -6,11 +6,12 @@ import dataclasses
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.base.errors import ParseError, UnsupportedError
+from sharkpy.base.errors import BindError, ParseError, UnsupportedError
 from sharkpy.catalog.continuous_query import EmitMode
 from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import ComputedColumn, StorageFormat, StreamSource, Table, TableKind
 from sharkpy.catalog.stream_kinds import FOLDER, HISTORY, KINDS, SPANS_STORAGE, TABLE, StreamKind
+from sharkpy.catalog.stream_properties import Properties, options_among
 from sharkpy.plan.commands import CreateStream, DropStream
 from sharkpy.sql.queries.bind_from import divided_view
 from sharkpy.sql.statements.bind_columns import column_fields
@@ -74,12 +75,13 @@ def _stream(
     fields, of_path = path_columns(binder, clauses.partitions, fields, begin)
     fields = _checked_columns(binder, kind, fields, begin)
     place = reader.string(kind.place) if kind.place else None
-    source = StreamSource(kind.name, _options(binder, kind))
+    options, properties = _options(binder, kind, clauses, begin)
+    source = StreamSource(kind.name, options)
     storage = combined(reader, clauses.row, clauses.file)
     if clauses.options and storage is not None:
         storage = with_options(reader, storage, clauses.options)
     if storage is not None:
-        fields = columns_by_format(binder, storage, clauses.properties or (), fields) or fields
+        fields = columns_by_format(binder, storage, properties, fields) or fields
     command = CreateStream(
         database,
         name,
@@ -88,7 +90,7 @@ def _stream(
         if_not_exists,
         place,
         storage,
-        _properties(clauses),
+        properties,
         clauses.comment,
     )
     return _with_computed(binder, command, [*of_path, *computed], at_columns)
@@ -131,12 +133,12 @@ def _of_table(
         kind = table.streaming_kind or "view"
         raise binder.error(f"{table.qualified_name} is a {kind}, and no table", token, sqlstate="42809")
     with_history = reader.match("WITH", "HISTORY")
-    options = dict(_options(binder, TABLE))
+    given, properties = _options(binder, TABLE, clauses, token)
+    options = dict(given)
     if with_history:
         options[HISTORY] = "true"
     source = StreamSource(TABLE.name, tuple(options.items()), table.qualified_name)
-    properties, comment = _properties(clauses), clauses.comment
-    return CreateStream(*place, table.schema, source, if_not_exists, None, storage, properties, comment, table)
+    return CreateStream(*place, table.schema, source, if_not_exists, None, storage, properties, clauses.comment, table)
 
 
 def _storage_of_state(binder: CommandBinder, table: Table, token: Token | None) -> StorageFormat:
@@ -181,13 +183,21 @@ def _kind(binder: CommandBinder) -> StreamKind:
     return KINDS[word]
 
 
-def _options(binder: CommandBinder, kind: StreamKind) -> tuple[tuple[str, str], ...]:
-    """Options of the source; what is missing where there are none is told when the stream is made."""
-    return checked_options(binder, kind.check) if binder.reader.peek("(") else ()
+def _options(
+    binder: CommandBinder, kind: StreamKind, clauses: TableClauses, token: Token | None
+) -> tuple[Properties, Properties]:
+    """Options of the source, also those among TBLPROPERTIES, and the other properties."""
+    with binder.place_of(token):
+        moved, properties = options_among(clauses.properties or (), kind)
+    names = dict(moved)
 
+    def check(given: Properties) -> None:
+        if twice := next((name for name, value in given if names.get(name, value) != value), None):
+            raise BindError(f'the option "{twice}" has another value in TBLPROPERTIES', sqlstate="22023")
+        kind.check((*given, *moved))
 
-def _properties(clauses: TableClauses) -> tuple[tuple[str, str], ...]:
-    return clauses.properties or ()
+    given = checked_options(binder, check)
+    return tuple((dict(given) | names).items()), properties
 
 
 def bind_drop_stream(binder: CommandBinder) -> DropStream:

@@ -228,6 +228,17 @@ def test_joins(context: sharkpy.SharkContext, folder: Path, clicks: Stream) -> N
     orders = context.stream.from_folder("orders", folder.with_name("orders"), "uid BIGINT, item STRING")
     put(folder.with_name("orders"), "0", [{"uid": 1, "item": "pen"}, {"uid": 4, "item": "ink"}])
     both = clicks.key_by("uid").join(orders.key_by("uid")).select("url", "item")
+    for words in (
+        "left leftouter left_outer LEFT",
+        "semi leftsemi left_semi",
+        "anti leftanti left_anti",
+        "right rightouter right_outer",
+        "outer full fullouter full_outer",
+    ):
+        found = [sorted(map(str, rows_of(clicks.join("people", "uid", how)))) for how in words.split()]
+        assert found == found[:1] * len(found)
+    with pytest.raises(BindError, match='"sideways" is no join'):
+        clicks.join("people", "uid", "sideways")
     assert kept(both, "both", 1, unbounded=True) == [("/a", "pen"), ("/b c", "pen")]
     near = clicks.join(orders, condition="l.uid < r.uid AND r.item = 'ink'", select=["l.uid AS u", "r.item"])
     assert rows_of(near) == [(1, "ink"), (1, "ink"), (2, "ink"), (3, "ink")]

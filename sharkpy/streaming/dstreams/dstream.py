@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from typing import Literal as OneOf
 
 from sharkpy.base.errors import BindError, ColumnNotFoundError, UnsupportedError, did_you_mean
 from sharkpy.catalog.continuous_query import EmitMode
@@ -37,8 +36,16 @@ if TYPE_CHECKING:
     from sharkpy.udf.user.declare import Returns
 
 Moment = str | datetime.datetime
-How = OneOf["inner", "left", "right", "full", "semi", "anti", "cross"]
-_JOINS = {"semi": "LEFT SEMI", "anti": "LEFT ANTI"}
+_JOINS = {
+    "inner": "INNER",
+    "cross": "CROSS",
+    **dict.fromkeys(("left", "leftouter"), "LEFT"),
+    **dict.fromkeys(("right", "rightouter"), "RIGHT"),
+    **dict.fromkeys(("full", "fullouter", "outer"), "FULL"),
+    **dict.fromkeys(("semi", "leftsemi"), "LEFT SEMI"),
+    **dict.fromkeys(("anti", "leftanti"), "LEFT ANTI"),
+}
+"""Joins by Spark's words for them, which may be cut by underscores."""
 
 
 class DStream:
@@ -137,7 +144,7 @@ class DStream:
         self,
         other: DStream | str,
         on: str | Sequence[str] | None = None,
-        how: How = "inner",
+        how: str = "inner",
         *,
         condition: str | None = None,
         select: Sequence[str] = ("*",),
@@ -145,8 +152,14 @@ class DStream:
         """Join with another DStream, or with a table, by its name, that each epoch sees as it then is.
 
         `on`: columns that both have, which come once; or `condition` in SQL, in which this side is `l` and the other
-        `r`, and `select` what is wanted of both.
+        `r`, and `select` what is wanted of both. `how`: inner, left, right, full, semi, anti or cross, or another of
+        Spark's words for these, as left_outer.
         """
+        kind = _JOINS.get(how.lower().replace("_", ""))
+        if kind is None:
+            raise BindError(
+                f'"{how}" is no join', hint="inner, left, right, full, semi, anti or cross", sqlstate="22023"
+            )
         if isinstance(other, str):
             relation, functions = other, dict[str, Declared]()
         elif isinstance(other, DStream):
@@ -157,10 +170,10 @@ class DStream:
                 hint='ctx.save_as_table(data, "name") makes a table of it, which join takes by its name',
             )
         names = [on] if isinstance(on, str) else list(on or ())
-        if (bool(names) + (condition is not None)) != (how != "cross"):
+        if (bool(names) + (condition is not None)) != (kind != "CROSS"):
             raise BindError("join takes `on`, or `condition`", hint='how="cross" takes neither')
         terms = f" USING ({', '.join(map(quoted, names))})" if names else f" ON {condition}" if condition else ""
-        joined = f"{self._from('l')} {_JOINS.get(how, how.upper())} JOIN {relation} r{terms}"
+        joined = f"{self._from('l')} {kind} JOIN {relation} r{terms}"
         return self._of(f"SELECT {', '.join(select)} FROM {joined}", functions)
 
     def transform(self, f: Callable[[DStream], DStream]) -> DStream:

@@ -15,7 +15,6 @@ from sharkpy.udf.user.declare import Declared, Options
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
-    from sharkpy.streaming.dstreams.dstream import How
     from sharkpy.udf.user.declare import TypeLike
     from sharkpy.udf.user.length_of_time import Length
 
@@ -149,7 +148,7 @@ class KeyedDStream:
             name=name,
         )
 
-    def join(self, other: KeyedDStream, how: How = "inner") -> DStream:
+    def join(self, other: KeyedDStream, how: str = "inner") -> DStream:
         """Join with another DStream by the keys, which both have."""
         self._check_keys(other)
         return self.stream.join(other.stream, self.keys, how)

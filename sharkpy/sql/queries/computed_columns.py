@@ -44,7 +44,7 @@ def computed_value(context: Context, stream: Table, column: ComputedColumn, scop
         path = next(one.expr for one in scope.columns if one.name == FILE_NAME)
         return cast(Call("path_value", (path, Literal(column.name, STRING)), STRING), column.dtype)
     text = f"SELECT {column.text}"
-    inner = dataclasses.replace(context, text=text, database=stream.database, ctes={}, star_texts=None)
+    inner = dataclasses.replace(context, text=text, database=stream.database, ctes={}, kept=None)
     try:
         value = ExprBinder(inner, scope, _CLAUSE).bind(parse_query(text, tokenize(text)).expressions[0])
     except SharkError as error:

@@ -65,6 +65,14 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
         help="where LOCATION, LOAD DATA and queries of clients may point beside the warehouse",
     )
     parser.add_argument(
+        "--admin",
+        dest="admins",
+        action="append",
+        default=[],
+        metavar="USER",
+        help="a user who finds a place if others have taken all sessions and statements",
+    )
+    parser.add_argument(
         "--limit",
         action="append",
         default=[],
@@ -159,6 +167,7 @@ def _raise_file_limit() -> None:
 def _config(options: argparse.Namespace) -> ServerConfig:
     given = {one.name: getattr(options, one.name) for one in dataclasses.fields(ServerConfig) if one.name != "limits"}
     given["location_folders"] = tuple(options.location_folders)
+    given["admins"] = tuple(options.admins)
     return ServerConfig(**given, limits=_limits(options.limit))
 
 

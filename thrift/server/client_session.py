@@ -11,6 +11,7 @@ from sharkpy.base.errors import ExecutionError, UnsupportedError
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.handles import key_of, matches, new_identifier
 from sharkpy.thrift.operation import ENDED, Operation, too_many
+from sharkpy.thrift.places import Holder
 from sharkpy.thrift.wire.bindings import ttypes
 
 if TYPE_CHECKING:
@@ -31,10 +32,11 @@ class ClientSession:
     """
 
     def __init__(
-        self, engine_session: SharkContext, user: str, client_protocol: int, connection: int, limits: Limits
+        self, engine_session: SharkContext, holder: Holder, client_protocol: int, connection: int, limits: Limits
     ) -> None:
         self.engine_session = engine_session
-        self.user = user
+        self.holder = holder
+        self.user = holder.user
         self.connection = connection
         self.protocol = max(0, min(client_protocol, NEWEST_PROTOCOL))
         self.identifier = new_identifier()

@@ -24,8 +24,10 @@ class Limits:
     """
 
     connections: int = 500
+    connections_per_address: int = 400
     sessions: int = 1_000
     sessions_per_user: int = 200
+    sessions_per_address: int = 600
     operations_per_session: int = 50
     rows_buffered: int = 100_000
     """Rows of a running query that wait for the client, about."""
@@ -35,7 +37,10 @@ class Limits:
     frame_bytes: int = 64 << 20
     """Bytes of one request."""
     concurrent_operations: int = 200
-    """Statements that run or wait for their turn at once."""
+    """Statements that are prepared, run or wait for their turn at once."""
+    operations_per_user: int = 120
+    operations_per_address: int = 160
+    """Of these, the statements of one user, and those from one address."""
     login_seconds: float = 20.0
     """Seconds for a client to log in, and for its first call."""
     idle_session_seconds: float = 4 * 3600.0
@@ -81,6 +86,8 @@ class ServerConfig:
     """Permission for sessions to bring code: functions, JARs and scripts, which do what the engine's owner may do."""
     allows_connections: bool = False
     """Permission for sessions to make streams that connect to addresses which the engine's machine reaches."""
+    admins: tuple[str, ...] = ()
+    """Users whose sessions and statements find a place if all others are taken. They need a login."""
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -93,6 +100,8 @@ class ServerConfig:
                 f'without authentication the server listens on loopback alone, not on "{self.host}"',
                 hint="choose --auth password, ldap or custom, or say --allow-unsafe",
             )
+        if self.admins and self.auth in ("none", "nosasl"):
+            raise ConfigurationError("--admin needs users that log in", hint="choose --auth password, ldap or custom")
         for folder in map(str, self.location_folders):
             _check_folder(folder)
         needed = {"password": self.password_file, "ldap": self.ldap_url, "custom": self.custom_auth}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-from sharkpy.base.errors import ExecutionError, SharkError
+from sharkpy.base.errors import ExecutionError, ResourceError, SharkError
 from sharkpy.thrift.client_session import ClientSession
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.metrics import Metrics
-from sharkpy.thrift.operation import too_many
+from sharkpy.thrift.places import Holder, Places
 
 STOPPING = "the server is stopping"
 
@@ -22,36 +22,45 @@ class LimitGuard:
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self.is_draining = False
-        self._limits = limits
         self._metrics = metrics
+        self._sessions = Places(
+            "sessions", "sessions", limits.sessions, limits.sessions_per_user, limits.sessions_per_address
+        )
+        self._statements = Places(
+            "concurrent_operations",
+            "statements at once",
+            limits.concurrent_operations,
+            limits.operations_per_user,
+            limits.operations_per_address,
+            "operations",
+        )
         self._lock = threading.Lock()
-        self._num_executing = 0
+        self._executing: list[Holder] = []
 
     def check_open(self) -> None:
         if self.is_draining:
             self._refuse("draining", ExecutionError(STOPPING, hint="connect again later", sqlstate="57P01"))
 
-    def check_session(self, user: str, others: Iterable[ClientSession]) -> None:
-        """Check that one more session of `user` may begin beside `others`."""
+    def check_session(self, holder: Holder, others: Iterable[ClientSession]) -> None:
+        """Check that one more session may begin beside `others`."""
         self.check_open()
-        limits, users = self._limits, [session.user for session in others]
-        if limits.sessions and len(users) >= limits.sessions:
-            self._refuse("sessions", too_many("sessions", limits.sessions))
-        if limits.sessions_per_user and users.count(user) >= limits.sessions_per_user:
-            self._refuse("sessions_per_user", too_many(f"sessions of a user ({user})", limits.sessions_per_user))
+        self._check(self._sessions.refusal(holder, [session.holder for session in others]))
 
-    def begin_statement(self) -> None:
+    def begin_statement(self, holder: Holder) -> None:
         """Count one more statement as running; `end_statement` takes it away."""
-        most = self._limits.concurrent_operations
         with self._lock:
-            is_full = bool(most) and self._num_executing >= most
-            self._num_executing += not is_full
-        if is_full:
-            self._refuse("concurrent_operations", too_many("statements at once", most))
+            refusal = self._statements.refusal(holder, self._executing)
+            if refusal is None:
+                self._executing.append(holder)
+        self._check(refusal)
 
-    def end_statement(self) -> None:
+    def end_statement(self, holder: Holder) -> None:
         with self._lock:
-            self._num_executing -= 1
+            self._executing.remove(holder)
+
+    def _check(self, refusal: tuple[str, ResourceError] | None) -> None:
+        if refusal is not None:
+            self._refuse(*refusal)
 
     def _refuse(self, limit: str, error: SharkError) -> None:
         self._metrics.refuse(limit)

@@ -19,8 +19,9 @@ _COUNTERS = {
 _CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)
 _STATEMENT_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 120.0, 600.0)
 LIMITS_MET = (
-    *("connections", "login", "tls", "protocol", "frame", "timeout", "call", "http"),
-    *("sessions", "sessions_per_user", "operations_per_session", "concurrent_operations"),
+    *("connections", "connections_per_address", "login", "tls", "protocol", "frame", "timeout", "call", "http"),
+    *("sessions", "sessions_per_user", "sessions_per_address", "operations_per_session", "concurrent_operations"),
+    *("operations_per_user", "operations_per_address"),
     *("query_seconds", "queue", "draining", "restriction", "memory"),
 )
 """The labels of what was refused: each is there from the start, at 0."""

@@ -37,7 +37,7 @@ class OpenSessions:
     def add(self, session: ClientSession) -> None:
         """Keep a session, unless it meets a limit."""
         with self._lock:
-            self._guard.check_session(session.user, self._sessions.values())
+            self._guard.check_session(session.holder, self._sessions.values())
             self._sessions[session.identifier.guid] = session
 
     def session(self, handle: Any, client: Client) -> ClientSession | None:

@@ -69,17 +69,22 @@ class OperationRunner:
         `overlay`: settings for this statement alone.
         """
         try:
-            operation = self._prepared(session, text, overlay, timeout)
+            self._guard.begin_statement(session.holder)
+            try:
+                operation = self._prepared(session, text, overlay, timeout)
+            except BaseException:
+                self._guard.end_statement(session.holder)
+                raise
         except BaseException:
             self._metrics.count("statements_rejected")
             raise
         self._metrics.count("statements")
         if awaited_by is None:
-            self._executor.submit(self._run, operation)
+            self._executor.submit(self._run, session, operation)
             return operation
         self._awaited[awaited_by.connection] = operation
         try:
-            self._run(operation)
+            self._run(session, operation)
         finally:
             del self._awaited[awaited_by.connection]
         return operation
@@ -136,18 +141,17 @@ class OperationRunner:
         try:
             engine_session = session.under(overlay)
             operation.prepare(lambda query_id: engine_session.prepare(text, allowed, tell, query_id))
-            self._guard.begin_statement()
         except BaseException as error:
             operation.reject(error)
             self._sessions.close_operation(operation)
             raise
         return operation
 
-    def _run(self, operation: Operation) -> None:
+    def _run(self, session: ClientSession, operation: Operation) -> None:
         try:
             operation.run()
         finally:
-            self._guard.end_statement()
+            self._guard.end_statement(session.holder)
 
     def _count_end(self, operation: Operation) -> None:
         self._metrics.statement(operation)

@@ -15,6 +15,7 @@ from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.limit_guard import LimitGuard
 from sharkpy.thrift.metrics import Metrics
 from sharkpy.thrift.open_sessions import OpenSessions
+from sharkpy.thrift.places import Holder
 
 if TYPE_CHECKING:
     from sharkpy.session.shark_context import SharkContext
@@ -34,6 +35,7 @@ class SessionOpener:
     ) -> None:
         self._engine_session = engine_session
         self._limits = config.limits
+        self._admins = frozenset(config.admins)
         self._restrictions = _restrictions(engine_session, config)
         self._metrics = metrics
         self._guard = guard
@@ -42,11 +44,12 @@ class SessionOpener:
     def open(self, client: Client, user: str | None, protocol: int, configuration: Mapping[str, str]) -> ClientSession:
         """Open a session of the user who logged in, or else of `user`, whom the client names."""
         name = client.user or user or "anonymous"
-        self._guard.check_session(name, self._sessions.sessions())
+        holder = Holder(name, client.address, client.user in self._admins)
+        self._guard.check_session(holder, self._sessions.sessions())
         engine_session = self._engine_session.new_session(**{"shark.user": name})
         engine_session.restrictions = self._restrictions
         connection = 0 if client.transport == "http" else client.connection
-        session = ClientSession(engine_session, name, protocol, connection, self._limits)
+        session = ClientSession(engine_session, holder, protocol, connection, self._limits)
         try:
             self._configure(session, configuration)
             self._sessions.add(session)

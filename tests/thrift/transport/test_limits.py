@@ -169,7 +169,7 @@ def test_a_storm_of_connections_above_the_limit(start: Start) -> None:
     held[0].cursor().execute("use x")
     for sock in storm:
         sock.close()
-    until(lambda: server.listener._refusing == 0)
+    until(lambda: not server.listener._refusing)
     for one in held:
         one.close()
 

@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from sharkpy.thrift.auth.authenticator import AuthenticationError
 
@@ -29,6 +30,7 @@ class BusyError(AuthenticationError):
         super().__init__("too many logins at once: try again later")
 
 
+@lru_cache(maxsize=4_096)
 def address_of(host: str) -> str:
     """Address that limits count for: that of a host, or its network's in IPv6."""
     try:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Literal, Protocol
 
+from sharkpy.thrift.auth.turns import address_of
+
 TransportName = Literal["sasl", "nosasl", "http"]
 
 
@@ -23,6 +25,11 @@ class Client:
     transport: TransportName
     connection: int
     """Number of the connection, from 1; requests of one HTTP connection share it."""
+
+    @property
+    def address(self) -> str:
+        """Address that limits count for."""
+        return address_of(self.peer.rpartition(":")[0])
 
 
 @dataclass(frozen=True, slots=True)

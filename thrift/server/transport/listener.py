@@ -15,6 +15,7 @@ from functools import partial
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.auth import login_for
+from sharkpy.thrift.auth.turns import address_of
 from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.transport.client import Dispatcher
 from sharkpy.thrift.transport.connection import Connection, after
@@ -65,7 +66,7 @@ class Listener:
         self._entering: dict[Connection, None] = {}
         """Connections that are logging in, in the order in which they began."""
         self._admitted: set[Connection] = set()
-        self._refusing = 0
+        self._refusing: set[Connection] = set()
         self._lobby: Lobby | None = None
         self._port: int | None = None
         self._accepting: threading.Thread | None = None
@@ -80,7 +81,7 @@ class Listener:
     @property
     def connections(self) -> int:
         """Number of clients connected now, those that have not said anything yet included."""
-        return len(self._threads) - self._refusing + (0 if self._lobby is None else len(self._lobby))
+        return len(self._threads) - len(self._refusing) + (0 if self._lobby is None else len(self._lobby))
 
     def start(self) -> None:
         """Bind the address and accept clients in a thread."""
@@ -151,21 +152,24 @@ class Listener:
         """Serve a client that has spoken in a thread; one above the limit is told so, or cut off."""
         connection, limit = arrival.connection, self._config.limits.connections
         with self._lock:
-            too_many = bool(limit) and len(self._admitted) >= limit
+            reason = self._refusal(connection)
+            text = self._text_of(reason or "connections")
             most = limit + ENTERING_AT_ONCE + REFUSED_AT_ONCE if limit else math.inf
-            cut_off = (too_many and self._refusing >= REFUSED_AT_ONCE) or len(self._threads) >= most
-            serve = self._refuse if too_many else partial(self._serve, deadline=arrival.deadline)
+            too_many = reason is not None or len(self._threads) >= most
+            cut_off = (too_many and len(self._refusing) >= REFUSED_AT_ONCE) or len(self._threads) >= most
+            serve = partial(self._refuse, text) if too_many else partial(self._serve, deadline=arrival.deadline)
             thread = threading.Thread(
                 target=self._run, args=[connection, serve], name=f"sharkpy-client-{connection.number}", daemon=True
             )
             if not cut_off:
                 self._threads[connection] = thread
-                self._refusing += too_many
-                if not too_many:
+                if too_many:
+                    self._refusing.add(connection)
+                else:
                     self._begin_login(connection)
-        if too_many or cut_off:
-            self._service.refused("connections")
-            _log.warning("%s was refused: %d connections are open, the limit", connection.peer, limit)
+        if too_many:
+            self._service.refused(reason or "connections")
+            _log.warning("%s was refused: %s", connection.peer, text)
         if cut_off:
             connection.close()
             return
@@ -173,7 +177,7 @@ class Listener:
             thread.start()
         except RuntimeError as error:
             _log.warning("%s was refused: %s", connection.peer, error)
-            self._forget(connection, serve)
+            self._forget(connection)
 
     def _begin_login(self, connection: Connection) -> None:
         """Note a client that logs in, under the lock; another one gives way where there are many."""
@@ -188,12 +192,28 @@ class Listener:
         """Give a client that has logged in one of the places; returns why not, where there is none."""
         with self._lock:
             self._entering.pop(connection, None)
-            limit = self._config.limits.connections
-            if not limit or len(self._admitted) < limit or connection in self._admitted:
+            reason = self._refusal(connection)
+            if reason is None:
                 self._admitted.add(connection)
                 return ""
-        self._service.refused("connections")
-        return self._too_many
+        self._service.refused(reason)
+        return self._text_of(reason)
+
+    def _refusal(self, connection: Connection) -> Refusal | None:
+        """The limit that keeps a connection out; under the lock."""
+        limits = self._config.limits
+        if connection in self._admitted:
+            return None
+        if limits.connections and len(self._admitted) >= limits.connections:
+            return "connections"
+        address = address_of(connection.host)
+        most = limits.connections_per_address
+        num_own = sum(address_of(one.host) == address for one in self._admitted) if most else 0
+        return "connections_per_address" if most and num_own >= most else None
+
+    def _text_of(self, reason: Refusal) -> str:
+        whose = f"{getattr(self._config.limits, reason)} connections"
+        return f"the server has {whose}{' of your address' if reason != 'connections' else ''}, its limit"
 
     def _give_up(self, connection: Connection) -> None:
         self._service.refused("timeout")
@@ -212,15 +232,15 @@ class Listener:
         except Exception:  # noqa: BLE001 - one connection must not take the others along
             _log.exception("the connection of %s ended by an error of the server", connection.peer)
         finally:
-            self._forget(connection, serve)
+            self._forget(connection)
 
-    def _forget(self, connection: Connection, serve: Callable[[Connection], None]) -> None:
+    def _forget(self, connection: Connection) -> None:
         connection.close()
         with self._lock:
             del self._threads[connection]
             self._entering.pop(connection, None)
             self._admitted.discard(connection)
-            self._refusing -= serve == self._refuse
+            self._refusing.discard(connection)
 
     def _serve(self, connection: Connection, deadline: float) -> None:
         first = self._begin(connection, deadline)
@@ -236,15 +256,11 @@ class Listener:
         else:
             speaker.serve(connection, self._service, deadline)
 
-    def _refuse(self, connection: Connection) -> None:
+    def _refuse(self, text: str, connection: Connection) -> None:
         first = self._begin(connection, after(REFUSAL_SECONDS))
         speaker = None if first is None else SPEAKERS.get(first)
         if speaker is not None:
-            speaker.refuse(connection, self._too_many)
-
-    @property
-    def _too_many(self) -> str:
-        return f"the server has {self._config.limits.connections} connections, its limit"
+            speaker.refuse(connection, text)
 
     def _begin(self, connection: Connection, deadline: float) -> int | None:
         """The first byte that a client says, with TLS below it or without; None where it has been sent away."""

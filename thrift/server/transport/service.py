@@ -12,7 +12,9 @@ from sharkpy.thrift.transport.client import Dispatcher
 from sharkpy.thrift.transport.connection import Connection
 from sharkpy.thrift.transport.departures import Departures
 
-Refusal = Literal["connections", "login", "tls", "protocol", "frame", "timeout", "call", "http"]
+Refusal = Literal[
+    "connections", "connections_per_address", "login", "tls", "protocol", "frame", "timeout", "call", "http"
+]
 """Reasons to refuse a client: the label of a counter."""
 
 

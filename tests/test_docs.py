@@ -25,7 +25,7 @@ def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     config.HistoryManager.enabled = False
     shell = InteractiveShell.instance(config=config)
     blocks = _BLOCK.findall(DOCUMENT.read_text())
-    assert [language for language, _ in blocks] == ["python", "python", "ipython"]
+    assert [language for language, _ in blocks] == ["python", "python", "python", "ipython"]
     try:
         for _, code in blocks:
             expected = _PRINTED.findall(code)

@@ -161,6 +161,9 @@ class ReadableCatalog:
             raise TableNotFoundError(f"Table not found {SYSTEM_DATABASE}.{name}", hint=hint)
         return known[name]
 
+    def given_rows(self, name: str, *, is_registered: bool) -> None:
+        """A catalog has none."""
+
     def file_table(self, word: str, place: str) -> Table | None:
         """Table of the files at a path, or of a pattern, in the format that `word` names, or, where it is empty, the
         names of the files; the same one until they change. None where neither names one. NotAllowedError for what the

@@ -11,8 +11,8 @@ from sharkpy.dbapi import exceptions
 from sharkpy.dbapi.cursor import Cursor
 from sharkpy.dbapi.engines import close_later, close_session, open_session
 from sharkpy.dbapi.exceptions import InterfaceError, NotSupportedError, translated
-from sharkpy.dbapi.placeholders import Parameters
 from sharkpy.session.shark_context import SharkContext
+from sharkpy.sql.placeholders import Parameters
 
 
 def connect(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Self
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.dbapi.exceptions import InterfaceError, ProgrammingError, translated
 from sharkpy.dbapi.insert_rows import InsertRows, find_insert, num_inserted
-from sharkpy.dbapi.placeholders import BoundText, Parameters, bind_parameters
 from sharkpy.dbapi.staged_rows import staged_rows
 from sharkpy.session.result import Result, Row
+from sharkpy.sql.placeholders import BoundText, Parameters, bind_parameters
 from sharkpy.values.types import CharType, DataType, DecimalType, Field, VarcharType
 
 if TYPE_CHECKING:

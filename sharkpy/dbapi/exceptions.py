@@ -70,6 +70,7 @@ _BY_SQLSTATE_CLASS: dict[str, type[Error]] = {
 _BY_KIND: tuple[tuple[type[SharkError], type[Error]], ...] = (
     (errors.ParseError, ProgrammingError),
     (errors.BindError, ProgrammingError),
+    (errors.ParameterError, ProgrammingError),
     (errors.UnsupportedError, NotSupportedError),
     (errors.ConfigurationError, OperationalError),
     (errors.ExecutionError, OperationalError),

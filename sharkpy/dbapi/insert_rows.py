@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sharkpy.dbapi.placeholders import BoundText, Parameters, Placeholder, placeholders, put_in, values_of
 from sharkpy.sql.grammar.literal_cells import rows_of
 from sharkpy.sql.grammar.long_text import LITERAL_LIST
 from sharkpy.sql.grammar.parser import tokenize
+from sharkpy.sql.placeholders import BoundText, Parameters, Placeholder, placeholders, put_in, values_of
 
 if TYPE_CHECKING:
     from sharkpy.sql.grammar.parser import Token

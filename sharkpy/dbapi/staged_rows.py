@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.dbapi.insert_rows import InsertRows
-from sharkpy.dbapi.placeholders import BoundText, Parameters, values_of
+from sharkpy.sql.placeholders import BoundText, Parameters, values_of
 from sharkpy.values.types import (
     BIGINT,
     BINARY,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 
-from sharkpy.dbapi.placeholders import BoundText, Placeholder, is_enclosed_at, placeholders, put_in
 from sharkpy.sql.grammar.parser import tokenize
+from sharkpy.sql.placeholders import BoundText, Placeholder, is_enclosed_at, placeholders, put_in
 
 if TYPE_CHECKING:
     from sharkpy.sql.grammar.parser import Token
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def bind_expressions(template: str, namespace: Mapping[str, Any]) -> BoundText:
     """Put the literals of values into `template`. Exceptions of an expression come out unchanged.
 
-    UsageError if a name or expression is missing, dbapi errors if a value has no literal.
+    UsageError if a name or expression is missing, UnsupportedError or DataError if a value has no literal.
     """
     if "{" not in template and ":" not in template:
         return BoundText(template, template)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +13,16 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
-from sharkpy import dbapi
-from sharkpy.base.errors import BindError, CancelledError, SharkError
+from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.cli.error_text import error_text
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
-from sharkpy.dbapi.placeholders import BoundText
 from sharkpy.notebook.display import Answer, DisplayBoard
 from sharkpy.notebook.expressions import bind_expressions
 from sharkpy.notebook.options import Options, parse_options
 from sharkpy.session.connect import connect
 from sharkpy.session.shark_context import SharkContext
 from sharkpy.sql.grammar.split_statements import split_statements
+from sharkpy.sql.placeholders import BoundText, placed
 from sharkpy.values.types import arrow_schema
 
 if TYPE_CHECKING:
@@ -49,19 +47,12 @@ class StatementError(SharkError):
 def _readable_errors(statement: str, first_line: int) -> Iterator[None]:
     try:
         yield
-    except (SharkError, dbapi.Error) as error:
-        known = error if isinstance(error, SharkError) else _as_shark_error(error)
+    except SharkError as known:
         shown = StatementError(
             known.message, hint=known.hint, sqlstate=known.sqlstate, line=known.line, column=known.column
         )
         shown.text = error_text(known, statement, first_line)
-        raise shown from error
-
-
-def _as_shark_error(error: dbapi.Error) -> SharkError:
-    """Error of the engine for a value without a literal."""
-    cause = error.__cause__
-    return cause if isinstance(cause, SharkError) else BindError(error.message)
+        raise shown from known
 
 
 @dataclass(slots=True)
@@ -72,6 +63,7 @@ class _Run:
     text: BoundText
     most_rows: int | None
     board: ProgressBoard
+    variables: Mapping[str, object]
     prepared: PreparedStatement | None = None
     is_cancelled: bool = False
 
@@ -82,18 +74,14 @@ class _Run:
 
     def answer(self) -> Answer:
         """First `most_rows` rows; all if that is None. Errors have their place in the template."""
-        try:
-            self.prepared = self.session.prepare(self.text.text, listener=self.board.update)
+        with placed(self.text):
+            self.prepared = self.session.prepare(
+                self.text.text, listener=self.board.update, variables=self.variables.get
+            )
             if self.is_cancelled:
                 self.prepared.cancel()
             with self.prepared.run() as result:
                 return self._first_rows(result)
-        except SharkError as error:
-            if error.line is None or error.column is None:
-                raise
-            placed = copy.copy(error)
-            placed.line, placed.column = self.text.place(error.line, error.column)
-            raise placed from error
 
     def _first_rows(self, result: Result) -> Answer:
         left = sys.maxsize if self.most_rows is None or result.is_text else self.most_rows
@@ -178,7 +166,7 @@ class SharkMagics(Magics):
             bound = bind_expressions(statement, self.shell.user_ns)
             if options.explain:
                 bound = bound.behind("EXPLAIN ")
-            run = _Run(session, bound, most, self._board())
+            run = _Run(session, bound, most, self._board(), self.shell.user_ns)
             try:
                 return run_with_progress(run.answer, run.cancel, run.board)
             except CancelledError:

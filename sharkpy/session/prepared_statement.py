@@ -20,7 +20,7 @@ from sharkpy.base.errors import (
 from sharkpy.base.interruptible import interruptible
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
-from sharkpy.execution.queries.plan_cache import CatalogLookups, PlanCache, PlannedQuery
+from sharkpy.execution.queries.plan_cache import CatalogLookups, Given, PlanCache, PlannedQuery
 from sharkpy.execution.queries.plan_query import plan_stage
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.restrictions import SCRIPT
@@ -64,6 +64,7 @@ class PreparedStatement:
         text: str,
         statement: Statement,
         end: Callable[[Statement, BaseException | None], None],
+        given: Given | None = None,
     ) -> None:
         self._session = session
         self._plans = plans
@@ -76,12 +77,15 @@ class PreparedStatement:
         self._key = (text, self._database, conf.changes(), conf.secrets_id, engine and engine.parallelism)
         self._snapshot = session.snapshot()
         self._known = plans.find(self._key, self._snapshot)
-        self._lookups, self._clock = CatalogLookups(session.catalog), StatementClock()
+        lookups = CatalogLookups(session.catalog, given)
+        self._lookups, self._clock = lookups, StatementClock()
         self._bound: LogicalPlan | Command | None = None
         if self._known is None and (known := plans.find_bound(self._key, session.catalog)) is not None:
             self._bound, self._lookups = known.plan, known.lookups
         elif self._known is None:
-            self._bound = bind(text, self._lookups, session.conf, self._database, self._clock)
+            self._bound = bind(text, lookups, session.conf, self._database, self._clock)
+        # The variables of the caller are not held: the result may be one of them.
+        self._given = lookups.forget_given()
         statement.kind = _kind(type(self._bound).__name__) if isinstance(self._bound, Command) else QUERY
         if session.restrictions.refuses_code and self._runs_scripts():
             session.restrictions.check_code(SCRIPT)
@@ -140,7 +144,7 @@ class PreparedStatement:
         if not isinstance(bound, LogicalPlan):
             return self._command(bound)
         planned = self._planned(bound, self._lookups, self._snapshot)
-        if not self._clock.was_read and not self._snapshot.has_computed:
+        if not (self._clock.was_read or self._given or self._snapshot.has_computed):
             self._plans.keep(self._key, self._text, planned, bound)
         return self._query(planned)
 
@@ -205,7 +209,7 @@ class PreparedStatement:
         """Plan of the query over its tables as they are now."""
         self._snapshot.renew()
         session = self._session
-        lookups = CatalogLookups(session.catalog)
+        lookups = CatalogLookups(session.catalog, lambda *name: self._given.get(name))
         plan = bind(self._text, lookups, session.conf, self._database)
         if not isinstance(plan, LogicalPlan):
             raise InternalError("a query became a command")

@@ -30,7 +30,8 @@ class Result:
     """Rows of a statement.
 
     1. Rows are made while they are read: a statement's stages run when the first row is asked for.
-    2. Reading consumes; `show` and the notebook's display look ahead and consume nothing.
+    2. Reading consumes: to_arrow and its like refuse a result that was read to its end. `show` and the notebook's
+       display look ahead and consume nothing.
     3. Values are plain Python: Decimal, date, datetime without zone, timedelta, list, dict for MAP and STRUCT; an
        interval of months is text, `1-2`. In Arrow intervals are numbers of months or microseconds.
     4. `close` ends the statement where it is; reading after that raises ExecutionError.
@@ -61,7 +62,7 @@ class Result:
         self._on_cancel = on_cancel
         self._is_at_hand = isinstance(batches, Sequence)
         self._is_complete = is_complete
-        self._is_closed = False
+        self._is_closed = self._has_given = self._is_read = False
         close = getattr(self._source, "close", None)
         self._forget_end = when_unused(self, close) if close else None
 
@@ -120,14 +121,14 @@ class Result:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Unread rows, as Arrow batches with the result's names and logical types."""
-        self._check_open()
-        if self._rows is not None:
-            raise ExecutionError("rows of this result were already read one by one", sqlstate="24000")
+        self._check_unread()
         while True:
             self._check_open()
             batch = self._ahead.popleft() if self._ahead else self._next_batch()
             if batch is None:
+                self._is_read = self._has_given
                 return
+            self._has_given = True
             yield batch
 
     def __iter__(self) -> Iterator[Row]:
@@ -213,7 +214,7 @@ class Result:
         """Next rows as an HTML table for a notebook, or a line about a result without such rows."""
         from sharkpy.values.value_text import format_column
 
-        if not self.columns or self._is_closed or self._rows is not None:
+        if not self.columns or self._is_closed or self._is_read or self._rows is not None:
             return f"<code>{html.escape(repr(self))}</code>"
         if self.is_text:
             texts = (str(line) for batch in self._peek(sys.maxsize)[0] for line in batch.column(0).to_pylist())
@@ -238,6 +239,13 @@ class Result:
     def _check_open(self) -> None:
         if self._is_closed:
             raise ExecutionError("this result is closed", hint="run the statement again", sqlstate="24000")
+
+    def _check_unread(self) -> None:
+        self._check_open()
+        how = "one by one" if self._rows is not None else "to the end" if self._is_read else ""
+        if how:
+            hint = "a result is read once: keep what to_arrow() or fetchall() gives, or run the statement again"
+            raise ExecutionError(f"rows of this result were already read {how}", hint=hint, sqlstate="24000")
 
     def _next_batch(self) -> pa.RecordBatch | None:
         if self._is_at_hand:
@@ -276,9 +284,7 @@ class Result:
 
     def _peek(self, num_rows: int) -> tuple[list[pa.RecordBatch], bool]:
         """Batches of at most `num_rows` next rows, and whether there are more; they remain unread."""
-        self._check_open()
-        if self._rows is not None:
-            raise ExecutionError("rows of this result were already read one by one", sqlstate="24000")
+        self._check_unread()
         while sum(batch.num_rows for batch in self._ahead) <= num_rows:
             batch = self._next_batch()
             if batch is None:

@@ -26,6 +26,8 @@ class SessionState:
     current_database: str = "default"
     restrictions: Restrictions = UNRESTRICTED
     observers: PlanObservers = field(default_factory=PlanObservers)
+    registered: dict[str, object] = field(default_factory=dict)
+    """Data of the program by the name under which queries read it."""
     statements: RunningStatements = field(init=False)
 
     def __post_init__(self) -> None:

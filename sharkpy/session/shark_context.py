@@ -5,15 +5,18 @@ text → bind → LogicalPlan | Command → optimize → plan_physical → PlanR
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING, Literal, Self
 
 from sharkpy.base import settings
 from sharkpy.base.cancellation import current_cancellation
-from sharkpy.base.errors import ParseError
+from sharkpy.base.errors import ParseError, TableNotFoundError
 from sharkpy.base.interruptible import interruptible
 from sharkpy.catalog.continuous_query import QueryState
-from sharkpy.catalog.names import qualified
+from sharkpy.catalog.names import check_name, qualified
 from sharkpy.session.defaults import add_keywords
 from sharkpy.session.result import Result, Row
 from sharkpy.session.session_seam import SessionSeam
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
     from sharkpy.ml.models.estimator import Estimator
     from sharkpy.ml.rdd.table_rdd import TableRDD
     from sharkpy.plan.expr import PythonValue
+    from sharkpy.plan.given_rows import GivenRows
     from sharkpy.session.prepared_statement import PreparedStatement
+    from sharkpy.sql.placeholders import Parameters
     from sharkpy.streaming.dstreams.new_streams import Streams
     from sharkpy.streaming.handles import ContinuousTable
     from sharkpy.streaming.push import StreamWriter
@@ -53,16 +58,52 @@ class SharkContext(SessionSeam):
     def master(self) -> str:
         return self.conf.value(settings.MASTER)
 
-    def sql(self, text: str) -> Result:
-        """Run a statement, or several separated by ";", whose result is that of the last."""
+    def __repr__(self) -> str:
+        if self._statements.is_stopped:
+            return "<SharkContext (stopped)>"
+        place = f"{self.conf.value(settings.WAREHOUSE)}, database {self.current_database}"
+        return f"<SharkContext {self.master}, warehouse {place}>"
+
+    def sql(self, text: str, parameters: Parameters | None = None) -> Result:
+        """Run a statement, or several separated by ";", whose result is that of the last.
+
+        `?` in a statement take a sequence of parameters, `:name` a mapping. A name in FROM that is no table of the catalog
+        may be that of a variable of the caller: a frame of pandas or Polars, or a table of pyarrow or DuckDB.
+        """
         from sharkpy.sql.grammar.split_statements import split_statements
 
-        statements = split_statements(text)
+        statements = [statement for statement, _ in split_statements(text)]
         if not statements:
             raise ParseError("there is no statement")
-        for statement, _ in statements[:-1]:
-            self.prepare(statement).run().close()
-        return self.prepare(statements[-1][0]).run()
+        variables = partial(_variable, sys._getframe(1))
+        for statement in statements[:-1]:
+            self._run(statement, parameters, variables).close()
+        return self._run(statements[-1], parameters, variables)
+
+    def _run(self, text: str, parameters: Parameters | None, variables: Callable[[str], object]) -> Result:
+        from sharkpy.sql.placeholders import BoundText, bind_parameters, placed
+
+        bound = BoundText(text, text) if parameters is None else bind_parameters(text, parameters)
+        with placed(bound):
+            return self.prepare(bound.text, variables=variables).run()
+
+    def register(self, name: str, data: object) -> None:
+        """Let queries of this session read data of the program under a name, which goes before a table's: a frame of
+        pandas or Polars, Arrow data, an array, a list of rows, an RDD.
+
+        Each query reads it as it is then, in this process; what can be read once gives its rows to the first.
+        """
+        from sharkpy.ml.tables.given_tables import rows_of
+
+        self._statements.check_open()
+        check_name(name)
+        rows_of(self, data)
+        self._state.registered[name.lower()] = data
+
+    def unregister(self, name: str) -> None:
+        """Undo `register`. TableNotFoundError if nothing has the name."""
+        if self._state.registered.pop(name.lower(), None) is None:
+            raise TableNotFoundError(f'nothing is registered as "{name}"')
 
     def prepare(
         self,
@@ -70,11 +111,13 @@ class SharkContext(SessionSeam):
         timeout: float = 0.0,
         listener: ProgressListener | None = None,
         query_id: str = "",
+        variables: Callable[[str], object] | None = None,
     ) -> PreparedStatement:
         """Prepare a statement: its names and types are resolved. Another thread may run it, and it can be cancelled.
 
         `timeout` in seconds, if it is shorter than that of the session; `listener` gets the progress of this statement
-        alone; `query_id`: its name in the history, if it has one already. What the thread works for ends it, too.
+        alone; `query_id`: its name in the history, if it has one already; `variables` gives those that
+        it may read. What the thread works for ends it, too.
         """
         from sharkpy.session.prepared_statement import PreparedStatement
 
@@ -87,13 +130,26 @@ class SharkContext(SessionSeam):
         def prepared() -> PreparedStatement:
             with statement.following(outer), statement.active():
                 bound = self.substituted(text)
-                return PreparedStatement(self, self._parts.plans, bound, statement, self._statements.end)
+                given = partial(self._given_rows, variables)
+                return PreparedStatement(self, self._parts.plans, bound, statement, self._statements.end, given)
 
         try:
             return interruptible(prepared, statement.cancel)
         except BaseException as error:
             self._statements.end(statement, error)
             raise
+
+    def _given_rows(
+        self, variables: Callable[[str], object] | None, name: str, is_registered: bool
+    ) -> GivenRows | None:
+        registered = self._state.registered
+        if name.lower() not in registered if is_registered else variables is None:
+            return None
+        from sharkpy.ml.tables.given_tables import rows_of, rows_of_variable
+
+        if is_registered:
+            return rows_of(self, registered[name.lower()])
+        return None if variables is None else rows_of_variable(self, variables(name))
 
     def substituted(self, text: str) -> str:
         """Replace the variables of `text` by their values; those of the environment are not for remote users."""
@@ -293,3 +349,7 @@ class SharkContext(SessionSeam):
         from sharkpy.execution.commands.tables import drop_temporary_tables
 
         drop_temporary_tables(self.catalog, self._parts.table_cache)
+
+
+def _variable(caller: FrameType, name: str) -> object:
+    return caller.f_locals.get(name, caller.f_globals.get(name))

@@ -20,6 +20,7 @@ from sharkpy.catalog.lake_tables import LakePoint
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.plan.expr import ColumnRef, Expr
+from sharkpy.plan.given_rows import GivenRows
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.query_table import QueryTable
 from sharkpy.sql.grammar.syntax_error import place
@@ -70,6 +71,11 @@ class CatalogReader(Protocol):
 
     def system_table(self, name: str) -> SystemTable | None:
         """A table of the database `sys`; None if that is a database as others are. TableNotFoundError, with a hint."""
+
+    def given_rows(self, name: str, *, is_registered: bool) -> GivenRows | None:
+        """Rows of the program that calls: registered under a name, or those of a variable. ParameterError and DataError
+        for data that is no table.
+        """
 
     def file_table(self, word: str, place: str) -> Table | None:
         """Table of the files at a path, or of a pattern, in the format that `word` names, or, where it is empty, the

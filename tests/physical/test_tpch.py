@@ -53,6 +53,9 @@ class Tables:
     def system_table(self, name: str) -> None:
         return None
 
+    def given_rows(self, name: str, *, is_registered: bool) -> None:
+        return None
+
     def file_table(self, word: str, place: str) -> None:
         return None
 

@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 
 import sharkpy
 from sharkpy.base.errors import BindError, InternalError
-from sharkpy.dbapi.placeholders import bind_parameters
 from sharkpy.physical import kept_stages, stage_template
 from sharkpy.physical.lowering import lower_stage
 from sharkpy.physical.operators import BlockScan
 from sharkpy.physical.stage_template import StageTemplate, scans_of
+from sharkpy.sql.placeholders import bind_parameters
 from tests.examples import examples
 
 COLUMNS = "(k BIGINT, n INT, price DECIMAL(10,2), day DATE, word STRING)"

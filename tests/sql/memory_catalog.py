@@ -95,6 +95,9 @@ class MemoryCatalog:
     def source_of(self, stream: Table) -> Table | None:
         return None
 
+    def given_rows(self, name: str, *, is_registered: bool) -> None:
+        return None
+
     def file_table(self, word: str, place: str) -> None:
         return None
 

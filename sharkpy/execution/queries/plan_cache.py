@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot, TableState
     from sharkpy.physical.placement import PlacedPlan
     from sharkpy.physical.stage import Stage
+    from sharkpy.plan.given_rows import GivenRows
     from sharkpy.plan.logical import LogicalPlan
     from sharkpy.sql.context import CatalogReader
 
 _T = TypeVar("_T")
+Given = Callable[[str, bool], "GivenRows | None"]
+"""From a name, and whether it is a registered one rather than a variable's, to its rows."""
 MOST_PLANS = 128
 NO_TABLES: Mapping[tuple[str, str], Table] = {}
 _MOST_TEXT = 100_000
@@ -34,8 +37,11 @@ _MOST_TEXT = 100_000
 class CatalogLookups:
     """Catalog for one binding, which records its look-ups and their results."""
 
-    def __init__(self, catalog: CatalogReader) -> None:
+    def __init__(self, catalog: CatalogReader, given: Given | None = None) -> None:
+        """`given` finds rows of the program that runs the statement."""
         self._catalog = catalog
+        self._given = given
+        self._found_given: dict[tuple[str, bool], GivenRows] = {}
         self._tables: dict[tuple[str, str], Table | None] = {}
         self._files: dict[tuple[str, str], Table | None] = {}
         self._databases: dict[str, Database] = {}
@@ -76,6 +82,17 @@ class CatalogLookups:
         if found is not None:
             self._tables[SYSTEM_DATABASE, name] = None
         return found
+
+    def given_rows(self, name: str, *, is_registered: bool) -> GivenRows | None:
+        found = None if self._given is None else self._given(name, is_registered)
+        if found is not None:
+            self._found_given[name, is_registered] = found
+        return found
+
+    def forget_given(self) -> dict[tuple[str, bool], GivenRows]:
+        """Look for no more rows of the program; those that were found. They may be others next time."""
+        self._given = None
+        return self._found_given
 
     def file_table(self, word: str, place: str) -> Table | None:
         found = self._catalog.file_table(word, place)

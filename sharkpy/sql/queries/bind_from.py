@@ -113,7 +113,10 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
         return _aliased(context, sampled(context, _bind_cte(context, name, node), node, None), node, parent, name)
     if database == SYSTEM_DATABASE and (system := _system_table(context, name, node)) is not None:
         return _aliased(context, sampled(context, system, node, None), node, parent, name, database)
-    table = at_version(context, _table_or_files(context, database, name, node), node.args.get("version"))
+    found = _table_or_rows(context, database, name, node)
+    if isinstance(found, LogicalPlan):
+        return _aliased(context, sampled(context, found, node, None), node, parent, name)
+    table = at_version(context, found, node.args.get("version"))
     if table.qualified_name in context.views and context.kept is not None:
         raise _circular(context, table, node)
     if table.is_view:
@@ -140,6 +143,36 @@ def _table_or_files(context: Context, database: str | None, name: str, node: exp
             raise
         note_files(context, node)
         return files
+
+
+def _table_or_rows(context: Context, database: str | None, name: str, node: exp.Expr) -> Table | LogicalPlan:
+    """Rows that the program has registered under a name, else a table or files, else those of a variable."""
+    if database is not None:
+        return _table_or_files(context, database, name, node)
+    if (registered := _given(context, node, is_registered=True)) is not None:
+        return registered
+    try:
+        return _table_or_files(context, database, name, node)
+    except TableNotFoundError:
+        variable = _given(context, node, is_registered=False)
+        if variable is None:
+            raise
+        return variable
+
+
+def _given(context: Context, node: exp.Expr, *, is_registered: bool) -> LogicalPlan | None:
+    """Rows of the program that runs the statement, by their name; a view never means such."""
+    if context.views or context.kept is not None:
+        return None
+    try:
+        found = context.catalog.given_rows(node.this.name, is_registered=is_registered)
+    except SharkError as error:
+        raise context.error(error.message, node, type(error), error.hint, error.sqlstate) from None
+    if found is None:
+        return None
+    if node.args.get("version"):
+        raise context.unsupported(f"a version of {found.label}", node)
+    return Given(tuple(context.column(field.name, field.dtype) for field in found.schema), found)
 
 
 def _relation_name(name: str) -> str:

@@ -10,6 +10,7 @@ from sharkpy.catalog.lake_tables import LakePoint
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.plan.commands import Explain, GenerateTable, SetConf, Statement
+from sharkpy.plan.given_rows import GivenRows
 from sharkpy.sql.context import CatalogReader, Context
 from sharkpy.sql.grammar.parser import parse_query
 from sharkpy.sql.grammar.token_reader import TokenReader
@@ -100,6 +101,9 @@ class _ViewRecorder:
 
     def system_table(self, name: str) -> SystemTable | None:
         return self._catalog.system_table(name)
+
+    def given_rows(self, name: str, *, is_registered: bool) -> GivenRows | None:
+        return self._catalog.given_rows(name, is_registered=is_registered)
 
     def file_table(self, word: str, place: str) -> Table | None:
         return self._catalog.file_table(word, place)

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from sharkpy.dbapi.exceptions import DataError, NotSupportedError, ProgrammingError
+from sharkpy.base.errors import DataError, ParameterError, UnsupportedError
 from sharkpy.values.types import MAX_PRECISION
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r"})
 """Escapes of characters. A quote is escaped with a backslash: in HiveQL 'a''b' is two strings side by side."""
+WRONG_PARAMETERS = "07001"
 _NAMED_FLOATS = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
@@ -20,7 +21,7 @@ def literal(value: object) -> str:
     """Literal of `value`, in one line. A negative number begins with its sign.
 
     A list, tuple or set is the right side of IN, in parentheses. DataError if no value of HiveQL is equal,
-    NotSupportedError if no type of HiveQL fits.
+    UnsupportedError if no type of HiveQL fits.
     """
     value = plain(value)
     if value is None:
@@ -28,7 +29,7 @@ def literal(value: object) -> str:
     for kind, write in _WRITERS:
         if isinstance(value, kind):
             return write(value)
-    raise NotSupportedError(f"a parameter of type {type(value).__name__} has no HiveQL literal")
+    raise UnsupportedError(f"a parameter of type {type(value).__name__} has no HiveQL literal")
 
 
 def plain(value: Any) -> Any:
@@ -48,7 +49,7 @@ def plain(value: Any) -> Any:
 def list_items(values: Any) -> str:
     """Literals of IN's right side without parentheses."""
     if not values:
-        raise ProgrammingError("an empty list of values: IN takes at least one")
+        raise ParameterError("an empty list of values: IN takes at least one", sqlstate=WRONG_PARAMETERS)
     return ", ".join(map(literal, values))
 
 

@@ -5,16 +5,18 @@ The engine's own tokenizer finds the placeholders, so that strings, quoted names
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import itertools
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sharkpy.dbapi.exceptions import ProgrammingError
-from sharkpy.dbapi.literals import list_items, literal, plain
+from sharkpy.base.errors import ParameterError, SharkError
 from sharkpy.sql.grammar.parser import tokenize
 from sharkpy.sql.grammar.syntax_error import place
+from sharkpy.sql.literals import WRONG_PARAMETERS, list_items, literal, plain
 
 if TYPE_CHECKING:
     from sharkpy.sql.grammar.parser import Token
@@ -68,6 +70,19 @@ class BoundText:
         )
 
 
+@contextlib.contextmanager
+def placed(text: BoundText) -> Iterator[None]:
+    """Errors of the body have their place in the template of the text that it runs."""
+    try:
+        yield
+    except SharkError as error:
+        if error.line is None or error.column is None or text.text is text.template:
+            raise
+        moved = copy.copy(error)
+        moved.line, moved.column = text.place(error.line, error.column)
+        raise moved from error
+
+
 def placeholders(template: str, *, named: bool, tokens: Sequence[Token] | None = None) -> list[Placeholder]:
     """Placeholders of `template` in their order; ParseError if a quote or comment does not end."""
     if ("?" not in template) if not named else (":" not in template):
@@ -104,7 +119,7 @@ def is_enclosed_at(tokens: Sequence[Token], first: int, last: int) -> bool:
 
 
 def bind_parameters(template: str, parameters: Parameters | None) -> BoundText:
-    """Put the parameters into `template`; ProgrammingError if their number or names do not fit."""
+    """Put the parameters into `template`; ParameterError 07001 if their number or names do not fit."""
     named = isinstance(parameters, Mapping)
     found = placeholders(template, named=named)
     return put_in(template, found, values_of(found, () if parameters is None else parameters))
@@ -115,13 +130,17 @@ def values_of(found: Sequence[Placeholder], parameters: Parameters) -> list[obje
     if isinstance(parameters, Mapping):
         missing = [one.name for one in found if one.name not in parameters]
         if missing:
-            raise ProgrammingError(f'no value for the parameter ":{missing[0]}"')
+            raise _wrong(f'no value for the parameter ":{missing[0]}"')
         return [parameters[one.name or ""] for one in found]
     if isinstance(parameters, (str, bytes)) or not isinstance(parameters, Sequence):
-        raise ProgrammingError(f"parameters are a sequence or a mapping, not {type(parameters).__name__}")
+        raise _wrong(f"parameters are a sequence or a mapping, not {type(parameters).__name__}")
     if len(parameters) != len(found):
-        raise ProgrammingError(f"placeholders in the statement: {len(found)}, values given: {len(parameters)}")
+        raise _wrong(f"placeholders in the statement: {len(found)}, values given: {len(parameters)}")
     return list(parameters)
+
+
+def _wrong(message: str) -> ParameterError:
+    return ParameterError(message, sqlstate=WRONG_PARAMETERS)
 
 
 def put_in(template: str, found: Sequence[Placeholder], values: Iterable[object]) -> BoundText:

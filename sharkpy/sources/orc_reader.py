@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Collection, Generator, Sequence
 from contextlib import closing
 from functools import cached_property
@@ -31,7 +32,7 @@ from sharkpy.sources.orc_tail import (
 from sharkpy.sources.split import Split
 from sharkpy.sources.storage.ranges import Range
 
-_DAMAGE = (pa.ArrowException, OSError, ValueError, IndexError)
+_DAMAGE = (pa.ArrowException, OSError, ValueError, IndexError, zlib.error)
 
 
 class OrcReader:
@@ -46,6 +47,8 @@ class OrcReader:
             if not self._copy.is_whole:
                 fetch_tail(facts_of(file).size_bytes, self._copy)
             self._file = pyarrow.orc.ORCFile(self._path)
+            # Names need not be UTF-8, and types need not be Arrow's.
+            _ = self._file.schema.names
         except _DAMAGE as error:
             raise format_error(self._name, "ORC", error) from None
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sharkpy.base.cancellation import checked
 from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.sources.columns import batches_of, conform, file_columns, row_count_batch
 from sharkpy.sources.failures import format_error
@@ -21,7 +21,8 @@ from sharkpy.sources.local_copy import LocalCopy, check_unchanged, facts_of, loc
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.parquet_encodings import choose_encodings
-from sharkpy.sources.parquet_ranges import chunk_ranges, fetch_footer, is_part
+from sharkpy.sources.parquet_footer import ParquetFooter, check_plain, parquet_footer
+from sharkpy.sources.parquet_ranges import fetch_footer
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import PlainFile, Split
 from sharkpy.sources.storage.store import is_identified
@@ -56,9 +57,7 @@ _COMPRESSIONS: dict[str, Any] = {
     "brotli": "brotli",
 }
 
-GroupSizes = Sequence[tuple[list[int], int]]
-"""Bytes of the columns (leaves) of each row group, and its rows."""
-PlainOf = Callable[[pq.ParquetFile, Schema, Properties, GroupSizes], PlainFile | None]
+PlainOf = Callable[[pq.ParquetFile, Schema, Properties, ParquetFooter], PlainFile | None]
 _WRITER_VERSION = "parquet.writer.version"
 _VERSIONS = {"v1": False, "v2": True, "parquet_1_0": False, "parquet_2_0": True}
 """Whether files have the second version's encodings, by its name."""
@@ -96,18 +95,21 @@ class ParquetSource:
             rows = split.num_rows or 0
             if metrics is not None:
                 metrics.rows += rows
-            yield row_count_batch(rows)
+            # A damaged footer tells of any number.
+            for start in checked(range(0, max(rows, 1), ROW_GROUP_ROWS)):
+                yield row_count_batch(min(rows - start, ROW_GROUP_ROWS))
             return
         copy, groups = local_copy(split), range(split.start, split.start + split.length)
         with open_file(split, copy) as file:
-            found = file_columns(file.schema_arrow.names, schema, names)
-            metadata, wanted = file.metadata, frozenset(found.values())
-            with closing(copy.steps(len(groups), lambda step: chunk_ranges(metadata, groups[step], wanted))) as steps:
+            footer, found = parquet_footer(split, copy), file_columns(file.schema_arrow.names, schema, names)
+            wanted = frozenset(found.values())
+            footer.check_readable(wanted, split.path)
+            with closing(copy.steps(len(groups), lambda step: footer.ranges(groups[step], wanted))) as steps:
                 for group in map(groups.__getitem__, steps):
-                    table = _read_group(file, group, found, split.path)
+                    table = read_group(file, footer, group, found.values(), split.path)
                     if metrics is not None:
                         metrics.rows += table.num_rows
-                        metrics.bytes += column_bytes(metadata, group, wanted)
+                        metrics.bytes += footer.column_bytes(group, wanted)
                     rows = max(table.num_rows, 1)
                     yield from batches_of(conform(table, found, schema, names, split.path), rows)
 
@@ -120,15 +122,16 @@ class ParquetSource:
             return as_read(written, schema, split.path)
         copy, groups = local_copy(split), range(split.start, split.start + split.length)
         with open_file(split, copy) as file:
+            footer, metadata = parquet_footer(split, copy), file.metadata
             found = file_columns(file.schema_arrow.names, schema, schema.names)
-            coded = _coded_columns(file.metadata, groups, found, schema)
-            metadata, wanted = file.metadata, frozenset(found.values())
-        rows = sum(metadata.row_group(group).num_rows for group in groups)
+            coded, wanted = _coded_columns(footer, groups, found, schema), frozenset(found.values())
+        footer.check_readable(wanted, split.path)
+        rows = sum(footer.rows[group] for group in groups)
         metrics.rows += rows
-        metrics.bytes += sum(column_bytes(metadata, group, wanted) for group in groups)
+        metrics.bytes += sum(footer.column_bytes(group, wanted) for group in groups)
         if not found:
             return conform(pa.Table.from_batches([row_count_batch(rows)]), found, schema, schema.names, split.path)
-        copy.fetch(part for group in groups for part in chunk_ranges(metadata, group, wanted))
+        copy.fetch(part for group in groups for part in footer.ranges(group, wanted))
         with open_file(split, copy, metadata, [found[name] for name in coded]) as file:
             try:
                 table = file.read_row_groups(list(groups), columns=list(found.values()), use_threads=False)
@@ -160,12 +163,14 @@ class ParquetSource:
         return num_rows
 
 
-def _read_group(file: pq.ParquetFile, group: int, found: Mapping[str, str], path: str) -> pa.Table:
-    """Rows of a row group, in the columns that were found for those of a table."""
-    if not found:
-        return pa.Table.from_batches([row_count_batch(file.metadata.row_group(group).num_rows)])
+def read_group(
+    file: pq.ParquetFile, footer: ParquetFooter, group: int, columns: Collection[str], path: str
+) -> pa.Table:
+    """Rows of a row group, in some columns of the file."""
+    if not columns:
+        return pa.Table.from_batches([row_count_batch(footer.rows[group])])
     try:
-        return file.read_row_group(group, columns=list(found.values()), use_threads=pa.cpu_count() > 1)
+        return file.read_row_group(group, columns=list(columns), use_threads=pa.cpu_count() > 1)
     except (pa.ArrowException, OSError) as error:
         raise format_error(path, "Parquet", error) from None
 
@@ -222,9 +227,10 @@ def known_splits(
     """
 
     def made(file: DataFile) -> tuple[Split, ...]:
-        with open_file(file, local_copy(file)) as parquet:
-            sizes = _group_sizes(parquet.metadata)
-            plain = plain_of(parquet, schema, properties, sizes)
+        copy = local_copy(file)
+        with open_file(file, copy) as parquet:
+            footer = parquet_footer(file, copy)
+            plain = plain_of(parquet, schema, properties, footer)
         return tuple(
             Split.of(
                 file,
@@ -232,10 +238,10 @@ def known_splits(
                 properties,
                 start,
                 length,
-                sum(rows for _, rows in sizes[start : start + length]),
+                sum(footer.rows[start : start + length]),
                 plain,
             )
-            for start, length in packed([sum(size) for size, _ in sizes], split_bytes)
+            for start, length in packed(footer.bytes.sum(axis=1).tolist(), split_bytes)
         )
 
     @functools.lru_cache(maxsize=_KNOWN_FILES)
@@ -281,27 +287,15 @@ def _groups(batches: Iterable[pa.RecordBatch], target: pa.Schema) -> Iterator[pa
 
 
 def _coded_columns(
-    metadata: pq.FileMetaData, groups: Iterable[int], found: dict[str, str], schema: Schema
+    footer: ParquetFooter, groups: Sequence[int], found: dict[str, str], schema: Schema
 ) -> frozenset[str]:
     """The table's STRING columns that the file itself keeps as dictionaries, to go by their size."""
-    totals: dict[str, tuple[int, int]] = {}
-    for group in groups:
-        row_group = metadata.row_group(group)
-        for index in range(row_group.num_columns):
-            chunk = row_group.column(index)
-            size, values = totals.get(chunk.path_in_schema, (0, 0))
-            totals[chunk.path_in_schema] = (size + chunk.total_uncompressed_size, values + chunk.num_values)
+    figures = (one[list(groups)].sum(axis=0).tolist() for one in (footer.plain_bytes, footer.num_values))
+    totals = dict(zip(footer.paths, zip(*figures, strict=True), strict=True))
     strings = {name: stored for name, stored in found.items() if schema[name].dtype == STRING and stored in totals}
     return frozenset(
         name for name, stored in strings.items() if totals[stored][0] < _DICTIONARY_VALUE_BYTES * totals[stored][1]
     )
-
-
-def file_metadata(split: Split) -> pq.FileMetaData:
-    """Footer of the file of a split."""
-    check_unchanged(split)
-    with open_file(split, local_copy(split)) as parquet:
-        return parquet.metadata
 
 
 def file_schema(file: DataFile) -> pa.Schema:
@@ -320,7 +314,7 @@ def open_file(
     try:
         if metadata is None:
             fetch_footer(file, copy)
-        return pq.ParquetFile(
+        opened = pq.ParquetFile(
             copy.path,
             metadata=metadata,
             read_dictionary=list(dictionaries or ()),
@@ -329,41 +323,38 @@ def open_file(
             # Of pages that have a checksum: a damaged one would give other values without a word.
             page_checksum_verification=True,
         )
-    except (pa.ArrowException, OSError) as error:
+        # Names need not be UTF-8.
+        _ = opened.schema_arrow.names
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        check_plain(copy, file.path)
         raise format_error(file.path, "Parquet", error) from None
-
-
-def _group_sizes(metadata: pq.FileMetaData) -> list[tuple[list[int], int]]:
-    """Bytes of the columns (leaves) of each row group, and its rows."""
-    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
-    return [([g.column(i).total_compressed_size for i in range(g.num_columns)], g.num_rows) for g in groups]
+    return opened
 
 
 def _plain_file(
     file: pq.ParquetFile,
     schema: Schema,
     properties: Properties,  # noqa: ARG001 - those of lakes
-    sizes: GroupSizes,
+    footer: ParquetFooter,
 ) -> PlainFile | None:
-    return plain_file(file, schema, sizes)
+    return plain_file(file, schema, footer)
 
 
-def plain_file(file: pq.ParquetFile, schema: Schema, sizes: GroupSizes) -> PlainFile | None:
+def plain_file(file: pq.ParquetFile, schema: Schema, footer: ParquetFooter) -> PlainFile | None:
     """None where columns are nested, or differ by the case of their names alone."""
     names = [name.lower() for name in file.schema_arrow.names]
     if len(set(names)) < len(names) or any(pa.types.is_nested(field.type) for field in file.schema_arrow):
         return None
-    totals = np.sum([columns for columns, _ in sizes] or [[0] * len(names)], axis=0).tolist()
+    totals = footer.bytes.sum(axis=0).tolist() if footer.rows else [0] * len(names)
+    unlike = footer.misread | footer.encrypted
     plain = [
         (name, size)
-        for place, (name, size, stored, column) in enumerate(
-            zip(names, totals, file.schema_arrow, _leaves(file), strict=True)
-        )
+        for name, size, stored, column in zip(names, totals, file.schema_arrow, _leaves(file), strict=True)
         if name in schema.names
         and _is_plain(stored.type, column.physical_type, schema[name].dtype)
-        and not any(_is_misread(file.metadata.row_group(group).column(place)) for group in range(len(sizes)))
+        and stored.name not in unlike
     ]
-    return PlainFile(file.metadata.num_rows, tuple(plain))
+    return PlainFile(sum(footer.rows), tuple(plain))
 
 
 def _leaves(file: pq.ParquetFile) -> Iterator[pq.ColumnSchema]:
@@ -375,19 +366,3 @@ def _is_plain(stored: pa.DataType, physical_type: str, dtype: DataType) -> bool:
     if isinstance(dtype, VarcharType | CharType) or _TEXTS.get(stored, stored) != to_arrow(dtype):
         return False
     return physical_type not in (("BYTE_ARRAY",) if isinstance(dtype, DecimalType) else ("INT96",))
-
-
-def _is_misread(chunk: pq.ColumnChunkMetaData) -> bool:
-    """Whether DuckDB 2.0 takes NULLs for values: of strings without a dictionary whose statistics tell of one value."""
-    if chunk.physical_type != "BYTE_ARRAY" or chunk.has_dictionary_page:
-        return False
-    found = chunk.statistics
-    if found is None or not found.has_min_max or found.min_raw != found.max_raw:
-        return False
-    return found.null_count is None or found.null_count > 0
-
-
-def column_bytes(metadata: pq.FileMetaData, group: int, names: Collection[str]) -> int:
-    row_group = metadata.row_group(group)
-    columns = (row_group.column(index) for index in range(row_group.num_columns))
-    return sum(c.total_compressed_size for c in columns if is_part(c.path_in_schema, names))

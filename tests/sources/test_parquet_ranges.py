@@ -8,7 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sharkpy.sources.parquet_ranges import chunk_ranges
+from sharkpy.sources.layout import list_data_files
+from sharkpy.sources.local_copy import local_copy
+from sharkpy.sources.parquet_footer import parquet_footer
 
 
 @pytest.mark.parametrize(
@@ -17,4 +19,5 @@ from sharkpy.sources.parquet_ranges import chunk_ranges
 def test_names_may_have_dots(tmp_path: Path, names: set[str], count: int) -> None:
     part = {"x": 1, "y": 2}
     pq.write_table(pa.table({"a.b": [1], "a": [part], "c.d": [part]}), tmp_path / "f.parquet")
-    assert len(chunk_ranges(pq.read_metadata(tmp_path / "f.parquet"), 0, names)) == count
+    (file,) = list_data_files(str(tmp_path / "f.parquet"))
+    assert len(parquet_footer(file, local_copy(file)).ranges(0, names)) == count

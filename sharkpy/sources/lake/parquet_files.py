@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.sources.arrow import Array, ChunkedArray, pc
 from sharkpy.sources.columns import batches_of, conform, row_count_batch
-from sharkpy.sources.failures import format_error
 from sharkpy.sources.lake.columns import LakeColumn, columns_of_text, file_schema, stored_names, with_current_names
 from sharkpy.sources.lake.deleted_rows import EQUALITY, Deletes, deleted_rows, kept
 from sharkpy.sources.lake.equal_rows import EqualRows, equal_rows, kept_by_values, name_of_id
@@ -22,15 +21,14 @@ from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import check_unchanged, local_copy
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.parquet import (
-    GroupSizes,
     ParquetSource,
-    column_bytes,
     known_splits,
     open_file,
     plain_file,
+    read_group,
     splits_of,
 )
-from sharkpy.sources.parquet_ranges import chunk_ranges
+from sharkpy.sources.parquet_footer import ParquetFooter, parquet_footer
 from sharkpy.sources.partition_values import single_value
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import PlainFile, Split
@@ -114,17 +112,18 @@ class LakeParquet(ParquetSource):
         with open_file(split, copy) as file:
             stored = stored_names((columns[name] for name in names if name not in constants), file.schema_arrow)
             values = _DeletedValues.of(facts, tuple(columns.values()), schema, file.schema_arrow, split.access)
-            metadata, wanted = file.metadata, frozenset(stored.values()) | values.stored
-            first = sum(metadata.row_group(group).num_rows for group in range(split.start))
-            with closing(copy.steps(len(groups), lambda step: chunk_ranges(metadata, groups[step], wanted))) as steps:
+            footer, wanted = parquet_footer(split, copy), frozenset(stored.values()) | values.stored
+            footer.check_readable(wanted, split.path)
+            first = sum(footer.rows[: split.start])
+            with closing(copy.steps(len(groups), lambda step: footer.ranges(groups[step], wanted))) as steps:
                 for group in map(groups.__getitem__, steps):
-                    table = _row_group(file, group, sorted(wanted), split.path)
+                    table = read_group(file, footer, group, sorted(wanted), split.path)
                     mask = _both(kept(deleted, first, table.num_rows), values.kept(table))
                     first += table.num_rows
                     table = table if mask is None else _filtered(table, mask)
                     if metrics is not None:
                         metrics.rows += table.num_rows
-                        metrics.bytes += column_bytes(metadata, group, wanted)
+                        metrics.bytes += footer.column_bytes(group, wanted)
                     if not names:
                         yield row_count_batch(table.num_rows)
                         continue
@@ -188,15 +187,6 @@ class _DeletedValues:
         return kept_by_values(self.found, column)
 
 
-def _row_group(file: pq.ParquetFile, group: int, names: list[str], path: str) -> pa.Table:
-    if not names:
-        return pa.Table.from_batches([row_count_batch(file.metadata.row_group(group).num_rows)])
-    try:
-        return file.read_row_group(group, columns=names, use_threads=pa.cpu_count() > 1)
-    except (pa.ArrowException, OSError) as error:
-        raise format_error(path, "Parquet", error) from None
-
-
 def _both(first: pa.BooleanArray | None, second: pa.BooleanArray | None) -> pa.BooleanArray | None:
     if first is None or second is None:
         return second if first is None else first
@@ -217,10 +207,10 @@ def _repeated(text: str | None, dtype: DataType, count: int) -> ChunkedArray:
 
 
 def _plain_lake_file(
-    file: pq.ParquetFile, schema: Schema, properties: Properties, sizes: GroupSizes
+    file: pq.ParquetFile, schema: Schema, properties: Properties, footer: ParquetFooter
 ) -> PlainFile | None:
     """None for a file whose rows or columns are not read as they are stored."""
-    return plain_file(file, schema, sizes) if _is_as_stored(file.schema_arrow, schema, properties) else None
+    return plain_file(file, schema, footer) if _is_as_stored(file.schema_arrow, schema, properties) else None
 
 
 def _is_as_stored(stored: pa.Schema, schema: Schema, properties: Properties) -> bool:

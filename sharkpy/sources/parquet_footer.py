@@ -1,0 +1,229 @@
+"""Footer of a Parquet file: what its row groups and chunks of columns say of themselves.
+
+Arrow's own objects for these end the process at a chunk that they do not like: an encrypted one, or one whose figures
+do not fit together. The messages are those of parquet.thrift in the format's specification, in Thrift's compact form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TType
+from thrift.transport.TTransport import TMemoryBuffer
+
+from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.local_copy import LocalCopy
+from sharkpy.sources.parquet_ranges import MAGIC, footer_range, is_part
+from sharkpy.sources.split import Split
+from sharkpy.sources.storage.ranges import Range
+
+BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_BYTES = range(8)
+"""Physical types."""
+_ENCRYPTED_MAGIC = b"PARE"
+_HEADER_BYTES = 100
+"""Bytes of a dictionary's header, which some writers have not counted."""
+_KNOWN_FOOTERS = 256
+_MOST_ITEMS = 1 << 22
+_DAMAGE = (TProtocolException, EOFError, TypeError, ValueError, OverflowError, MemoryError)
+_NAMES = (TType.STRING, "BINARY", False)
+Figures = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class _Message:
+    """A message of Thrift; fields that it has not are None."""
+
+    thrift_spec: tuple[Any, ...]
+
+    def __init__(self, **values: object) -> None:
+        for name, value in values.items():
+            setattr(self, name, value)
+
+
+def _message(name: str, *fields: tuple[int, int, str] | tuple[int, int, str, Any]) -> Any:
+    """Class of a message with some of its fields: number, type, name, type of what it has in it. Others are skipped."""
+    spec: list[Any] = [None] * (max(number for number, *_ in fields) + 1)
+    for number, kind, field, *inner in fields:
+        spec[number] = (number, kind, field, *(inner or [None]), None)
+    return type(name, (_Message,), {"thrift_spec": tuple(spec), **{field[2]: None for field in fields}})
+
+
+def _of(message: Any) -> list[Any]:
+    return [message, message.thrift_spec]
+
+
+def _list_of(message: Any) -> tuple[Any, ...]:
+    return (TType.STRUCT, _of(message), False)
+
+
+_Statistics = _message(
+    "Statistics",
+    (1, TType.STRING, "max", "BINARY"),
+    (2, TType.STRING, "min", "BINARY"),
+    (3, TType.I64, "null_count"),
+    (5, TType.STRING, "max_value", "BINARY"),
+    (6, TType.STRING, "min_value", "BINARY"),
+)
+_ColumnMetaData = _message(
+    "ColumnMetaData",
+    (1, TType.I32, "type"),
+    (3, TType.LIST, "path", _NAMES),
+    (5, TType.I64, "num_values"),
+    (6, TType.I64, "plain_bytes"),
+    (7, TType.I64, "bytes"),
+    (9, TType.I64, "data_offset"),
+    (11, TType.I64, "dictionary_offset"),
+    (12, TType.STRUCT, "statistics", _of(_Statistics)),
+)
+_ColumnKey = _message("EncryptionWithColumnKey", (1, TType.LIST, "path", _NAMES))
+_Crypto = _message("ColumnCryptoMetaData", (2, TType.STRUCT, "key", _of(_ColumnKey)))
+_ColumnChunk = _message(
+    "ColumnChunk", (3, TType.STRUCT, "meta", _of(_ColumnMetaData)), (8, TType.STRUCT, "crypto", _of(_Crypto))
+)
+_RowGroup = _message("RowGroup", (1, TType.LIST, "columns", _list_of(_ColumnChunk)), (3, TType.I64, "num_rows"))
+_FileMetaData = _message("FileMetaData", (4, TType.LIST, "row_groups", _list_of(_RowGroup)))
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFooter:
+    """Figures of a file by row group (rows of the arrays) and by leaf of its columns (columns of the arrays).
+
+    `rows`: rows of each row group. `paths` of the leaves, with dots. `encrypted`: paths of those that nobody reads
+    without a key. `misread`: those in which DuckDB 2.0 takes NULLs for values.
+    """
+
+    rows: tuple[int, ...]
+    paths: tuple[str, ...]
+    encrypted: frozenset[str]
+    misread: frozenset[str]
+    bytes: Figures
+    plain_bytes: Figures
+    num_values: Figures
+    starts: Figures
+
+    def column_bytes(self, group: int, names: Collection[str]) -> int:
+        """Stored bytes of the columns `names` in a row group."""
+        return int(self.bytes[group, self._places(names)].sum())
+
+    def ranges(self, group: int, names: Collection[str]) -> list[Range]:
+        """Ranges of the columns of a row group, which may have parts."""
+        places = self._places(names)
+        starts, sizes = self.starts[group, places].tolist(), self.bytes[group, places].tolist()
+        return [(start, start + size + _HEADER_BYTES) for start, size in zip(starts, sizes, strict=True)]
+
+    def check_readable(self, names: Collection[str], path: str) -> None:
+        """UnsupportedError for an encrypted column."""
+        for leaf in sorted(self.encrypted):
+            if is_part(leaf, names):
+                name = leaf if leaf in names else leaf.partition(".")[0]
+                hint = "its other columns can be read"
+                raise UnsupportedError(f'the column "{name}" of "{path}", which is encrypted', hint=hint)
+
+    def _places(self, names: Collection[str]) -> list[int]:
+        return [place for place, path in enumerate(self.paths) if is_part(path, names)]
+
+
+def parquet_footer(file: DataFile | Split, copy: LocalCopy) -> ParquetFooter:
+    """Footer of a copy of a file, where the footer is there. SourceError for one that is damaged."""
+    size = file.file_bytes if isinstance(file, Split) else file.size_bytes
+    identity = file.path, size, file.modified_ns, file.tag, file.access
+    if (found := _known.get(identity)) is None:
+        found = _footer_of(row_group_messages(copy.path, file.path), file.path)
+        if len(_known) >= _KNOWN_FOOTERS:
+            _known.clear()
+        _known[identity] = found
+    return found
+
+
+def row_group_messages(path: str, name: str) -> list[Any]:
+    """Messages of the row groups of the file at `path`, which is a copy of the file `name`."""
+    with open(path, "rb") as file:
+        data = _footer_bytes(file, name)
+    message = _FileMetaData()
+    protocol = TCompactProtocolAccelerated(
+        TMemoryBuffer(data), string_length_limit=len(data), container_length_limit=_MOST_ITEMS, fallback=False
+    )
+    try:
+        protocol._fast_decode(message, protocol, _of(_FileMetaData))
+    except _DAMAGE as error:
+        raise _damaged(name, str(error)) from None
+    found: list[Any] = message.row_groups or []
+    return found
+
+
+_known: dict[tuple[object, ...], ParquetFooter] = {}
+
+
+def _footer_of(groups: Sequence[Any], path: str) -> ParquetFooter:
+    chunks = [group.columns or [] for group in groups]
+    paths = [_path(chunk, path) for chunk in chunks[0]] if chunks else []
+    if any(len(group) != len(paths) for group in chunks):
+        raise _damaged(path, "its row groups differ in the number of their columns")
+    misread = {paths[at] for group in chunks for at, chunk in enumerate(group) if _is_misread(chunk.meta)}
+    encrypted = {paths[at] for group in chunks for at, chunk in enumerate(group) if chunk.crypto is not None}
+    shape = len(groups), len(paths)
+    return ParquetFooter(
+        tuple(max(group.num_rows or 0, 0) for group in groups),
+        tuple(paths),
+        frozenset(encrypted),
+        frozenset(misread),
+        _figures((chunk.meta.bytes if chunk.meta else 0 for group in chunks for chunk in group), shape),
+        _figures((chunk.meta.plain_bytes if chunk.meta else 0 for group in chunks for chunk in group), shape),
+        _figures((chunk.meta.num_values if chunk.meta else 0 for group in chunks for chunk in group), shape),
+        _figures((_start(chunk.meta) if chunk.meta else 0 for group in chunks for chunk in group), shape),
+    )
+
+
+def _figures(values: Iterator[int | None], shape: tuple[int, int]) -> Figures:
+    return np.fromiter((max(value or 0, 0) for value in values), np.int64, shape[0] * shape[1]).reshape(shape)
+
+
+def _footer_bytes(file: Any, name: str) -> bytes:
+    size = file.seek(0, 2)
+    file.seek(max(size - 8, 0))
+    end = file.read(8)
+    if end.endswith(_ENCRYPTED_MAGIC):
+        raise UnsupportedError(f'the Parquet file "{name}", which is encrypted')
+    first, last = footer_range(size, end)
+    if not end.endswith(MAGIC) or first < 0:
+        raise _damaged(name, "it has no footer")
+    file.seek(first)
+    return bytes(file.read(last - first))
+
+
+def check_plain(copy: LocalCopy, name: str) -> None:
+    """UnsupportedError for a file that is encrypted with its footer."""
+    with suppress(OSError, SourceError), open(copy.path, "rb") as file:
+        _footer_bytes(file, name)
+
+
+def _path(chunk: Any, path: str) -> str:
+    message = chunk.meta or (chunk.crypto and chunk.crypto.key)
+    if not message or not message.path:
+        raise _damaged(path, "a column has no name")
+    return b".".join(message.path).decode("utf-8", "replace")
+
+
+def _start(meta: Any) -> int:
+    start: int = meta.data_offset or 0
+    return min(start, meta.dictionary_offset) if (meta.dictionary_offset or 0) > 0 else start
+
+
+def _is_misread(meta: Any) -> bool:
+    """Whether DuckDB 2.0 takes NULLs for values: of strings without a dictionary whose statistics tell of one value."""
+    if meta is None or meta.type != BYTE_ARRAY or meta.dictionary_offset or meta.statistics is None:
+        return False
+    found = meta.statistics
+    low = found.min if found.min_value is None else found.min_value
+    high = found.max if found.max_value is None else found.max_value
+    return low is not None and low == high and found.null_count != 0
+
+
+def _damaged(path: str, reason: str) -> SourceError:
+    return SourceError(f'"{path}" is not a readable Parquet file: {reason or "its footer is damaged"}')

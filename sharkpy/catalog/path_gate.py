@@ -29,7 +29,8 @@ class PathGate:
     2. `closed`: folders of the engine itself: no path leads into them, nor, where `folders` are given, to what holds
        them.
     3. Links and `..` are followed first. A refusal reads the same whether the path exists or not.
-    4. `remote`: a remote location has to lie in one of these, by its text, where `folders` are given. None leads into
+    4. Folders of tables are checked again at each use: a link may have taken their place (`check_folder`).
+    5. `remote`: a remote location has to lie in one of these, by its text, where `folders` are given. None leads into
        the folder that the engine keeps for itself in a warehouse.
     """
 
@@ -93,6 +94,33 @@ class PathGate:
         for path in paths:
             if home is None or not Path(os.path.realpath(path)).is_relative_to(home):
                 self.check(path)
+
+    def check_folder(self, folder: str, home: str | None = None) -> None:
+        """Check the folder of a table, or of a part of the table in `home`, before each use: NotAllowedError if links
+        lead from within the bounds, or from within `home`, to somewhere else. A folder that is named by a path out of
+        the bounds is there by the will of the engine's owner.
+        """
+        if self.folders is None or uri.is_remote(folder):
+            return
+        path = Path(os.path.abspath(local_path(folder)))  # noqa: PTH100  links stay
+        place = Path(os.path.realpath(path))
+        if place == path:
+            return
+        bounds, closed = [_real(one) for one in self.folders], [_real(one) for one in self.closed]
+        is_below_home = False
+        if home is not None and path.is_relative_to(os.path.abspath(local_path(home))):  # noqa: PTH100
+            if place.is_relative_to(os.path.realpath(local_path(home))):
+                return
+            is_below_home = True
+        if not is_below_home and not any(path.is_relative_to(one) for one in (*self.folders, *bounds)):
+            return
+        if any(path.is_relative_to(one) for one in (*self.closed, *closed)):
+            # The engine's own files.
+            bounds = closed
+        elif any(place.is_relative_to(one) for one in closed):
+            raise NotAllowedError(f'"{folder}" belongs to the engine', hint="choose another folder")
+        if not any(place.is_relative_to(one) for one in bounds):
+            raise _out_of_bounds(folder, (*self.folders, *self.remote))
 
     def check_links(self, folder: str) -> None:
         """Check the links among a table's files: NotAllowedError for one that leads out of its folder and the bounds.

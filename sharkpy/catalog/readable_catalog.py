@@ -24,7 +24,7 @@ from sharkpy.catalog.folder_readers import FolderReaders
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction
 from sharkpy.catalog.hive_partition import HivePartition, of_then
 from sharkpy.catalog.lake_tables import LAKES, is_lake
-from sharkpy.catalog.local_path import check_local
+from sharkpy.catalog.local_path import check_local, local_path
 from sharkpy.catalog.model import STATE_PREFIX, Database, Table, TableKind
 from sharkpy.catalog.own_tables import OwnTables
 from sharkpy.catalog.path_gate import PathGate
@@ -230,12 +230,31 @@ class ReadableCatalog:
         """NotAllowedError if links in the folder of a table, or of these Hive partitions of one, lead out of it and of
         the session's bounds. Files of continuous tables are the engine's own.
         """
+        partitions = list(partitions)
+        self.check_folders(table, partitions)
         if table.continuous and table.kind is TableKind.MANAGED:
             return
         folders = [one.folder(table) for one in partitions] if table.is_partitioned else [table.location]
         for folder in folders:
             if folder is not None:
                 self.gate.check_links(folder)
+
+    def check_folders(self, table: Table, partitions: Iterable[HivePartition] = ()) -> None:
+        """NotAllowedError if links lead from the folder of a table, or of these Hive partitions of one, out of the
+        session's bounds (see `PathGate.check_folder`).
+        """
+        if table.location is not None:
+            self.gate.check_folder(table.location)
+            for one in partitions:
+                self.gate.check_folder(one.folder(table), table.location)
+
+    def check_owned_folders(self, table: Table, partitions: Iterable[HivePartition] = ()) -> None:
+        """NotAllowedError if folders that are deleted lie behind links that lead out of the session's bounds. A folder
+        that is a link itself goes as a link.
+        """
+        for folder in (table.location, *(one.folder(table) for one in partitions)):
+            if folder is not None and not uri.is_remote(folder):
+                self.gate.check_folder(uri.parent(local_path(folder)))
 
     def temporary_tables(self) -> list[Table]:
         return list(self._temporary.copy().values())

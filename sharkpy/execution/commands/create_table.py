@@ -67,6 +67,7 @@ def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySn
         raise TableExistsError(f'table "{command.name}" already exists')
     command = with_inferred_columns(command, session)
     table = new_table(command, session, snapshot, old)
+    session.catalog.check_folders(table)
     try:
         if command.query is None:
             session.catalog.create_table(table, publish=lambda: make_folder(table, command), replace=command.or_replace)

@@ -54,6 +54,10 @@ def _place(location: str, session: EngineSession) -> str:
 
 def drop_database(command: DropDatabase, session: EngineSession) -> CommandResult:
     """Drop a database; a session whose current database it is goes on in the default one."""
+    if command.cascade and session.catalog.find_database(command.name) is not None:
+        for table in session.catalog.tables(command.name.lower()):
+            if table.owns_data:
+                session.catalog.check_owned_folders(table)
     dropped = session.catalog.drop_database(command.name, if_exists=command.if_exists, cascade=command.cascade)
     for table in dropped:
         session.table_cache.drop(table)

@@ -54,6 +54,7 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
                 folder = location or uri.join(table.location or "", name)
                 session.catalog.clear_garbage(folder)
                 if not uri.is_remote(folder):
+                    session.restrictions.gate.check_folder(folder, table.location)
                     _make_folder(folder)
             index.add(changes.add(name, location))
     if not table.is_view:
@@ -83,6 +84,7 @@ def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandR
             gone |= {one.name: one for one in found}
         warehouse = session.catalog.warehouse_dir
         owned = [one for one in gone.values() if table.owns_data and goes_with(one, table, warehouse)]
+        session.catalog.check_owned_folders(table, owned)
         changes.drop(owned, with_data=True)
         changes.drop([one for one in gone.values() if one.name in changes.known], with_data=False)
     session.catalog.collect_garbage()
@@ -102,6 +104,7 @@ def rename_partition(command: RenamePartition, session: EngineSession) -> Comman
     moved = [(known, target)] if _is_moved(known, table) else []
     with partition_copies(table, moved, table, session) as copies, session.catalog.partition_changes(table) as changes:
         old = the_partition(table, list(changes.known.values()), command.old)
+        _check_move(old, table, target, table, session)
         if matching_spec(table, list(changes.known.values()), command.new):
             raise _exists(table, name)
         folder = old.folder(table)
@@ -118,6 +121,12 @@ def rename_partition(command: RenamePartition, session: EngineSession) -> Comman
     session.catalog.collect_garbage()
     load_new_blocks(table, session)
     return NOTHING
+
+
+def _check_move(one: HivePartition, source: Table, target: str, table: Table, session: EngineSession) -> None:
+    """NotAllowedError if links lead from the old or the new folder of a Hive partition out of the bounds."""
+    session.catalog.check_folders(source, [one])
+    session.restrictions.gate.check_folder(target, table.location)
 
 
 def _is_moved(one: HivePartition, table: Table) -> bool:
@@ -154,6 +163,7 @@ def exchange_partition(command: ExchangePartition, session: EngineSession) -> Co
                 if taken := next((one.name for one in found if one.name in here.known), None):
                     raise _exists(table, taken)
                 for one in found:
+                    _check_move(one, source, uri.join(table.location or "", one.name), table, session)
                     _exchange(one, there, here, copies.get(one.name), session, moved)
         except BaseException:
             for folder, target in moved:

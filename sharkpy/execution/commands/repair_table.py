@@ -6,11 +6,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sharkpy.base import uri
+from sharkpy.base.errors import NotAllowedError
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, partition_name, unescape
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.partition_changes import PartitionChanges
+from sharkpy.catalog.path_gate import PathGate
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession
@@ -22,6 +25,9 @@ from sharkpy.sources.partition_values import single_value
 from sharkpy.sources.remote_files import has_files, subfolders
 from sharkpy.sources.side_by_side import side_by_side
 
+if TYPE_CHECKING:
+    from sharkpy.catalog.store import Catalog
+
 Values = tuple[str, ...]
 Subfolders = Callable[[Sequence[str]], Sequence[Sequence[str]]]
 """Folders that may be data in each of some folders, by name."""
@@ -30,21 +36,23 @@ Subfolders = Callable[[Sequence[str]], Sequence[Sequence[str]]]
 def repair_table(command: RepairTable, session: EngineSession) -> CommandResult:
     """Repair a table; returns a line for each folder and Hive partition that was out of line, as Hive writes them.
 
-    A folder whose name is no value of the partition column's type is left alone, and listed.
+    A folder whose name is no value of the partition column's type is left alone, and listed, as is a link that leads
+    out of the session's bounds: it is not looked into.
     """
     table = command.table
+    session.catalog.check_folders(table)
     with session.catalog.partition_changes(table) as changes:
-        lines = list(_changes(command, table, changes, session.catalog.access_id))
+        lines = list(_changes(command, table, changes, session.catalog))
     if not command.is_dry:
         load_new_blocks(table, session)
     return text_rows(("result",), [(line,) for line in lines])
 
 
-def _changes(command: RepairTable, table: Table, changes: PartitionChanges, access: Access) -> Iterator[str]:
-    done, home = not command.is_dry, table.location or ""
+def _changes(command: RepairTable, table: Table, changes: PartitionChanges, catalog: Catalog) -> Iterator[str]:
+    done, home, access = not command.is_dry, table.location or "", catalog.access_id
     known = {one.folder(table) for one in changes.known.values()}
     found, bad, there = [], [], set[str]()
-    for folder, values in _folders(home, table.partition_columns, _subfolders_of(home, access)):
+    for folder, values in _folders(home, table.partition_columns, _subfolders_of(home, access), catalog.gate):
         there.add(folder)
         if values is None or not _fits(table, values):
             bad.append(folder)
@@ -80,8 +88,12 @@ def _fits(table: Table, values: Values) -> bool:
     return all(text == DEFAULT_VALUE or single_value(text, field.dtype).null_count == 0 for field, text in pairs)
 
 
-def _folders(home: str, columns: tuple[str, ...], subfolders_of: Subfolders) -> Iterator[tuple[str, Values | None]]:
-    """Folders column=value, one level a column, with their values; None for a folder with another name."""
+def _folders(
+    home: str, columns: tuple[str, ...], subfolders_of: Subfolders, gate: PathGate
+) -> Iterator[tuple[str, Values | None]]:
+    """Folders column=value, one level a column, with their values; None for a folder with another name, or out of
+    bounds.
+    """
     level = list[tuple[str, Values]]([(home, ())])
     for column in columns:
         above, level = level, []
@@ -89,11 +101,19 @@ def _folders(home: str, columns: tuple[str, ...], subfolders_of: Subfolders) -> 
         for (_, values), folders in zip(above, found, strict=True):
             for folder in folders:
                 name, separator, value = folder.rpartition("/")[2].partition("=")
-                if separator and unescape(name).lower() == column:
+                if separator and unescape(name).lower() == column and _is_open(folder, home, gate):
                     level.append((folder, (*values, unescape(value))))
                 else:
                     yield folder, None
     yield from level
+
+
+def _is_open(folder: str, home: str, gate: PathGate) -> bool:
+    try:
+        gate.check_folder(folder, home)
+    except NotAllowedError:
+        return False
+    return True
 
 
 def _subfolders_of(home: str, access: Access) -> Subfolders:

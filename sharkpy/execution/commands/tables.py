@@ -70,6 +70,8 @@ def drop_table(command: DropTable, session: EngineSession) -> CommandResult:
     table = command.table
     if table is None:
         return NOTHING
+    if table.owns_data:
+        session.catalog.check_owned_folders(table)
     _drop(table, session.catalog, session.table_cache)
     return NOTHING
 
@@ -110,6 +112,8 @@ def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
         # Into a database in storage: the files stay where they are.
         catalog.alter_table(renamed, was=table)
         return NOTHING
+    for folder in (source, target):
+        session.restrictions.gate.check_folder(folder)
     moved = dataclasses.replace(renamed, location=target)
     catalog.alter_table(moved, was=table, publish=lambda: _move_folder(source, target))
     return NOTHING

@@ -312,8 +312,10 @@ class QuerySnapshot:
 
         given = self._given.get(table.table_id)
         if given is None or not table.is_stream:
-            # What the reader of a stream has found is no link.
             self.catalog.check_links(table, ())
+        else:
+            # What the reader of a stream has found is no link, but its folder may have become one.
+            self.catalog.check_folders(table)
         if given is None:
             given = table_files(table, self.catalog, self._published.get(table.table_id))
         files = self._files[table.table_id] = given

@@ -30,8 +30,10 @@ def folder_at(location: str, session: EngineSession) -> TableFolder:
 def new_staging(location: str, session: EngineSession, *, is_new: bool = False, in_new_folder: bool = True) -> str:
     """Make a staging folder in `location`, and note it; `is_new`: for a table to be made, without a folder yet.
 
-    SourceError 58P01 where there is no folder `location` and none is to be made.
+    SourceError 58P01 where there is no folder `location` and none is to be made, NotAllowedError where links lead from
+    there out of the session's bounds.
     """
+    session.restrictions.gate.check_folder(location)
     folder = folder_at(location, session)
     staging = folder.new_staging()
     session.catalog.unfinished.begin(staging, is_new=is_new)

@@ -137,13 +137,14 @@ class TablePartitions(QuietWrite):
 
     def _check_places(self, targets: Mapping[str, HivePartition | None]) -> None:
         """UnsupportedError for a Hive partition that staged files cannot be data of where they are: remote files stay
-        in the table's folder.
+        in the table's folder. NotAllowedError for one that links lead out of the session's bounds.
         """
         home = self.table.location or ""
         for name, known in targets.items():
             folder = self._folder(name, known)
             if not uri.is_remote(home):
                 check_local(folder)
+                self.session.restrictions.gate.check_folder(folder, home)
             elif uri.below(folder, home) is None:
                 message = f'adding rows to the partition {name} in "{uri.shown(folder)}", which is not below its table'
                 raise UnsupportedError(message)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from sharkpy.streaming.epoch_log import Totals
+
 _RATE_EPOCHS = 20
 """Epochs whose rows and times make the rate that is shown."""
 
@@ -23,6 +25,8 @@ class EpochFigures:
     """End, rows and seconds of the last epochs."""
     fault: str = ""
     """Error that the catalog has no room for."""
+    totals: tuple[int, Totals] | None = None
+    """Number of the last epoch that this process has run, and the totals of all up to it."""
     running: int = 0
     """Number of the epoch that runs, until its figures are here too; 0 for none."""
 
@@ -32,6 +36,10 @@ class EpochFigures:
         self.epochs += 1
         self.seconds += seconds
         self.recent = [*self.recent[1 - _RATE_EPOCHS :], (time.monotonic(), rows, seconds)]
+
+    def totals_at(self, epoch: int) -> Totals | None:
+        """Totals up to the last epoch of a query, if this process knows them."""
+        return self.totals[1] if self.totals is not None and self.totals[0] == epoch else None
 
     @property
     def rows_per_second(self) -> float:

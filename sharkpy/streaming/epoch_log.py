@@ -13,11 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sharkpy.catalog.position import Position, as_numbers, of_numbers
 from sharkpy.sources.failures import io_error
 
+_TOTALS = "totals"
+_LAST_BYTES = 1 << 14
+"""Bytes at the end of a log that mostly have the last totals."""
 Ranges = tuple[tuple[str, Position, Position], ...]
 """Ids of streams, each with the positions at which an epoch begins and ends."""
 
@@ -28,11 +31,19 @@ def mark_of(ranges: Ranges) -> str:
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]
 
 
+class Totals(NamedTuple):
+    """Rows, and records that did not parse, of all epochs up to one."""
+
+    rows: int = 0
+    bad_rows: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class LoggedEpoch:
     """Epoch in the log. `rows` and what follows is None until it has been written, or where its end was not noted.
 
-    `bad_rows` is the number of records that did not parse."""
+    `bad_rows` is the number of records that did not parse; `totals` is None in logs of earlier versions.
+    """
 
     number: int
     ranges: Ranges
@@ -40,6 +51,7 @@ class LoggedEpoch:
     rows: int | None = None
     seconds: float | None = None
     bad_rows: int | None = None
+    totals: Totals | None = None
 
 
 class EpochLog:
@@ -66,9 +78,9 @@ class EpochLog:
         except OSError as error:
             raise io_error(error, self._path) from None
 
-    def end(self, number: int, rows: int, seconds: float, bad_rows: int = 0) -> None:
-        """Note that an epoch has been written."""
-        self._append(_end_line(number, rows, round(seconds, 6), bad_rows), is_synced=False)
+    def end(self, number: int, rows: int, seconds: float, bad_rows: int = 0, totals: Totals | None = None) -> None:
+        """Note that an epoch has been written; `totals` are those with it."""
+        self._append(_end_line(number, rows, round(seconds, 6), bad_rows, totals), is_synced=False)
         if self._lines > 4 * self._most_epochs:
             self._shorten(number)
 
@@ -94,11 +106,25 @@ class EpochLog:
             if "rolled_back" in line or number in ended:
                 begun, ended = _until(number, begun), _until(number, ended)
             if "rolled_back" not in line and number in begun:
-                figures = line["rows"], line["seconds"], line.get("bad_rows")
+                totals = Totals(*line[_TOTALS]) if _TOTALS in line else None
+                figures = line["rows"], line["seconds"], line.get("bad_rows"), totals
                 ended[number] = LoggedEpoch(number, begun[number].ranges, begun[number].began, *figures)
         found = begun | _until(written, ended)
         newest = sorted(_until(written + 1, found).values(), key=lambda one: one.number, reverse=True)
         return newest if limit is None else newest[:limit]
+
+    def totals(self, written: int) -> Totals:
+        """Totals of the epochs of a query whose last one that counts is `written`."""
+        for line in reversed(self._last_lines()):
+            written = min(written, line["epoch"]) if "rolled_back" in line else written
+            if _TOTALS in line and line["epoch"] <= written:
+                return Totals(*line[_TOTALS])
+        known = self.epochs(written)
+        newest = next((place for place, one in enumerate(known) if one.totals is not None), len(known))
+        before = known[newest].totals if newest < len(known) else None
+        rows, bad_rows = before or Totals()
+        behind = known[:newest]
+        return Totals(rows + sum(one.rows or 0 for one in behind), bad_rows + sum(one.bad_rows or 0 for one in behind))
 
     def begun(self, number: int) -> LoggedEpoch | None:
         """Epoch that was begun and has not ended, behind those that count; None if it was not begun."""
@@ -125,6 +151,20 @@ class EpochLog:
         lines = text.split("\n")[:-1]
         self._lines = len(lines)
         return [known for line in lines if (known := _parsed(line)) is not None]
+
+    def _last_lines(self) -> list[dict[str, Any]]:
+        """Some lines at the end of the log."""
+        try:
+            with open(self._path, "rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(size - _LAST_BYTES, 0))
+                lines = file.read().split(b"\n")[:-1]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise io_error(error, self._path) from None
+        whole = lines if size <= _LAST_BYTES else lines[1:]
+        return [known for line in whole if (known := _parsed(line)) is not None]
 
     def _append(self, line: dict[str, Any], *, is_synced: bool) -> None:
         try:
@@ -157,7 +197,7 @@ class EpochLog:
         for one in kept:
             lines.append(_begin_line(one.number, one.began, one.ranges))
             if one.rows is not None:
-                lines.append(_end_line(one.number, one.rows, one.seconds, one.bad_rows))
+                lines.append(_end_line(one.number, one.rows, one.seconds, one.bad_rows, one.totals))
         unfinished = f"{self._path}.new"
         try:
             with open(unfinished, "wb") as file:
@@ -183,13 +223,16 @@ def _begin_line(number: int, began: str, ranges: Ranges) -> dict[str, Any]:
     return {"epoch": number, "began": began, "offsets": offsets}
 
 
-def _end_line(number: int, rows: int, seconds: float | None, bad_rows: int | None) -> dict[str, Any]:
-    """`bad_rows` None: of an older version, which did not count them."""
+def _end_line(
+    number: int, rows: int, seconds: float | None, bad_rows: int | None, totals: Totals | None
+) -> dict[str, Any]:
+    """`bad_rows` and `totals` None: of an older version, which did not count them."""
     line = {"epoch": number, "rows": rows, "seconds": seconds}
-    return line if bad_rows is None else line | {"bad_rows": bad_rows}
+    counted = {"bad_rows": bad_rows, _TOTALS: totals}
+    return line | {name: value for name, value in counted.items() if value is not None}
 
 
-def _parsed(line: str) -> dict[str, Any] | None:
+def _parsed(line: str | bytes) -> dict[str, Any] | None:
     """What a line says; None for one that was torn: what it would have said did not happen."""
     try:
         known: dict[str, Any] = json.loads(line)

@@ -25,7 +25,7 @@ from sharkpy.streaming.bad_rows import skipped_rows
 from sharkpy.streaming.closed_windows import tell_closed
 from sharkpy.streaming.epoch_end import EpochEnd
 from sharkpy.streaming.epoch_figures import EpochFigures
-from sharkpy.streaming.epoch_log import EpochLog, Ranges, mark_of
+from sharkpy.streaming.epoch_log import EpochLog, Ranges, Totals, mark_of
 from sharkpy.streaming.epoch_restart import EpochRestart
 from sharkpy.streaming.epoch_rollback import EpochRollback
 from sharkpy.streaming.epoch_tables import tables_of
@@ -149,7 +149,10 @@ class EpochRunner:
         self._begun = None
         seconds = time.monotonic() - began
         self.figures.add(statement.rows_written, seconds, statement.malformed_rows)
-        self.log.end(number, statement.rows_written, seconds, statement.malformed_rows)
+        before = self.figures.totals_at(query.epoch) or self.log.totals(query.epoch)
+        totals = Totals(before.rows + statement.rows_written, before.bad_rows + statement.malformed_rows)
+        self.figures.totals = number, totals
+        self.log.end(number, statement.rows_written, seconds, statement.malformed_rows, totals)
         steps.done(steps.ENDED)
         self._tell_closed(view)
         self._fold_state(view)
@@ -191,7 +194,7 @@ class EpochRunner:
         starts = [dict(query.start).get(stream, (0,)) for stream in query.streams]
         ranges = tuple((stream, start, start) for stream, start in zip(query.streams, starts, strict=True))
         self.log.begin(end.number, ranges, view.stream_names)
-        self.log.end(end.number, 0, time.monotonic() - began)
+        self.log.end(end.number, 0, time.monotonic() - began, totals=Totals())
 
     def roll_back(self, query: ContinuousQuery, to: KeptEpoch, written: Callable[[], StagedWrite]) -> None:
         """Let the epoch `to` be the query's last one; `written` makes the write that gives its table the rows of then.

@@ -19,11 +19,10 @@ from sharkpy.base.errors import (
     ExecutionError,
     InternalError,
     SharkError,
-    SparkLostError,
     TableChangedError,
 )
 from sharkpy.base.settings import POOL, QUERY_TIMEOUT, STREAM_EPOCHS, STREAM_LOG_EPOCHS, STREAM_POLL_MS, USER
-from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, TriggerKind
+from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.position import Position, items_between
 from sharkpy.catalog.sink_kinds import sink_kind
 from sharkpy.execution.engine_session import EngineSession
@@ -34,6 +33,7 @@ from sharkpy.streaming.epoch_runner import EpochRunner, is_passing, is_running
 from sharkpy.streaming.interruptible_sleep import InterruptibleSleep
 from sharkpy.streaming.lease import Lease
 from sharkpy.streaming.readers import StreamReaders
+from sharkpy.streaming.run_to_end import run_to_end
 from sharkpy.streaming.scheduled_query import NewSession, OwnSession, ScheduledQuery
 from sharkpy.streaming.sinks.programs import Console, Programs
 from sharkpy.streaming.state_folds import StateFolds
@@ -57,8 +57,6 @@ _SHARED_SECONDS = 0.01
 """Time for which a look at a source counts for all queries of its stream."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
 """Seconds until an epoch that failed is tried again, doubled each time."""
-_LOST_SPARKS = 3
-"""JVMs of Spark that may be lost until a statement that runs epochs fails."""
 _log = logging.getLogger(__name__)
 
 
@@ -131,30 +129,12 @@ class StreamScheduler:
         """
         with self._held(query_id) as scheduled:
             try:
-                self._run_to_end(query_id, scheduled.runner)
+                run_to_end(query_id, scheduled.runner, self._name(query_id))
             except SharkError as error:
                 self._note(query_id, QueryState.STOPPED, str(error))
                 raise
             self._note(query_id, QueryState.FINISHED)
             self._end(query_id, scheduled)
-
-    def _run_to_end(self, query_id: str, runner: EpochRunner) -> None:
-        query = self._catalog.streams.get(query_id)
-        runner.wait_until_settled(query)
-        view = runner.look(query)
-        lost = 0
-        while ranges := runner.next_ranges(view, whole=query.trigger.kind is TriggerKind.ONCE):
-            try:
-                runner.run(view, ranges)
-            except TableChangedError:
-                _log.info("epoch %d of %s was written by another process", query.epoch + 1, self._name(query_id))
-            except SparkLostError:
-                lost += 1
-                if lost == _LOST_SPARKS:
-                    raise
-            query = self._catalog.streams.get(query_id)
-            view = runner.look(query, ends=view.ends)
-        runner.release(view)
 
     def arrived(self, stream: str) -> None:
         """Look at a stream at once: this process has put something there, or has heard that something has come."""
@@ -265,7 +245,7 @@ class StreamScheduler:
                 due = min((self._begin(query, now, quiet) for query in queries), default=now + _LIST_SECONDS)
                 self._begin_quiet(quiet)
             except SharkError as error:
-                _log.warning("continuous queries cannot be looked at: %s", error)
+                self._warn("continuous queries cannot be looked at: %s", error)
                 due = now + _LEASE_SECONDS
             due = min(due, listed + _LIST_SECONDS)
             while self._sleep.sleep(due - time.monotonic(), self._awaited()):
@@ -379,7 +359,8 @@ class StreamScheduler:
         except SharkError as error:
             wait = self._failed(query_id, scheduled, error)
         except Exception as error:  # noqa: BLE001  the other queries go on
-            _log.exception("%s has failed", self._name(query_id))
+            if not self._is_stopped:
+                _log.exception("%s has failed", self._name(query_id))
             wait = self._failed(query_id, scheduled, InternalError(f"{type(error).__name__}: {error}"))
         finally:
             scheduled.due = scheduled.began + wait
@@ -457,6 +438,11 @@ class StreamScheduler:
         query = self._catalog.streams.find(query_id)
         table = None if query is None else self._catalog.named(query)
         return query_id if table is None else f"the {table.streaming_kind} {table.qualified_name}"
+
+    def _warn(self, text: str, error: SharkError) -> None:
+        """Log an error, unless the engine ends: then it is the end that others have met."""
+        if not self._is_stopped:
+            _log.warning(text, error)
 
     def _note(self, query_id: str, state: QueryState, fault: str = "") -> None:
         """Note a state, unless somebody has given the query another one meanwhile."""

@@ -20,7 +20,8 @@ class ContinuousStatus:
     """Status of a continuous table at one moment.
 
     `rows`, `bad_rows` (records that did not parse), `epochs`, `failures` and `seconds` (spent on epochs) are those of
-    this process, and None where it has run no epoch of the table. `lag` counts items of the streams: files, pushes,
+    this process, and None where it has run no epoch of the table; `total_rows` and `total_bad_rows` are those of all
+    epochs since it was made or refreshed. `lag` counts items of the streams: files, pushes,
     rows of a rate.
     """
 
@@ -40,6 +41,8 @@ class ContinuousStatus:
     fault: str | None = None
     """Error that stopped it, or that it waits to get over."""
     bad_rows: int | None = None
+    total_rows: int = 0
+    total_bad_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +72,14 @@ def status_of(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog
     offsets = {_name(stream, catalog): query.offset(stream) for stream in query.streams}
     name = _name_of(query, catalog)
     known = (name, _state(query, streams, catalog), str(query.trigger), query.epoch, streams.lag(query), offsets)
+    told = None if figures is None else figures.totals_at(query.epoch)
+    totals = told or streams.log(query.query_id).totals(query.epoch)
     if figures is None:
-        return ContinuousStatus(*known, fault=query.fault or None)
+        return ContinuousStatus(
+            *known, fault=query.fault or None, total_rows=totals.rows, total_bad_rows=totals.bad_rows
+        )
     done = (figures.rows, figures.epochs, figures.failures, figures.seconds, figures.rows_per_second)
-    return ContinuousStatus(*known, *done, query.fault or figures.fault or None, figures.bad_rows)
+    return ContinuousStatus(*known, *done, query.fault or figures.fault or None, figures.bad_rows, *totals)
 
 
 def _state(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sharkpy.streaming.epoch_log import EpochLog, LoggedEpoch
+from sharkpy.streaming.epoch_log import EpochLog, LoggedEpoch, Totals
 
 NAMES = ("default.a",)
 
@@ -113,3 +113,33 @@ def test_an_epoch_that_begins_after_others_have_ended_it(tmp_path: Path) -> None
     log.end(3, 30, 0.5)
     assert [(one.number, one.rows) for one in log.epochs(3)] == [(3, 30), (2, 20), (1, 10)]
     assert log.epochs(3)[1].ranges == (("a", (1,), (2,)),)
+
+
+def totals_of(path: Path, written: int) -> tuple[int, int]:
+    return EpochLog(str(path), 100).totals(written)
+
+
+def test_totals_are_those_of_epochs_that_count(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    log = EpochLog(str(path), 100)
+    assert totals_of(path, 0) == (0, 0)
+    fill(log, 1, 3)
+    # Logs of earlier versions have no totals.
+    assert totals_of(path, 3) == (60, 0)
+    for number in range(4, 7):
+        log.begin(number, (("a", (number - 1,), (number,)),), NAMES)
+        log.end(number, 5, 0.5, 1, Totals(log.totals(number - 1).rows + 5, log.totals(number - 1).bad_rows + 1))
+    assert totals_of(path, 6) == (75, 3)
+    # One that has ended, but that the catalog does not know, does not count.
+    assert totals_of(path, 5) == (70, 2)
+    log.roll_back(4)
+    assert totals_of(path, 4) == (65, 1)
+    log.begin(5, (("a", (4,), (9,)),), NAMES)
+    log.end(5, 100, 0.5, 0, Totals(165, 1))
+    assert totals_of(path, 5) == (165, 1)
+    for number in range(6, 500):
+        log.begin(number, (("a", (number - 1,), (number,)),), NAMES)
+        log.end(number, 1, 0.5, 0, Totals(159 + number, 1))
+    assert totals_of(path, 499) == (658, 1)
+    path.write_text("".join(line for line in path.read_text().splitlines(True) if '"epoch": 499' not in line))
+    assert totals_of(path, 498) == (657, 1)

@@ -10,9 +10,12 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError, StatementTimeoutError
+from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.streaming.epoch_figures import EpochFigures
 from sharkpy.streaming.handles import ContinuousTable, Stream
-from tests.streaming.folder_input import numbers
+from sharkpy.streaming.scheduled_query import ScheduledQuery
+from sharkpy.streaming.status import ContinuousStatus
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
 
 
 @pytest.fixture
@@ -92,3 +95,43 @@ def test_other_tables_have_no_handle(context: sharkpy.SharkContext) -> None:
     context.sql("CREATE TABLE plain (n INT)")
     with pytest.raises(BindError, match="neither a stream nor a continuous table"):
         context.stream("plain")
+
+
+def test_rows_are_counted_from_session_to_session(tmp_path: Path, folder: Path) -> None:
+    for number in range(3):
+        with sharkpy.connect("local[2]", tmp_path / "w") as context:
+            put_numbers(folder, f"f{number}", range(4))
+            if number == 0:
+                make_stream(context, folder)
+                context.sql("CREATE CONTINUOUS TABLE t TRIGGER AVAILABLE NOW AS SELECT n FROM numbers")
+            else:
+                assert rows(context, "SELECT rows FROM sys.continuous_tables") == [(4 * number,)]
+                context.sql("RESUME CONTINUOUS TABLE t")
+            assert [row[6] for row in rows(context, "SHOW CONTINUOUS TABLES")] == [4 * number + 4]
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        context.sql("REFRESH CONTINUOUS TABLE t")
+        assert [row[6] for row in rows(context, "SHOW CONTINUOUS TABLES")] == [12]
+        status = context.stream("t").status()
+        assert isinstance(status, ContinuousStatus)
+        assert (status.rows, status.total_rows, status.total_bad_rows) == (12, 12, 0)
+
+
+def test_the_end_of_the_engine_is_no_fault_of_queries(
+    context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    streams, begin = context.streams, context.streams._begin
+    thread = streams._thread
+    assert thread is not None
+
+    def begin_at_the_end(query: ContinuousQuery, now: float, quiet: list[ScheduledQuery]) -> float:
+        # The engine is stopped just when the thread comes to a query that it does not know yet.
+        streams._known.clear()
+        streams._is_stopped = True
+        return begin(query, now, quiet)
+
+    monkeypatch.setattr(streams, "_begin", begin_at_the_end)
+    streams.wake()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert [record.getMessage() for record in caplog.records] == []
+    streams._is_stopped = False

@@ -62,7 +62,7 @@ def show_streams(command: ShowStreams, session: StreamSession) -> CommandResult:
 
 
 def show_continuous_tables(command: ShowContinuousTables, session: StreamSession) -> CommandResult:
-    """State of each continuous table and insert; `lag` is in items of its streams, rows are those of this process."""
+    """State of each continuous table and insert; `lag` is in items of its streams, the rate is that of this process."""
     tables = _tables(command.database, command.pattern, session)
     if command.as_views:
         names = [table.name for table in tables if table.continuous and not table.has_no_rows]
@@ -115,7 +115,7 @@ class _Shown:
         for table, query in self._with_queries(tables):
             status = status_of(query, self.scheduler, self.catalog)
             rate = None if status.rows_per_second is None else round(status.rows_per_second, 1)
-            how_far = (status.epoch, status.lag, status.rows, rate, status.bad_rows)
+            how_far = (status.epoch, status.lag, status.total_rows, rate, status.total_bad_rows)
             yield table.database, table.name, status.state, status.trigger, *how_far, status.fault
 
     def epochs(self, query: ContinuousQuery, limit: int | None = None) -> Iterator[Row]:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from sharkpy.plan.expr import AggregateCall, Call, Cast, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import Aggregate, Filter, Generate, Join, JoinKind, LogicalPlan, Project, Union
+from sharkpy.plan.logical import Filter, Generate, Join, JoinKind, LogicalPlan, Project, Union
 from sharkpy.plan.sessions import behind
+from sharkpy.sql.incremental.exact_groups import exact_groups
 from sharkpy.sql.incremental.kept_rows import KeptRows
 from sharkpy.sql.incremental.row_wise import Streams, row_wise_fault
 from sharkpy.sql.incremental.state import EpochState, Kept, Names, NewColumn, under
@@ -151,13 +152,13 @@ class MatchedRows:
             self.new_column(column.name, column.dtype).holding(AggregateCall(function, (column,), column.dtype))
             for function, column in calls
         )
-        return Aggregate(both, tuple(columns), tuple(items))
+        return exact_groups(both, columns, tuple(items), self.new_column)
 
     def _folded(self, rows: LogicalPlan) -> LogicalPlan:
         *columns, number, is_matched = rows.output
         num_rows = self.new_column("num_rows", BIGINT).holding(AggregateCall("sum", (number,), BIGINT))
         matched = self.new_column("is_matched", BOOLEAN).holding(AggregateCall("bool_or", (is_matched,), BOOLEAN))
-        return Aggregate(rows, tuple(columns), (num_rows, matched))
+        return exact_groups(rows, columns, (num_rows, matched), self.new_column)
 
     @property
     def label(self) -> str:

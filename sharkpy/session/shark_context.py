@@ -67,8 +67,8 @@ class SharkContext(SessionSeam):
     def sql(self, text: str, parameters: Parameters | None = None) -> Result:
         """Run a statement, or several separated by ";", whose result is that of the last.
 
-        `?` in a statement take a sequence of parameters, `:name` a mapping. A name in FROM that is no table of the catalog
-        may be that of a variable of the caller: a frame of pandas or Polars, or a table of pyarrow or DuckDB.
+        `?` in a statement take a sequence of parameters, `:name` a mapping. A name in FROM that is no table of the
+        catalog may be that of a variable of the caller: a frame of pandas or Polars, or a table of pyarrow or DuckDB.
         """
         from sharkpy.sql.grammar.split_statements import split_statements
 

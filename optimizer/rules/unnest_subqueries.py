@@ -21,7 +21,7 @@ from sharkpy.plan.logical import (
     Union,
     Values,
 )
-from sharkpy.plan.subquery import Exists, InSubquery
+from sharkpy.plan.subquery import SUBQUERIES, Exists, InSubquery
 
 _RIGHT_FILTERED = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 """Joins in whose condition a term on the right side alone is a filter of that side."""
@@ -93,4 +93,27 @@ def _unnest_join(plan: Join, context: Context) -> LogicalPlan:
     if plan.kind in _RIGHT_FILTERED and not column_ids(predicate) & context.output_ids(plan.left):
         right = _unnest_filter(plan.right, predicate, context)
         return Join(plan.left, right, plan.kind, condition, plan.hint)
-    raise UnsupportedError(f"subquery in the condition of a {plan.kind.value} join")
+    return _unnest_sides(plan, context)
+
+
+def _unnest_sides(plan: Join, context: Context) -> LogicalPlan:
+    """Compute each subquery beside the rows of the side whose columns it uses; UnsupportedError if it uses both."""
+    from sharkpy.plan.references import column_ids
+
+    left, right = (Attachment(side, unnest_subqueries, context) for side in (plan.left, plan.right))
+    left_ids, right_ids = (context.output_ids(side) for side in (plan.left, plan.right))
+
+    def placed(expr: Expr) -> Expr:
+        if not isinstance(expr, SUBQUERIES):
+            return expr
+        used = column_ids(expr)
+        if not used & right_ids:
+            return left.replace(expr)
+        if not used & left_ids:
+            return right.replace(expr)
+        message = f"a subquery over both sides in the condition of a {plan.kind.value} join"
+        raise UnsupportedError(message, hint="join with a query that computes it for one side")
+
+    terms = [term.transform_down(placed) for term in conjuncts(plan.condition)]
+    joined = Join(left.plan, right.plan, plan.kind, conjunction(terms), plan.hint)
+    return keep_columns(joined, plan.output)

@@ -34,7 +34,7 @@ def statements_with_sources(text: str, depth: int = 0) -> Iterator[tuple[str, in
 
 def _content(path: str) -> str:
     try:
-        return Path(path).expanduser().read_text(encoding="utf-8")
+        return Path(path).expanduser().read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ConfigurationError(f'cannot read "{path}": {reason}', sqlstate="58030") from None

@@ -135,7 +135,7 @@ def _read(shell: CommandShell, argument: str) -> None:
     if path is None:
         raise ConfigurationError("a file is needed", hint=".read file", sqlstate="22023")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ConfigurationError(f'cannot read "{path}": {reason}', sqlstate="58030") from None
@@ -211,7 +211,7 @@ def _edit(shell: CommandShell, argument: str) -> None:
         except OSError as error:
             hint = "set EDITOR to the one that you want"
             raise ConfigurationError(f"cannot start {editor[0]}: {error.strerror}", hint=hint) from None
-        text = path.read_text(encoding="utf-8").strip()
+        text = path.read_text(encoding="utf-8-sig").strip()
     if text:
         shell.say(text)
         shell.run_script(text)

@@ -110,7 +110,7 @@ def _script(options: argparse.Namespace) -> str | None:
     if options.file is None:
         return None
     try:
-        return Path(options.file).read_text(encoding="utf-8")
+        return Path(options.file).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ConfigurationError(f'cannot read "{options.file}": {reason}', sqlstate="58030") from None

@@ -88,7 +88,7 @@ _COMMANDS: dict[str, CommandHandler] = {
     "RELOAD": bind_user_functions.bind_reload,
 }
 _Bound = TypeVar("_Bound")
-_COMMENTS = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*(?!\+).*?\*/)++", re.DOTALL)
+_COMMENTS = re.compile(r"\ufeff?(?:\s+|--[^\n]*(?:\n|\Z)|/\*(?!\+).*?\*/)++", re.DOTALL)
 _SET = re.compile(r"set\b", re.IGNORECASE)
 
 

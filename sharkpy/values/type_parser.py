@@ -22,7 +22,10 @@ from sharkpy.values.types import (
 MOST_LEVELS = 100
 _SHORT = 200
 """Length of the texts whose types are kept."""
-_TOKEN = re.compile(r"(`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:])", re.ASCII)
+_TOKEN = re.compile(
+    r"""(`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:]|'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+")""",
+    re.ASCII | re.DOTALL,
+)
 
 
 def parse_type(text: str, *, keep_case: bool = False) -> DataType:
@@ -151,6 +154,12 @@ class _TypeParser:
             raise ParseError(f"{name} needs a length from 1 to {limit}")
         return VarcharType(numbers[0]) if name == "varchar" else CharType(numbers[0])
 
+    def _comment(self) -> None:
+        """Read COMMENT 'text' of a field. As in Hive's types, it is not kept."""
+        self._next()
+        if self._next()[0] not in "'\"":
+            raise ParseError(f'"{shortened(self.text)}" is not a type: a comment in quotes expected')
+
     def _struct(self) -> DataType:
         self._expect("<")
         names: list[str] = []
@@ -160,6 +169,8 @@ class _TypeParser:
             names.append(name if self.keep_case else name.lower())
             self._expect(":")
             types.append(self._type())
+            if (self._peek() or "").lower() == "comment":
+                self._comment()
             if (token := self._next()) == ">":
                 return StructType(tuple(names), tuple(types))
             if token != ",":

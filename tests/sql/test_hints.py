@@ -25,7 +25,7 @@ _CATALOG = make_catalog()
         ("select a from t order a", 23, "ORDER BY"),
         ("select a from t group a", 23, "GROUP BY"),
         ("select top 3 a from t", 12, "LIMIT"),
-        ("select a from t fetch first 3 rows only", 17, "LIMIT"),
+        ("select distinct on (a) b from t", 8, "QUALIFY"),
         ("select a from t left u on true", 17, "JOIN"),
         ("select a from t where a = 1 && b = 'x'", 29, "AND"),
         ("select a from t where a => 1", 25, ">="),

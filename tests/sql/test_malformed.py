@@ -311,7 +311,12 @@ select a from t limit 1,
 select a from t limit 1 with ties
 select a from t limit 10 percent
 select a from t offset
-select a from t fetch first 1 rows only
+select a from t fetch first 1 rows
+select a from t fetch 1 rows only
+select a from t limit 1 fetch first row only
+table
+table t u
+select a from t where a in (values)
 select a from t for update
 select a from t limit 1 select 2
 select a from t where a = 1 group

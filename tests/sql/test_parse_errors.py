@@ -49,7 +49,6 @@ def _error(text: str) -> SharkError:
         ("select 1 /* x", 1, 10, "not closed"),
         ("select a::5 from t", 1, 11, "unknown type"),
         ("select 1; select 2", 1, 9, "one statement expected"),
-        ("select a from t left join u", 1, 27, "needs ON or USING"),
         ("create table z", 1, 15, "a list of columns or AS and a query"),
         ("create table z (a int,)", 1, 23, "a column name expected"),
         ("create table z (a)", 1, 18, "a type expected"),

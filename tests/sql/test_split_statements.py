@@ -43,3 +43,8 @@ def test_lines_are_where_statements_start(parts: list[tuple[str, str]]) -> None:
     text = "".join(statement + between for statement, between in parts)
     for statement, line in split_statements(text):
         assert statement.splitlines()[0] in text.splitlines()[line - 1]
+
+
+def test_a_byte_order_mark_begins_no_statement() -> None:
+    assert split_statements("\ufeff-- comment\nSELECT 1;\nSELECT 2") == [("SELECT 1", 2), ("SELECT 2", 3)]
+    assert split_statements("\ufeffSELECT 1") == [("SELECT 1", 1)]

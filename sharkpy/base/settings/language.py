@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from sharkpy.base.digits import shortened
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.settings.setting import Setting
 from sharkpy.base.time_zone import LOCAL, check_zone
+
+
+def check_ansi(text: str) -> bool:
+    """False; ConfigurationError for true, as no cast or sum would be checked."""
+    if text.strip().lower() not in ("false", "0"):
+        hint = "assert_true(x) and CHECK constraints refuse rows; in Spark 3 and Hive false is the default"
+        message = f"spark.sql.ansi.enabled={shortened(text)} is not supported: casts that fail give NULL"
+        raise ConfigurationError(message, hint=hint, sqlstate="0A000")
+    return False
+
 
 TIME_ZONE = Setting(
     "shark.session.timezone",
@@ -30,6 +42,12 @@ LEGACY_GROUPING_ID = Setting(
     "shark.grouping.id.legacy",
     False,
     "GROUPING__ID as before Hive 2.3: a bit for each column that is grouped by, the first column's the lowest.",
+)
+ANSI = Setting(
+    "spark.sql.ansi.enabled",
+    False,
+    "Only false: casts that fail give NULL and integers wrap around, as in Hive.",
+    check=check_ansi,
 )
 QUOTED_IDENTIFIERS = Setting(
     "hive.support.quoted.identifiers",

@@ -16,9 +16,9 @@ _ORDER = (
     (TokenType.HAVING,),
     (TokenType.WINDOW, TokenType.QUALIFY),
     (TokenType.ORDER_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.SORT_BY),
-    (TokenType.LIMIT, TokenType.OFFSET),
+    (TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH),
 )
-"""Clauses in their order. Those of one row may change places."""
+"""Clauses in their order. Those of one row may change places, and WINDOW may follow ORDER BY, as in Spark."""
 _PLACES = {token_type: place for place, row in enumerate(_ORDER) for token_type in row}
 _OF_THE_WHOLE = _PLACES[TokenType.ORDER_BY]
 """Place from which on clauses are about the rows of a UNION, not of its parts."""
@@ -41,7 +41,8 @@ def _checked(token_type: TokenType, parse: ClauseParser) -> ClauseParser:
         following = parser._curr
         if place is None or not following:
             return clause
-        if _PLACES.get(following.token_type, place) < place:
+        is_late_window = following.token_type == TokenType.WINDOW and place == _OF_THE_WHOLE
+        if _PLACES.get(following.token_type, place) < place and not is_late_window:
             parser.raise_error(f"{following.text.upper()} stands before {word}")
         if following.token_type == token_type:
             parser.raise_error(f"one {word} expected")

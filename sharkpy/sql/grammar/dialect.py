@@ -31,7 +31,6 @@ __all__ = ["DIALECT", "HiveQL", "HiveQLParser", "SyntaxProblem", "tokenize"]
 _FOREIGN = (
     TokenType.MATCH_RECOGNIZE,
     TokenType.PREWHERE,
-    TokenType.FETCH,
     TokenType.FOR,
     TokenType.LOCK,
     TokenType.CONNECT_BY,
@@ -55,6 +54,9 @@ _RESERVED_ALIASES = {
 }
 
 
+_QUOTED = {TokenType.IDENTIFIER}
+
+
 class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser, WindowingParser):
     """Parser of HiveQL, stricter than sqlglot's Hive parser: nothing may be missing after a comma, AND, THEN or a
     keyword.
@@ -63,6 +65,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
     QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Any]] = in_order(
         {
             **{token: parse for token, parse in HiveParser.QUERY_MODIFIER_PARSERS.items() if token not in _FOREIGN},
+            TokenType.FETCH: lambda parser: ("limit", parser._parse_fetch()),
             WINDOWING: lambda parser: ("windowing", parser._parse_windowing()),
         }
     )
@@ -93,6 +96,12 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
         if from_ is None or from_.this is None:
             self.missing("a table or query after FROM")
         return exp.Select(with_=with_, from_=from_)
+
+    def _parse_in(self, this: Any, alias: bool = False) -> Any:
+        """Parse IN (value, …) | (query); the query may be VALUES … or TABLE t too."""
+        if not (self._next and self._next.token_type in (TokenType.VALUES, TokenType.TABLE)):
+            return super()._parse_in(this, alias)
+        return self.expression(exp.In(this=this, query=self.in_parentheses(self.parse_query)))
 
     def _parse_statement(self) -> Any:
         return self.parse_query()
@@ -154,6 +163,10 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
         return self._parse_sort(exp.Cluster, TokenType.CLUSTER_BY)
 
     def _parse_select_query(self, *args: Any, **kwargs: Any) -> Any:
+        if self._match(TokenType.TABLE, advance=False) and self._next.token_type in self.ID_VAR_TOKENS | _QUOTED:
+            return self._parse_whole_table()
+        if self._match_pair(TokenType.SELECT, TokenType.DISTINCT, advance=False):
+            self._refuse_distinct_on()
         starts_with_from, start = self._match(TokenType.FROM, advance=False), self._index
         if self._match_pair(TokenType.SELECT, TokenType.FROM, advance=False):
             self.raise_error("a select list expected", self._next)
@@ -167,6 +180,18 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
             self.missing("SELECT")
         return query
 
+    def _refuse_distinct_on(self) -> None:
+        if self._type_at(self._index + 2) == TokenType.ON:
+            hint = "QUALIFY row_number() OVER (PARTITION BY keys ORDER BY …) = 1 keeps one row of each"
+            raise SyntaxProblem("DISTINCT ON is not supported", self._next, is_unsupported=True, hint=hint)
+
+    def _parse_whole_table(self) -> Any:
+        """Parse TABLE name, which is SELECT * FROM name."""
+        self._advance()
+        table = self._parse_table_parts()
+        query = self.expression(exp.Select(expressions=[exp.Star()], from_=exp.From(this=table)))
+        return self._parse_query_modifiers(query)
+
     def _has_select(self, start: int) -> bool:
         """True if the query from token `start` on has a SELECT outside of parentheses."""
         depth = 0
@@ -178,6 +203,20 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
 
     def _parse_limit(self, this: Any = None, top: bool = False, skip_limit_token: bool = False) -> Any:
         return this if top else super()._parse_limit(this, top, skip_limit_token)
+
+    def _parse_fetch(self) -> Any:
+        """Parse FETCH FIRST | NEXT [n] ROW | ROWS ONLY, which is LIMIT n."""
+        self._match(TokenType.FETCH)
+        if not self._match_texts(("FIRST", "NEXT")):
+            self.missing("FIRST or NEXT after FETCH")
+        is_one = self._match_set((TokenType.ROW, TokenType.ROWS), advance=False)
+        count = exp.Literal.number(1) if is_one else self.required(self._parse_term, "a number of rows")
+        if not self._match_set((TokenType.ROW, TokenType.ROWS)):
+            self.missing("ROW or ROWS")
+        if self._match_text_seq("WITH", "TIES"):
+            self.refuse("FETCH FIRST … WITH TIES")
+        self.expect("ONLY")
+        return self.expression(exp.Limit(expression=count))
 
     def _parse_group(self, skip_group_by_token: bool = False) -> Any:
         group = super()._parse_group(skip_group_by_token)

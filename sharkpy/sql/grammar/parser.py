@@ -149,7 +149,7 @@ def _with_qualified_calls(tree: exp.Expr) -> exp.Expr:
 def _translate(text: str, tokens: list[Token], problem: SyntaxProblem) -> SharkError:
     if problem.is_unsupported and problem.token is not None:
         line, column = place(text, problem.token.start)
-        return UnsupportedError(problem.message, line=line, column=column)
+        return UnsupportedError(problem.message, hint=problem.hint, line=line, column=column)
     if (found := stream_words(tokens)) is not None:
         line, column = place(text, found.token.start)
         return UnsupportedError(f"{found.construct} is not supported", hint=found.hint, line=line, column=column)

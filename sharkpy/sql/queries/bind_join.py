@@ -106,8 +106,6 @@ def _kind(context: Context, node: exp.Expr) -> JoinKind:
     kind = _KINDS[words]
     if kind is JoinKind.LEFT and isinstance(node.this, exp.Lateral):
         return kind
-    if kind not in (JoinKind.INNER, JoinKind.CROSS) and not (node.args.get("on") or node.args.get("using") or method):
-        raise context.error(f"a {kind.value} join needs ON or USING", node, ParseError)
     return kind
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import ColumnCountError, ColumnNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.base.settings import DYNAMIC_PARTITION, DYNAMIC_PARTITION_MODE
@@ -153,7 +153,7 @@ def _expected(table: Table, partition: PartitionSpec) -> Schema:
 def _column_list(binder: CommandBinder, table: Table, expected: Schema) -> list[str] | None:
     reader = binder.reader
     following = reader.tokens[reader.position + 1 :]
-    if not reader.peek("(") or (following and following[0].text.upper() in QUERY_WORDS):
+    if not reader.peek("(") or (following and _begins_query(following[0])):
         return None
     reader.expect("(")
     names: list[str] = []
@@ -169,6 +169,10 @@ def _column_list(binder: CommandBinder, table: Table, expected: Schema) -> list[
         if reader.match(")"):
             return names
         reader.expect(",")
+
+
+def _begins_query(token: Token) -> bool:
+    return token.token_type != TokenType.IDENTIFIER and token.text.upper() in QUERY_WORDS
 
 
 def insertable(

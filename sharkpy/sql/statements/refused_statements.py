@@ -61,6 +61,10 @@ REFUSED: tuple[tuple[str, str | None], ...] = (
     ("DFS", "the shell carries it out, on the files of its machine"),
     ("REPL", None),
     ("REFRESH", "files are looked at by each statement"),
+    (
+        "UNDROP",
+        "what was dropped is gone; VERSION AS OF reads earlier versions of tables that are there",
+    ),
     ("ABORT", None),
     ("KILL", None),
     ("START", None),

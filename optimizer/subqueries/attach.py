@@ -42,6 +42,8 @@ class Attachment:
         self.plan = plan
         self.unnest = unnest
         self.context = context
+        self._answers: dict[int, tuple[LogicalPlan, Expr]] = {}
+        """Subqueries that are joined already, by identity: BETWEEN and CASE repeat theirs."""
 
     def replace(self, expr: Expr, null_is_false: bool = False) -> Expr:
         """`expr` with each subquery replaced by an expression over the plan, which is joined as needed.
@@ -50,14 +52,20 @@ class Attachment:
         """
         match expr:
             case ScalarSubquery(plan):
-                return self._scalar(plan)
+                return self._once(plan, self._scalar)
             case Exists(plan):
-                return self._exists(plan)
+                return self._once(plan, self._exists)
             case InSubquery(values, plan):
                 return self._in(tuple(self.replace(value) for value in values), plan, null_is_false)
             case Call("and" | "or"):
                 return expr.map_children(lambda arg: self.replace(arg, null_is_false))
         return expr.map_children(self.replace)
+
+    def _once(self, plan: LogicalPlan, answer: Callable[[LogicalPlan], Expr]) -> Expr:
+        known = self._answers.get(id(plan))
+        if known is None:
+            known = self._answers[id(plan)] = plan, answer(plan)
+        return known[1]
 
     def semi(self, plan: LogicalPlan, values: Sequence[Expr], kind: JoinKind) -> None:
         """Keep the rows for which `plan` has (SEMI) or has not (ANTI) a row equal to `values`.

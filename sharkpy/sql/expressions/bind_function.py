@@ -12,7 +12,7 @@ from sharkpy.base.errors import BindError, FunctionNotFoundError, TypeMismatchEr
 from sharkpy.base.settings import TIME_ZONE
 from sharkpy.base.time_zone import zone_name
 from sharkpy.base.users import groups_of, user_name
-from sharkpy.plan.expr import AggregateCall, Call, Expr, Literal, PythonValue
+from sharkpy.plan.expr import AggregateCall, Call, Cast, Expr, Literal, PythonValue
 from sharkpy.sql.expressions.bind_json import bind_from_json, bind_schema_of_json
 from sharkpy.sql.expressions.bind_macro import bind_macro
 from sharkpy.sql.expressions.bind_make_interval import bind_make_interval
@@ -112,8 +112,21 @@ def scalar_call(binder: ExprBinder, row: ScalarFunction, args: Sequence[Expr], n
 
 
 def literal_values(args: Sequence[Expr]) -> list[object]:
-    """Values of the literals among the arguments, None for the others."""
-    return [arg.value if isinstance(arg, Literal) else None for arg in args]
+    """Values of the constants among the arguments, None for the others."""
+    return [arg.value if isinstance(arg, Literal) else _constant(arg) for arg in args]
+
+
+def _constant(arg: Expr) -> object:
+    """Value of a call over literals alone, such as concat('a', 'b'); None for other expressions."""
+    from sharkpy.optimizer.evaluate import evaluate
+    from sharkpy.optimizer.function_traits import is_deterministic_function
+
+    for part in arg.walk():
+        is_call = isinstance(part, Call) and is_deterministic_function(part.function) and MARK not in part.function
+        if not is_call and not isinstance(part, (Cast, Literal)):
+            return None
+    found = evaluate([arg])[0]
+    return None if found is None else found.value
 
 
 def argument_types(

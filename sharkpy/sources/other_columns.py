@@ -58,7 +58,7 @@ def checked_column(column: OtherColumn) -> OtherColumn:
 def _of_arrow(schema: pa.Schema, known: Schema) -> Iterator[OtherColumn]:
     for field in schema:
         name = field.name.lower()
-        if name in known.names:
+        if known.has(name):
             continue
         try:
             yield OtherColumn(name, _lowered(from_arrow(field.type)))
@@ -107,7 +107,7 @@ def _of_csv(file: DataFile, known: Schema, properties: Properties) -> Iterable[O
     found, columns = inferred_columns([file], properties), options.fields(known).names
     is_behind = found.names[: len(columns)] == columns
     for field in found:
-        if field.name not in known.names:
+        if not known.has(field.name):
             obstacle = "" if is_behind else f"{field.name} does not stand behind the known columns, and CSV has places"
             yield OtherColumn(field.name, field.dtype, obstacle)
 

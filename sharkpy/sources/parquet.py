@@ -350,7 +350,7 @@ def plain_file(file: pq.ParquetFile, schema: Schema, footer: ParquetFooter) -> P
     plain = [
         (name, size)
         for name, size, stored, column in zip(names, totals, file.schema_arrow, _leaves(file), strict=True)
-        if name in schema.names
+        if schema.has(name)
         and _is_plain(stored.type, column.physical_type, schema[name].dtype)
         and stored.name not in unlike
     ]

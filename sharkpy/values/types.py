@@ -215,6 +215,7 @@ class Schema:
     fields: tuple[Field, ...]
     _by_name: dict[str, Field] | None = field(default=None, init=False, repr=False, compare=False)
     """Made for wide schemas, once it is needed."""
+    _names: tuple[str, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Field]:
         return iter(self.fields)
@@ -224,7 +225,13 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(field.name for field in self.fields)
+        if self._names is None:
+            object.__setattr__(self, "_names", tuple(field.name for field in self.fields))
+        return self._names or ()
+
+    def has(self, name: str) -> bool:
+        """Whether there is a field of that name; cheaper in wide schemas than to look among `names`."""
+        return self._find(name) is not None
 
     def __getitem__(self, name: str) -> Field:
         if (found := self._find(name)) is None:

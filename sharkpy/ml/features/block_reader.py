@@ -23,7 +23,7 @@ BlockReader: TypeAlias = Callable[[int, Block], FeatureBlock]
 
 def read_matrix(number: int, block: Block) -> FeatureBlock:
     """Read a block that was made for features."""
-    labels = block.values(LABEL).to_numpy() if LABEL in block.names else None
+    labels = block.values(LABEL).to_numpy() if LABEL in block else None
     return FeatureBlock(number, matrix.as_numpy(block.stored(FEATURES)), labels)
 
 

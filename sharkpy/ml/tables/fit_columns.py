@@ -44,7 +44,7 @@ def places_of(names: Sequence[str], schema: Schema, data: str) -> list[int]:
         if name not in found:
             raise ColumnNotFoundError(f'no column "{name}" in {data}', hint=did_you_mean(name, found) or _there(names))
     for name in found:
-        if name not in schema.names:
+        if not schema.has(name):
             hint = did_you_mean(name, schema.names) or _there(schema.names)
             raise ColumnNotFoundError(f'the column "{name}" of {data} is not in the schema', hint=hint)
     return [found[name] for name in schema.names]

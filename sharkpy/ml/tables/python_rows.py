@@ -70,7 +70,7 @@ class PythonRows:
         for key, value in row.items():
             if key not in order:
                 name = str(key).lower()
-                if name not in self.schema.names:
+                if not self.schema.has(name):
                     places_of([name, *self.schema.names], self.schema, f"a row ({place(index)})")
                 order[key] = self.schema.names.index(name)
             line[order[key]] = value

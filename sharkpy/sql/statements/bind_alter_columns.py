@@ -117,7 +117,7 @@ def _altered(
     renamed = {
         old.name: new.name
         for old, new in zip(table.data_schema, columns, strict=False)
-        if old.name not in schema.names and new.name not in table.schema.names
+        if not schema.has(old.name) and not table.schema.has(new.name)
     }
     return AlterTable(table, _with_bucket_names(altered, renamed), is_cascading, changed)
 

@@ -138,7 +138,7 @@ def _check(clause: BucketSpec, schema: Schema) -> None:
     """Check that bucket and sort columns exist, once each, and have types that can be hashed."""
     for names in (clause.columns, tuple(name for name, _ in clause.sort_columns)):
         for name in names:
-            if name not in schema.names:
+            if not schema.has(name):
                 hint = did_you_mean(name, schema.names)
                 raise ColumnNotFoundError(f'no column "{name}" to cluster by', hint=hint)
             if names.count(name) > 1:

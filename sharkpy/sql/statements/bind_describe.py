@@ -127,7 +127,7 @@ def type_at(dtype: DataType, name: str) -> DataType | None:
 
 def _check_path(binder: CommandBinder, table: Table, path: tuple[str, ...], token: Token | None) -> None:
     name, *rest = path
-    if name not in table.shown_schema.names:
+    if not table.shown_schema.has(name):
         hint = did_you_mean(name, table.shown_schema.names)
         raise binder.error(f'no column "{name}" in {table.qualified_name}', token, ColumnNotFoundError, hint)
     dtype: DataType | None = table.shown_schema[name].dtype

@@ -160,7 +160,7 @@ def _column_list(binder: CommandBinder, table: Table, expected: Schema) -> list[
     while True:
         token = reader.current
         name = reader.name("a column name")
-        if name not in expected.names:
+        if not expected.has(name):
             hint = did_you_mean(name, expected.names)
             raise binder.error(f'no column "{name}" in {table.qualified_name}', token, ColumnNotFoundError, hint)
         if name in names:

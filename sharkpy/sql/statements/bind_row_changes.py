@@ -84,7 +84,7 @@ def assignments(binder: CommandBinder, table: Table, scope: Scope, ends: Sequenc
     while True:
         token = reader.current
         name = reader.qualified_name("a column name")[1]
-        if name not in table.schema.names:
+        if not table.schema.has(name):
             hint = did_you_mean(name, table.schema.names)
             raise binder.error(f'no column "{name}" in {table.qualified_name}', token, ColumnNotFoundError, hint)
         if name in fixed:

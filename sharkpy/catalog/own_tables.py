@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from sharkpy.base import uri
 from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.folder_names import folder_name
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.names import DEFAULT_DATABASE
@@ -38,7 +39,9 @@ class OwnTables:
         return [DEFAULT_DATABASE, *(name for (name,) in self._file.rows("SELECT name FROM database_"))]
 
     def database_location(self, name: str) -> str:
-        return self._warehouse_dir if name == DEFAULT_DATABASE else uri.join(self._warehouse_dir, f"{name}.db")
+        if name == DEFAULT_DATABASE:
+            return self._warehouse_dir
+        return uri.join(self._warehouse_dir, folder_name(name, ".db"))
 
     def put_database(self, database: Database) -> None:
         sql = "INSERT OR REPLACE INTO database_ (name, folder, comment, body) VALUES (?, ?, ?, ?)"

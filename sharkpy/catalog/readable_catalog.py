@@ -20,6 +20,7 @@ from sharkpy.base.errors import (
 from sharkpy.base.locations import STATE_FOLDER, Locations
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.file_syncs import FileSyncs
+from sharkpy.catalog.folder_names import folder_name
 from sharkpy.catalog.folder_readers import FolderReaders
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction
 from sharkpy.catalog.hive_partition import HivePartition, of_then
@@ -345,7 +346,7 @@ class ReadableCatalog:
         return self._store.current_ones(table_ids)
 
     def managed_location(self, database: str, name: str) -> str:
-        return uri.join(self.database(database).location, name.lower())
+        return uri.join(self.database(database).location, folder_name(name.lower()))
 
     def _find_permanent(self, key: tuple[str, str]) -> Table | None:
         return self._store.find(*key)

@@ -15,10 +15,19 @@ def io_error(error: OSError, path: str) -> ExecutionError:
     place = error.filename if isinstance(error.filename, str) else path
     if error.errno in _FULL or "No space left" in str(error):
         return ResourceError(f'disk full while writing "{place}"', sqlstate="53100")
+    if error.errno == errno.ENAMETOOLONG:
+        return _too_long(place)
     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
         return SourceError(f'file or folder "{place}" does not exist', sqlstate="58P01")
     reason = error.strerror or str(error)
     return SourceError(f'"{place}" cannot be read or written: {reason}')
+
+
+def _too_long(path: str) -> SourceError:
+    name = max(path.split("/"), key=lambda part: len(part.encode("utf-8", "surrogatepass")))
+    size = len(name.encode("utf-8", "surrogatepass"))
+    hint = "folders are named after the values of partition columns; file systems take 255 bytes"
+    return SourceError(f'the name "{name[:40]}…" of a file or folder has {size} bytes', hint=hint, sqlstate="54000")
 
 
 def no_places(path: str, format_name: str) -> UnsupportedError:

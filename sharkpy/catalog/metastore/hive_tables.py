@@ -12,6 +12,7 @@ from functools import partial
 from sharkpy.base import uri
 from sharkpy.base.errors import SharkError, TableNotFoundError, UnsupportedError
 from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.folder_names import folder_name
 from sharkpy.catalog.hive_partition import HivePartition, partition_texts
 from sharkpy.catalog.metastore.bodies import (
     body_of,
@@ -93,7 +94,7 @@ class HiveTables:
     def database_location(self, name: str) -> str:
         """Folder of a new database: below the folder of the default database, as in Hive."""
         default = self.find_database(DEFAULT_DATABASE)
-        return uri.join(default.location if default else "", f"{name}.db")
+        return uri.join(default.location if default else "", folder_name(name, ".db"))
 
     def put_database(self, database: Database) -> None:
         if self._client.database(database.name) is None:

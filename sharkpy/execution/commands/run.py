@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from typing import Any
 
@@ -53,6 +54,7 @@ from sharkpy.execution.commands.user_functions import (
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.plan import commands
+from sharkpy.sources.failures import io_error
 
 Runner = Callable[[Any, EngineSession], CommandResult]
 Writer = Callable[[Any, EngineSession, QuerySnapshot], CommandResult]
@@ -128,6 +130,15 @@ _FREEING = (commands.DropTable, commands.DropDatabase, commands.DropPartitions, 
 
 def run_command(command: commands.Command, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
     """Carry out `command`, whose statement has `snapshot`; UnsupportedError for a command without a function."""
+    try:
+        return _run(command, session, snapshot)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise io_error(error, str(error.filename)) from None
+
+
+def _run(command: commands.Command, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
     if (done := run_for_lake(command, session, snapshot)) is not None:
         return done
     if (runner := _RUNNERS.get(type(command))) is not None:

@@ -38,6 +38,8 @@ class Answer:
     """True if there are more rows than were written."""
     pages: str = ""
     """Text for the pager that is not written yet."""
+    num_written: int | None = None
+    """Rows that an INSERT and its like have written; None for other statements, or where that is not known."""
 
 
 class AnswerWriter:

@@ -43,5 +43,8 @@ class CommandShell(Protocol):
     def wait_for(self, work: Callable[[], T]) -> T:
         """Run `work` in a thread and return its result; Ctrl-C cancels it."""
 
+    def reconnect(self) -> None:
+        """Open the session on a server anew."""
+
     def switch_logs(self, is_on: bool) -> None:
         """Show a server's log lines above the answers, or stop that."""

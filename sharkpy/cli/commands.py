@@ -28,6 +28,8 @@ PREFIXES = (".", "\\", "!")
 DEFAULT_EDITOR = "vi"
 WATCH_SECONDS = 2.0
 SWITCH = ("on", "off")
+CLEAR_SCREEN = "\x1b[H\x1b[2J\x1b[3J"
+BARE_WORDS = {"help": ".help", "?": ".help", "clear": ".clear", "exit": ".exit", "quit": ".exit"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,11 @@ def find_command(text: str) -> tuple[Command, str]:
 def is_command(text: str) -> bool:
     """True if `text` is a command of the shell, not SQL."""
     return text.lstrip().startswith(PREFIXES)
+
+
+def as_command(text: str) -> str:
+    """Command that is typed as a word alone, `help` say, which is no statement; any other text as it is."""
+    return BARE_WORDS.get(text.strip().rstrip(";").strip().lower(), text)
 
 
 def _mode(shell: CommandShell, argument: str) -> None:
@@ -247,6 +254,15 @@ def _help_line(command: Command) -> str:
     return f"  {' '.join(command.names) + ' ' + command.arguments:<44} {command.help}"
 
 
+def _clear(shell: CommandShell, argument: str) -> None:  # noqa: ARG001
+    shell.say(CLEAR_SCREEN)
+
+
+def _reconnect(shell: CommandShell, argument: str) -> None:  # noqa: ARG001
+    shell.reconnect()
+    shell.confirm(f"connected to {shell.session.master}; settings and temporary tables are a new session's")
+
+
 def _quit(shell: CommandShell, argument: str) -> None:  # noqa: ARG001
     shell.is_over = True
 
@@ -331,6 +347,8 @@ COMMANDS: tuple[Command, ...] = (
     Command((".logs",), "[on|off]", "the log of a server while statements run", _logs, SWITCH),
     Command(("\\errverbose", ".error"), "", "the last error with its stack", _error),
     _LOCAL_SHELL,
+    Command((".clear",), "", "clear the screen", _clear),
+    Command((".reconnect",), "", "open the session on a server again", _reconnect),
     Command((".help", "\\?", "\\h"), "[command]", "this list", _help),
     Command((".exit", ".quit", "\\q", ".q"), "", "leave", _quit),
 )

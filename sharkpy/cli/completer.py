@@ -32,7 +32,18 @@ _AFTER_TABLE_WORD = re.compile(
 )
 _AFTER_USE = re.compile(r"^\s*(?:USE|DROP\s+DATABASE)\s+[\w`]*$", re.IGNORECASE)
 _AFTER_SET = re.compile(r"^\s*(?:SET|RESET)\s+[\w.]*$", re.IGNORECASE)
-_IN_PATH = re.compile(r"\b(?:INPATH|LOCATION|JAR|FILE|DIRECTORY)\s+'([^']*)$", re.IGNORECASE)
+_IN_PATH = re.compile(r"""\b(?:INPATH|LOCATION|JAR|FILE|DIRECTORY|FROM|JOIN)\s+'([^']*)$""", re.IGNORECASE)
+_IN_FILES = re.compile(r"\b(?:csv|json|text|parquet|orc|avro)\.`([^`]*)$|\bread_\w+\(\s*'([^']*)$", re.IGNORECASE)
+_AFTER_COLUMN = re.compile(
+    r"^\s*(?:CREATE|ALTER)\b[^;]*\b(?:TABLE|STREAM)\b[^;]*[(,]\s*(?:`[^`]+`|\w+)(?:\s+|\s*:\s*)(\w*)$", re.IGNORECASE
+)
+_AFTER_OPEN_TYPE = re.compile(
+    r"\b(?:ARRAY|MAP|STRUCT)\s*<[^>]*?[<,:]?\s*(\w*)$|\bCAST\s*\(.*\bAS\s+(\w*)$", re.IGNORECASE
+)
+_TYPES = (
+    *("ARRAY", "BIGINT", "BINARY", "BOOLEAN", "CHAR", "DATE", "DECIMAL", "DOUBLE", "FLOAT", "INT", "MAP", "SMALLINT"),
+    *("STRING", "STRUCT", "TIMESTAMP", "TINYINT", "VARCHAR"),
+)
 _NAMED = re.compile(r"\b(?:FROM|JOIN|INTO|TABLE|,)\s+([\w.`]+)(?:\s+(?:AS\s+)?(\w+))?", re.IGNORECASE)
 
 
@@ -49,8 +60,11 @@ class SharkCompleter(Completer):
         before = document.text_before_cursor
         if is_command(before):
             yield from self._command_completions(before.lstrip(), complete_event)
-        elif path := _IN_PATH.search(before):
-            yield from self._path_completions(path.group(1), complete_event)
+        elif path := _IN_PATH.search(before) or _IN_FILES.search(before):
+            yield from self._path_completions(path.group(path.lastindex or 1), complete_event)
+        elif match := _AFTER_COLUMN.search(before) or _AFTER_OPEN_TYPE.search(before):
+            word = match.group(match.lastindex or 1)
+            yield from _matching(word, (name.lower() if word.islower() else name for name in _TYPES), "type")
         else:
             yield from self._sql_completions(before, document.text)
 

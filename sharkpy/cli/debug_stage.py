@@ -117,4 +117,4 @@ def _first(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _stop() -> None:
     """Stop in the debugger, beside the task's `program` and `data`."""
-    pdb.Pdb().set_trace(sys._getframe(1))
+    pdb.Pdb(nosigint=True).set_trace(sys._getframe(1))

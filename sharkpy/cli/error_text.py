@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+
 from sharkpy.base.errors import SharkError
 from sharkpy.base.secrets import redacted
+from sharkpy.session.writers import text_width
 from sharkpy.values.visible_text import visible
 
 _MOST_SHOWN = 200
-"""Characters of a line of the statement that are shown."""
+"""Characters of a line of the statement that are shown, on a terminal that has room for them."""
+_LEAST_SHOWN = 20
 
 
 def error_text(error: BaseException, statement: str = "", first_line: int = 1) -> str:
@@ -23,22 +27,24 @@ def error_text(error: BaseException, statement: str = "", first_line: int = 1) -
         prefix = f"{number}: " if len(source) > 1 or first_line > 1 else "  "
         line = source[error.line - 1].replace("\t", " ")
         shown = redacted(line)
-        text, at = _around(shown, error.column if shown == line else None)
+        # A line that the terminal breaks would have the caret below its last part.
+        room = min(_MOST_SHOWN, max(shutil.get_terminal_size().columns - len(prefix) - 1, _LEAST_SHOWN))
+        text, at = _around(shown, error.column if shown == line else None, room)
         lines.append(prefix + visible(text))
         if at is not None:
-            lines.append(" " * (len(prefix) + len(visible(text[:at]))) + "^")
+            lines.append(" " * (len(prefix) + text_width(visible(text[:at]))) + "^")
     if error.hint:
         lines.append(f"hint: {visible(_single_line(error.hint))}")
     return "\n".join(lines)
 
 
-def _around(line: str, column: int | None) -> tuple[str, int | None]:
-    """The line, or of a long one the part around a column, and the place of the column in it."""
+def _around(line: str, column: int | None, room: int) -> tuple[str, int | None]:
+    """The line, or of one with more characters than `room` the part around a column, and the column's place in it."""
     if column is None:
-        return line[:_MOST_SHOWN], None
+        return line[:room], None
     at = min(column - 1, len(line))
-    start = max(0, min(at - _MOST_SHOWN // 2, len(line) - _MOST_SHOWN))
-    return line[start : start + _MOST_SHOWN], at - start
+    start = max(0, min(at - room // 2, len(line) - room))
+    return line[start : start + room], at - start
 
 
 def _single_line(message: str) -> str:

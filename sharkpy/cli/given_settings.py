@@ -9,8 +9,9 @@ from sharkpy.base.settings import HIVE, METASTORE, METASTORE_URIS
 
 
 def session_settings(options: argparse.Namespace) -> dict[str, str]:
-    """Settings given by `--set` and `--metastore`."""
+    """Settings given by `--set`, `--hivevar` and `--metastore`."""
     settings = dict(map(_setting, options.set))
+    settings |= {f"hivevar:{key}": value for key, value in map(_setting, options.hivevar)}
     if options.metastore is None:
         return settings
     if options.metastore.startswith("thrift://"):

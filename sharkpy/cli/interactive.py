@@ -16,13 +16,13 @@ from sharkpy.base.secrets import redacted
 from sharkpy.base.users import user_state_folder
 from sharkpy.base.version import __version__
 from sharkpy.cli.answers import Answer
-from sharkpy.cli.commands import is_command
+from sharkpy.cli.commands import as_command, is_command
 from sharkpy.cli.completer import SharkCompleter
 from sharkpy.cli.epoch_text import epoch_text
 from sharkpy.cli.error_text import error_text
 from sharkpy.cli.shell_options import ShellOptions
 from sharkpy.cli.shell_session import Names, ShellSession
-from sharkpy.cli.statement_shell import QUIT, StatementShell, footer
+from sharkpy.cli.statement_shell import StatementShell, footer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,9 +73,8 @@ class Shell(StatementShell):
 
     def handle(self, text: str) -> None:
         """Run a typed text: a command of the shell, or statements."""
-        if text.strip().rstrip(";").strip().lower() in QUIT:
-            self.is_over = True
-        elif is_command(text):
+        text = as_command(text)
+        if is_command(text):
             self.run_command(text)
         else:
             self.run_sql(text)
@@ -87,7 +86,7 @@ class Shell(StatementShell):
         if answer.is_cut:
             self.say(f"only the first {answer.num_rows:,} rows are shown; .maxrows 0 shows all")
         if self.options.timer:
-            self.say(footer(answer.num_rows, seconds, self.board.rows_read))
+            self.say(footer(answer, seconds, self.board.rows_read))
 
     def show_error(self, error: BaseException, statement: str, line: int) -> None:
         self.say(error_text(error, statement, line))
@@ -116,7 +115,7 @@ class Shell(StatementShell):
 def is_complete(text: str) -> bool:
     """True if Enter runs the typed text."""
     stripped = text.strip()
-    return not stripped or is_command(stripped) or stripped.lower() in QUIT or stripped.endswith(";")
+    return not stripped or is_command(as_command(stripped)) or stripped.endswith(";")
 
 
 def _key_bindings() -> KeyBindings:

@@ -125,7 +125,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"sharkpy {__version__}")
     parser.add_argument("-e", dest="execute", action="append", metavar="SQL", help="run statements and leave")
     parser.add_argument("-f", dest="file", metavar="FILE", help="run the statements of a file (-: standard input)")
-    parser.add_argument("--set", action="append", default=[], metavar="K=V", help="a setting of the session")
+    parser.add_argument(
+        *("--set", "--hiveconf"), action="append", default=[], metavar="K=V", help="a setting of the session"
+    )
+    parser.add_argument(
+        *("--hivevar", "--define", "-d"), action="append", default=[], metavar="K=V", help="a variable of statements"
+    )
     parser.add_argument("--format", choices=FORMATS, default="table", help="how answers are written")
     parser.add_argument("--nullvalue", metavar="TEXT", help="what stands for NULL (default: what the format has)")
     parser.add_argument("--timing", action="store_true", help="rows and seconds of each statement, on standard error")

@@ -56,7 +56,7 @@ class ScriptShell(StatementShell):
 
     def tell(self, answer: Answer, seconds: float) -> None:
         if self.options.timer:
-            sys.stderr.write(f"{footer(answer.num_rows, seconds, self.board.rows_read)}\n")
+            sys.stderr.write(f"{footer(answer, seconds, self.board.rows_read)}\n")
 
     def show_error(self, error: BaseException, statement: str, line: int) -> None:
         if isinstance(error, BrokenPipeError):

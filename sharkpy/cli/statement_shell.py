@@ -7,6 +7,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from sharkpy.base.errors import SharkError
@@ -118,6 +119,8 @@ class StatementShell(ABC):
     def report(self, error: BaseException, statement: str = "", line: int = 1) -> None:
         """Keep an error as the last one, and show it."""
         self._num_errors += 1
+        if isinstance(error, SharkError) and error.sqlstate.startswith("08") and not error.hint:
+            error.hint = ".reconnect opens a session again"
         self.last_error = error
         self.show_error(error, statement, line)
 
@@ -142,20 +145,32 @@ class StatementShell(ABC):
             raise SharkError("there is no server whose log could be shown", hint="start the shell with -u")
         self.session.log = self.write_log if is_on else None
 
+    def reconnect(self) -> None:
+        """Open the session on a server anew."""
+        from sharkpy.client import RemoteSession
+
+        if not isinstance(self.session, RemoteSession):
+            raise SharkError("there is no server to connect to", hint="start the shell with -u")
+        self.wait_for(self.session.reconnect)
+
     def _answer(self, statement: str) -> Answer:
         with self.session.sql(statement) as result:
-            return self.answers.write(result, self.board.hide)
+            answer = self.answers.write(result, self.board.hide)
+            return answer if result.rows_written is None else replace(answer, num_written=result.rows_written)
 
     def _explained(self, statement: str) -> str:
         is_query = statement.lstrip().lower().startswith(_EXPLAINED)
         return _EXPLAIN[self.options.explain] + statement if is_query and self.options.explain != "off" else statement
 
 
-def footer(count: int | None, seconds: float, rows_read: int = 0) -> str:
-    """Line below an answer; `count` is None for a statement without rows."""
+def footer(answer: Answer, seconds: float, rows_read: int = 0) -> str:
+    """Line below an answer."""
+    count, written = answer.num_rows, answer.num_written
     took = f"in {seconds:.2f} s"
     if rows_read:
         took += f" ({rows_read:,} rows read, {short_count(int(rows_read / max(seconds, 0.001)))} rows/s)"
+    if written is not None:
+        return f"{written:,} row{'' if written == 1 else 's'} written {took}"
     return f"done {took}" if count is None else f"{count:,} row{'' if count == 1 else 's'} {took}"
 
 

@@ -45,6 +45,8 @@ class RemoteOperation:
         self._is_closed = False
         self._stages_done = self._rows_before = self._rows_read = 0
         self.has_rows = bool(handle.hasResultSet)
+        self.rows_written: int | None = None
+        """Number of rows that the statement has written, if it is over and the server knows."""
 
     def wait(self, listener: ProgressListener, log: Callable[[str], None] | None) -> None:
         """Wait until the server is done, or has first rows to fetch; the statement's error is raised."""
@@ -62,6 +64,8 @@ class RemoteOperation:
             pause = min(2 * pause, longest)
         if answer.hasResultSet is not None:
             self.has_rows = bool(answer.hasResultSet)
+        if answer.numModifiedRows is not None and answer.numModifiedRows >= 0:
+            self.rows_written = answer.numModifiedRows
         self._raise_unless_finished(answer)
 
     def _of_its_stage(self, progress: Progress) -> Progress:

@@ -52,6 +52,14 @@ class RemoteSession:
             self._calls.close()
             raise
 
+    def reconnect(self) -> None:
+        """Open a session anew, in the same database: the server has ended, or has forgotten the old one."""
+        self._calls.close()
+        self._calls = RemoteCalls(self._url)
+        self._session, self._is_stopped = self._open(), False
+        if self.current_database != self._url.database:
+            self._run(f"USE `{self.current_database}`").close()
+
     def _open(self) -> Any:
         configuration = {
             "use:database": self._url.database,
@@ -110,7 +118,7 @@ class RemoteSession:
             self.current_database = used.group(1).lower()
         if not operation.has_rows:
             operation.close()
-            return Result(schema)
+            return Result(schema, rows_written=operation.rows_written)
         is_plan = _PLAN.match(text) is not None and len(schema) == 1
         return Result(
             schema, operation.batches(schema), on_close=operation.close, on_cancel=operation.cancel, is_text=is_plan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.dbapi.exceptions import InterfaceError, ProgrammingError, translated
-from sharkpy.dbapi.insert_rows import InsertRows, find_insert, num_inserted
+from sharkpy.dbapi.insert_rows import InsertRows, find_insert
 from sharkpy.dbapi.staged_rows import staged_rows
 from sharkpy.session.result import Result, Row
 from sharkpy.sql.placeholders import BoundText, Parameters, bind_parameters
@@ -29,7 +29,7 @@ ColumnDescription = tuple[str, DataType, None, int | None, int | None, int | Non
 class Cursor:
     """Cursor over the rows of one statement at a time.
 
-    1. A query's rows are made while they are fetched; `rowcount` is known for INSERT … VALUES, else it is -1.
+    1. A query's rows are made while they are fetched; `rowcount` is known for INSERT and CREATE TABLE AS, and else -1.
     2. A cursor is for one thread, but for `cancel`.
     3. Rows are fetched either one by one or as Arrow batches, not both.
     4. The next `execute` and `close` end the running statement.
@@ -197,8 +197,8 @@ class Cursor:
         with translated(), self._planning.active():
             text = bind_parameters(operation, parameters)
         self._run(text, listener)
-        if self.description is None:
-            self.rowcount = num_inserted(text.text)
+        if self._result is not None and self._result.rows_written is not None:
+            self.rowcount = self._result.rows_written
 
     def _run(self, text: BoundText, listener: ProgressListener | None = None) -> None:
         session, planning = self.connection.session, self._planning

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sharkpy.sql.grammar.literal_cells import rows_of
-from sharkpy.sql.grammar.long_text import LITERAL_LIST
 from sharkpy.sql.grammar.parser import tokenize
 from sharkpy.sql.placeholders import BoundText, Parameters, Placeholder, placeholders, put_in, values_of
 
@@ -60,21 +58,6 @@ def find_insert(template: str) -> InsertRows | None:
         return None
     places = tuple(Placeholder(one.start - first, one.end - first, None, one.is_enclosed) for one in found)
     return InsertRows(template, template[: tokens[start - 1].start], template[first:last], places)
-
-
-def num_inserted(statement: str) -> int:
-    """Number of rows of an INSERT … VALUES (…), (…); -1 for any other statement."""
-    if statement.lstrip()[:6].upper() != "INSERT":
-        return -1
-    tokens = tokenize(statement)
-    words = [token.text.upper() for token in tokens]
-    if "VALUES" not in words or "SELECT" in words[: words.index("VALUES")]:
-        return -1
-    behind = tokens[words.index("VALUES") + 1 :]
-    if len(behind) == 1 and behind[0].token_type == LITERAL_LIST:
-        return sum(1 for _ in rows_of(behind[0].text))
-    ends = [index for index in _closed_at(behind) if behind[index].token_type.name == "R_PAREN"]
-    return len(ends) if ends and ends[-1] == len(behind) - 1 else -1
 
 
 def _closed_at(tokens: Sequence[Token]) -> Iterator[int]:

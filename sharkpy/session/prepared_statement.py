@@ -113,7 +113,8 @@ class PreparedStatement:
     @property
     def rows_written(self) -> int | None:
         """Number of rows that an INSERT, CREATE TABLE or GENERATE has written; None for other statements."""
-        return self._statement.rows_written if isinstance(self._bound, _WRITERS) else None
+        is_bare = isinstance(self._bound, CreateTable) and self._bound.query is None
+        return self._statement.rows_written if isinstance(self._bound, _WRITERS) and not is_bare else None
 
     def cancel(self, error: SharkError | None = None) -> None:
         self._statement.cancel(error)
@@ -158,7 +159,8 @@ class PreparedStatement:
         self._statement.rows_read = answer.table.num_rows if answer.table is not None else 0
         self._end(self._statement, None)
         batches = answer.table.to_batches() if answer.table is not None else ()
-        return Result(answer.schema, batches, is_text=isinstance(command, Explain))
+        is_text = isinstance(command, Explain)
+        return Result(answer.schema, batches, is_text=is_text, rows_written=self.rows_written)
 
     def _streamed(self, schema: Schema, batches: Generator[pa.RecordBatch]) -> Result:
         """Result of a command's rows, made while they are read."""

@@ -48,11 +48,14 @@ class Result:
         on_cancel: Callable[[], None] | None = None,
         is_text: bool = False,
         is_complete: Callable[[], bool] | None = None,
+        rows_written: int | None = None,
     ) -> None:
         """`is_complete`: whether the batch read last is known to be the last; those of a sequence are all there."""
         self.schema = schema
         self.is_text = is_text
         """True if the rows are lines of text, such as a plan, and no table."""
+        self.rows_written = rows_written
+        """Number of rows that an INSERT, CREATE TABLE or GENERATE has written; None for other statements."""
         self._source = iter(batches)
         self._ahead: deque[pa.RecordBatch] = deque()
         self._rows: Iterator[Row] | None = None
@@ -212,7 +215,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Next rows as an HTML table for a notebook, or a line about a result without such rows."""
-        from sharkpy.values.value_text import format_column
+        from sharkpy.values.value_text import readable_texts
 
         if not self.columns or self._is_closed or self._is_read or self._rows is not None:
             return f"<code>{html.escape(repr(self))}</code>"
@@ -224,7 +227,7 @@ class Result:
         lines = [f"<table><thead><tr>{head}</tr></thead><tbody>"]
         for batch in batches:
             columns = zip(batch.columns, self.schema, strict=True)
-            rows = zip(*(format_column(column, field.dtype) for column, field in columns), strict=True)
+            rows = zip(*(readable_texts(column, field.dtype) for column, field in columns), strict=True)
             lines += ["<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in rows]
         lines.append("</tbody></table>")
         if is_more:

@@ -7,10 +7,10 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, cast
 
 from sharkpy.values.types import DataType, Schema, arrow_schema, is_numeric
-from sharkpy.values.value_text import NULL_TEXT, dumps, format_column, optional_texts, to_json
+from sharkpy.values.value_text import NULL_TEXT, dumps, format_column, optional_texts, readable_texts, to_json
 from sharkpy.values.visible_text import visible, visible_lines
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Batches = Iterable["pa.RecordBatch"]
+TextsOf = Callable[["pa.Array[Any]", DataType, str], list[str]]
+"""From a column, its type and the text of NULL to the texts of its values."""
 BinaryWriter = Callable[[BinaryIO, Schema, Batches], int]
 
 
@@ -53,10 +55,12 @@ _TSV_ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\
 _CELL_ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
-def text_rows(schema: Schema, batches: Batches, null_text: str = NULL_TEXT) -> Iterator[tuple[str, ...]]:
+def text_rows(
+    schema: Schema, batches: Batches, null_text: str = NULL_TEXT, texts_of: TextsOf = format_column
+) -> Iterator[tuple[str, ...]]:
     for batch in batches:
         cells = zip(batch.columns, schema, strict=True)
-        columns = [format_column(column, field.dtype, null_text) for column, field in cells]
+        columns = [texts_of(column, field.dtype, null_text) for column, field in cells]
         yield from zip(*columns, strict=True)
 
 
@@ -161,7 +165,7 @@ def write_vertical(stream: TextIO, schema: Schema, batches: Batches, look: Look 
     names = _clean(schema.names)
     width = max(map(text_width, names), default=0)
     count = 0
-    for row in text_rows(schema, batches, look.null()):
+    for row in text_rows(schema, batches, look.null(), readable_texts):
         count += 1
         stream.write(f"-- row {count}\n")
         cells = zip(names, row, strict=True)
@@ -171,7 +175,7 @@ def write_vertical(stream: TextIO, schema: Schema, batches: Batches, look: Look 
 
 def write_table(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
     """Write a box with the names and types of the columns on top."""
-    rows = text_rows(schema, batches, look.null())
+    rows = text_rows(schema, batches, look.null(), readable_texts)
     first = [_clean(row) for row in itertools.islice(rows, MEASURED_ROWS)]
     titles = [_clean(schema.names), _clean([_short_type(field.dtype) for field in schema])]
     natural = [

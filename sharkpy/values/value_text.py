@@ -30,12 +30,30 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NULL_TEXT = "NULL"
+_LONG = 10**15
 _MICROS_PER_DAY = 86_400_000_000
 
 
 def format_column(column: pa.Array[Any], dtype: DataType, null_text: str = NULL_TEXT) -> list[str]:
     """The texts of a column's values."""
     return [null_text if text is None else text for text in optional_texts(column, dtype)]
+
+
+def readable_texts(column: pa.Array[Any], dtype: DataType, null_text: str = NULL_TEXT) -> list[str]:
+    """As `format_column`, for people: a number of up to 15 digits before its point has no exponent."""
+    texts = format_column(column, dtype, null_text)
+    return [_without_exponent(text) if "E" in text else text for text in texts] if dtype in (DOUBLE, FLOAT) else texts
+
+
+def _without_exponent(text: str) -> str:
+    try:
+        number = Decimal(text)
+    except ArithmeticError:  # the text of NULL
+        return text
+    if not 1 <= abs(number) < _LONG:
+        return text
+    plain = f"{number:f}"
+    return plain if "." in plain else plain + ".0"
 
 
 def optional_texts(column: pa.Array[Any], dtype: DataType) -> list[str | None]:

@@ -24,6 +24,7 @@ from sharkpy.cli.error_text import error_text
 from sharkpy.cli.interactive import Shell, TypedTexts, is_complete
 from sharkpy.cli.main import main
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
+from sharkpy.cli.run_statements import run_script
 from sharkpy.cli.server import LogLines
 from sharkpy.cli.shell_session import LocalNames
 from tests.waiting import allowed, until
@@ -407,3 +408,57 @@ def test_of_a_long_line_the_part_around_the_error_is_shown() -> None:
     assert (text[:8], mark) == ("  SELECT", "    ^")
     _, text, mark = error_text(ParseError("x", line=1, column=10**6), statement).splitlines()
     assert len(mark) == len(text) + 1
+
+
+def test_completion_of_paths_and_types(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    (tmp_path / "flights.csv").write_text("a\n1\n")
+    for before in ("SELECT * FROM '", "LOAD DATA LOCAL INPATH '", "SELECT * FROM csv.`", "SELECT * FROM read_csv('"):
+        assert completions(context, f"{before}{tmp_path}/fli") == ["ghts.csv"]
+    assert completions(context, "CREATE TABLE x (a str") == ["string", "struct"]
+    assert completions(context, "CREATE TABLE x (`a b` INT, b DEC") == ["DECIMAL"]
+    assert completions(context, "CREATE TABLE x (a array<st") == ["string", "struct"]
+    assert completions(context, "SELECT cast(a AS tim") == ["timestamp"]
+
+
+def test_words_without_a_semicolon(context: sharkpy.SharkContext, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = Shell(context, LocalNames(context))
+    for word in ("help", "?", "HELP ;"):
+        assert is_complete(word)
+        shell.handle(word)
+        assert ".timer" in capsys.readouterr().out
+    shell.handle("clear")
+    assert "\x1b[2J" in capsys.readouterr().out
+    shell.handle("exit")
+    assert shell.is_over
+
+
+def test_rows_that_are_written(context: sharkpy.SharkContext, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = Shell(context, LocalNames(context))
+    shell.handle("CREATE TABLE written (a INT); INSERT INTO written VALUES (1), (2); INSERT INTO written SELECT 3;")
+    said = capsys.readouterr().out
+    assert "2 rows written in" in said
+    assert "1 row written in" in said
+
+
+def test_numbers_for_people(context: sharkpy.SharkContext, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "SELECT 99999999.99D AS a, 1e7 AS b, 1e20 AS c, 1e-5 AS d, CAST('NaN' AS DOUBLE) AS e"
+    assert run_script(context, LocalNames(context), text, "vertical") == 0
+    shown = [line.partition("| ")[2] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert shown == ["99999999.99", "10000000.0", "1.0E20", "1.0E-5", "NaN"]
+    assert run_script(context, LocalNames(context), text, "csv") == 0
+    assert "9.999999999E7" in capsys.readouterr().out
+
+
+def test_place_of_an_error_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    statement = "SELECT '" + "x" * 100 + "', '語語', nowhere FROM t"
+    error = ParseError("syntax error", line=1, column=statement.index("nowhere") + 1)
+    _, text, mark = error_text(error, statement).splitlines()
+    assert len(text) <= 60
+    assert mark.index("^") == text.index("nowhere") + 2
+
+
+def test_variables_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--hivevar", "n=41", "--hiveconf", "shark.block.rows=7", "-e", "SELECT ${n} + ${hivevar:n} AS a")
+    assert main(["--warehouse", str(tmp_path), "--format", "csv", *options]) == 0
+    assert capsys.readouterr().out == "a\n82\n"

@@ -164,8 +164,8 @@ def test_each_set_runs_by_itself_where_it_has_to(cursor: dbapi.Cursor) -> None:
         ("INSERT INTO t VALUES (1), (abs(2)), (NULL)", 3),
         ("insert overwrite table t values (1);", 1),
         ("INSERT INTO t (k) VALUES (?)", 1),
-        ("INSERT INTO t SELECT 1", -1),
-        ("INSERT INTO t SELECT k FROM (SELECT 1 AS k) x", -1),
+        ("INSERT INTO t SELECT 1", 1),
+        ("INSERT INTO t SELECT k FROM (SELECT 1 AS k) x", 1),
         ("CREATE TABLE u (k INT)", -1),
     ],
 )

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.base.errors import SourceError
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.errors import ResourceError, SourceError
 from sharkpy.catalog.format_options import CSV
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.csv_files.multi_line import first_tokens
@@ -34,6 +35,7 @@ from sharkpy.values.types import (
     Schema,
 )
 
+_MOST_COLUMNS = 50_000
 _SPLIT_BYTES = 1 << 26
 _WHOLE = r"^[+-]?0*([0-9]{1,38})$"
 _WHOLE_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -54,6 +56,8 @@ def inferred_columns(files: Sequence[DataFile], properties: Properties) -> Schem
     first = next((tokens for tokens in found if tokens is not None), None)
     if first is None:
         raise SourceError("the columns of a CSV table are not known: its files have no row", sqlstate="42000")
+    if len(first) > _MOST_COLUMNS:
+        raise ResourceError(f"a table has at most {_MOST_COLUMNS:,} columns, not {len(first):,}", sqlstate="54011")
     names = _names(first, options)
     texts = Schema(tuple(Field(name, STRING) for name in names))
     if not options.infer_schema:
@@ -61,6 +65,7 @@ def inferred_columns(files: Sequence[DataFile], properties: Properties) -> Schem
     columns = [_SeenTypes(options) for _ in names]
     for batch in _texts(files, texts, properties):
         for column, array in zip(columns, batch.columns, strict=True):
+            check_cancelled()
             column.add(array)
     return Schema(tuple(Field(name, column.dtype) for name, column in zip(names, columns, strict=True)))
 

@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.errors import ResourceError
 from sharkpy.sources.csv_files.options import CsvOptions
 
 BLANKS = "".join(map(chr, range(33)))
 """Characters that Java trims."""
+_MOST_FIELDS = 1_000_000
 Token = str | None
 """Text of a field; None where it is empty without quotes."""
 
@@ -60,6 +63,7 @@ class RecordReader:
         """
         place = 0
         while place < len(text):
+            check_cancelled()
             if self._is_skipped(text, place):
                 end = self._line_end.search(text, place)
                 if end is None and not is_last:
@@ -87,6 +91,9 @@ class RecordReader:
         tokens: list[Token] = []
         field_end, separator = self._field_end[has_lines], self._options.separator
         while True:
+            check_cancelled()
+            if len(tokens) >= _MOST_FIELDS:
+                raise ResourceError(f"a row of CSV has more than {_MOST_FIELDS:,} fields", sqlstate="54000")
             if self._options.trim_left and (blanks := self._blanks.match(text, place)):
                 place = blanks.end()
             if self._special is not None and text.startswith(self._options.quote, place):
@@ -113,6 +120,7 @@ class RecordReader:
         parts: list[str] = []
         place = start
         while found := special.search(text, place):
+            check_cancelled()
             at, following = found.start(), text[found.end() : found.end() + 1]
             parts.append(text[place:at])
             if found.group() == escape and following in (quote, escape) and following:

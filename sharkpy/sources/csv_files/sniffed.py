@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,12 +12,12 @@ from typing import BinaryIO
 
 import duckdb
 
-from sharkpy.base import uri
+from sharkpy.base import apart, uri
+from sharkpy.base.apart import BrokenCallError
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.sources.failures import format_error, io_error
 from sharkpy.sources.hadoop_codecs import codec_of_path
-from sharkpy.sources.interrupted_queries import interrupted_with_statement
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import opened, opened_codec
 from sharkpy.sources.source import Properties
@@ -28,7 +29,8 @@ _CODECS = ("gzip", "zstd")
 """Codecs of whole files that DuckDB reads."""
 _CHUNK_BYTES = 4 << 20
 _HEAD_BYTES = 4 << 20
-"""Bytes of a remote file that are looked at: DuckDB looks at some twenty thousand lines of a local one."""
+"""Bytes of a file that are looked at: DuckDB looks at some twenty thousand lines."""
+_SNIFF_SECONDS, _SNIFF_MEMORY = 20.0, "1GB"
 
 
 def sniffed_properties(files: Sequence[DataFile]) -> Properties:
@@ -63,15 +65,11 @@ def _sniffed(file: DataFile) -> tuple[str, str, str, str, bool]:
         message = f'the compression {codec.name} of the CSV file "{path}", whose layout nobody says'
         raise UnsupportedError(message, hint=hint)
     try:
-        with (
-            _readable(file) as sniffed,
-            duckdb.connect(config={"threads": 1}) as connection,
-            interrupted_with_statement(connection),
-        ):
-            row = connection.execute(_SNIFF, [glob.escape(sniffed)]).fetchone()
-    except duckdb.Error as error:
-        check_cancelled()
-        reason = str(error).splitlines()[0]
+        with _readable(file) as sniffed:
+            (found,) = apart.call(f"{__name__}:sniff_apart", sniffed, cpu_seconds=_SNIFF_SECONDS)
+            row = json.loads(found)
+    except BrokenCallError as error:
+        reason = str(error).partition("\n")[0]
         hint = "make a table of it: CREATE EXTERNAL TABLE t (…) USING csv OPTIONS (…)"
         raise SourceError(f'the layout of the CSV file "{path}" is not clear: {reason}', hint=hint) from None
     separator, quote, escape, comment, has_header, num_skipped = row or (",", "", "", "", True, 0)
@@ -80,13 +78,21 @@ def _sniffed(file: DataFile) -> tuple[str, str, str, str, bool]:
     return separator, quote, escape, comment, bool(has_header)
 
 
+def sniff_apart(path: str) -> list[bytes]:
+    """Layout of a file as JSON, for a process of its own: DuckDB hears no end meanwhile, and a line of a million fields
+    takes all memory that it may have.
+    """
+    with duckdb.connect(config={"threads": 1, "memory_limit": _SNIFF_MEMORY}) as connection:
+        return [json.dumps(connection.execute(_SNIFF, [glob.escape(path)]).fetchone()).encode()]
+
+
 @contextmanager
 def _readable(file: DataFile) -> Iterator[str]:
-    """Path of a file, or of the first lines of a remote one."""
-    if not uri.is_remote(file.path):
+    """Path of a file, or of the first lines of a large or remote one."""
+    codec = codec_of_path(file.path)
+    if not uri.is_remote(file.path) and (codec is not None or file.size_bytes <= _HEAD_BYTES):
         yield file.path
         return
-    codec = codec_of_path(file.path)
     try:
         with opened(file) if codec is None else opened_codec(file, codec) as stream:
             lines = _first_lines(stream)

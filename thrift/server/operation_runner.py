@@ -7,7 +7,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import NotAllowedError, SharkError, StatementTimeoutError
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 _numbers = itertools.count(1)
 _MOST_THREADS = 1_000
 _LEFT_SECONDS = 1.0
+_PREPARE_SECONDS = 10.0
+"""Time after which a client that does not wait for its statement gets its operation, be it bound or not."""
 _EXECUTE = ttypes.TOperationType.EXECUTE_STATEMENT
 _TOO_MANY = "53300"
 _REFUSALS = {_TOO_MANY: "queue", "53200": "memory"}
@@ -66,28 +69,85 @@ class OperationRunner:
     ) -> Operation:
         """The statement's operation: bound, and run if a client waits for it. Raises what is wrong with the statement.
 
-        `overlay`: settings for this statement alone.
+        A client that does not wait gets an operation that is not bound yet if that takes long: it can be cancelled, and
+        its state tells what is wrong with it. `overlay`: settings for this statement alone.
         """
         try:
-            self._guard.begin_statement(session.holder)
-            try:
-                operation = self._prepared(session, text, overlay, timeout)
-            except BaseException:
-                self._guard.end_statement(session.holder)
-                raise
+            operation, error = self._started(session, text, overlay, timeout, awaited_by)
+            if error is not None:
+                self._sessions.close_operation(operation)
+                try:
+                    raise error
+                finally:
+                    # Its frames would hold it, and the statement.
+                    del error
         except BaseException:
             self._metrics.count("statements_rejected")
             raise
         self._metrics.count("statements")
-        if awaited_by is None:
-            self._executor.submit(self._run, session, operation)
-            return operation
-        self._awaited[awaited_by.connection] = operation
-        try:
-            self._run(session, operation)
-        finally:
-            del self._awaited[awaited_by.connection]
         return operation
+
+    def _started(
+        self, session: ClientSession, text: str, overlay: Mapping[str, str], timeout: float, awaited_by: Client | None
+    ) -> tuple[Operation, BaseException | None]:
+        """The statement's operation, and what is wrong with the statement, if that is known soon."""
+        operation, prepared = self._begun(session, text), Future[None]()
+        prepare = partial(self._prepare, session, text, overlay, timeout)
+        work = partial(self._work, session, operation, prepare, prepared)
+        if awaited_by is None:
+            self._submit(session, operation, work)
+            wait([prepared], _PREPARE_SECONDS)
+        else:
+            self._await(operation, awaited_by, work)
+        return operation, None if prepared.cancel() else prepared.exception()
+
+    def _begun(self, session: ClientSession, text: str) -> Operation:
+        """A statement's operation, which counts as running."""
+        self._guard.begin_statement(session.holder)
+        try:
+            return self.new_operation(session, _EXECUTE, text, self._count_end)
+        except BaseException:
+            self._guard.end_statement(session.holder)
+            raise
+
+    def _submit(self, session: ClientSession, operation: Operation, work: Callable[[], None]) -> None:
+        try:
+            self._executor.submit(work)
+        except BaseException:
+            self._guard.end_statement(session.holder)
+            self._sessions.close_operation(operation)
+            raise
+
+    def _await(self, operation: Operation, client: Client, work: Callable[[], None]) -> None:
+        self._awaited[client.connection] = operation
+        try:
+            work()
+        finally:
+            del self._awaited[client.connection]
+
+    def _work(
+        self,
+        session: ClientSession,
+        operation: Operation,
+        prepare: Callable[[Operation], None],
+        prepared: Future[None],
+    ) -> None:
+        """Prepare and run a statement. `prepared` is told what is wrong with it, unless nobody asks any more."""
+        try:
+            try:
+                prepare(operation)
+            except BaseException as error:  # noqa: BLE001 - the caller raises it, or the operation has it
+                operation.reject(error)
+                if prepared.set_running_or_notify_cancel():
+                    prepared.set_exception(error)
+                # The error's frames would hold it by this one.
+                del prepared
+                return
+            if prepared.set_running_or_notify_cancel():
+                prepared.set_result(None)
+            operation.run()
+        finally:
+            self._guard.end_statement(session.holder)
 
     def new_operation(
         self, session: ClientSession, kind: int, text: str, ended: Callable[[Operation], None] = lambda _: None
@@ -128,9 +188,9 @@ class OperationRunner:
                 if thread.is_alive():
                     log.warning("%s works on, though its operation was ended", thread.name)
 
-    def _prepared(self, session: ClientSession, text: str, overlay: Mapping[str, str], timeout: float) -> Operation:
-        """An operation that may run."""
-        operation = self.new_operation(session, _EXECUTE, text, self._count_end)
+    def _prepare(
+        self, session: ClientSession, text: str, overlay: Mapping[str, str], timeout: float, operation: Operation
+    ) -> None:
         limit = self._limits.query_seconds
         allowed = min((seconds for seconds in (timeout, limit) if seconds > 0), default=0.0)
 
@@ -138,20 +198,8 @@ class OperationRunner:
             operation.board.tell(progress)
             operation.log.progress(progress)
 
-        try:
-            engine_session = session.under(overlay)
-            operation.prepare(lambda query_id: engine_session.prepare(text, allowed, tell, query_id))
-        except BaseException as error:
-            operation.reject(error)
-            self._sessions.close_operation(operation)
-            raise
-        return operation
-
-    def _run(self, session: ClientSession, operation: Operation) -> None:
-        try:
-            operation.run()
-        finally:
-            self._guard.end_statement(session.holder)
+        engine_session = session.under(overlay)
+        operation.prepare(lambda query_id: engine_session.prepare(text, allowed, tell, query_id))
 
     def _count_end(self, operation: Operation) -> None:
         self._metrics.statement(operation)

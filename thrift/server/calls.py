@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sharkpy.base.errors import ExecutionError, UnsupportedError
 from sharkpy.thrift import metadata, row_sets
 from sharkpy.thrift.client_session import ClientSession
-from sharkpy.thrift.operation import ENDED, LOG_SCHEMA, Operation, log_batch
+from sharkpy.thrift.operation import ENDED, LOG_SCHEMA, Operation, cut, log_batch
 from sharkpy.thrift.server_parts import ServerParts
 from sharkpy.thrift.status import error_code, error_text, failure, invalid_handle, success
 from sharkpy.thrift.wire.bindings import TGetQueryIdResp, TSetClientInfoResp, ttypes
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Call = Callable[["Calls", Any, "Client"], Any]
 _MOST_ROWS = 1_000_000
 _LOG_ROWS = 10_000
+_ANSWER_BYTES = 16_000_000
+"""Limit on the rows of an answer, if it has more than one: Thrift's clients take frames of 16,384,000 bytes."""
 _FETCH_FIRST = ttypes.TFetchOrientation.FETCH_FIRST
 _FORWARD = (ttypes.TFetchOrientation.FETCH_NEXT, _FETCH_FIRST)
 _LOG = 1
@@ -155,8 +157,17 @@ class Calls:
             return RawFetch(row_set, has_more=False)
         schema = operation.wait_for_schema()
         start, batches, has_more = operation.fetch(most, from_start=is_first)
-        self._metrics.count("rows_fetched", sum(batch.num_rows for batch in batches))
-        return RawFetch(row_sets.encode_row_set(batches, schema, start, session.protocol), has_more=has_more)
+        while True:
+            num_rows = sum(batch.num_rows for batch in batches)
+            row_set = row_sets.encode_row_set(batches, schema, start, session.protocol)
+            if len(row_set) <= _ANSWER_BYTES or num_rows <= 1:
+                break
+            num_kept = max(1, num_rows * _ANSWER_BYTES * 9 // (10 * len(row_set)))
+            batches, rest = cut(batches, num_kept)
+            operation.give_back(start + num_kept, rest)
+            has_more = True
+        self._metrics.count("rows_fetched", num_rows)
+        return RawFetch(row_set, has_more=has_more)
 
     def get_log(self, request: Any, client: Client) -> Any:
         _, operation = self._operation(request, client)

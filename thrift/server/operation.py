@@ -100,6 +100,8 @@ class Operation:
         self._changed = threading.Condition()
         self._rows: RowStream | None = None
         self._prepared: PreparedStatement | None = None
+        self._left: list[tuple[int, list[pa.RecordBatch]]] = []
+        """Rows that were taken and did not fit into their answer, with the numbers of the first ones."""
         self._planning = Cancellation()
         """End of the statement before it is prepared."""
 
@@ -233,6 +235,7 @@ class Operation:
         # with the plan and the names of all files that it read.
         with self._changed:
             self._rows = self._prepared = None
+            self._left = []
 
     def _free(self, cause: SharkError) -> None:
         """Free all that it holds: nothing of it runs any more, once the threads that work for it have seen this."""
@@ -283,6 +286,14 @@ class Operation:
         rows = self._rows
         if rows is None:
             raise ExecutionError("the operation has no rows", sqlstate="24000")
+        with self._changed:
+            left = None if from_start or not self._left else self._left.pop(0)
+            self._left = [] if from_start else self._left
+        if left is not None:
+            start, batches = left
+            batches, rest = cut(batches, most)
+            self.give_back(start + most, rest)
+            return start, batches, bool(self._left) or not rows.is_exhausted
         try:
             start, batches = rows.take(most, from_start=from_start)
         except BaseException as error:
@@ -292,6 +303,12 @@ class Operation:
             raise
         self.last_used = time.monotonic()
         return start, batches, not rows.is_exhausted
+
+    def give_back(self, start: int, batches: list[pa.RecordBatch]) -> None:
+        """Keep rows, the first of which has the number `start`, for the next fetch."""
+        if batches:
+            with self._changed:
+                self._left.append((start, batches))
 
     def check(self) -> None:
         """Raise what it failed with, if it did."""
@@ -346,6 +363,18 @@ class Operation:
 
 _STATES = ((StatementTimeoutError, State.TIMEDOUT_STATE), (CancelledError, State.CANCELED_STATE))
 """States by kind of error, the first that fits; others are ERROR."""
+
+
+def cut(batches: list[pa.RecordBatch], num_rows: int) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
+    """The first rows, and the rest."""
+    first: list[pa.RecordBatch] = []
+    for place, batch in enumerate(batches):
+        if batch.num_rows > num_rows:
+            head = [batch.slice(0, num_rows)] if num_rows else []
+            return [*first, *head], [batch.slice(num_rows), *batches[place + 1 :]]
+        first.append(batch)
+        num_rows -= batch.num_rows
+    return first, []
 
 
 def log_batch(lines: list[str]) -> pa.RecordBatch:

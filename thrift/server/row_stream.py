@@ -14,6 +14,9 @@ from sharkpy.base.errors import ExecutionError
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.workplace import BufferedBytes
 
+TAKEN_BYTES = 12 << 20
+"""Bytes that are taken at once, about: an answer of more may be beyond the limit of its client."""
+
 
 class RowStream:
     """Rows of an operation, made ahead of their reader.
@@ -113,7 +116,8 @@ class RowStream:
             self._free()
 
     def take(self, most: int, *, from_start: bool = False) -> tuple[int, list[pa.RecordBatch]]:
-        """Take rows: the number of the first one, and at most `most` rows from there; none only at the end.
+        """Take rows: the number of the first one, and at most `most` rows from there, and TAKEN_BYTES; none only at the
+        end.
 
         Raises what making them failed with.
         """
@@ -123,8 +127,9 @@ class RowStream:
             self._wait_for_rows()
             taken: list[pa.RecordBatch] = []
             start, size = self._num_taken, 0
-            while self._ready and most > 0 and not 0 < self._limits.bytes_buffered <= size:
-                batch = self._next(most)
+            most_bytes = min(self._limits.bytes_buffered or TAKEN_BYTES, TAKEN_BYTES)
+            while self._ready and most > 0 and size < most_bytes:
+                batch = self._next(most, most_bytes - size)
                 taken.append(batch)
                 most -= batch.num_rows
                 size += batch.nbytes
@@ -181,9 +186,12 @@ class RowStream:
         if self._is_closed:
             raise ExecutionError("the operation was closed", sqlstate="24000")
 
-    def _next(self, most: int) -> pa.RecordBatch:
+    def _next(self, most: int, most_bytes: int) -> pa.RecordBatch:
+        """The next rows, of about so many bytes if that is more than one row."""
         batch = self._ready.popleft()
         self._count_ready(batch, -1)
+        if batch.nbytes > most_bytes:
+            most = min(most, max(1, batch.num_rows * most_bytes // batch.nbytes))
         if batch.num_rows <= most:
             return batch
         self._put_back(batch.slice(most))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
 from sharkpy.base.errors import SourceError
 from sharkpy.sources.arrow import Array, ChunkedArray, column_type, pc
-from sharkpy.sources.lenient import lenient
+from sharkpy.sources.file_types import plain_column
+from sharkpy.sources.lenient import fitted_texts, lenient
 from sharkpy.sources.source import BATCH_ROWS
 from sharkpy.values.nested_arrow import children_of, is_list, with_children
 from sharkpy.values.types import (
@@ -38,14 +40,18 @@ def row_count_batch(num_rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_struct_array(row.take(pa.repeat(0, num_rows)))
 
 
-def file_columns(file_names: Sequence[str], schema: Schema, names: Sequence[str]) -> dict[str, str]:
-    """The file's column for each of `names` it has: by name, case ignored.
+def file_columns(file_names: Sequence[str], schema: Schema, names: Sequence[str], path: str = "") -> dict[str, str]:
+    """The file's column for each of `names` it has: by name, case ignored. SourceError where it has two.
 
     Files by old Hive versions name their columns _col0, _col1, …: those go by position.
     """
     if file_names and all(name == f"_col{index}" for index, name in enumerate(file_names)):
         return {name: f"_col{i}" for i, name in enumerate(schema.names) if name in names and i < len(file_names)}
-    lowered = {name.lower(): name for name in reversed(file_names)}
+    lowered = {name.lower(): name for name in file_names}
+    if len(lowered) < len(file_names):
+        counts = Counter(name.lower() for name in file_names)
+        if (twice := next((name for name in names if counts[name] > 1), None)) is not None:
+            raise SourceError(f'"{path}" has two columns "{twice}", whose names differ by case alone, if at all')
     return {name: lowered[name] for name in names if name in lowered}
 
 
@@ -85,6 +91,7 @@ def conform_column(column: ChunkedArray, dtype: DataType) -> ChunkedArray:
     texts that are no UTF-8 are replaced.
     """
     target = column_type(dtype)
+    column = plain_column(column, is_string_wanted=is_string(dtype))
     if not pa.types.is_binary(target):
         column = valid_column(column)
     if pa.types.is_dictionary(column.type):
@@ -92,8 +99,8 @@ def conform_column(column: ChunkedArray, dtype: DataType) -> ChunkedArray:
     if is_string(dtype) and _is_bytes(column.type):
         column = pa.chunked_array([valid_texts(chunk.cast(pa.binary())) for chunk in column.chunks], pa.binary())
     if isinstance(dtype, (VarcharType, CharType)):
-        return pc.utf8_slice_codeunits(column.cast(target), 0, dtype.length)
-    if column.type == target:
+        return fitted_texts(column.cast(target), dtype)
+    if column.type == target and not _has_length(dtype):
         return column
     if pa.types.is_timestamp(column.type) and pa.types.is_timestamp(target):
         return _timestamps(column)
@@ -109,6 +116,18 @@ def conform_column(column: ChunkedArray, dtype: DataType) -> ChunkedArray:
             text = column.cast(pa.string())
             return pa.chunked_array([lenient(chunk, dtype) for chunk in text.chunks], target)
         return column.cast(target, safe=False)
+
+
+def _has_length(dtype: DataType) -> bool:
+    """True for a nested type with a CHAR or VARCHAR in it."""
+    match dtype:
+        case ArrayType(element):
+            return _has_length(element)
+        case MapType(key, value):
+            return _has_length(key) or _has_length(value)
+        case StructType(_, types):
+            return any(map(_has_length, types))
+    return isinstance(dtype, (VarcharType, CharType))
 
 
 def _is_bytes(arrow_type: pa.DataType) -> bool:

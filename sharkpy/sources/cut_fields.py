@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.sources.arrow import Array, column_type, pc
+from sharkpy.sources.arrow import Array, column_type
 from sharkpy.sources.kernels.copy_fields import copy_fields
 from sharkpy.sources.kernels.cut_lines import count_byte, cut_lines
 from sharkpy.sources.kernels.parse_numbers import (
@@ -22,6 +22,7 @@ from sharkpy.sources.kernels.parse_numbers import (
     parse_reals,
 )
 from sharkpy.sources.kernels.parse_times import parse_booleans, parse_dates, parse_timestamps
+from sharkpy.sources.lenient import fitted_texts
 from sharkpy.sources.text_fields import FieldReader
 from sharkpy.sources.text_format import NEWLINE
 from sharkpy.values.types import (
@@ -31,10 +32,8 @@ from sharkpy.values.types import (
     FLOAT,
     INTEGER_TYPES,
     TIMESTAMP,
-    CharType,
     DataType,
     DecimalType,
-    VarcharType,
     is_string,
 )
 from sharkpy.values.utf8 import valid_texts
@@ -98,7 +97,7 @@ class ColumnReader:
         if plain is not None:
             return self._parsed(index, dtype, plain)
         if is_string(dtype) and not self.fields.hidden:
-            return _shortened(self._raw(index).view(pa.string()), dtype)
+            return fitted_texts(self._raw(index).view(pa.string()), dtype)
         return self.fields.read(self._raw(index), dtype)
 
     def _raw(self, index: int, rows: _Numbers | None = None) -> Array:
@@ -193,7 +192,3 @@ def _all_valid(num_rows: int) -> _Numbers:
     bits = _empty((num_rows + 7) // 8, np.uint8)
     bits[:] = 255
     return bits
-
-
-def _shortened(texts: Array, dtype: DataType) -> Array:
-    return pc.utf8_slice_codeunits(texts, 0, dtype.length) if isinstance(dtype, (VarcharType, CharType)) else texts

@@ -21,10 +21,12 @@ from sharkpy.values.types import (
     TIMESTAMP,
     TINYINT,
     ArrayType,
+    CharType,
     DataType,
     DecimalType,
     MapType,
     StructType,
+    VarcharType,
     is_string,
 )
 
@@ -88,10 +90,17 @@ def decode_content(data: BytesLike, first: int, end: int, dtype: DataType) -> An
         case StructType(names, types):
             return dict(zip(names, decode_fields(data, first, end, types), strict=True))
     if is_string(dtype):
-        return bytes(data[first:end]).decode("utf-8", "replace")
+        return _fitted(bytes(data[first:end]).decode("utf-8", "replace"), dtype)
     if dtype == BINARY:
         return bytes(data[first:end])
     return decode(data, first, dtype)[0]
+
+
+def _fitted(text: str, dtype: DataType) -> str:
+    """`fitted_texts` of one text."""
+    if isinstance(dtype, CharType):
+        return text[: dtype.length].rstrip(" ")
+    return text[: dtype.length] if isinstance(dtype, VarcharType) else text
 
 
 def encode(value: Any, dtype: DataType) -> bytes:

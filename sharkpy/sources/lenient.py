@@ -144,10 +144,11 @@ def _duckdb_cast(text: Array, sql_type: str, dtype: DataType) -> Array:
     return pa.concat_arrays(cast.column(0).chunks or [pa.nulls(0, column_type(dtype))]).cast(column_type(dtype))
 
 
-def _truncated(text: Array, dtype: DataType) -> Array:
-    if not isinstance(dtype, (VarcharType, CharType)):
-        return text
-    return pc.utf8_slice_codeunits(text, 0, dtype.length)
+def fitted_texts(text: Array, dtype: DataType) -> Array:
+    """Texts as values of a type of texts, cut to its length. Blanks at the end are no part of a CHAR."""
+    if isinstance(dtype, CharType):
+        return pc.utf8_rtrim(pc.utf8_slice_codeunits(text, 0, dtype.length), characters=" ")
+    return pc.utf8_slice_codeunits(text, 0, dtype.length) if isinstance(dtype, VarcharType) else text
 
 
 def _binaries(text: Array, _: DataType) -> Array:
@@ -173,8 +174,8 @@ _CONVERTERS: dict[DataType, Callable[[Array, DataType], Array]] = {
 }
 
 _TEXT_CONVERTERS: dict[type[DataType], Callable[[Array, DataType], Array]] = {
-    StringType: _truncated,
-    VarcharType: _truncated,
-    CharType: _truncated,
+    StringType: fitted_texts,
+    VarcharType: fitted_texts,
+    CharType: fitted_texts,
     BinaryType: _binaries,
 }

@@ -55,6 +55,8 @@ class OrcSource:
         split_bytes: int,
     ) -> list[Split]:
         splits = []
+        # Hive writes files without a byte for buckets without rows.
+        files = [file for file in files if file.size_bytes]
         counts = of_each(_num_stripes, files)
         for file, stripes in zip(files, counts, strict=True):
             sizes = [file.size_bytes // stripes] * stripes if stripes else []
@@ -67,7 +69,7 @@ class OrcSource:
     ) -> Iterator[pa.RecordBatch]:
         check_unchanged(split)
         file = OrcReader(split)
-        found = file_columns(file.names, schema, names)
+        found = file_columns(file.names, schema, names, split.path)
         # The reader gives no rows without columns.
         wanted = list(found.values()) or file.names[:1]
         with closing(file.steps(range(split.start, split.start + split.length), wanted)) as stripes:

@@ -15,13 +15,14 @@ from sharkpy.sources import avro
 from sharkpy.sources.csv_files.inference import inferred_columns
 from sharkpy.sources.csv_files.multi_line import first_tokens
 from sharkpy.sources.csv_files.options import csv_options
+from sharkpy.sources.file_types import column_type_of
 from sharkpy.sources.json_keys import key_types
 from sharkpy.sources.orc_reader import OrcReader
 from sharkpy.sources.parquet import file_schema
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
 from sharkpy.sources.whole_files import utf8_chunks
-from sharkpy.values.types import STRING, ArrayType, DataType, MapType, Schema, StructType, from_arrow
+from sharkpy.values.types import STRING, ArrayType, DataType, MapType, Schema, StructType
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import StorageFormat
@@ -38,6 +39,8 @@ class OtherColumn:
     name: str
     dtype: DataType = STRING
     obstacle: str = ""
+    has_type: bool = True
+    """False if the engine has no type for its values. They cannot be read as the STRING that `dtype` is then."""
 
 
 def other_columns(file: DataFile, known: Schema, storage: StorageFormat) -> list[OtherColumn]:
@@ -50,7 +53,7 @@ def other_columns(file: DataFile, known: Schema, storage: StorageFormat) -> list
 def checked_column(column: OtherColumn) -> OtherColumn:
     """The column, with an obstacle where no table can have one of that name."""
     name = column.name
-    if not name or len(name) > _LONGEST_NAME or not name.isprintable() or is_virtual(name):
+    if not name or len(name) > _LONGEST_NAME or "\0" in name or is_virtual(name):
         return OtherColumn(name, column.dtype, f'"{name[:_LONGEST_NAME]}" cannot be the name of a column')
     return column
 
@@ -61,9 +64,9 @@ def _of_arrow(schema: pa.Schema, known: Schema) -> Iterator[OtherColumn]:
         if known.has(name):
             continue
         try:
-            yield OtherColumn(name, _lowered(from_arrow(field.type)))
+            yield OtherColumn(name, _lowered(column_type_of(field.type)))
         except UnsupportedError as error:
-            yield OtherColumn(name, STRING, error.message)
+            yield OtherColumn(name, STRING, error.message, has_type=False)
 
 
 def _lowered(dtype: DataType) -> DataType:

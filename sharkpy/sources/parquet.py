@@ -101,7 +101,10 @@ class ParquetSource:
             return
         copy, groups = local_copy(split), range(split.start, split.start + split.length)
         with open_file(split, copy) as file:
-            footer, found = parquet_footer(split, copy), file_columns(file.schema_arrow.names, schema, names)
+            footer, found = (
+                parquet_footer(split, copy),
+                file_columns(file.schema_arrow.names, schema, names, split.path),
+            )
             wanted = frozenset(found.values())
             footer.check_readable(wanted, split.path)
             with closing(copy.steps(len(groups), lambda step: footer.ranges(groups[step], wanted))) as steps:
@@ -123,7 +126,7 @@ class ParquetSource:
         copy, groups = local_copy(split), range(split.start, split.start + split.length)
         with open_file(split, copy) as file:
             footer, metadata = parquet_footer(split, copy), file.metadata
-            found = file_columns(file.schema_arrow.names, schema, schema.names)
+            found = file_columns(file.schema_arrow.names, schema, schema.names, split.path)
             coded, wanted = _coded_columns(footer, groups, found, schema), frozenset(found.values())
         footer.check_readable(wanted, split.path)
         rows = sum(footer.rows[group] for group in groups)
@@ -177,7 +180,7 @@ def read_group(
 
 def as_read(rows: pa.Table, schema: Schema, path: str = "") -> pa.Table:
     """Rows that were written to a file as they are read from it."""
-    return conform(rows, file_columns(rows.schema.names, schema, schema.names), schema, schema.names, path)
+    return conform(rows, file_columns(rows.schema.names, schema, schema.names, path), schema, schema.names, path)
 
 
 def _writer(file: Any, target: pa.Schema, first: pa.Table | None, properties: Properties) -> pq.ParquetWriter:
@@ -256,8 +259,9 @@ def known_splits(
 
 
 def splits_of(files: Sequence[DataFile], splits_of_file: Callable[[DataFile], tuple[Split, ...]]) -> list[Split]:
-    """Splits of files in their order, by those of each."""
-    return [split for splits in of_each(splits_of_file, files) for split in splits]
+    """Splits of files in their order, by those of each. Hive writes files without a byte where it has no rows."""
+    written = [file for file in files if file.size_bytes]
+    return [split for splits in of_each(splits_of_file, written) for split in splits]
 
 
 def packed(sizes: Sequence[int], split_bytes: int) -> Iterator[tuple[int, int]]:

@@ -9,13 +9,15 @@ import pyarrow as pa
 
 from sharkpy.catalog.hive_partition import partition_values
 from sharkpy.sources.arrow import Array, column_type
-from sharkpy.sources.lenient import lenient
-from sharkpy.values.types import DataType, Schema, is_string
+from sharkpy.sources.lenient import fitted_texts, lenient
+from sharkpy.values.types import CharType, DataType, Schema, is_string
 
 
 def value_array(texts: Sequence[str | None], dtype: DataType) -> Array:
     """Texts as Hive reads them from folder names: NULL where one is no value of the type."""
     text = pa.array(texts, pa.string())
+    if isinstance(dtype, CharType):
+        return fitted_texts(text, dtype)
     if is_string(dtype):
         return text
     return lenient(text, dtype).cast(column_type(dtype))

@@ -32,7 +32,7 @@ from sharkpy.values.types import (
     Schema,
     is_string,
 )
-from sharkpy.values.utf8 import valid_utf8
+from sharkpy.values.utf8 import valid_texts, valid_utf8
 
 _EMPTY_TEXT = b"\xbf"
 """An empty string in the binary form, where no bytes at all mean NULL."""
@@ -132,12 +132,7 @@ class BinaryCells:
         raw = pc.if_else(pa.array(is_null), pa.scalar(None, pa.binary()), raw)
         if dtype == BINARY:
             return raw
-        try:
-            text = raw.cast(pa.string())
-        except pa.ArrowInvalid:
-            values = raw.to_pylist()
-            text = pa.array([None if v is None else v.decode("utf-8", "replace") for v in values], pa.string())
-        return lenient(text, dtype)
+        return lenient(valid_texts(raw).view(pa.string()), dtype)
 
     def _one_by_one(self, cells: Cells, dtype: DataType, metrics: ReadMetrics) -> Array:
         values, place = [], 0

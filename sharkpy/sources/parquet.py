@@ -46,6 +46,8 @@ _DICTIONARY_VALUE_BYTES = 3
 """A string takes four bytes for its length alone where it is not a code."""
 _TEXTS: dict[pa.DataType, pa.DataType] = {pa.large_string(): pa.string(), pa.string_view(): pa.string()}
 """Arrow types that the writer's note in the file may tell of, where the values are stored alike."""
+_OPTIONAL_KEYS = "Map keys must be annotated as required"
+"""What Arrow says of a file that is as the format has it."""
 _COMPRESSIONS: dict[str, Any] = {
     "uncompressed": "none",
     "none": "none",
@@ -330,8 +332,21 @@ def open_file(
         # Names need not be UTF-8.
         _ = opened.schema_arrow.names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if _OPTIONAL_KEYS in str(error):
+            return _opened_by_duckdb(file, copy)
         check_plain(copy, file.path)
         raise format_error(file.path, "Parquet", error) from None
+    return opened
+
+
+def _opened_by_duckdb(file: DataFile | Split, copy: LocalCopy) -> pq.ParquetFile:
+    from sharkpy.sources.parquet_by_duckdb import DuckDBParquet
+
+    try:
+        made: Any = DuckDBParquet(copy.path, parquet_footer(file, copy))
+    except pa.ArrowException as error:
+        raise format_error(file.path, "Parquet", error) from None
+    opened: pq.ParquetFile = made
     return opened
 
 

@@ -1,0 +1,62 @@
+"""Parquet files that Arrow does not open, by DuckDB: those with maps whose keys are optional, as Presto writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
+
+import duckdb
+import pyarrow as pa
+
+from sharkpy.sources.interrupted_queries import interrupted_with_statement
+from sharkpy.udf.literals import quote_string
+from sharkpy.udf.types_duckdb import quote_identifier
+
+if TYPE_CHECKING:
+    from sharkpy.sources.parquet_footer import ParquetFooter
+
+
+class DuckDBParquet:
+    """The part of a pyarrow.parquet.ParquetFile that readers use, by DuckDB. pyarrow.ArrowInvalid where it fails."""
+
+    metadata = None
+
+    def __init__(self, path: str, footer: ParquetFooter) -> None:
+        # Where DuckDB replaces a byte it puts a question mark.
+        self._relation = f"read_parquet({quote_string(path)}, file_row_number = true, utf8_validation = 'replace')"
+        self._rows = footer.rows
+        self.schema_arrow: pa.Schema = self._read("* EXCLUDE (file_row_number)", "false").schema
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Each read has a connection of its own."""
+
+    def read_row_group(self, group: int, columns: Sequence[str], **_: bool) -> pa.Table:
+        return self.read_row_groups([group], columns)
+
+    def read_row_groups(self, groups: Sequence[int], columns: Sequence[str], **_: bool) -> pa.Table:
+        start = sum(self._rows[: groups[0]])
+        end = start + sum(self._rows[group] for group in groups)
+        wanted = ", ".join(map(quote_identifier, columns))
+        return self._read(wanted, f"file_row_number >= {start} AND file_row_number < {end}")
+
+    def _read(self, columns: str, condition: str) -> pa.Table:
+        with _connection() as connection:
+            try:
+                sql = f"SELECT {columns} FROM {self._relation} WHERE {condition}"
+                rows: pa.Table = connection.sql(sql).to_arrow_table()
+            except duckdb.Error as error:
+                raise pa.ArrowInvalid(str(error)) from None
+        return rows
+
+
+@contextmanager
+def _connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with (
+        duckdb.connect(config={"threads": 1, "autoinstall_known_extensions": False}) as connection,
+        interrupted_with_statement(connection),
+    ):
+        yield connection

@@ -73,6 +73,8 @@ def conform(
         if name not in found:
             columns.append(pa.nulls(table.num_rows, column_type(dtype)))
             continue
+        if found[name] not in table.column_names:
+            raise SourceError(f'column "{name}" of "{path}" is a struct without fields, which has no values')
         column = table.column(found[name])
         if name in coded and pa.types.is_dictionary(column.type):
             columns.append(valid_column(column))

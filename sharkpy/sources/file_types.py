@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.sources.arrow import ChunkedArray, pc
 from sharkpy.values.nested_arrow import is_list
 from sharkpy.values.types import (
@@ -51,9 +52,11 @@ def column_type_of(arrow_type: Any) -> DataType:
     if types.is_map(arrow_type):
         return MapType(column_type_of(arrow_type.key_type), column_type_of(arrow_type.item_type))
     if types.is_struct(arrow_type):
-        return StructType(
-            tuple(field.name for field in arrow_type), tuple(column_type_of(field.type) for field in arrow_type)
-        )
+        # Structs without fields have no values in Parquet, and no type in DuckDB.
+        fields = [field for field in arrow_type if not _is_empty(field.type)]
+        if not fields:
+            raise UnsupportedError("a struct without fields")
+        return StructType(tuple(field.name for field in fields), tuple(column_type_of(field.type) for field in fields))
     return from_arrow(arrow_type)
 
 
@@ -118,6 +121,10 @@ def _wider_struct(left: StructType, right: StructType) -> StructType | None:
             return None
         fields[name] = found
     return StructType(tuple(fields), tuple(fields.values()))
+
+
+def _is_empty(arrow_type: Any) -> bool:
+    return pa.types.is_struct(arrow_type) and all(_is_empty(field.type) for field in arrow_type)
 
 
 def _is_uuid(arrow_type: pa.BaseExtensionType) -> bool:

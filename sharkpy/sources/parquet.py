@@ -46,8 +46,8 @@ _DICTIONARY_VALUE_BYTES = 3
 """A string takes four bytes for its length alone where it is not a code."""
 _TEXTS: dict[pa.DataType, pa.DataType] = {pa.large_string(): pa.string(), pa.string_view(): pa.string()}
 """Arrow types that the writer's note in the file may tell of, where the values are stored alike."""
-_OPTIONAL_KEYS = "Map keys must be annotated as required"
-"""What Arrow says of a file that is as the format has it."""
+_REFUSALS = ("Map keys must be annotated as required", "Decimal precision out of range")
+"""What Arrow says of files that are as the format has them."""
 _COMPRESSIONS: dict[str, Any] = {
     "uncompressed": "none",
     "none": "none",
@@ -332,7 +332,7 @@ def open_file(
         # Names need not be UTF-8.
         _ = opened.schema_arrow.names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        if _OPTIONAL_KEYS in str(error):
+        if any(refusal in str(error) for refusal in _REFUSALS):
             return _opened_by_duckdb(file, copy)
         check_plain(copy, file.path)
         raise format_error(file.path, "Parquet", error) from None
@@ -360,9 +360,15 @@ def _plain_file(
 
 
 def plain_file(file: pq.ParquetFile, schema: Schema, footer: ParquetFooter) -> PlainFile | None:
-    """None where columns are nested, or differ by the case of their names alone."""
+    """None where columns are nested, or differ by the case of their names alone, and where Arrow opens no such file."""
+    opened: Any = file
+    if opened.metadata is None:
+        return None
     names = [name.lower() for name in file.schema_arrow.names]
     if len(set(names)) < len(names) or any(pa.types.is_nested(field.type) for field in file.schema_arrow):
+        return None
+    if footer.rows and len(footer.paths) != len(names):
+        # Its reader tells what is wrong with it.
         return None
     totals = footer.bytes.sum(axis=0).tolist() if footer.rows else [0] * len(names)
     unlike = footer.misread | footer.encrypted

@@ -1,4 +1,6 @@
-"""Parquet files that Arrow does not open, by DuckDB: those with maps whose keys are optional, as Presto writes them."""
+"""Parquet files that Arrow does not open, by DuckDB: those with maps whose keys are optional, as Presto writes them, or
+with decimals of more digits than Arrow has.
+"""
 
 from __future__ import annotations
 

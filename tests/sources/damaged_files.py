@@ -95,7 +95,9 @@ def _read_parquet(split: Split, schema: Schema) -> None:
 
 
 def _read_by_duckdb(splits: list[Split], schema: Schema) -> None:
-    names = tuple(name for name in schema.names if splits[0].plain and name in dict(splits[0].plain.column_bytes))
+    names = tuple(
+        name for name in schema.names if splits and splits[0].plain and name in dict(splits[0].plain.column_bytes)
+    )
     query = parquet_query(FileColumns("in0", schema, names, names), splits) if names else None
     if query is not None:
         with duckdb.connect(config={"threads": 1}) as connection:

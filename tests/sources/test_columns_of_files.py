@@ -16,9 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import SourceError
-from sharkpy.sources.file_types import wider_type
+from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.sources.columns import conform
+from sharkpy.sources.file_types import column_type_of, wider_type
 from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import STRING, Field, Schema
 
 DAY, MOMENT = datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, 5)
 LARGE = 3_000_000_000
@@ -137,6 +139,19 @@ def test_the_other_columns_of_one_that_cannot_be_read(context: sharkpy.SharkCont
     assert context.sql(f"SELECT k FROM {place}").fetchall() == [(1,), (2,)]
     with pytest.raises(SourceError, match=r'column "a" of .* cannot be read'):
         context.sql(f"SELECT a FROM {place}").fetchall()
+
+
+def test_structs_without_fields() -> None:
+    empty = pa.struct([])
+    assert column_type_of(pa.struct([("x", pa.int32()), ("y", pa.struct([("z", empty)]))])) == parse_type(
+        "struct<x:int>"
+    )
+    with pytest.raises(UnsupportedError, match="without fields"):
+        column_type_of(pa.struct([("z", empty)]))
+    # Arrow reads no column of the file for such a struct.
+    schema = Schema((Field("a", STRING),))
+    with pytest.raises(SourceError, match="a struct without fields"):
+        conform(pa.table({"k": [1]}), {"a": "A"}, schema, ["a"], "f.parquet")
 
 
 def test_odd_names(context: sharkpy.SharkContext, tmp_path: Path) -> None:

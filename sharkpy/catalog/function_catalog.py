@@ -8,9 +8,10 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sharkpy.base import uri
 from sharkpy.base.errors import BindError, ConfigurationError, FunctionNotFoundError
@@ -20,6 +21,7 @@ from sharkpy.catalog.names import check_name
 from sharkpy.udf import registry
 from sharkpy.udf.special_forms import JAVA_CLASSES
 from sharkpy.udf.user.function import UserFunction
+from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import DataType
 
 BUILT_IN = ""
@@ -32,11 +34,32 @@ _COPY = "copy:"
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """Macro of a session; `text` is an expression over the parameters."""
+    """Macro of a session, or a function in SQL: `text` is an expression over the parameters.
+
+    A function has its `result`, and `database`, in which the names in its text are looked up. `columns` are those of a
+    table function, whose text is a query. `place` is the qualified name of a permanent one.
+    """
 
     name: str
     parameters: tuple[tuple[str, DataType], ...]
     text: str
+    result: DataType | None = None
+    database: str = ""
+    columns: tuple[tuple[str, DataType], ...] = ()
+    place: str = ""
+
+    @property
+    def is_function(self) -> bool:
+        return self.result is not None or bool(self.columns)
+
+    @property
+    def kind(self) -> str:
+        return "function" if self.is_function else "macro"
+
+    @property
+    def key(self) -> str:
+        """Name that no other macro or function in SQL of the session has."""
+        return self.place or self.name
 
     @property
     def signature(self) -> str:
@@ -46,7 +69,8 @@ class Macro:
 @dataclass(frozen=True, slots=True)
 class FunctionEntry:
     """Function of CREATE FUNCTION: `target` is module.name or a Java class, `resources` are
-    (JAR|FILE|ARCHIVE, path), of remote files those of copies. One that a program has made has its `code` instead.
+    (JAR|FILE|ARCHIVE, path), of remote files those of copies. One that a program has made has its `code` instead, one
+    in SQL its `macro`.
     """
 
     database: str
@@ -55,6 +79,7 @@ class FunctionEntry:
     resources: tuple[tuple[str, str], ...] = ()
     created_at: float = 0.0
     code: bytes = b""
+    macro: Macro | None = None
     function_id: str = dataclasses.field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
@@ -207,9 +232,11 @@ class FunctionCatalog:
     def temporary(self) -> dict[str, CatalogFunction]:
         return dict(self._temporary)
 
-    def _permanent(self, database: str, name: str) -> UserFunction | None:
+    def _permanent(self, database: str, name: str) -> CatalogFunction | None:
         entry = self.entry(database, name)
-        return None if entry is None else self._load(entry)
+        if entry is None or entry.macro is not None:
+            return None if entry is None else entry.macro
+        return self._load(entry)
 
     def _load(self, entry: FunctionEntry) -> UserFunction:
         with self._lock:
@@ -225,13 +252,15 @@ class FunctionCatalog:
                 "resources": [[kind, self._stored(path, entry)] for kind, path in entry.resources],
                 "created_at": entry.created_at or float(int(time.time())),
                 "code": base64.b64encode(entry.code).decode("ascii"),
+                **({} if entry.macro is None else {"sql": _written(entry.macro)}),
             }
         )
 
     def _decode(self, database: str, name: str, text: str) -> FunctionEntry:
         body = json.loads(text)
         code = base64.b64decode(body.get("code", ""))
-        entry = FunctionEntry(database, name, body["target"], (), body["created_at"], code, body["id"])
+        macro = _read(database, name, body["sql"]) if "sql" in body else None
+        entry = FunctionEntry(database, name, body["target"], (), body["created_at"], code, macro, body["id"])
         resources = tuple((kind, self._absolute(path, entry)) for kind, path in body["resources"])
         return dataclasses.replace(entry, resources=resources)
 
@@ -244,6 +273,29 @@ class FunctionCatalog:
         if stored.startswith(_COPY):
             return str(Path(self.copies(entry), stored.removeprefix(_COPY)))
         return self._file.locations.absolute(stored)
+
+
+def _written(macro: Macro) -> dict[str, object]:
+    """Function in SQL as the catalog keeps it."""
+    return {
+        "parameters": [[name, str(dtype)] for name, dtype in macro.parameters],
+        "text": macro.text,
+        "result": None if macro.result is None else str(macro.result),
+        "database": macro.database,
+        "columns": [[name, str(dtype)] for name, dtype in macro.columns],
+    }
+
+
+def _read(database: str, name: str, body: Mapping[str, Any]) -> Macro:
+    return Macro(
+        name,
+        tuple((one, parse_type(dtype)) for one, dtype in body["parameters"]),
+        body["text"],
+        None if body["result"] is None else parse_type(body["result"]),
+        body["database"],
+        tuple((one, parse_type(dtype)) for one, dtype in body["columns"]),
+        f"{database}.{name}",
+    )
 
 
 def not_found(name: str, hint: str | None = None) -> FunctionNotFoundError:

@@ -184,7 +184,7 @@ class KeptTexts:
     text: str
     database: str
     permanent: str = ""
-    """Name of the permanent view that keeps the query, which no temporary object may be part of; empty for others."""
+    """The permanent view or function that keeps the query, which no temporary object may be part of; else empty."""
     texts: dict[tuple[int, int], str] = dataclasses.field(default_factory=dict)
 
 

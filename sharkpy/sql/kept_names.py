@@ -45,7 +45,7 @@ def note_function(context: Context, node: exp.Expr, name: str, found: CatalogFun
         return
     place = context.catalog.function_place(context.database, name)
     if not place and place is not None and kept.permanent:
-        what = "macro" if isinstance(found, Macro) else "function"
+        what = found.kind if isinstance(found, Macro) else "function"
         raise _temporary(context, f"{what} {name}", node)
     if place and kept.database != place:
         _note(context, node, [place, name])
@@ -53,8 +53,8 @@ def note_function(context: Context, node: exp.Expr, name: str, found: CatalogFun
 
 def _temporary(context: Context, what: str, node: exp.Expr) -> BindError:
     assert context.kept is not None  # where a name is noted
-    message = f"the view {context.kept.permanent} would outlive the temporary {what}"
-    hint = "CREATE TEMPORARY VIEW makes one of this session"
+    message = f"{context.kept.permanent} would outlive the temporary {what}"
+    hint = "CREATE TEMPORARY … makes one of this session"
     found = context.error(message, node, BindError, hint, "42K0F")
     assert isinstance(found, BindError)  # as asked for
     return found

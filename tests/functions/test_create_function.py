@@ -78,6 +78,27 @@ def test_permanent_ones_belong_to_a_database(context: sharkpy.SharkContext) -> N
     assert rows(context, "SHOW FUNCTIONS LIKE 'd.*'") == []
 
 
+def test_functions_in_sql_outlive_the_session(tmp_path: Path) -> None:
+    with sharkpy.connect("local[2]", tmp_path / "w") as first:
+        first.sql("CREATE FUNCTION next(x INT, s STRUCT<a:INT>) RETURNS BIGINT RETURN x + s.a")
+        first.sql("CREATE FUNCTION both(x INT) RETURNS TABLE (a INT) RETURN VALUES (x), (x + 1)")
+    with sharkpy.connect("local[2]", tmp_path / "w") as second:
+        assert rows(second, "SELECT next(2, named_struct('a', 5))") == [(7,)]
+        assert rows(second, "SELECT a FROM both(3) ORDER BY a") == [(3,), (4,)]
+        assert rows(second, "DESCRIBE FUNCTION EXTENDED next")[0] == ("next - function in SQL",)
+        second.sql("CREATE OR REPLACE FUNCTION next(x INT, s STRUCT<a:INT>) RETURNS INT RETURN x")
+        assert rows(second, "SELECT next(2, named_struct('a', 5))") == [(2,)]
+
+
+def test_calls_of_functions_in_sql_are_bounded(tmp_path: Path) -> None:
+    """Each function calls the one before twice."""
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        context.sql(f"CREATE FUNCTION f0(x INT) RETURNS INT RETURN size(array({', '.join(['x'] * 1000)}))")
+        with pytest.raises(SharkError, match="more than 500,000 expressions"):
+            for number in range(1, 12):
+                context.sql(f"CREATE FUNCTION f{number}(x INT) RETURN f{number - 1}(x) + f{number - 1}(x)")
+
+
 def test_permanent_ones_outlive_the_session(tmp_path: Path, module: Path) -> None:
     with sharkpy.connect("local[2]", tmp_path / "w") as first:
         first.sql(f"CREATE FUNCTION tripled AS 'my_functions.tripled' USING FILE '{module}'")

@@ -47,6 +47,7 @@ from sharkpy.execution.commands.update_statistics import update_statistics
 from sharkpy.execution.commands.user_functions import (
     create_function,
     create_macro,
+    create_sql_function,
     drop_function,
     drop_macro,
     reload_functions,
@@ -95,6 +96,7 @@ _RUNNERS: dict[type[commands.Command], Runner] = {
     commands.DropFunction: drop_function,
     commands.ReloadFunctions: reload_functions,
     commands.CreateMacro: create_macro,
+    commands.CreateSqlFunction: create_sql_function,
     commands.DropMacro: drop_macro,
     commands.ShowDatabases: show_databases,
     commands.ShowTables: show_tables,

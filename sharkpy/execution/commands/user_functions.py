@@ -9,7 +9,14 @@ from sharkpy.execution.commands.command_result import CommandResult, done
 from sharkpy.execution.commands.kept_resources import create_kept
 from sharkpy.execution.commands.resources import resource_path
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.plan.commands import CreateFunction, CreateMacro, DropFunction, DropMacro, ReloadFunctions
+from sharkpy.plan.commands import (
+    CreateFunction,
+    CreateMacro,
+    CreateSqlFunction,
+    DropFunction,
+    DropMacro,
+    ReloadFunctions,
+)
 from sharkpy.udf.user.function import UserFunction
 from sharkpy.udf.user.kept_code import kept_code
 
@@ -43,14 +50,29 @@ def keep_function(name: str, function: UserFunction, session: EngineSession, *, 
     session.catalog.functions.create(entry, replace=replace)
 
 
+def create_sql_function(command: CreateSqlFunction, session: EngineSession) -> CommandResult:
+    """Create a function in SQL, which runs no code."""
+    functions, function = session.catalog.functions, command.function
+    if command.database is None:
+        functions.add_temporary(function.name, function, if_not_exists=command.if_not_exists)
+        return done()
+    entry = FunctionEntry(command.database, function.name, "", macro=function)
+    functions.create(entry, replace=command.or_replace, if_not_exists=command.if_not_exists)
+    session.catalog.collect_garbage()
+    return done()
+
+
 def drop_function(command: DropFunction, session: EngineSession) -> CommandResult:
     functions = session.catalog.functions
     if command.database is None:
         known = functions.find_temporary(command.name)
-        is_dropped = not isinstance(known, Macro) and functions.drop_temporary(command.name)
+        is_macro = isinstance(known, Macro) and not known.is_function
+        is_dropped = not is_macro and functions.drop_temporary(command.name)
         names = list(functions.temporary())
     else:
-        session.restrictions.check_code("DROP FUNCTION")
+        known_entry = functions.entry(command.database, command.name)
+        if known_entry is None or known_entry.macro is None:
+            session.restrictions.check_code("DROP FUNCTION")
         is_dropped = functions.drop(command.database, command.name)
         session.catalog.collect_garbage()
         names = [entry.name for entry in functions.entries(command.database)]
@@ -62,7 +84,8 @@ def drop_function(command: DropFunction, session: EngineSession) -> CommandResul
 def described_users_function(name: str, function: CatalogFunction, extended: bool) -> list[tuple[str]]:
     """Lines of DESCRIBE FUNCTION for a user's function."""
     if isinstance(function, Macro):
-        return [(f"{name} - macro",), *([(f"{function.signature} {function.text}",)] if extended else [])]
+        kind = "function in SQL" if function.is_function else "macro"
+        return [(f"{name} - {kind}",), *([(f"{function.signature} {function.text}",)] if extended else [])]
     doc = function.row.doc
     first = f"{name} - {doc}" if doc else f"There is no documentation for function '{name}'"
     return [(first,), *((fact,) for fact in function.facts() if extended)]
@@ -80,7 +103,8 @@ def create_macro(command: CreateMacro, session: EngineSession) -> CommandResult:
 
 def drop_macro(command: DropMacro, session: EngineSession) -> CommandResult:
     functions = session.catalog.functions
-    is_macro = isinstance(functions.find_temporary(command.name), Macro)
+    known = functions.find_temporary(command.name)
+    is_macro = isinstance(known, Macro) and not known.is_function
     if is_macro:
         functions.drop_temporary(command.name)
     elif not command.if_exists:

@@ -22,6 +22,16 @@ class CreateFunction(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class CreateSqlFunction(Command):
+    """Function in SQL; `database` None: a temporary one."""
+
+    function: Macro
+    database: str | None
+    if_not_exists: bool
+    or_replace: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DropFunction(Command):
     """`database` None: a temporary function."""
 

@@ -12,11 +12,12 @@ from sqlglot import exp
 
 from sharkpy.base.errors import BindError, ParseError, SharkError, TypeMismatchError
 from sharkpy.catalog.function_catalog import Macro
-from sharkpy.plan.expr import ColumnRef, Expr
-from sharkpy.plan.references import substitute
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.logical import LogicalPlan, Project
+from sharkpy.plan.references import substitute, substitute_plan
 from sharkpy.sql.context import Context
-from sharkpy.sql.expressions.coercion import cast_all
-from sharkpy.sql.expressions.function_names import called_macro
+from sharkpy.sql.expressions.coercion import cast, cast_all
+from sharkpy.sql.expressions.function_names import called_macro, function_name
 from sharkpy.sql.grammar.parser import parse
 from sharkpy.sql.scope import relation_scope
 
@@ -30,18 +31,58 @@ _open_macros: ContextVar[tuple[str, ...]] = ContextVar("open_macros", default=()
 def bind_macro(binder: ExprBinder, macro: Macro, node: exp.Expr) -> Expr:
     """Expression of a macro over the call's arguments, each cast to the type of its parameter."""
     if len(node.expressions) != len(macro.parameters):
-        message = f"the macro {macro.signature} does not take {len(node.expressions)} arguments"
+        message = f"the {macro.kind} {macro.signature} does not take {len(node.expressions)} arguments"
         raise binder.context.error(message, node, TypeMismatchError)
+    if macro.columns:
+        message = f"the table function {macro.name} stands in FROM"
+        raise binder.context.error(message, node, BindError, f"SELECT … FROM {macro.signature}")
     args = tuple(map(binder.bind, node.expressions))
     with _opened(macro, binder.context, node):
         try:
             expr, columns = macro_expression(macro, binder.context)
         except SharkError as error:
-            hint = f"in the macro {macro.signature} {macro.text}"
+            hint = f"in the {macro.kind} {macro.signature} {macro.text}"
             raise binder.context.error(error.message, node, type(error), hint, error.sqlstate) from None
+    if not binder.context.budget.take_copy(expr):
+        raise binder.context.too_large(node)
     _check_repeated(binder, macro, expr, columns, args, node)
     taken = cast_all(args, [dtype for _, dtype in macro.parameters])
+    if macro.result is not None:
+        expr = cast(expr, macro.result)
     return substitute(expr, {column.column_id: arg for column, arg in zip(columns, taken, strict=True)})
+
+
+def bind_table_macro(binder: ExprBinder, macro: Macro, node: exp.Expr) -> LogicalPlan:
+    """Query of a table function, with the call's arguments in the place of its parameters."""
+    if len(node.expressions) != len(macro.parameters):
+        message = f"the function {macro.signature} does not take {len(node.expressions)} arguments"
+        raise binder.context.error(message, node, TypeMismatchError)
+    if not binder.context.budget.take_table():
+        raise binder.context.too_many_tables(node)
+    args = cast_all(tuple(map(binder.bind, node.expressions)), [dtype for _, dtype in macro.parameters])
+    with _opened(macro, binder.context, node):
+        try:
+            plan, columns = macro_query(macro, binder.context)
+        except SharkError as error:
+            hint = f"in the function {macro.signature} {macro.text}"
+            raise binder.context.error(error.message, node, type(error), hint, error.sqlstate) from None
+    return substitute_plan(plan, {column.column_id: arg for column, arg in zip(columns, args, strict=True)})
+
+
+def macro_query(macro: Macro, context: Context) -> tuple[LogicalPlan, tuple[ColumnRef, ...]]:
+    """Query of a table function over columns that stand for the parameters, and these."""
+    columns = tuple(context.column(name, dtype) for name, dtype in macro.parameters)
+    own = replace(inner_context(macro, context), text=macro.text)
+    plan = own.bind_query(parse(macro.text), own, relation_scope(macro.name, None, columns, None))
+    return with_columns_of(macro, plan, context), columns
+
+
+def with_columns_of(macro: Macro, plan: LogicalPlan, context: Context) -> LogicalPlan:
+    """The rows of a table function's query, under its columns' names and of their types."""
+    if len(plan.output) != len(macro.columns):
+        raise BindError(f"{macro.name} returns {len(macro.columns)} columns, its query has {len(plan.output)}")
+    pairs = zip(plan.output, macro.columns, strict=True)
+    return Project(plan, tuple(Alias(cast(found, dtype), next(context.ids), name) for found, (name, dtype) in pairs))
 
 
 def macro_expression(macro: Macro, context: Context) -> tuple[Expr, tuple[ColumnRef, ...]]:
@@ -49,24 +90,37 @@ def macro_expression(macro: Macro, context: Context) -> tuple[Expr, tuple[Column
     from sharkpy.sql.expressions.expr_binder import Clause, ExprBinder
 
     columns = tuple(context.column(name, dtype) for name, dtype in macro.parameters)
-    own = replace(context, text=f"SELECT {macro.text}", ctes={})
+    own = replace(inner_context(macro, context), text=f"SELECT {macro.text}")
     items = parse(own.text).expressions
     if len(items) != 1 or isinstance(items[0], (exp.Alias, exp.Star)):
-        raise ParseError("a macro is one expression")
+        raise ParseError(f"a {macro.kind} is one expression")
     scope = relation_scope(macro.name, None, columns, None)
-    return ExprBinder(own, scope, Clause("a macro")).bind(items[0]), columns
+    return ExprBinder(own, scope, Clause(f"a {macro.kind}")).bind(items[0]), columns
+
+
+def inner_context(macro: Macro, context: Context) -> Context:
+    """Context of the text of a macro or function."""
+    return replace(context, ctes={}, kept=None, database=macro.database or context.database)
+
+
+def parsed(macro: Macro) -> exp.Expr:
+    return parse(macro.text if macro.columns else f"SELECT {macro.text}")
 
 
 def check_calls(macro: Macro, context: Context) -> None:
-    """BindError if the macro calls itself, perhaps through others."""
-    waiting, seen = [macro], {macro.name}
+    """BindError if the macro or function calls itself, perhaps through others."""
+    waiting, seen = [macro], {macro.key}
     while waiting:
-        for node in parse(f"SELECT {waiting.pop().text}").find_all(exp.Anonymous):
-            if node.name.lower() == macro.name:
-                raise BindError(f"the macro {macro.name} calls itself")
-            inner = called_macro(context, node)
-            if inner is not None and inner.name not in seen:
-                seen.add(inner.name)
+        outer = waiting.pop()
+        inside = inner_context(outer, context)
+        for node in parsed(outer).find_all(exp.Anonymous):
+            name = function_name(node)
+            inner = called_macro(inside, node)
+            is_same = inner is None and macro.key in (name, f"{inside.database}.{name}")
+            if is_same or (inner is not None and inner.key == macro.key):
+                raise BindError(f"the {macro.kind} {macro.name} calls itself")
+            if inner is not None and inner.key not in seen:
+                seen.add(inner.key)
                 waiting.append(inner)
 
 
@@ -89,9 +143,9 @@ def _check_repeated(
 @contextmanager
 def _opened(macro: Macro, context: Context, node: exp.Expr) -> Iterator[None]:
     outer = _open_macros.get()
-    if macro.name in outer:
-        raise context.error(f"the macro {macro.name} calls itself", node, BindError)
-    token = _open_macros.set((*outer, macro.name))
+    if macro.key in outer:
+        raise context.error(f"the {macro.kind} {macro.name} calls itself", node, BindError)
+    token = _open_macros.set((*outer, macro.key))
     try:
         yield
     finally:

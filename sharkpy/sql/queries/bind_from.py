@@ -28,8 +28,9 @@ from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_function import argument_types, literal_values, not_found
 from sharkpy.sql.expressions.bind_literal_list import cell_literal
+from sharkpy.sql.expressions.bind_macro import bind_table_macro
 from sharkpy.sql.expressions.coercion import cast, cast_all, unify, with_minimal_literals
-from sharkpy.sql.expressions.function_names import function_name, registry_name
+from sharkpy.sql.expressions.function_names import called_macro, function_name, registry_name
 from sharkpy.sql.grammar.literal_cells import rows_of
 from sharkpy.sql.grammar.literal_parser import LiteralList
 from sharkpy.sql.grammar.parser import parse
@@ -206,6 +207,12 @@ def _system_table(context: Context, name: str, node: exp.Expr) -> LogicalPlan | 
 def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
     """Bind FROM range(10), FROM explode(array(1, 2)) AS t(x): a table function's own rows."""
     binder = expr_binder.ExprBinder(context, Scope((), parent), expr_binder.LATERAL_VIEW)
+    if node.args.get("db") and isinstance(node.this, exp.Anonymous):
+        node.this.set("this", f"{node.args['db'].name}.{function_name(node.this)}")
+    called = called_macro(context, node.this) if isinstance(node.this, exp.Anonymous) else None
+    if called is not None and called.columns:
+        plan = bind_table_macro(binder, called, node.this)
+        return _aliased(context, sampled(context, plan, node, None), node, parent, called.name)
     generator, columns = bind_generator(binder, node.this, ())
     plan = generated(Values((), ((),)), generator, columns, False)
     name = function_name(node.this) if isinstance(node.this, exp.Anonymous) else None

@@ -5,24 +5,36 @@ from __future__ import annotations
 from sharkpy.base.errors import BindError, SharkError
 from sharkpy.catalog.function_catalog import Macro
 from sharkpy.catalog.names import check_name
-from sharkpy.plan.commands import Command, CreateFunction, CreateMacro, DropFunction, DropMacro, ReloadFunctions
+from sharkpy.plan.commands import (
+    Command,
+    CreateFunction,
+    CreateMacro,
+    CreateSqlFunction,
+    DropFunction,
+    DropMacro,
+    ReloadFunctions,
+)
 from sharkpy.sql.expressions.bind_macro import check_calls, macro_expression
 from sharkpy.sql.statements.bind_alter_partitions import ignores_missing
+from sharkpy.sql.statements.bind_sql_function import sql_function, typed_names
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.udf import registry
-from sharkpy.values.types import DataType
 
 _RESOURCES = ("JAR", "FILE", "ARCHIVE")
 
 
-def bind_create_function(binder: CommandBinder, or_replace: bool, temporary: bool) -> CreateFunction:
-    """Bind FUNCTION [IF NOT EXISTS] [database.]name AS 'class' [USING JAR | FILE | ARCHIVE 'path', …]."""
+def bind_create_function(binder: CommandBinder, or_replace: bool, temporary: bool) -> Command:
+    """Bind FUNCTION [IF NOT EXISTS] [database.]name AS 'class' [USING JAR | FILE | ARCHIVE 'path', …], or
+    FUNCTION … name (parameter type, …) … RETURN body.
+    """
     reader = binder.reader
     reader.expect("FUNCTION")
     if_not_exists = reader.if_not_exists()
     if or_replace and if_not_exists:
         raise reader.error("either OR REPLACE or IF NOT EXISTS expected")
     database, name = _name(binder, temporary)
+    if reader.peek("("):
+        return CreateSqlFunction(sql_function(binder, database, name), database, if_not_exists, or_replace)
     reader.expect("AS")
     target = reader.string("module.name or a Java class")
     resources = []
@@ -44,35 +56,22 @@ def bind_create_macro(binder: CommandBinder, temporary: bool) -> CreateMacro:
         raise binder.error("a macro is TEMPORARY", token, hint="CREATE TEMPORARY MACRO")
     token = reader.current
     name = reader.name("a name for the macro")
-    parameters: list[tuple[str, DataType]] = []
-    reader.expect("(")
-    while not reader.match(")"):
-        if parameters:
-            reader.expect(",")
-        parameter = reader.name("a parameter")
-        if parameter in dict(parameters):
-            raise reader.error(f'two parameters "{parameter}"')
-        parameters.append((parameter, reader.data_type()))
+    parameters = typed_names(reader, "parameter")
     if reader.current is None:
         raise reader.error("an expression expected")
     first = reader.current
     text = reader.text[first.start : reader.tokens[-1].end + 1]
     reader.position = len(reader.tokens)
-    macro = Macro(name, tuple(parameters), text)
+    macro = Macro(name, parameters, text)
     assert token is not None  # name() took it
     with binder.place_of(token):
         check_name(name)
     try:
-        _check_macro(binder, macro)
+        check_calls(macro, binder.context)
+        macro_expression(macro, binder.context)
     except SharkError as error:
         raise binder.error(error.message, first, type(error), error.hint, error.sqlstate) from None
     return CreateMacro(macro)
-
-
-def _check_macro(binder: CommandBinder, macro: Macro) -> None:
-    """Check that a macro binds now, and does not call itself; later changes of its functions show at its calls."""
-    check_calls(macro, binder.context)
-    macro_expression(macro, binder.context)
 
 
 def bind_drop_function(binder: CommandBinder, temporary: bool) -> Command:

@@ -41,7 +41,7 @@ def view_of(binder: CommandBinder, view: CreateView, names: Sequence[tuple[str, 
     if start is None:
         raise reader.error("a query expected")
     name = f"{view.database}.{view.name}"
-    kept = kept_query(binder, view.database, "" if view.temporary else name, (name,))
+    kept = kept_query(binder, view.database, "" if view.temporary else f"the view {name}", (name,))
     query = kept.plan
     if names is not None and len(names) != len(query.output):
         message = f"the view has {len(names)} columns, its query {len(query.output)}"

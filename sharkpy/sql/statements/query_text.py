@@ -22,8 +22,8 @@ class KeptQuery:
 
 
 def kept_query(binder: CommandBinder, database: str, permanent: str = "", views: tuple[str, ...] = ()) -> KeptQuery:
-    """Bind the rest of the statement as a query that is kept, and later bound in `database`. `permanent` is the name of
-    the permanent view that keeps it; the query may use none of `views`.
+    """Bind the rest of the statement as a query that is kept, and later bound in `database`. `permanent` names the
+    permanent view that keeps it; the query may use none of `views`.
     """
     reader = binder.reader
     start = reader.current

@@ -33,7 +33,7 @@ from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.published import Published
 from sharkpy.catalog.resources import Resources
 from sharkpy.catalog.stream_store import StreamStore
-from sharkpy.catalog.system_tables import SYSTEM_DATABASE, SystemTable
+from sharkpy.catalog.system_tables import SYSTEM_DATABASES, SystemTable
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json
 from sharkpy.catalog.table_store import TableStore
 from sharkpy.catalog.trash import Trash
@@ -106,7 +106,7 @@ class ReadableCatalog:
         self.resources = Resources()
         self.gate = PathGate()
         self.system_tables: Callable[[], Mapping[str, SystemTable]] = dict
-        """Gives the tables of `sys` by name, as the session has them."""
+        """Gives the tables of `sys` and `information_schema` by qualified name, as the session has them."""
         self.find_files: FindFiles = lambda _word, _place, _gate, _access: None
         """Finds the table of files that a query names: see `file_table`."""
         self.find_access: Callable[[str, bool], str] = _no_access
@@ -152,15 +152,21 @@ class ReadableCatalog:
         other.functions, other.resources = self.functions.for_session(), Resources()
         return other
 
-    def system_table(self, name: str) -> SystemTable | None:
-        """A table of `sys`, if there is no database of that name; TableNotFoundError for an unknown one."""
-        if self.find_database(SYSTEM_DATABASE) is not None:
-            return None
-        known = self.system_tables()
-        if name not in known:
+    def system_table(self, database: str, name: str) -> SystemTable | None:
+        """A table of the engine's own database of that name; None if it has none, TableNotFoundError for an unknown
+        table.
+        """
+        known = self._system_tables(database)
+        if known is not None and name not in known:
             hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
-            raise TableNotFoundError(f"Table not found {SYSTEM_DATABASE}.{name}", hint=hint)
-        return known[name]
+            raise TableNotFoundError(f"Table not found {database}.{name}", hint=hint)
+        return None if known is None else known[name]
+
+    def _system_tables(self, database: str) -> dict[str, SystemTable] | None:
+        """Tables of the engine's own database of that name; None if it has none, or a user's database hides it."""
+        if database not in SYSTEM_DATABASES or self.find_database(database) is not None:
+            return None
+        return {one.name: one for one in self.system_tables().values() if one.database == database}
 
     def given_rows(self, name: str, *, is_registered: bool) -> None:
         """A catalog has none."""
@@ -300,6 +306,8 @@ class ReadableCatalog:
         return found
 
     def table_names(self, database: str, pattern: str | None = None, *, views_only: bool = False) -> list[str]:
+        if (system := self._system_tables(database)) is not None:
+            return [] if views_only else matching(system, pattern)
         if views_only:
             return matching(
                 {table.name for table in self.tables(database) if table.is_view and not table.has_state}, pattern

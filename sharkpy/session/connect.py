@@ -86,10 +86,11 @@ def _remote_text(location: str, access_id: str) -> str:
 
 
 def _system_tables(session: weakref.ref[SharkContext]) -> Mapping[str, SystemTable]:
+    from sharkpy.execution.commands.information_schema import information_tables
     from sharkpy.streaming.commands.show_streams import system_tables
 
     known = session()
-    return {} if known is None else system_tables(known)
+    return {} if known is None else {**system_tables(known), **information_tables(known.catalog)}
 
 
 def _lake_conf(session: weakref.ref[SharkContext], owner: Conf) -> Conf:

@@ -69,8 +69,8 @@ class CatalogReader(Protocol):
     def source_of(self, stream: Table) -> Table | None:
         """Table of whose rows a stream is; None for a stream of others, or where the table was dropped."""
 
-    def system_table(self, name: str) -> SystemTable | None:
-        """A table of the database `sys`; None if that is a database as others are. TableNotFoundError, with a hint."""
+    def system_table(self, database: str, name: str) -> SystemTable | None:
+        """A table of the engine's own database of that name; None if there is none. TableNotFoundError, with a hint."""
 
     def given_rows(self, name: str, *, is_registered: bool) -> GivenRows | None:
         """Rows of the program that calls: registered under a name, or those of a variable. ParameterError and DataError

@@ -89,7 +89,7 @@ class MemoryCatalog:
     def lake_facts(self, table: Table, what: str) -> SystemTable:
         raise AssertionError("it has no lake tables")
 
-    def system_table(self, name: str) -> None:
+    def system_table(self, database: str, name: str) -> None:
         return None
 
     def source_of(self, stream: Table) -> Table | None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from sharkpy.base.errors import SharkError
-from sharkpy.catalog.system_tables import SYSTEM_DATABASE
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
@@ -77,10 +76,10 @@ class CatalogLookups:
             self._tables[found.database, found.name] = found
         return found
 
-    def system_table(self, name: str) -> SystemTable | None:
-        found = self._catalog.system_table(name)
+    def system_table(self, database: str, name: str) -> SystemTable | None:
+        found = self._catalog.system_table(database, name)
         if found is not None:
-            self._tables[SYSTEM_DATABASE, name] = None
+            self._tables[database, name] = None
         return found
 
     def given_rows(self, name: str, *, is_registered: bool) -> GivenRows | None:

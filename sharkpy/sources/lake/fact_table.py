@@ -27,7 +27,7 @@ def fact_table(table: LakeTable, what: str, schema: Schema, rows: Rows) -> Syste
             [pa.array(list(column), field.type) for column, field in zip(values, target, strict=True)], schema=target
         )
 
-    return SystemTable(f"{table.name}.{what}", schema, made)
+    return SystemTable(table.database, f"{table.name}.{what}", schema, made)
 
 
 def moment_of(milliseconds: int) -> datetime.datetime:

@@ -19,7 +19,7 @@ from sharkpy.base.errors import (
 )
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.stream_kinds import SPANS, has_spans
-from sharkpy.catalog.system_tables import SYSTEM_DATABASE
+from sharkpy.catalog.system_tables import SYSTEM_DATABASES
 from sharkpy.catalog.virtual_columns import FILE_NAME, virtual_columns_in
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.given_rows import ArrowRows, GivenRows
@@ -112,7 +112,7 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
         return _aliased(context, sampled(context, scan(context, state), node, state), node, parent, name)
     if database is None and name in context.ctes:
         return _aliased(context, sampled(context, _bind_cte(context, name, node), node, None), node, parent, name)
-    if database == SYSTEM_DATABASE and (system := _system_table(context, name, node)) is not None:
+    if database in SYSTEM_DATABASES and (system := _system_table(context, database, name, node)) is not None:
         return _aliased(context, sampled(context, system, node, None), node, parent, name, database)
     found = _table_or_rows(context, database, name, node)
     if isinstance(found, LogicalPlan):
@@ -190,18 +190,18 @@ def _named_files(context: Context, word: str, node: exp.Expr) -> Table | None:
         raise context.error(error.message, node, type(error), error.hint, error.sqlstate) from None
 
 
-def _system_table(context: Context, name: str, node: exp.Expr) -> LogicalPlan | None:
-    """Rows of a table of the engine's own, made anew by each run of the plan; None where `sys` is a user's database."""
+def _system_table(context: Context, database: str, name: str, node: exp.Expr) -> LogicalPlan | None:
+    """Rows of a table of the engine's own, made anew by each run of the plan; None if the database is a user's."""
     try:
-        found = context.catalog.system_table(name)
+        found = context.catalog.system_table(database, name)
     except SharkError as error:
         raise context.error(error.message, node, type(error), error.hint) from None
     if found is None:
         return None
     if node.args.get("version"):
-        raise context.unsupported(f"a version of {SYSTEM_DATABASE}.{name}", node)
+        raise context.unsupported(f"a version of {database}.{name}", node)
     columns = tuple(context.column(field.name, field.dtype) for field in found.schema)
-    return Given(columns, GivenRows(f"{SYSTEM_DATABASE}.{name}", found.schema, ArrowRows(), here=found))
+    return Given(columns, GivenRows(f"{database}.{name}", found.schema, ArrowRows(), here=found))
 
 
 def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:

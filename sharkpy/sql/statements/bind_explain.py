@@ -99,8 +99,8 @@ class _ViewRecorder:
     def database(self, name: str) -> Database:
         return self._catalog.database(name)
 
-    def system_table(self, name: str) -> SystemTable | None:
-        return self._catalog.system_table(name)
+    def system_table(self, database: str, name: str) -> SystemTable | None:
+        return self._catalog.system_table(database, name)
 
     def given_rows(self, name: str, *, is_registered: bool) -> GivenRows | None:
         return self._catalog.given_rows(name, is_registered=is_registered)

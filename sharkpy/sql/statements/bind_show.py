@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from sqlglot.tokenizer_core import TokenType
 
-from sharkpy.base.errors import BindError, did_you_mean
+from sharkpy.base.errors import BindError, DatabaseNotFoundError, did_you_mean
 from sharkpy.base.settings import SETTINGS
+from sharkpy.catalog.system_tables import SYSTEM_DATABASES
 from sharkpy.plan.commands import (
     Command,
     ShowColumns,
@@ -211,7 +212,12 @@ def _database(binder: CommandBinder) -> str:
     name = reader.name("a database name")
     assert token is not None  # name() took it
     with binder.place_of(token):
-        return binder.context.catalog.database(name).name
+        try:
+            return binder.context.catalog.database(name).name
+        except DatabaseNotFoundError:
+            if name not in SYSTEM_DATABASES:
+                raise
+            return name
 
 
 def _pattern(binder: CommandBinder) -> str | None:

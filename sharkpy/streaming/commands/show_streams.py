@@ -13,7 +13,7 @@ from sharkpy.catalog.model import StreamSource, Table
 from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.position import as_numbers
 from sharkpy.catalog.stream_kinds import KINDS
-from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.catalog.system_tables import SYSTEM_DATABASE, SystemTable
 from sharkpy.execution.commands.command_result import CommandResult, table_of
 from sharkpy.execution.commands.stream_facts import current_source
 from sharkpy.plan.commands import ShowContinuousTables, ShowEpochs, ShowStreams
@@ -76,14 +76,17 @@ def show_epochs(command: ShowEpochs, session: StreamSession) -> CommandResult:
 
 
 def system_tables(session: StreamSession) -> Mapping[str, SystemTable]:
-    """Tables of `sys` by name. They do not keep the session: plans that read them may outlive it."""
+    """Tables of `sys` by qualified name. They do not keep the session: plans that read them may outlive it."""
     shown = _Shown.by(session)
     made: dict[str, tuple[Schema, Callable[[], Iterable[Row]]]] = {
         "continuous_tables": (_QUERIES, lambda: shown.queries(shown.tables())),
         "epochs": (_ALL_EPOCHS, shown.all_epochs),
         "streams": (_STREAMS, lambda: shown.streams(shown.tables())),
     }
-    return {name: SystemTable(name, schema, partial(_made, schema, rows)) for name, (schema, rows) in made.items()}
+    return {
+        f"{SYSTEM_DATABASE}.{name}": SystemTable(SYSTEM_DATABASE, name, schema, partial(_made, schema, rows))
+        for name, (schema, rows) in made.items()
+    }
 
 
 def _made(schema: Schema, rows: Callable[[], Iterable[Row]]) -> pa.Table:

@@ -26,6 +26,9 @@ __all__ = [
     "sweep_orphans",
 ]
 
+_FEW = 16
+"""Unused blocks that are released at once by who uses others."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoreUsage:
@@ -64,6 +67,7 @@ class BlockStore:
         self._num_evicted = 0
         self._unused: deque[tuple[BlockHandle, bool]] = deque()
         self._retired: dict[str, BlockHandle] = {}
+        self._releasing = threading.Thread()
 
     @property
     def memory_dir(self) -> str:
@@ -80,7 +84,7 @@ class BlockStore:
     def adopt(self, handles: Iterable[BlockHandle]) -> None:
         """Take up blocks that tasks wrote, as the most recently used."""
         with self._lock:
-            self._release_unused()
+            self._release_some()
             for handle in handles:
                 self._blocks[handle.block_id] = handle
                 self._blocks.move_to_end(handle.block_id)
@@ -100,7 +104,7 @@ class BlockStore:
     def touch(self, handles: Iterable[BlockHandle]) -> None:
         """Note that blocks are used now."""
         with self._lock:
-            self._release_unused()
+            self._release_some()
             for handle in handles:
                 if handle.block_id in self._blocks:
                     self._blocks.move_to_end(handle.block_id)
@@ -129,15 +133,32 @@ class BlockStore:
                 # The end of a handle may be noticed anywhere, inside this store's own code too: it is only noted.
                 weakref.finalize(handle, self._unused.append, (kept, durable)).atexit = False
 
+    def _release_some(self) -> None:
+        """Release a few unused blocks now, and the others in a thread: no query waits for the files of thousands."""
+        for _ in range(min(len(self._unused), _FEW)):
+            self._release_one()
+        if self._unused and not self._releasing.is_alive():
+            self._releasing = threading.Thread(target=self._release_rest, name="sharkpy-release", daemon=True)
+            self._releasing.start()
+
+    def _release_rest(self) -> None:
+        while self._unused:
+            with self._lock:
+                if self._unused:
+                    self._release_one()
+
     def _release_unused(self) -> None:
         while self._unused:
-            handle, durable = self._unused.popleft()
-            self._retired.pop(handle.block_id, None)
-            known = self._blocks.get(handle.block_id)
-            if known is handle:
-                self.release([handle.block_id], durable=durable)
-            elif known is None and durable and handle.durable_path is not None:
-                store_folder.remove(handle.durable_path)
+            self._release_one()
+
+    def _release_one(self) -> None:
+        handle, durable = self._unused.popleft()
+        self._retired.pop(handle.block_id, None)
+        known = self._blocks.get(handle.block_id)
+        if known is handle:
+            self.release([handle.block_id], durable=durable)
+        elif known is None and durable and handle.durable_path is not None:
+            store_folder.remove(handle.durable_path)
 
     def mend(self, handle: BlockHandle) -> bool:
         """Make a block's copies whole again from one that is; False where none is."""

@@ -9,6 +9,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,6 +24,7 @@ from sharkpy.columnar.block import EncodedBlock, encode_block
 from sharkpy.columnar.block_cache import BlockCache
 from sharkpy.columnar.store import BlockMissingError, BlockStore, BlockWriter, open_block, sweep_orphans
 from sharkpy.values import types as t
+from tests.waiting import until
 
 SCHEMA = t.Schema((t.Field("x", t.BIGINT),))
 
@@ -50,6 +52,26 @@ def store(folders: tuple[str, str]) -> Iterator[BlockStore]:
 
 def first_value(handle: object) -> int:
     return open_block(handle).read(["x"]).column(0)[0].as_py()
+
+
+def test_nobody_waits_for_thousands_of_unused_blocks(store: BlockStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    handles = [store.writer().write(block(number)) for number in range(60)]
+    store.adopt(handles)
+    store.retire(handles)
+    paths = [Path(handle.memory_path) for handle in handles]
+    waiting = threading.get_ident()
+    released_here, remove = list[str](), store_folder.remove
+
+    def noted(path: str) -> None:
+        if threading.get_ident() == waiting:
+            released_here.append(path)
+        remove(path)
+
+    monkeypatch.setattr(store_folder, "remove", noted)
+    del handles
+    store.touch([])
+    until(lambda: not any(map(os.path.lexists, paths)))
+    assert 0 < len(released_here) <= 16 * 2
 
 
 def test_write_and_read(store: BlockStore) -> None:

@@ -6,7 +6,7 @@
 | layouts | a JSON text a column: its type, encoding, parameters, where its parts are, and their checksum |
 | statistics | a JSON text a column (`packed_statistics`) |
 | directory | a record a column (`RECORD`), with a checksum of its layout |
-| trailer | where these are, and checksums of the statistics, of the directory, and of the trailer itself |
+| trailer | where these are, and checksums of all texts, of the directory, and of the trailer itself |
 
 Checksums are xxh3. The bytes between parts are never read.
 """
@@ -34,11 +34,12 @@ _TRAILER = np.dtype(
     [
         ("num_rows", "<u8"),
         ("num_columns", "<u8"),
+        ("layouts", "<u8"),
         ("statistics", "<u8"),
         ("statistics_bytes", "<u8"),
         ("directory", "<u8"),
         ("columns_digest", "<u8"),
-        ("statistics_digest", "<u8"),
+        ("texts_digest", "<u8"),
         ("directory_digest", "<u8"),
         ("digest", "<u8"),
         ("magic", "S8"),
@@ -82,12 +83,12 @@ class BlockFile:
         trailer = _trailer(buffer)
         self._buffer = buffer
         self._statistics = int(trailer["statistics"]), int(trailer["statistics_bytes"])
-        self._statistics_digest = int(trailer["statistics_digest"])
+        self._layouts, self._texts_digest = int(trailer["layouts"]), int(trailer["texts_digest"])
         self.num_rows = int(trailer["num_rows"])
         self.columns_digest = int(trailer["columns_digest"])
         """Checksum of names and types, by `columns_digest`."""
         start, size = int(trailer["directory"]), int(trailer["num_columns"]) * RECORD.itemsize
-        if start + size != buffer.size - _TRAILER.itemsize or not 0 <= start - sum(self._statistics) < _ALIGNMENT:
+        if start + size != buffer.size - _TRAILER.itemsize or self._layouts > start:
             raise ValueError("its trailer is damaged")
         self._records = buffer.slice(start, size)
         if xxhash.xxh3_64_intdigest(memoryview(self._records)) != trailer["directory_digest"]:
@@ -110,12 +111,13 @@ class BlockFile:
         return StoredColumn(_rebuild(layout["column"], self._buffer), int(layout["checksum"], 16))
 
     def statistics(self) -> PackedStatistics:
-        """Statistics of all columns, verified and copied out of the file."""
+        """Statistics of all columns, copied out of the file. They are verified, and so are the layouts."""
         start, size = self._statistics
-        texts = self._buffer.slice(start, size).to_pybytes()
-        if xxhash.xxh3_64_intdigest(texts) != self._statistics_digest:
-            raise ValueError("its statistics do not match their checksum")
-        return PackedStatistics(self.num_rows, self._records.to_pybytes(), texts)
+        texts = self._buffer.slice(self._layouts, start + size - self._layouts)
+        if xxhash.xxh3_64_intdigest(memoryview(texts)) != self._texts_digest:
+            raise ValueError("its layouts and statistics do not match their checksum")
+        own = texts.slice(start - self._layouts)
+        return PackedStatistics(self.num_rows, self._records.to_pybytes(), own.to_pybytes())
 
     def _layout(self, place: int) -> dict[str, Any]:
         record = self._directory[place]
@@ -135,19 +137,25 @@ def serialize(
     directory = np.zeros(len(columns), RECORD)
     directory["name"] = [hash_of(name) for name in columns]
     directory["size_bytes"] = [column.size_bytes for column in columns.values()]
-    for index, (name, column) in enumerate(columns.items()):
-        layout = {"name": name, "column": _layout(column, iter(places[index])), "checksum": f"{checksum(column):016x}"}
-        text = json.dumps(layout, separators=(",", ":")).encode()
-        record = directory[index]
-        record["layout"], record["layout_bytes"] = out.size, len(text)
-        record["layout_digest"] = xxhash.xxh3_64_intdigest(text)
-        out.add(text)
+    layouts = [_layout_text(name, column, places[index]) for index, (name, column) in enumerate(columns.items())]
     texts = texts_of(statistics)
-    lengths = np.array([len(text) for text in texts], np.uint64)
-    directory["statistics_bytes"], directory["statistics"] = lengths, np.cumsum(lengths, dtype=np.uint64) - lengths
+    _set_places(directory, "layout", layouts, out.size)
+    _set_places(directory, "statistics", texts, 0)
+    directory["layout_digest"] = [xxhash.xxh3_64_intdigest(text) for text in layouts]
     packed = PackedStatistics(num_rows, directory.tobytes(), b"".join(texts))
-    types = [(name, column.dtype) for name, column in columns.items()]
-    return SerializedBlock(_ended(out, packed, columns_digest(types), len(columns)), packed)
+    digest = columns_digest([(name, column.dtype) for name, column in columns.items()])
+    return SerializedBlock(_ended(out, b"".join(layouts), packed, digest), packed)
+
+
+def _layout_text(name: str, column: EncodedColumn, places: list[int]) -> bytes:
+    layout = {"name": name, "column": _layout(column, iter(places)), "checksum": f"{checksum(column):016x}"}
+    return json.dumps(layout, separators=(",", ":")).encode()
+
+
+def _set_places(directory: Array, field: str, texts: Sequence[bytes], start: int) -> None:
+    lengths = np.array([len(text) for text in texts], np.uint64)
+    directory[f"{field}_bytes"] = lengths
+    directory[field] = np.cumsum(lengths, dtype=np.uint64) - lengths + np.uint64(start)
 
 
 def checksum(column: EncodedColumn) -> int:
@@ -193,13 +201,15 @@ class _Pieces:
         return tuple(pa.py_buffer(bytes(run)) if isinstance(run, bytearray) else run for run in self._runs if len(run))
 
 
-def _ended(out: _Pieces, statistics: PackedStatistics, digest: int, num_columns: int) -> tuple[pa.Buffer, ...]:
-    """The file with its statistics, directory and trailer."""
+def _ended(out: _Pieces, layouts: bytes, statistics: PackedStatistics, digest: int) -> tuple[pa.Buffer, ...]:
+    """The file with its texts, directory and trailer."""
     trailer = np.zeros((), _TRAILER)
-    trailer["num_rows"], trailer["num_columns"], trailer["columns_digest"] = statistics.num_rows, num_columns, digest
-    trailer["statistics"], trailer["statistics_bytes"] = out.size, len(statistics.texts)
-    trailer["statistics_digest"] = xxhash.xxh3_64_intdigest(statistics.texts)
-    out.add(statistics.texts)
+    trailer["num_rows"], trailer["columns_digest"] = statistics.num_rows, digest
+    trailer["num_columns"] = len(statistics.records) // RECORD.itemsize
+    texts = layouts + statistics.texts
+    trailer["layouts"], trailer["texts_digest"] = out.size, xxhash.xxh3_64_intdigest(texts)
+    trailer["statistics"], trailer["statistics_bytes"] = out.size + len(layouts), len(statistics.texts)
+    out.add(texts)
     out.align()
     trailer["directory"] = out.size
     trailer["directory_digest"] = xxhash.xxh3_64_intdigest(statistics.records)

@@ -107,18 +107,18 @@ def test_a_column_is_read_without_the_texts_of_others() -> None:
             damaged[place : place + 2] = b"xx"
     block = Block.from_buffer(pa.py_buffer(bytes(damaged)))
     assert block.read(["c7"], decoded=True).column(0).equals(table.column("c7"))
-    assert block.statistics["c7"].low == b"c7-0"
     assert "c8" in block
     assert "c100" not in block
     with pytest.raises(CorruptionError, match="the layout of a column"):
         block.read(["c8"])
 
 
-def test_damaged_statistics_are_found(content: bytes) -> None:
+@pytest.mark.parametrize("text", [b'["c1","', b'{"name":"c1"'])
+def test_damaged_texts_are_found_with_statistics(content: bytes, text: bytes) -> None:
     damaged = bytearray(content)
-    damaged[content.index(b'["c1","')] ^= 1
+    damaged[content.index(text)] ^= 1
     block = Block.from_buffer(pa.py_buffer(bytes(damaged)))
-    with pytest.raises(CorruptionError, match="its statistics"):
+    with pytest.raises(CorruptionError, match="its layouts and statistics"):
         _ = block.statistics
 
 

@@ -11,7 +11,10 @@ from sharkpy.columnar.block import Block
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_beside
 
-MAX_OPEN_BLOCKS = 512
+MAX_OPEN_BLOCKS = 12_000
+"""Of the 65,530 mappings that Linux gives a process."""
+_CHECKED_AFTER = 512
+"""Openings after which all open blocks are looked at, at the latest."""
 
 
 class BlockMissingError(CorruptionError):
@@ -47,7 +50,7 @@ class BlockCache:
         block, place = _open_first(handle)
         with self._lock:
             self._opened_since_check += 1
-            if self._opened_since_check >= len(self._open):
+            if self._opened_since_check >= min(len(self._open), _CHECKED_AFTER):
                 self._drop_moved()
             self._open[handle.block_id] = (block, block.path, place)
             while len(self._open) > self._limit:
@@ -66,7 +69,7 @@ class BlockCache:
         return len(self._open)
 
     def _drop_moved(self) -> None:
-        """Let go of blocks that were moved: once in as many openings as there are blocks, so that none costs more."""
+        """Let go of blocks that were moved: once in as many openings as there are blocks, or once in many."""
         self._opened_since_check = 0
         moved = [block_id for block_id, (_, path, place) in self._open.items() if _place(path) != place]
         for block_id in moved:

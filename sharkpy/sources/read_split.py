@@ -91,7 +91,8 @@ def _read_placed(
 
 def _written_columns(written: Schema, schema: Schema, names: Sequence[str]) -> Schema:
     """The columns of files behind those of `names` that they have, in the table's order."""
-    places = sorted(schema.names.index(name) for name in names)
+    place_of = {name: place for place, name in enumerate(schema.names)}
+    places = sorted(place_of[name] for name in names)
     return Schema(tuple(written.fields[place] for place in places if place < len(written)))
 
 
@@ -101,7 +102,8 @@ def _converted(
     if not names:
         yield from batches
         return
-    order = sorted(names, key=schema.names.index)
+    place_of = {name: place for place, name in enumerate(schema.names)}
+    order = sorted(names, key=place_of.__getitem__)
     for batch in convert_columns(batches, there, schema.select(order)):
         yield batch.select(list(names))
 

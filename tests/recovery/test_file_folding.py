@@ -81,9 +81,9 @@ def test_many_appends_leave_few_files(tmp_path: Path, stored: str) -> None:
         # All but the last few, whose blocks were in memory alone, as they would soon have been merged.
         load, read = context.table_cache.versions.load, list[Split]()
 
-        def noted(entry: Entry, splits: Sequence[Split], *, is_hot: bool = False) -> list[LoadedBlock]:
+        def noted(entry: Entry, splits: Sequence[Split], **named: bool) -> list[LoadedBlock]:
             read.extend(splits)
-            return load(entry, splits, is_hot=is_hot)
+            return load(entry, splits, **named)
 
         context.table_cache.versions.load = noted  # type: ignore[method-assign]
         assert rows(context, "SELECT * FROM t") == expected

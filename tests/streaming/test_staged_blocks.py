@@ -49,9 +49,9 @@ def done(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> list
     found: list[str] = []
     load, place = DriverLoader.load, TableFiles.place
 
-    def loading(self: DriverLoader, *arguments: Any) -> Any:
+    def loading(self: DriverLoader, *arguments: Any, **named: Any) -> Any:
         found.append("blocks" if are_free(context) else "blocks under a lock")
-        return load(self, *arguments)
+        return load(self, *arguments, **named)
 
     def placing(self: TableFiles) -> None:
         found.append("place")
@@ -222,10 +222,10 @@ def failing_once(error: SharkError, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let blocks not be made the next time."""
     load, left = DriverLoader.load, [error]
 
-    def loading(self: DriverLoader, *arguments: Any) -> Any:
+    def loading(self: DriverLoader, *arguments: Any, **named: Any) -> Any:
         if left:
             raise left.pop()
-        return load(self, *arguments)
+        return load(self, *arguments, **named)
 
     monkeypatch.setattr(DriverLoader, "load", loading)
 
@@ -285,9 +285,9 @@ def test_a_table_that_is_dropped_while_they_are_made(
     assert numbers(context, "u") == [1]
     table, load = context.catalog.table("default", "u"), DriverLoader.load
 
-    def loading(self: DriverLoader, *arguments: Any) -> Any:
+    def loading(self: DriverLoader, *arguments: Any, **named: Any) -> Any:
         elsewhere(lambda: context.new_session().sql("DROP TABLE u").close())
-        return load(self, *arguments)
+        return load(self, *arguments, **named)
 
     monkeypatch.setattr(DriverLoader, "load", loading)
     with pytest.raises(TableNotFoundError):

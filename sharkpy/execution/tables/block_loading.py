@@ -17,6 +17,7 @@ from sharkpy.catalog.model import BucketSpec, StorageFormat
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import PackedStatistics
 from sharkpy.columnar.store_folder import storage_error, sync_directory, sync_file
+from sharkpy.execution.tables.split_groups import split_groups
 from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.sources.file_splits import by_form, read_properties
 from sharkpy.sources.layout import DataFile
@@ -27,7 +28,7 @@ from sharkpy.sources.read_split import read_split_coded
 from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
 from sharkpy.sources.written_rows import kept_rows
-from sharkpy.values.types import Schema
+from sharkpy.values.types import Schema, arrow_schema
 
 if TYPE_CHECKING:
     from sharkpy.columnar.store import BlockStore
@@ -41,21 +42,22 @@ _SYNC_THREADS = 4
 
 @dataclass(frozen=True, slots=True)
 class LoadedBlock:
-    """Block with the split that it was made from."""
+    """Block with the split that it was made from, and with others whose rows it has behind those."""
 
     handle: BlockHandle
     statistics: PackedStatistics
     split: Split
+    others: tuple[Split, ...] = ()
 
 
 class BlockLoader(Protocol):
     """Loader of splits into blocks: several for a large split, none for one without rows.
 
-    The result is in the order of splits. A failure leaves no blocks.
+    The result is in the order of splits. A failure leaves no blocks. `is_grouped`: many small splits may share blocks.
     """
 
     def load(
-        self, splits: Sequence[Split], schema: Schema, durable_dir: str | None
+        self, splits: Sequence[Split], schema: Schema, durable_dir: str | None, *, is_grouped: bool = False
     ) -> tuple[list[LoadedBlock], ReadMetrics]: ...
 
 
@@ -165,16 +167,19 @@ class DriverLoader:
         self._num_threads = num_threads
 
     def load(
-        self, splits: Sequence[Split], schema: Schema, durable_dir: str | None
+        self, splits: Sequence[Split], schema: Schema, durable_dir: str | None, *, is_grouped: bool = False
     ) -> tuple[list[LoadedBlock], ReadMetrics]:
         if len(splits) == 1 and durable_dir is None:
             return self._load_here(splits[0], schema)
+        groups: list[tuple[Split, ...]] = [(split,) for split in splits]
+        if is_grouped and self._buckets is None:
+            groups = list(split_groups(splits, self._conf.value(settings.BLOCK_ROWS)))
         written: list[BlockHandle] = []
         loaded, total = [], ReadMetrics()
-        threads = min(self._num_threads, max(len(splits), 1))
+        threads = min(self._num_threads, max(len(groups), 1))
         with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(max(threads, _SYNC_THREADS)) as syncs:
             copies: list[Future[None]] = []
-            futures = [submit(pool, self._load, split, schema, durable_dir, written, syncs, copies) for split in splits]
+            futures = [submit(pool, self._load, group, schema, durable_dir, written, syncs, copies) for group in groups]
             try:
                 for future in futures:
                     blocks, metrics = future.result()
@@ -196,7 +201,7 @@ class DriverLoader:
         """Load what is not worth a thread."""
         written: list[BlockHandle] = []
         try:
-            return self._load(split, schema, None, written, None, [])
+            return self._load((split,), schema, None, written, None, [])
         except BaseException:
             self._store.adopt(written)
             self._store.release([handle.block_id for handle in written], durable=True)
@@ -204,7 +209,7 @@ class DriverLoader:
 
     def _load(
         self,
-        split: Split,
+        group: tuple[Split, ...],
         schema: Schema,
         durable_dir: str | None,
         written: list[BlockHandle],
@@ -212,12 +217,31 @@ class DriverLoader:
         copies: list[Future[None]],
     ) -> tuple[list[LoadedBlock], ReadMetrics]:
         metrics, loaded = ReadMetrics(), []
-        for block in self.make(checked(read_split_coded(split, schema, metrics)), split, schema, durable_dir):
+        for block in self._blocks(group, schema, durable_dir, metrics):
             written.append(block.handle)
             if block.handle.durable_path is not None and syncs is not None:
                 copies.append(syncs.submit(sync_file, block.handle.durable_path))
             loaded.append(block)
         return loaded, metrics
+
+    def _blocks(
+        self, group: tuple[Split, ...], schema: Schema, durable_dir: str | None, metrics: ReadMetrics
+    ) -> Iterator[LoadedBlock]:
+        """Blocks of a group of splits: one block, unless the rows turn out to be large."""
+        if len(group) == 1:
+            yield from self.make(checked(read_split_coded(group[0], schema, metrics)), group[0], schema, durable_dir)
+            return
+        target = arrow_schema(schema)
+        by_split = [[rows.cast(target) for rows in checked(read_split_coded(one, schema, metrics))] for one in group]
+        with_rows = [(split, rows) for split, rows in zip(group, map(_joined, by_split), strict=True) if rows.num_rows]
+        if sum(rows.nbytes for _, rows in with_rows) >= self._conf.value(settings.BLOCK_BYTES):
+            for split, rows in with_rows:
+                yield from self.make([rows], split, schema, durable_dir)
+        elif with_rows:
+            (first, _), *others = with_rows
+            whole = pa.concat_tables([rows for _, rows in with_rows])
+            for block in self.make([whole], first, schema, durable_dir):
+                yield replace(block, others=tuple(split for split, _ in others))
 
     def make(
         self, tables: Iterable[pa.Table], split: Split, schema: Schema, durable_dir: str | None
@@ -241,6 +265,10 @@ class DriverLoader:
         for bucket, rows in RowBuckets(self._buckets, schema).split_all(tables):
             for table in block_tables([rows], *limits):
                 yield bucket, table
+
+
+def _joined(tables: Sequence[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables) if tables else pa.table({})
 
 
 def sync_folder(path: str) -> None:

@@ -36,7 +36,12 @@ class RddLoader:
         self._buckets = buckets
 
     def load(
-        self, splits: Sequence[Split], schema: Schema, durable_dir: str | None
+        self,
+        splits: Sequence[Split],
+        schema: Schema,
+        durable_dir: str | None,
+        *,
+        is_grouped: bool = False,  # noqa: ARG002 - a task loads one split
     ) -> tuple[list[LoadedBlock], ReadMetrics]:
         names = tuple(schema.names)
         sink = BlockSink(schema, self._conf.value(settings.BLOCK_ROWS), durable_dir, bucketing(self._buckets, schema))

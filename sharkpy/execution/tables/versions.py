@@ -133,7 +133,7 @@ class TableVersions:
             made |= staged.take([file for file in files if file not in made])
         left = [file for file in files if file not in made]
         try:
-            loaded = self.load(entry, self.splits(entry.table, left), is_hot=is_hot) if left else []
+            loaded = self.load(entry, self.splits(entry.table, left), is_hot=is_hot, is_grouped=True) if left else []
         except BaseException:
             self._remove(block for blocks in made.values() for block in blocks)
             raise
@@ -157,14 +157,23 @@ class TableVersions:
         schema_text = self.parts.catalog.schema_text
         return loading_splits(files, table.schema, table.storage, conf, schema_text, num_threads)
 
-    def load(self, entry: Entry, splits: Sequence[Split], *, is_hot: bool = False) -> list[LoadedBlock]:
+    def load(
+        self, entry: Entry, splits: Sequence[Split], *, is_hot: bool = False, is_grouped: bool = False
+    ) -> list[LoadedBlock]:
         """Blocks of some splits; where they are hot, on one host, in memory alone until they are merged."""
-        loaded, metrics = self.make(entry.table, splits, self.durable_folder(entry.table, is_hot=is_hot))
+        directory = self.durable_folder(entry.table, is_hot=is_hot)
+        loaded, metrics = self.make(entry.table, splits, directory, is_grouped=is_grouped)
         entry.metrics.merge(metrics)
         return loaded
 
     def make(
-        self, table: Table, splits: Sequence[Split], directory: str | None, loader: BlockLoader | None = None
+        self,
+        table: Table,
+        splits: Sequence[Split],
+        directory: str | None,
+        loader: BlockLoader | None = None,
+        *,
+        is_grouped: bool = False,
     ) -> tuple[list[LoadedBlock], ReadMetrics]:
         """Blocks of some splits, with copies in a folder if there is one that has room, and the figures of reading.
         `loader`: one that fits better than what the size of the files tells.
@@ -173,13 +182,13 @@ class TableVersions:
             return [], ReadMetrics()
         loader = loader or self._loader or _loader(self.parts, splits, table.buckets)
         try:
-            loaded, metrics = loader.load(splits, table.schema, directory)
+            loaded, metrics = loader.load(splits, table.schema, directory, is_grouped=is_grouped)
         except ResourceError as error:
             if directory is None or error.sqlstate != _FULL:
                 raise
             # A table is read nevertheless: a later session loads it again.
             _log.warning('blocks of table "%s" are in memory alone: %s', table.name, error.message)
-            loaded, metrics = loader.load(splits, table.schema, None)
+            loaded, metrics = loader.load(splits, table.schema, None, is_grouped=is_grouped)
         try:
             self.adopt([block.handle for block in loaded])
         except BaseException:
@@ -331,5 +340,5 @@ def _in_order_of_files(version: TableVersion, table: Table, files: Sequence[Data
 
 
 def _extended(version: TableVersion, loaded: Sequence[LoadedBlock]) -> TableVersion:
-    origins = [(origin_of(block.split),) for block in loaded]
+    origins = [tuple(map(origin_of, (block.split, *block.others))) for block in loaded]
     return version.append([block.handle for block in loaded], [block.statistics for block in loaded], origins)

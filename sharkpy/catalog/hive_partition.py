@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DEFAULT_VALUE = DEFAULT_PARTITION_NAME.default
 """Value in folder names for NULL and empty strings."""
-_ESCAPED = frozenset(map(chr, (*range(1, 32), 127))) | frozenset("\"#%'*/:=?\\{[]^")
+_ESCAPED = frozenset(map(chr, (*range(32), 127))) | frozenset("\"#%'*/:=?\\{[]^")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,8 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    return unquote(text, errors="surrogateescape")
+    """Text that a folder's name stands for. Bytes that are no UTF-8 are replaced."""
+    return unquote(text, errors="replace")
 
 
 def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
@@ -89,7 +90,7 @@ def partition_texts(name: str) -> list[str]:
 
 
 def partition_values(name: str) -> dict[str, str | None]:
-    """Values in a name, as text; None for the default value. Bytes that are no UTF-8 are replaced."""
+    """Values in a name, as text; None for the default value."""
     pairs = (part.partition("=") for part in name.split("/") if part)
-    found = {unescape(column).lower(): unquote(value, errors="replace") for column, _, value in pairs}
+    found = {unescape(column).lower(): unescape(value) for column, _, value in pairs}
     return {column: None if value == DEFAULT_VALUE else value for column, value in found.items()}

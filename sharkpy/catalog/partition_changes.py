@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
+from sharkpy.base.errors import BindError
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.epoch_store import EpochStore
 from sharkpy.catalog.hive_partition import HivePartition
@@ -42,6 +43,8 @@ class PartitionChanges:
         storage: StorageFormat | None = None,
         columns: Schema | None = None,
     ) -> HivePartition:
+        """Add a Hive partition. BindError 42710 if there is one of that name."""
+        self._check_free(name)
         sql = "INSERT INTO partition_ (table_id, name, folder, newest, form) VALUES (?, ?, ?, ?, ?)"
         form = form_to_text(storage, columns)
         self._file.run(sql, self.table.table_id, name, self._stored(location), newest, form)
@@ -51,7 +54,9 @@ class PartitionChanges:
         return self.known[name]
 
     def alter(self, old: HivePartition, new: HivePartition) -> None:
-        """Replace `old` by `new`, under its id."""
+        """Replace `old` by `new`, under its id. BindError 42710 if there is another one of its name."""
+        if new.name != old.name:
+            self._check_free(new.name)
         sql = "UPDATE partition_ SET name = ?, folder = ?, newest = ?, form = ? WHERE partition_id = ?"
         form = form_to_text(new.storage, new.columns)
         if old.newest is not None and new.newest != old.newest:
@@ -67,6 +72,10 @@ class PartitionChanges:
             if with_data:
                 self._file.add_garbage(one.folder(self.table))
             del self.known[one.name]
+
+    def _check_free(self, name: str) -> None:
+        if name in self.known:
+            raise BindError(f"{self.table.qualified_name} has the partition {name} already", sqlstate="42710")
 
     def _note(self, partition_id: int, newest: int | None) -> None:
         if self.table.continuous:

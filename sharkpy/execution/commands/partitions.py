@@ -46,7 +46,8 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
     with session.catalog.partition_changes(table) as changes:
         index = PartitionIndex(table, changes.known.values())
         for (spec, name), location in zip(named, folders, strict=True):
-            if index.matching_spec(spec):
+            # An empty text is the default value, as NULL is.
+            if name in changes.known or index.matching_spec(spec):
                 if not command.if_not_exists:
                     raise _exists(table, name)
                 continue

@@ -36,8 +36,8 @@ Subfolders = Callable[[Sequence[str]], Sequence[Sequence[str]]]
 def repair_table(command: RepairTable, session: EngineSession) -> CommandResult:
     """Repair a table; returns a line for each folder and Hive partition that was out of line, as Hive writes them.
 
-    A folder whose name is no value of the partition column's type is left alone, and listed, as is a link that leads
-    out of the session's bounds: it is not looked into.
+    A folder whose name is no value of the partition column's type is left alone, and listed, as are folders that stand
+    for the same values, and a link that leads out of the session's bounds: it is not looked into.
     """
     table = command.table
     session.catalog.check_folders(table)
@@ -51,13 +51,14 @@ def repair_table(command: RepairTable, session: EngineSession) -> CommandResult:
 def _changes(command: RepairTable, table: Table, changes: PartitionChanges, catalog: Catalog) -> Iterator[str]:
     done, home, access = not command.is_dry, table.location or "", catalog.access_id
     known = {one.folder(table) for one in changes.known.values()}
-    found, bad, there = [], [], set[str]()
+    named, bad, there = dict[str, list[str]](), [], set[str]()
     for folder, values in _folders(home, table.partition_columns, _subfolders_of(home, access), catalog.gate):
         there.add(folder)
-        if values is None or not _fits(table, values):
+        if values is None or not (_is_text(folder) and _fits(table, values)):
             bad.append(folder)
-        elif folder not in known and partition_name(table.partition_columns, values) not in changes.known:
-            found.append((partition_name(table.partition_columns, values), folder))
+        elif folder not in known:
+            named.setdefault(partition_name(table.partition_columns, values), []).append(folder)
+    found = [(name, folder) for name, (folder, *others) in named.items() if not others and name not in changes.known]
     absent = [one for one in changes.known.values() if one.folder(table) not in there]
     are_there = side_by_side(lambda one: _is_there(one.folder(table), access), absent)
     gone = [one for one, is_there in zip(absent, are_there, strict=True) if not is_there]
@@ -66,7 +67,8 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges, cata
     if gone:
         yield "Partitions missing from filesystem:\t" + "\t".join(f"{table.name}:{one.name}" for one in gone)
     for folder in sorted(bad):
-        yield f"Skipped folder: {folder} is no name of a partition of {table.name}"
+        yield f"Skipped folder: {_shown(folder)} is no name of a partition of {table.name}"
+    yield from _doubles(table, named, changes)
     if done and command.drops:
         for one in gone:
             changes.drop([one], with_data=False)
@@ -75,6 +77,27 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges, cata
         for name, folder in found:
             changes.add(name, None if folder == uri.join(table.location or "", name) else folder)
             yield f"Repair: Added partition to metastore {table.name}:{name}"
+
+
+def _doubles(table: Table, named: dict[str, list[str]], changes: PartitionChanges) -> Iterator[str]:
+    """Lines for folders that stand for the same values, of which it is not clear which one is the Hive partition; or
+    for those of one that lies elsewhere.
+    """
+    for name, folders in sorted(named.items()):
+        if (one := changes.known.get(name)) is not None:
+            for folder in folders:
+                yield f"Skipped folder: {folder} stands for {table.name}:{name}, which lies in {one.folder(table)}"
+        elif len(folders) > 1:
+            yield f"Skipped folders: {' and '.join(folders)} stand for the same partition, {table.name}:{name}"
+
+
+def _is_text(folder: str) -> bool:
+    """False for a path of bytes that are no UTF-8: no text of a statement or the catalog can name it."""
+    return _shown(folder) == folder
+
+
+def _shown(folder: str) -> str:
+    return folder.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _is_there(folder: str, access: Access) -> bool:

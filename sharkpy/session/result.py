@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from sharkpy.base.distinct_names import distinct_names
 from sharkpy.base.end_of_use import when_unused
 from sharkpy.base.errors import ExecutionError
 from sharkpy.base.interruptible import interruptible
-from sharkpy.values.nested_arrow import cast_column
 from sharkpy.values.types import INTERVAL_DAY_TIME, Schema, arrow_schema
 
 if TYPE_CHECKING:
@@ -188,10 +188,14 @@ class Result:
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """Read all remaining rows as a Polars data frame; needs the package polars."""
+        """Read all remaining rows as a Polars data frame; needs the package polars.
+
+        Names that come twice get numbers: `a`, `a_1`.
+        """
         import polars
 
-        return polars.DataFrame(self.to_arrow())
+        table = self.to_arrow()
+        return polars.DataFrame(table.rename_columns(distinct_names(table.column_names)))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Stream of the Arrow PyCapsule interface, which pyarrow.table, polars.DataFrame, DuckDB and pandas take."""
@@ -304,6 +308,8 @@ def conform(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     """`batch` under the schema's names, its columns decoded to the schema's Arrow types."""
     import pyarrow as pa
     import pyarrow.compute as pc
+
+    from sharkpy.values.nested_arrow import cast_column
 
     target = arrow_schema(schema)
     columns = []

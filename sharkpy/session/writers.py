@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, cast
 
+from sharkpy.base.distinct_names import distinct_names
 from sharkpy.values.types import DataType, Schema, arrow_schema, is_numeric
 from sharkpy.values.value_text import NULL_TEXT, dumps, format_column, optional_texts, readable_texts, to_json
 from sharkpy.values.visible_text import visible, visible_lines
@@ -124,13 +125,14 @@ def write_jsonl(stream: TextIO, schema: Schema, batches: Batches, look: Look = P
 def _json_rows(schema: Schema, batches: Batches) -> Iterator[str]:
     from sharkpy.values.python_values import python_values
 
+    names = distinct_names(schema.names)
     for batch in batches:
         columns = [
             [to_json(value, field.dtype) for value in python_values(column)]
             for column, field in zip(batch.columns, schema, strict=True)
         ]
         for row in zip(*columns, strict=True):
-            yield dumps(dict(zip(schema.names, row, strict=True)))
+            yield dumps(dict(zip(names, row, strict=True)))
 
 
 def write_markdown(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
@@ -268,11 +270,18 @@ def write_parquet(stream: BinaryIO, schema: Schema, batches: Batches) -> int:
     import pyarrow.parquet as pq
 
     count = 0
-    with pq.ParquetWriter(stream, arrow_schema(schema), compression="zstd") as writer:
+    names = distinct_names(schema.names)
+    with pq.ParquetWriter(stream, _named(arrow_schema(schema), names), compression="zstd") as writer:
         for batch in batches:
-            writer.write_batch(batch)
+            writer.write_batch(batch.rename_columns(names))
             count += batch.num_rows
     return count
+
+
+def _named(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([field.with_name(name) for field, name in zip(schema, names, strict=True)])
 
 
 def write_arrow(stream: BinaryIO, schema: Schema, batches: Batches) -> int:

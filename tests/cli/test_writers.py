@@ -47,6 +47,20 @@ def test_json_has_null_of_its_own(name: str) -> None:
     assert '{"k":null,"s":"grün 🦈","day":null,"price":null}' in written(name, Look(null_text="nix"))
 
 
+@pytest.mark.parametrize("name", ["json", "jsonl", "parquet"])
+def test_names_that_come_twice_get_numbers(name: str) -> None:
+    schema = Schema((Field("a", BIGINT), Field("a", STRING)))
+    batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array(["x"])], names=["a", "a"])
+    if name == "parquet":
+        stream = io.BytesIO()
+        BINARY_WRITERS[name](stream, schema, [batch])
+        assert pq.read_table(stream).to_pylist() == [{"a": 1, "a_1": "x"}]
+        return
+    text = io.StringIO()
+    WRITERS[name](text, schema, [batch])
+    assert '{"a":1,"a_1":"x"}' in text.getvalue()
+
+
 TEXTS = Schema((Field("s\x1b[2J", STRING), Field("k", BIGINT)))
 
 

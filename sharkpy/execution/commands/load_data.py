@@ -28,6 +28,7 @@ from sharkpy.plan.logical import Scan
 from sharkpy.sources import layout
 from sharkpy.sources.copied_files import copy_files, delete_unchanged
 from sharkpy.sources.failures import io_error
+from sharkpy.sources.file_kinds import check_kind
 from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import store_at
@@ -51,6 +52,7 @@ def load_data(command: LoadData, session: EngineSession, snapshot: QuerySnapshot
     if command.is_insert:
         _insert_rows(command, sources, session, snapshot)
     else:
+        check_kind(sources, table.storage.name)
         _take_files(command, sources, session)
     if not command.is_local:
         _remove(sources, table)

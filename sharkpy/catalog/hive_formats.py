@@ -150,6 +150,12 @@ def format_of_provider(word: str) -> StorageFormat | None:
     return StorageFormat(CSV) if word.upper() == "CSV" else format_of_word(word)
 
 
+def holds_untyped_values(storage: StorageFormat) -> bool:
+    """Whether files hold values in binary forms, and not their types: read by another type they are other values."""
+    serde = dict(storage.properties).get(SERDE_KEY)
+    return serde == LAZY_BINARY if storage.name == "sequencefile" else storage.name == "rcfile" and serde != COLUMNAR
+
+
 def provider_of(storage: StorageFormat) -> str:
     """Name of a format behind USING."""
     return "csv" if storage.name == CSV else storage.name

@@ -7,14 +7,16 @@ from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
-from sharkpy.base.errors import SourceError
+from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.sources.arrow import Array, ChunkedArray, column_type, pc
 from sharkpy.sources.file_types import plain_column
 from sharkpy.sources.lenient import fitted_texts, lenient
 from sharkpy.sources.source import BATCH_ROWS
+from sharkpy.sources.text_write import hive_text
 from sharkpy.values.nested_arrow import children_of, is_list, with_children
 from sharkpy.values.types import (
     INTEGER_TYPES,
+    NULL,
     ArrayType,
     CharType,
     DataType,
@@ -24,6 +26,8 @@ from sharkpy.values.types import (
     StructType,
     VarcharType,
     arrow_schema,
+    from_arrow,
+    is_nested,
     is_string,
 )
 from sharkpy.values.utf8 import is_text, valid_column, valid_texts
@@ -100,6 +104,8 @@ def conform_column(column: ChunkedArray, dtype: DataType) -> ChunkedArray:
         column = column.cast(column.type.value_type)
     if is_string(dtype) and _is_bytes(column.type):
         column = pa.chunked_array([valid_texts(chunk.cast(pa.binary())) for chunk in column.chunks], pa.binary())
+    elif is_string(dtype) and not is_text(column.type):
+        column = _as_text(column)
     if isinstance(dtype, (VarcharType, CharType)):
         return fitted_texts(column.cast(target), dtype)
     if column.type == target and not _has_length(dtype):
@@ -130,6 +136,20 @@ def _has_length(dtype: DataType) -> bool:
         case StructType(_, types):
             return any(map(_has_length, types))
     return isinstance(dtype, (VarcharType, CharType))
+
+
+def _as_text(column: ChunkedArray) -> ChunkedArray:
+    """Texts of values of another type, as CAST gives them."""
+    if pa.types.is_timestamp(column.type):
+        column = _timestamps(column)
+    try:
+        source = from_arrow(column.type)
+    except UnsupportedError:
+        return column.cast(pa.string())
+    if is_nested(source) or source == NULL:
+        return column.cast(pa.string())
+    texts = [hive_text(chunk.cast(column_type(source)), source).cast(pa.string()) for chunk in column.chunks]
+    return pa.chunked_array(texts, pa.string())
 
 
 def _is_bytes(arrow_type: pa.DataType) -> bool:

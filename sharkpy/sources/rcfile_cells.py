@@ -117,13 +117,24 @@ class BinaryCells:
             narrow = values.astype(np.int32) if dtype == INT else values
             return pa.array(narrow, column_type(dtype), mask=is_null)
         if form := _FIXED.get(dtype):
-            values = np.zeros(len(is_null), form[1:])
-            there = np.frombuffer(cells.content, form)
-            values[~is_null] = there[: int((~is_null).sum())]
-            return pa.array(values, column_type(dtype), mask=is_null)
+            return self._fixed(cells, dtype, np.dtype(form), metrics)
         if is_string(dtype) or dtype == BINARY:
             return self._texts(cells, dtype, is_null)
         return self._one_by_one(cells, dtype, metrics)
+
+    def _fixed(self, cells: Cells, dtype: DataType, form: np.dtype[Any], metrics: ReadMetrics) -> Array:
+        """Values that have as many bytes each; cells of another size are malformed."""
+        is_there = cells.lengths == form.itemsize
+        content = cells.content
+        if not np.array_equal(is_there, cells.lengths > 0):
+            malformed = np.flatnonzero(~is_there & (cells.lengths > 0))
+            metrics.malformed_fields += len(malformed)
+            metrics.mark(malformed.tolist())
+            starts = (np.cumsum(cells.lengths) - cells.lengths)[is_there].tolist()
+            content = b"".join(content[start : start + form.itemsize] for start in starts)
+        values = np.zeros(len(is_there), form.newbyteorder("="))
+        values[is_there] = np.frombuffer(content, form)
+        return pa.array(values, column_type(dtype), mask=~is_there)
 
     def _texts(self, cells: Cells, dtype: DataType, is_null: Any) -> Array:
         raw = cells.as_binary()

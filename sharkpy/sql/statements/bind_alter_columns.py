@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.catalog.hive_formats import holds_untyped_values
 from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Constraint, Table
 from sharkpy.plan.commands import AlterPartition, AlterTable, Command
@@ -17,7 +18,7 @@ from sharkpy.sql.statements.bind_constraints import check_condition, check_names
 from sharkpy.sql.statements.bind_partition import check_partition_fields
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.type_changes import can_become
-from sharkpy.values.types import Field, Schema
+from sharkpy.values.types import BIGINT, INT, DecimalType, Field, Schema, is_string
 
 _STRICT = "hive.metastore.disallow.incompatible.col.type.changes"
 
@@ -105,6 +106,9 @@ def _altered(
     if token is not None and not is_lake(table):
         for old, new in zip(table.data_schema, columns, strict=False):
             _check_type(binder, old, new, token)
+    if holds_untyped_values(table.storage) and (is_cascading or target.partition or not table.partition_columns):
+        for old, new in zip(table.data_schema, columns, strict=False):
+            _check_bytes(binder, table, old, new)
     if target.partition is not None:
         return AlterPartition(table, target.partition, columns=Schema(tuple(columns)))
     check_names(binder, constraints, token)
@@ -151,6 +155,16 @@ def _check_type(binder: CommandBinder, old: Field, new: Field, token: Token | No
         message = f'the column "{old.name}" is {old.dtype} and cannot become {new.dtype}'
         hint = f"SET {_STRICT}=false allows any type"
         raise binder.error(message, token, TypeMismatchError, hint)
+
+
+def _check_bytes(binder: CommandBinder, table: Table, old: Field, new: Field) -> None:
+    """Refuse a type by which the bytes of files would be other values."""
+    if old.dtype == new.dtype or (is_string(old.dtype) and is_string(new.dtype)):
+        return
+    if {old.dtype, new.dtype} != {INT, BIGINT} and not all(isinstance(t, DecimalType) for t in (old.dtype, new.dtype)):
+        message = f'the column "{old.name}" cannot become {new.dtype}: files of {table.qualified_name} hold its bytes '
+        hint = "CREATE TABLE … AS SELECT makes a table with other types"
+        raise binder.error(f"{message}as {old.dtype}, and no types", None, TypeMismatchError, hint)
 
 
 def _known(binder: CommandBinder, table: Table, name: str, token: Token | None) -> Field:

@@ -24,11 +24,22 @@ from sharkpy.values.types import (
 )
 
 _FORMATTED = "yyyy-MM-dd HH:mm:ss"
+_MOST_DAYS = 1_000_000_000
+_MOST_MICROS = 9_223_372_022_400_000_000
+"""Limits on days that are added, and on microseconds since 1970: dates and times beyond them are NULL."""
 _NAMED_ZONE = re.compile(r"UTC|GMT|[A-Z][A-Za-z]+/[A-Za-z_/]+")
 
 
 def _shift(sign: str) -> Lowering:
-    return lambda args, _types, _result: f"CAST({args[0]} {sign} {args[1]} AS DATE)"
+    return lambda args, _types, _result: (
+        f"CASE WHEN {args[1]} BETWEEN -{_MOST_DAYS} AND {_MOST_DAYS} THEN CAST({args[0]} {sign} {args[1]} AS DATE) END"
+    )
+
+
+def timestamp_of(number: str, unit: int) -> str:
+    """TIMESTAMP of so many units after 1970, each of so many microseconds; NULL beyond the range of the type."""
+    most = _MOST_MICROS // unit
+    return f"CASE WHEN {number} BETWEEN -{most} AND {most} THEN make_timestamp({number} * {unit}) END"
 
 
 def date_format(args: Sequence[str], _types: Types, _result: DataType) -> str:
@@ -89,7 +100,7 @@ def _unix_timestamp(args: Sequence[str], types: Types, _result: DataType) -> str
 
 def _from_unixtime(args: Sequence[str], _types: Types, _result: DataType) -> str:
     pattern = args[1] if len(args) > 1 else f"'{_FORMATTED}'"
-    return date_format([f"make_timestamp({args[0]} * 1000000)", pattern], (), STRING)
+    return date_format([timestamp_of(args[0], 1_000_000), pattern], (), STRING)
 
 
 def _to_date(args: Sequence[str], types: Types, _result: DataType) -> str:
@@ -106,7 +117,7 @@ def _to_date_arguments(types: Types) -> Types | None:
 
 def _to_timestamp(args: Sequence[str], types: Types, _result: DataType) -> str:
     if types[0] == BIGINT:
-        return f"make_timestamp({args[0]} * 1000000)"
+        return timestamp_of(args[0], 1_000_000)
     if len(args) == 2:
         return parse_timestamp(args[0], args[1])
     return zoned_timestamp(args[0]) if types[0] == STRING else args[0]

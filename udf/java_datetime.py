@@ -44,7 +44,8 @@ _STRFTIME = {
     "DDD": "%j",
     "D": "%-j",
 }
-_PARSE_WIDTH = {"yyyy": r"[+-]?\d{4,}", "yy": r"\d{2}", "y": r"[+-]?\d+", "uuuu": r"[+-]?\d{4,}"}
+_YEARS = "yuY"
+"""Letters of years; a single u is the day of the week."""
 _MONTHS = [
     "January",
     "February",
@@ -255,7 +256,9 @@ def _field_pattern(text: str, adjacent: bool) -> str:
         return r"\d{1,9}"
     if adjacent:
         return rf"\d{{{width}}}"
-    return _PARSE_WIDTH.get(text, r"\d{1,2}" if letter != "D" else r"\d{1,3}")
+    if letter in _YEARS and text != "u":
+        return r"\d{2}" if width == 2 else rf"[+-]?\d{{{width},}}"
+    return r"\d{1,3}" if letter == "D" else r"\d{1,2}"
 
 
 def parse_time(text: str, pattern: str) -> datetime.datetime | None:
@@ -297,8 +300,9 @@ def _read(text: str, pattern: str) -> tuple[datetime.datetime, bool] | None:
 
 
 def _assemble(found: dict[str, str], letters: dict[str, str]) -> datetime.datetime:
-    year = int(found.get("y") or found.get("u") or found.get("Y") or 1970)
-    if letters.get("y") == "yy":
+    letter = next((one for one in _YEARS if one in found and letters[one] != "u"), None)
+    year = 1970 if letter is None else int(found[letter])
+    if letter is not None and len(letters[letter]) == 2:
         year += 2000 if year < 70 else 1900
     month_text = found.get("M") or found.get("L") or "1"
     month = int(month_text) if month_text.isdigit() else _month_number(month_text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote_plus
 
 import pyarrow as pa
 
@@ -134,6 +135,7 @@ KERNELS = (
     Kernel("shark_substring_index", ("VARCHAR", "VARCHAR", "INTEGER"), "VARCHAR", substring_index),
     Kernel("shark_crc32", ("BLOB",), "BIGINT", crc32),
     Kernel("shark_sha2", ("BLOB", "INTEGER"), "VARCHAR", sha2),
+    Kernel("shark_url_decode", ("VARCHAR",), "VARCHAR", unquote_plus),
     Kernel("shark_unbase64", ("VARCHAR",), "BLOB", unbase64),
     Kernel("shark_upper", ("VARCHAR",), "VARCHAR", upper_text),
     Kernel("shark_lower", ("VARCHAR",), "VARCHAR", lower_text),

@@ -57,6 +57,11 @@ MACROS: dict[str, str] = {
         "CASE WHEN cbrt(x) = 0 OR NOT isfinite(cbrt(x)) THEN cbrt(x)"
         " ELSE cbrt(x) - (cbrt(x) * cbrt(x) * cbrt(x) - x) / (3 * cbrt(x) * cbrt(x)) END"
     ),
+    # DuckDB's own turns what is seen as one sign, as a letter with an accent of its own, and a break of two characters.
+    "shark_reverse(s)": (
+        "CASE WHEN strlen(s) = length(s) AND NOT contains(s, chr(13)) THEN reverse(s)"
+        " ELSE array_to_string(list_reverse(string_split(s, '')), '') END"
+    ),
     "shark_clock(moment, zone)": "timezone(zone, timezone('UTC', moment))",
     "shark_last_moment(clock, zone)": "timezone('UTC', timezone(zone, clock))",
     # DuckDB takes the later of two moments at which a clock shows the same time, Java the one by the offset of before.
@@ -136,7 +141,8 @@ MACROS: dict[str, str] = {
         "CAST(d + CAST((shark_weekday_number(s) - 1 - dayofweek(d) + 6) % 7 + 1 AS INTEGER) AS DATE)"
     ),
     "shark_add_months(d, n)": (
-        "CAST(CASE WHEN d = last_day(d) THEN last_day(d + to_months(n)) ELSE d + to_months(n) END AS DATE)"
+        "CAST(CASE WHEN n NOT BETWEEN -30000000 AND 30000000 THEN NULL"
+        " WHEN d = last_day(d) THEN last_day(d + to_months(n)) ELSE d + to_months(n) END AS DATE)"
     ),
     "shark_trunc_date(d, u)": (
         "CASE WHEN upper(u) IN ('YEAR','YYYY','YY') THEN CAST(date_trunc('year', d) AS DATE)"

@@ -182,7 +182,7 @@ MATH_FUNCTIONS = (
         "CASE WHEN {3} <= 0 OR {3} = 2147483647 OR {1} = {2} THEN NULL"
         " WHEN ({0} < {1}) = ({1} < {2}) AND {0} <> {1} THEN 0"
         " WHEN abs({0} - {1}) >= abs({2} - {1}) THEN {3} + 1"
-        " ELSE CAST(floor(({0} - {1}) * {3} / ({2} - {1})) AS INTEGER) + 1 END",
+        " ELSE TRY_CAST(floor(({0} - {1}) * {3} / ({2} - {1})) AS INTEGER) + 1 END",
         NullPolicy.CUSTOM,
         usage="width_bucket(x, low, high, n)",
         doc="number of the bucket of an equi-width histogram",

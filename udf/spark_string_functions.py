@@ -27,7 +27,8 @@ from sharkpy.values.types import (
 def _overlay(args: Sequence[str], _types: Types, _result: DataType) -> str:
     text, part, start = args[:3]
     length = f"CASE WHEN {args[3]} < 0 THEN length({part}) ELSE {args[3]} END" if len(args) > 3 else f"length({part})"
-    return f"(left({text}, greatest({start} - 1, 0)) || {part} || shark_substr({text}, {start} + {length}, 2147483647))"
+    end = f"CAST(least(greatest(CAST({start} AS BIGINT) + {length}, -2147483647), 2147483647) AS INTEGER)"
+    return f"(left({text}, greatest({start}, 1) - 1) || {part} || shark_substr({text}, {end}, 2147483647))"
 
 
 def _luhn_check(args: Sequence[str], _types: Types, _result: DataType) -> str:

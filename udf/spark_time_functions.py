@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.udf.date_functions import shifted_clock
+from sharkpy.udf.date_functions import shifted_clock, timestamp_of
 from sharkpy.udf.function import ScalarFunction
 from sharkpy.udf.signatures import (
     Types,
@@ -30,7 +30,7 @@ def _timestamp_of(name: str, unit: int, *, doc: str, answer: str) -> ScalarFunct
         name,
         takes(BIGINT),
         returns(TIMESTAMP),
-        f"make_timestamp({{0}} * {unit})",
+        timestamp_of("{0}", unit),
         usage=f"{name}(n)",
         doc=doc,
         example=f"{name}(1230219000)",
@@ -106,7 +106,7 @@ SPARK_TIME_FUNCTIONS = (
         "timestamp_seconds",
         first_of(lambda types: takes(BIGINT)(types) if types and types[0] in INTEGER_TYPES else None, takes(DOUBLE)),
         returns(TIMESTAMP),
-        "make_timestamp(CAST(round({0} * 1000000) AS BIGINT))",
+        "make_timestamp(TRY_CAST(CASE WHEN abs({0}) < 9223372022400 THEN round({0} * 1000000) END AS BIGINT))",
         usage="timestamp_seconds(n)",
         doc="the time so many seconds after 1970",
         example="timestamp_seconds(1230219000.5)",
@@ -156,7 +156,7 @@ SPARK_TIME_FUNCTIONS = (
         "date_from_unix_date",
         takes(INT),
         returns(DATE),
-        "CAST(DATE '1970-01-01' + {0} AS DATE)",
+        "CASE WHEN {0} BETWEEN -2147483646 AND 2147483646 THEN CAST(DATE '1970-01-01' + {0} AS DATE) END",
         usage="date_from_unix_date(days)",
         doc="the day so many days after 1970-01-01",
         example="date_from_unix_date(1)",

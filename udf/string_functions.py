@@ -300,7 +300,7 @@ STRING_FUNCTIONS = (
         "reverse",
         first_of(kind_of(ArrayType), takes(STRING)),
         same_as(0),
-        lambda args, types, _result: f"{'list_reverse' if isinstance(types[0], ArrayType) else 'reverse'}({args[0]})",
+        lambda args, types, _result: f"{'list' if isinstance(types[0], ArrayType) else 'shark'}_reverse({args[0]})",
         usage="reverse(str)",
         doc="backwards",
         example="reverse('abc')",

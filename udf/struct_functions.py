@@ -44,7 +44,12 @@ def _named_struct_literal_type(types: Types, values: Sequence[object]) -> DataTy
     names = values[::2]
     if not all(isinstance(name, str) for name in names):
         raise BindError("named_struct: its names must be constant strings")
-    return StructType(tuple(str(name).lower() for name in names), tuple(types[1::2]))
+    if not all(names):
+        raise BindError("named_struct: a field has no name", hint="its odd arguments are names, which are not empty")
+    lowered = tuple(str(name).lower() for name in names)
+    if twice := next((name for place, name in enumerate(lowered) if name in lowered[:place]), None):
+        raise BindError(f'named_struct: two fields are called "{twice}"; case does not count', sqlstate="42701")
+    return StructType(lowered, tuple(types[1::2]))
 
 
 def _named_struct(args: Sequence[str], types: Types, result: DataType) -> str:

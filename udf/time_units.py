@@ -34,8 +34,12 @@ UNITS = (*_MONTHS, *_MICROSECONDS)
 def _add(args: Sequence[str], _types: Types, _result: DataType) -> str:
     unit = string_value(args[0]) or ""
     if unit in _MONTHS:
-        return f"({args[2]} + to_months(CAST({args[1]} * {_MONTHS[unit]} AS INTEGER)))"
-    return f"({args[2]} + to_microseconds({args[1]} * {_MICROSECONDS.get(unit, 0)}))"
+        size, most, add = _MONTHS[unit], _MOST_MONTHS, "to_months(CAST({0} * {1} AS INTEGER))"
+    else:
+        size, most, add = _MICROSECONDS.get(unit, 1), _MOST_MICROS, "to_microseconds({0} * {1})"
+    number = args[1]
+    added = f"{args[2]} + {add.format(number, size)}"
+    return f"CASE WHEN {number} BETWEEN -{most // size} AND {most // size} THEN {added} END"
 
 
 def _difference(args: Sequence[str], _types: Types, _result: DataType) -> str:
@@ -45,6 +49,8 @@ def _difference(args: Sequence[str], _types: Types, _result: DataType) -> str:
     return f"((epoch_us({args[2]}) - epoch_us({args[1]})) // {_MICROSECONDS.get(unit, 1)})"
 
 
+_MOST_MONTHS, _MOST_MICROS = 3_000_000, 7_000_000_000_000_000_000
+"""Limits on what is added to a time: times beyond them are NULL."""
 _SECONDS = DecimalType(18, 6)
 _CLOCK = tuple(_MICROSECONDS[unit] for unit in ("day", "hour", "minute", "second"))
 
@@ -62,7 +68,7 @@ TIME_UNIT_FUNCTIONS = (
         "make_ym_interval",
         takes(INT, INT, optional=2),
         returns(INTERVAL_YEAR_MONTH),
-        lambda args, _types, _result: f"CAST({_total(args, (12, 1))} AS INTEGER)",
+        lambda args, _types, _result: f"TRY_CAST({_total(args, (12, 1))} AS INTEGER)",
         usage="make_ym_interval([years[, months]])",
         doc="an interval of years and months",
         example="make_ym_interval(1, 2)",
@@ -72,7 +78,7 @@ TIME_UNIT_FUNCTIONS = (
         "make_dt_interval",
         takes(INT, INT, INT, _SECONDS, optional=4),
         returns(INTERVAL_DAY_TIME),
-        lambda args, _types, _result: f"CAST({_total(args, _CLOCK)} AS BIGINT)",
+        lambda args, _types, _result: f"TRY_CAST({_total(args, _CLOCK)} AS BIGINT)",
         usage="make_dt_interval([days[, hours[, minutes[, seconds]]]])",
         doc="an interval of days, hours, minutes and seconds",
         example="make_dt_interval(1, 12, 30, 1.5)",

@@ -99,7 +99,7 @@ URL_FUNCTIONS = (
         "url_decode",
         takes(STRING),
         returns(STRING),
-        "url_decode(replace({0}, '+', ' '))",
+        "CASE WHEN contains({0}, '%') THEN shark_url_decode({0}) ELSE replace({0}, '+', ' ') END",
         usage="url_decode(str)",
         doc="text of a URL's part",
         example="url_decode('a+b')",

@@ -71,6 +71,11 @@ def _truth(words: str, *, answer: str) -> ScalarFunction:
     )
 
 
+def _enforce(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    message = args[1] if len(args) > 1 else "'a NOT NULL or CHECK constraint is violated'"
+    return f"CASE WHEN {args[0]} THEN TRUE ELSE error({message}) END"
+
+
 CONDITIONAL_FUNCTIONS = (
     ScalarFunction(
         "if",
@@ -153,12 +158,12 @@ CONDITIONAL_FUNCTIONS = (
     ),
     ScalarFunction(
         "enforce_constraint",
-        lambda types: types if len(types) == 1 and types[0] == BOOLEAN else None,
+        takes(BOOLEAN, STRING, optional=1),
         returns(BOOLEAN),
-        "CASE WHEN {0} THEN TRUE ELSE error('a NOT NULL or CHECK constraint is violated') END",
+        _enforce,
         NullPolicy.CUSTOM,
         is_deterministic=False,
-        usage="enforce_constraint(condition)",
+        usage="enforce_constraint(condition[, message])",
         doc="true, or an error: what INSERT asks of a row",
         example="enforce_constraint(1 = 1)",
         answer="true",

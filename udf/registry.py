@@ -189,6 +189,11 @@ def names() -> tuple[str, ...]:
     return tuple(sorted({*_SCALARS, *_AGGREGATES, *_WINDOWS, *_TABLES, *ALIASES}))
 
 
+def written_names() -> list[str]:
+    """Names and aliases of the functions that queries write, sorted; not those that the engine writes itself."""
+    return [name for name in names() if name not in _UNLISTED]
+
+
 def listed() -> frozenset[str]:
     """The names that SHOW FUNCTIONS lists: those that queries write, and those that are known and refused."""
     return frozenset(names()) - _UNLISTED | _FORMS.keys() | REFUSED.keys() | _RELATIONS.keys()

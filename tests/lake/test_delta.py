@@ -20,7 +20,7 @@ from deltalake import DeltaTable, write_deltalake
 from pyroaring import BitMap64
 
 import sharkpy
-from sharkpy.base.errors import BindError, NotAllowedError, SharkError, SourceError, UnsupportedError
+from sharkpy.base.errors import BindError, ExecutionError, NotAllowedError, SharkError, SourceError, UnsupportedError
 from sharkpy.execution.restrictions import Restrictions
 from tests.lake.tables import rows, run
 
@@ -108,6 +108,20 @@ def test_what_is_refused(context: sharkpy.SharkContext, tmp_path: Path) -> None:
         context.sql("ALTER TABLE kept CHANGE a b BIGINT")
     with pytest.raises(UnsupportedError, match="LOAD DATA"):
         context.sql("LOAD DATA LOCAL INPATH '/tmp/x' INTO TABLE kept")
+
+
+def test_append_only(context: sharkpy.SharkContext) -> None:
+    run(context, "CREATE TABLE kept_rows (a INT) USING delta TBLPROPERTIES ('delta.appendOnly'='true')")
+    run(context, "INSERT INTO kept_rows VALUES (1)", "INSERT INTO kept_rows VALUES (2)")
+    for statement in (
+        "UPDATE kept_rows SET a = 3",
+        "DELETE FROM kept_rows WHERE a = 1",
+        "INSERT OVERWRITE kept_rows SELECT 4",
+    ):
+        with pytest.raises(ExecutionError, match=r"default\.kept_rows is append-only") as raised:
+            context.sql(statement)
+        assert raised.value.sqlstate == "42809"
+    assert rows(context, "SELECT a FROM kept_rows ORDER BY a") == [(1,), (2,)]
 
 
 def vector(found: list[int]) -> dict[str, object]:

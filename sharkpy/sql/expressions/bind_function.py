@@ -160,7 +160,7 @@ def not_found(binder: ExprBinder, name: str, node: exp.Expr) -> Exception:
     if reason := registry.refused(name):
         return binder.context.error(f"the function {name} is not supported: {reason}", node, UnsupportedError)
     instead = INSTEAD.get(name)
-    hint = f"write {instead}" if instead else did_you_mean(name, registry.names())
+    hint = f"write {instead}" if instead else did_you_mean(name, registry.written_names())
     return binder.context.error(f'no function "{name}"', node, FunctionNotFoundError, hint)
 
 

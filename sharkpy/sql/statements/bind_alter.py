@@ -120,6 +120,7 @@ def _check_stream_clause(binder: CommandBinder, table: Table, token: Token | Non
 _INSTEAD = {
     "ALTER": "CHANGE name name type gives a column another type",
     "DROP": "REPLACE COLUMNS (name type, …) leaves columns out",
+    "EXECUTE": "table.maintenance.expire_snapshots() of pyiceberg removes snapshots, CONCATENATE writes few files",
     "MODIFY": "CHANGE name name type gives a column another type",
     "RENAME": "RENAME TO name is for tables, CHANGE old new type for columns",
 }

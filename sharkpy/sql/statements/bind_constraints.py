@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import BindError, ColumnNotFoundError, UnsupportedError, did_you_mean
 from sharkpy.catalog.model import Constraint, Table
-from sharkpy.plan.expr import Expr, Literal
+from sharkpy.plan.expr import Call, Expr, Literal, string_literal
 from sharkpy.plan.logical import Filter, LogicalPlan
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.bind_literal import castable
@@ -19,7 +19,7 @@ from sharkpy.sql.expressions.expr_binder import VALUES, WHERE, ExprBinder
 from sharkpy.sql.grammar.parser import parse_query, tokenize
 from sharkpy.sql.scope import Scope, ScopeColumn
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.values.types import NULL, DataType, Field
+from sharkpy.values.types import BOOLEAN, NULL, DataType, Field
 
 ENFORCED = ("NOT NULL", "CHECK", "DEFAULT")
 """Kinds that may be enabled; others are declarations, which Hive 3 takes DISABLE NOVALIDATE alone."""
@@ -168,7 +168,8 @@ def enforced(context: Context, table: Table, query: LogicalPlan) -> LogicalPlan:
     for one in table.constraints:
         if not one.is_enabled or one.kind not in ("NOT NULL", "CHECK") or not given.issuperset(one.columns):
             continue
-        terms.append(_condition(context, one, scope))
+        message = string_literal(_violation(table, one))
+        terms.append(Call("enforce_constraint", (_condition(context, one, scope), message), BOOLEAN))
     for term in terms:
         query = Filter(query, term)
     return query
@@ -179,13 +180,21 @@ def _condition(context: Context, constraint: Constraint, scope: Scope) -> Expr:
         text = f"`{constraint.columns[0]}` IS NOT NULL"
     else:
         text = f"coalesce(({constraint.text}), true)"
-    text = f"SELECT enforce_constraint({text})"
+    text = f"SELECT {text}"
     tree = parse_query(text, tokenize(text))
     bound = ExprBinder(dataclasses.replace(context, text=text), scope, WHERE).bind(tree.expressions[0])
     predicate = as_boolean(bound)
     if predicate is None:
         raise BindError(f"the condition {constraint.text} is no BOOLEAN")
     return predicate
+
+
+def _violation(table: Table, constraint: Constraint) -> str:
+    """Message for a row that a constraint forbids."""
+    if constraint.kind == "NOT NULL":
+        column = constraint.columns[0]
+        return f'the column "{column}" of {table.qualified_name} is NOT NULL, and a row has NULL there [SQLSTATE 23502]'
+    return f"a row of {table.qualified_name} does not meet CHECK ({constraint.text}) [SQLSTATE 23514]"
 
 
 # Reading

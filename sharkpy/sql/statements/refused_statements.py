@@ -12,6 +12,12 @@ _NO_COPY = (
     "INSERT OVERWRITE [LOCAL] DIRECTORY writes a query to files, LOAD DATA [LOCAL] INPATH puts files into a table;"
     " in the shell, .once FILE writes an answer to one file"
 )
+_FEW_FILES = "ALTER TABLE … CONCATENATE writes a table anew as few files"
+_OLD_FILES = (
+    f"old files of the engine's tables go by themselves, and {_FEW_FILES};"
+    ' for a table of Delta run deltalake.DeltaTable("<its folder>").vacuum(dry_run=False) in Python,'
+    " for one of Iceberg its table.maintenance.expire_snapshots() of pyiceberg"
+)
 _NO_POOLS = "shark.pool and shark.pool.weight share the engine"
 
 _NEW_QUERY = (
@@ -55,7 +61,8 @@ REFUSED: tuple[tuple[str, str | None], ...] = (
     ("COPY", _NO_COPY),
     ("CALL", "there are no procedures: functions are called in queries"),
     ("EXEC", "there are no procedures: functions are called in queries"),
-    ("VACUUM", "old files go by themselves; ALTER TABLE … CONCATENATE writes a table anew as few files"),
+    ("VACUUM", _OLD_FILES),
+    ("OPTIMIZE", _FEW_FILES),
     ("ROLLBACK", _NO_TRANSACTIONS),
     ("KILL QUERY", "cancel the operation of the client that runs it"),
     ("DFS", "the shell carries it out, on the files of its machine"),

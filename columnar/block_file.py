@@ -26,7 +26,7 @@ from sharkpy.columnar import parts
 from sharkpy.columnar.column_statistics import ColumnStatistics
 from sharkpy.columnar.encoded_column import EncodedColumn
 from sharkpy.columnar.packed_statistics import RECORD, Array, PackedStatistics, hash_of, place_of, texts_of
-from sharkpy.values.type_parser import parse_type
+from sharkpy.values.type_parser import parse_type, type_text
 from sharkpy.values.types import DataType
 
 _MAGIC = b"SHKBLK02"
@@ -254,7 +254,7 @@ def _layout(column: EncodedColumn, places: Any) -> dict[str, object]:
     """A column without its bytes; `places` are those of its parts, in the order of `flat_parts`."""
     return {
         "encoding": column.encoding,
-        "type": str(column.dtype),
+        "type": type_text(column.dtype),
         "rows": column.num_rows,
         "params": column.params,
         "parts": [(name, str(part.type), len(part), next(places)) for name, part in column.parts.items()],

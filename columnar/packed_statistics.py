@@ -13,7 +13,7 @@ import xxhash
 
 from sharkpy.columnar.column_statistics import ColumnStatistics
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of
-from sharkpy.values.type_parser import parse_type
+from sharkpy.values.type_parser import parse_type, type_text
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RECORD = np.dtype(
@@ -92,7 +92,7 @@ def _text(name: str, stats: ColumnStatistics) -> bytes:
     sketch = None if stats.sketch is None else base64.b64encode(stats.sketch).decode()
     fields = (
         name,
-        str(stats.dtype),
+        type_text(stats.dtype),
         stats.null_count,
         low,
         high,
@@ -106,8 +106,8 @@ def _text(name: str, stats: ColumnStatistics) -> bytes:
 
 
 def _parsed(text: bytes, num_rows: int, size_bytes: int) -> tuple[str, ColumnStatistics]:
-    name, type_text, nulls, low, high, exact, has_nan, distinct, num_distinct, sketch = json.loads(text)
-    dtype = parse_type(type_text)
+    name, of_type, nulls, low, high, exact, has_nan, distinct, num_distinct, sketch = json.loads(text)
+    dtype = parse_type(of_type)
     domain = domain_of(dtype)
     statistics = ColumnStatistics(
         dtype,

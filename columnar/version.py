@@ -20,7 +20,7 @@ from sharkpy.columnar.block import Block
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.packed_statistics import PackedStatistics
 from sharkpy.columnar.statistics_table import BlockFigures, StatisticsTable
-from sharkpy.values.type_parser import parse_type
+from sharkpy.values.type_parser import parse_type, type_text
 from sharkpy.values.types import Field, Schema
 
 _FORMAT = 5
@@ -326,7 +326,7 @@ def _bucket_order(block: BlockHandle) -> int:
 
 def _manifest_text(version: TableVersion, blocks: Sequence[str]) -> str:
     """Text of a manifest: a line of checksum, a line of JSON."""
-    fields = [[field.name, str(field.dtype), field.comment] for field in version.schema]
+    fields = [[field.name, type_text(field.dtype), field.comment] for field in version.schema]
     head = _json({"format": _FORMAT, "sequence": version.sequence, "schema": fields})
     text = f'{head[:-1]},"blocks":[{",".join(blocks)}]}}'
     return f"{xxhash.xxh3_64_hexdigest(text.encode())}\n{text}\n"

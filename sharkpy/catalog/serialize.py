@@ -19,23 +19,10 @@ from sharkpy.catalog.model import (
     TableKind,
     Watermark,
 )
-from sharkpy.values.type_parser import parse_type
-from sharkpy.values.types import ArrayType, DataType, Field, MapType, Schema, StructType
+from sharkpy.values.type_parser import parse_type, type_text
+from sharkpy.values.types import Field, Schema
 
 _stored_type = lru_cache(4096)(parse_type)
-
-
-def type_text(dtype: DataType) -> str:
-    """HiveQL spelling of a type with every struct field quoted, so that `parse_type` reads any name back."""
-    match dtype:
-        case ArrayType(element):
-            return f"array<{type_text(element)}>"
-        case MapType(key, value):
-            return f"map<{type_text(key)},{type_text(value)}>"
-        case StructType(names, types):
-            fields = (f"`{name}`:{type_text(t)}" for name, t in zip(names, types, strict=True))
-            return f"struct<{','.join(fields)}>"
-    return str(dtype)
 
 
 def table_to_json(table: Table) -> str:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import BindError, TableChangedError, TableNotFoundError
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.serialize import type_text
 from sharkpy.execution.queries.plan_cache import CatalogLookups
 from sharkpy.sql.binder import bind_epoch
+from sharkpy.values.type_parser import type_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -175,3 +175,16 @@ class _TypeParser:
                 return StructType(tuple(names), tuple(types))
             if token != ",":
                 raise ParseError(f'"{self.text}" is not a type')
+
+
+def type_text(dtype: DataType) -> str:
+    """HiveQL spelling of a type with every struct field quoted, so that `parse_type` reads any name back."""
+    match dtype:
+        case ArrayType(element):
+            return f"array<{type_text(element)}>"
+        case MapType(key, value):
+            return f"map<{type_text(key)},{type_text(value)}>"
+        case StructType(names, types):
+            fields = (f"`{name}`:{type_text(t)}" for name, t in zip(names, types, strict=True))
+            return f"struct<{','.join(fields)}>"
+    return str(dtype)

@@ -30,7 +30,6 @@ from sharkpy.catalog.model import (
     TableKind,
     Watermark,
 )
-from sharkpy.catalog.serialize import type_text
 from sharkpy.catalog.sink_kinds import sink_kind
 from sharkpy.catalog.stream_kinds import KINDS, TABLE
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
@@ -38,6 +37,7 @@ from sharkpy.execution.commands.stream_facts import current_source
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import ShowCreateDatabase, ShowCreateTable
 from sharkpy.sources.lake.lake_table import LakeTable
+from sharkpy.values.type_parser import type_text
 from sharkpy.values.types import Field
 
 _CLAUSES = (

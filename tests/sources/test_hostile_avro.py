@@ -9,15 +9,18 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pyarrow as pa
 import pytest
 
 import sharkpy
+from sharkpy.base.cancellation import Cancellation, current_cancellation
 from sharkpy.base.errors import ResourceError, SharkError, SourceError
 from sharkpy.catalog.avro_schema import columns_of
 from sharkpy.sources import avro_records
+from sharkpy.sources.avro import AvroSource
 from sharkpy.sources.avro_records import AvroRecords
 from sharkpy.values.types import BIGINT, Field, Schema
 from tests.waiting import allowed, until
@@ -181,3 +184,22 @@ def test_values_of_a_stream_that_hold_or_break(session: sharkpy.SharkContext) ->
     batch, unreadable = records.of_values(values, 5)
     assert batch.to_pydict() == {"n": [7, None, None, None, None, None, None]}
     assert unreadable == [2, 3, 4, 5, 6]
+
+
+def test_a_reader_works_for_its_statement(
+    session: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB's threads, which ask for the rows, work for no statement by themselves: no reader would hear its end."""
+    path = avro_file(tmp_path / "a.avro", [N], number(7))
+    seen: list[Cancellation | None] = []
+    original = AvroSource.read
+
+    def read(self: AvroSource, *arguments: Any) -> Iterator[pa.RecordBatch]:
+        for batch in original(self, *arguments):
+            seen.append(current_cancellation())
+            yield batch
+
+    monkeypatch.setattr(AvroSource, "read", read)
+    assert session.sql(f"SELECT sum(n) FROM '{path}'").fetchall() == [(7,)]
+    assert seen
+    assert None not in seen

@@ -17,6 +17,7 @@ from sharkpy.thrift.wire.bindings import ttypes
 from tests.thrift.caller import SUCCESS, Caller, columns_of
 from tests.thrift.conftest import MAKE_NUMBERS
 from tests.thrift.evil.evil import LIMIT, Answer, Evil
+from tests.thrift.evil.files import FILES, write_files
 from tests.thrift.evil.patterns import PATTERNS
 from tests.thrift.evil.rows import ROWS, THINGS
 from tests.thrift.evil.texts import TEXTS
@@ -24,7 +25,7 @@ from tests.thrift.evil.values import VALUES
 from tests.thrift.server_process import Process
 from tests.waiting import allowed, is_busy
 
-EVIL = (*PATTERNS, *VALUES, *TEXTS, *ROWS, *THINGS)
+EVIL = (*PATTERNS, *VALUES, *TEXTS, *ROWS, *THINGS, *FILES)
 QUERY_SECONDS = 5
 OTHERS_SECONDS = 1.0
 """Longest that another client may wait for SELECT 1."""
@@ -66,6 +67,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with sharkpy.connect("local[2]", folder / "w") as session:
         session.sql(MAKE_NUMBERS).close()
         session.sql("CREATE TABLE made (n BIGINT)").close()
+    write_files(folder / "w" / "files")
     started = Server(folder)
     yield started
     started.kill()
@@ -78,7 +80,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 )
 def test_it_ends_and_others_are_served(server: Server, evil: Evil) -> None:
     process = server.revived()
-    text = evil.statement()
+    text = evil.statement().replace("{files}", str(server.folder / "w" / "files"))
     with Caller(process.port) as caller, Others(process.port) as others:
         began = time.monotonic()
         ended = _end_of(caller, text)

@@ -396,8 +396,8 @@ def _files(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics, dat
         metrics.rows_in += note_files(spec, splits, metrics.read)
 
     stream = _read_splits(spec, splits, metrics, data.threads)
-    if data.statement is not None and any(split.access for split in splits):
-        # DuckDB's own threads ask for the rows, which may have to wait for a store.
+    if data.statement is not None:
+        # DuckDB's own threads ask for the rows: what makes them may wait for a store or a process, or take long.
         stream = BatchStream(stream.schema, partial(_under, data.statement, stream))
     query = parquet_query(spec, splits)
     return stream if query is None else ParquetScan(query, stream, note_read)

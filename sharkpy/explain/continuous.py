@@ -140,7 +140,8 @@ def _inputs(queries: Sequence[LogicalPlan]) -> tuple[list[Table], list[Table]]:
 def _tables(plan: LogicalPlan) -> Iterator[Table]:
     for scan in scans_of(plan):
         if isinstance(scan.table, QueryTable):
-            yield from _tables(scan.table.query)
+            for query in scan.table.queries:
+                yield from _tables(query)
         else:
             yield scan.table
 

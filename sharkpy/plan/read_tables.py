@@ -29,7 +29,7 @@ def _add_tables(plan: LogicalPlan, found: dict[str, Table]) -> None:
             found[scan.table.table_id] = scan.table
             # Queries that are computed once may read one another, each several times.
             if isinstance(scan.table, QueryTable):
-                waiting.append(scan.table.query)
+                waiting += scan.table.queries
 
 
 def _scans(plan: LogicalPlan, waiting: list[LogicalPlan]) -> Iterator[Scan]:

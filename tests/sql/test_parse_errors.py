@@ -79,7 +79,6 @@ def test_syntax_errors_say_what_was_expected_where(text: str, line: int, column:
 @pytest.mark.parametrize(
     ("text", "construct"),
     [
-        ("with recursive x as (select 1) select * from x", "WITH RECURSIVE"),
         ("select a, transform(a) using 'cat' from t", "TRANSFORM"),
         ("select a from t where any (select x from u) = a", "ANY"),
         ("select row__id from t", "ROW__ID"),

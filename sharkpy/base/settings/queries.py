@@ -40,6 +40,14 @@ POOL_WEIGHT = Setting(
     least=1,
     most=1_000_000,
 )
+RECURSION_LIMIT = Setting(
+    "shark.recursion.limit",
+    100,
+    "Steps that a WITH RECURSIVE may take.",
+    synonyms=("spark.sql.cteRecursionLevelLimit",),
+    least=1,
+    most=10_000,
+)
 RESULT_BATCH_ROWS = Setting(
     "shark.result.batch.rows", 65_536, "Rows of a batch of a result.", least=1, most=(1 << 31) - 1
 )

@@ -18,7 +18,7 @@ from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.plan.logical import Scan
-from sharkpy.plan.query_table import QueryTable
+from sharkpy.plan.query_table import QueryTable, RecursiveTable
 from sharkpy.sources.folders.staged_writes import STAGED
 from sharkpy.sources.layout import DataFile
 
@@ -89,6 +89,10 @@ def write_query_table(
     session: EngineSession, table: QueryTable, snapshot: QuerySnapshot
 ) -> Sequence[tuple[BlockHandle, PackedStatistics]]:
     """Compute the rows of a query once for the statement of `snapshot`."""
+    if isinstance(table, RecursiveTable):
+        from sharkpy.execution.queries.recursive_query import write_recursive_table
+
+        return write_recursive_table(session, table, snapshot)
     return write_blocks(session, table.query, BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None), snapshot)
 
 

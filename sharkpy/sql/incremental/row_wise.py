@@ -68,7 +68,9 @@ class Streams:
 
     def _here(self, node: LogicalPlan) -> bool:
         if isinstance(node, Scan):
-            return node.table.is_stream or (isinstance(node.table, QueryTable) and self.below(node.table.query))
+            return node.table.is_stream or (
+                isinstance(node.table, QueryTable) and any(map(self.below, node.table.queries))
+            )
         return self.in_expressions(node) or any(self.below(child) for child in node.children)
 
 

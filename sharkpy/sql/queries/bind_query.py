@@ -13,6 +13,7 @@ from sharkpy.sql.context import Context, Cte
 from sharkpy.sql.expressions.expr_binder import ORDER_BY, ExprBinder
 from sharkpy.sql.queries.bind_from import bind_values
 from sharkpy.sql.queries.bind_limit import bind_limit
+from sharkpy.sql.queries.bind_recursive import recursive_cte, refers_to
 from sharkpy.sql.queries.bind_script import ORDERING, bind_script, find_script
 from sharkpy.sql.queries.bind_select import bind_select
 from sharkpy.sql.queries.bind_set_operation import bind_set_operation
@@ -62,8 +63,6 @@ def _ordered(node: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalPlan
 
 def with_ctes(with_: exp.Expr, context: Context) -> Context:
     """Add CTEs to the context, each of which sees those before it."""
-    if with_.args.get("recursive"):
-        raise context.unsupported("WITH RECURSIVE", with_)
     added: set[str] = set()
     tables = with_.parent.find_all(exp.Table) if with_.parent is not None else ()
     uses = Counter(table.name.lower() for table in tables if not table.args.get("db"))
@@ -75,6 +74,9 @@ def with_ctes(with_: exp.Expr, context: Context) -> Context:
             raise context.error(f'the name "{name}" is defined twice in WITH', alias, BindError)
         added.add(name)
         columns = tuple(column.name.lower() for column in alias.args.get("columns") or ())
-        definition = Cte(name, cte.this, columns, context, max(uses[name], 1))
+        if with_.args.get("recursive") and refers_to(cte.this, name):
+            definition = recursive_cte(name, cte, columns, context)
+        else:
+            definition = Cte(name, cte.this, columns, context, max(uses[name], 1))
         context = replace(context, ctes={**context.ctes, name: definition})
     return context

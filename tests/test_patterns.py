@@ -17,6 +17,8 @@ from sharkpy.base.errors import SharkError
 from sharkpy.base.secrets import names_secret, redacted
 from sharkpy.base.uri import scheme_of
 from sharkpy.catalog.pattern import matches
+from sharkpy.sources.csv_files.dialect import found_dialect
+from sharkpy.sources.csv_files.options import CsvOptions
 from sharkpy.sources.storage.errors import StoreName, storage_failure
 from sharkpy.sql.grammar.split_statements import split_statements
 from sharkpy.sql.statements.bind_session import bind_set
@@ -49,7 +51,7 @@ NOT_LITERAL = {
     "sharkpy/sources/csv_files/patterns.py": "made from a date pattern of an option, field by field",
     "sharkpy/sources/csv_files/quick.py": "escaped characters of options",
     "sharkpy/sources/csv_files/records.py": "escaped characters of options",
-    "sharkpy/sources/csv_files/values.py": "put together from literals, on texts that Arrow has matched",
+    "sharkpy/sources/csv_files/dialect.py": "put together from literals and escaped characters; nothing is given back",
 }
 """Files in which `re` gets more than a literal, and why no user can make that slow."""
 
@@ -103,7 +105,14 @@ def _storage_failure(text: str) -> SharkError:
     return storage_failure(ValueError(text), "s3://b/k", StoreName("b", "http://h", "keys"))
 
 
+def _dialect(text: str) -> object:
+    return found_dialect(text, CsvOptions(), frozenset(), is_whole=True)
+
+
 SLOW: dict[str, Callable[[], object]] = {
+    "quotes that close no field of CSV": lambda: _dialect(',"a""' * MANY),
+    "escaped quotes in CSV": lambda: _dialect(',"\\"' * MANY),
+    "spaces before quotes in CSV": lambda: _dialect(", " * MANY + " " * MANY + '"a"x\n'),
     "spaces in SET": lambda: bind_set("set a = " + " " * MANY + "b"),
     "spaces after a type": lambda: parse_type("int" + " " * MANY),
     "spaces after an XPath": lambda: absolute("a" + " " * MANY),

@@ -33,6 +33,7 @@ _CSV_NAMES = (
     "quote",
     "escape",
     "comment",
+    "skip",
     "header",
     "inferSchema",
     "preferDate",

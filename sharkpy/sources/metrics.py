@@ -25,6 +25,8 @@ class ReadMetrics:
     malformed_lines: int = 0
     malformed_fields: int = 0
     malformed_rows: int = 0
+    torn_rows: int = 0
+    """Rows of CSV with a quote that is not closed; those of several lines also if they lack fields or have too many."""
     marks: list[Rows] | None = None
     whole: list[Rows] = field(default_factory=list)
     """Those of `marks` that are no records at all."""

@@ -22,7 +22,7 @@ from sharkpy.catalog.model import StorageFormat
 from sharkpy.catalog.virtual_columns import BLOCK_OFFSET
 from sharkpy.sources import local_copy, remote_files
 from sharkpy.sources.columns_of_files import columns_of_files
-from sharkpy.sources.csv_files.sniffed import sniffed_properties
+from sharkpy.sources.csv_files.sniffed import described
 from sharkpy.sources.hadoop_codecs import CODECS
 from sharkpy.sources.layout import DataFile, list_data_files
 from sharkpy.sources.metrics import ReadMetrics
@@ -134,11 +134,10 @@ def test_csv(store: Store, tmp_path: Path, name: str, packed: Any) -> None:
     path = tmp_path / name
     content = b"n;s;d\n" + b"".join(b'%d;"a;%d";%d.5\n' % (n, n, n) for n in range(ROWS))
     path.write_bytes(packed(content))
-    properties = (("sep", ";"), ("quote", '"'), ("header", "true"), ("inferSchema", "true"), ("multiLine", "true"))
-    if not name.endswith("bz2"):
-        (local,) = list_data_files(str(path))
-        properties = sniffed_properties([local])
-        assert sniffed_properties([uploaded(store, path)]) == properties
+    (local,) = list_data_files(str(path))
+    found = described([local])
+    assert described([uploaded(store, path)]) == found
+    properties = found[0]
     for given in (properties, (*properties, ("multiLine", "false")), (("sep", ";"), ("header", "true"))):
         schema = columns_of_files([uploaded(store, path)], StorageFormat(CSV, given))
         assert schema == columns_of_files(list_data_files(str(path)), StorageFormat(CSV, given))

@@ -12,7 +12,7 @@ from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.model import StorageFormat, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.sources.columns_of_files import columns_of_files
-from sharkpy.sources.csv_files.sniffed import sniffed_properties
+from sharkpy.sources.csv_files.sniffed import described
 from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.hadoop_codecs import codec_of_path
 from sharkpy.sources.json_source import found_properties
@@ -98,14 +98,18 @@ def _common_format(place: str, found: NamedFiles) -> str:
     return word
 
 
-def _table(word: str, place: str, found: NamedFiles) -> FileTable:
-    storage = _FORMATS[word]
+def _described(word: str, found: NamedFiles) -> tuple[StorageFormat, Schema]:
+    """Format and columns of some files."""
     if word == "csv":
-        storage = StorageFormat(CSV, sniffed_properties(found.files))
-    elif word == "json":
-        storage = StorageFormat(word, found_properties(found.files))
+        properties, columns = described(found.files)
+        return StorageFormat(CSV, properties), columns
+    storage = StorageFormat("json", found_properties(found.files)) if word == "json" else _FORMATS[word]
+    return storage, _TEXT if word == "text" else columns_of_files(found.files, storage)
+
+
+def _table(word: str, place: str, found: NamedFiles) -> FileTable:
+    storage, columns = _described(word, found)
     named = partition_columns(found.files)
-    columns = _TEXT if word == "text" else columns_of_files(found.files, storage)
     in_files = tuple(column for column in columns if column.name not in named.names)
     if word in ("csv", "text") and len(in_files) < len(columns):
         message = f'a column of the {word} files of "{place}" has the name of a column of their Hive partitions'

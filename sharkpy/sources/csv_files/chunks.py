@@ -23,18 +23,20 @@ _BLANK_BYTES = BLANKS.encode()
 
 
 def header_end(file: DataFile, options: CsvOptions) -> int:
-    """Offset behind the header of a plain file of lines; 0 where a lone carriage return ends it: lines are found by
-    newlines alone, so that all of such a file is read from its start.
+    """Offset behind the first lines and the header of a plain file of lines; 0 where a lone carriage return ends one:
+    lines are found by newlines alone, so that all of such a file is read from its start.
     """
     newline, place = options.line_end.encode(), 0
     try:
         with io.BufferedReader(cast(io.RawIOBase, opened(file, end=HEAD_BYTES))) as stream:
-            while line := _line(stream, newline):
+            left = options.skip
+            while (left or options.header) and (line := _line(stream, newline)):
                 if not options.newline and _line_end(line, options) < len(line):
                     return 0
                 place += len(line)
-                if not _is_skipped(line, options):
+                if not left and not _is_skipped(line, options):
                     return place
+                left = max(left - 1, 0)
     except OSError as error:
         raise io_error(error, file.path) from None
     return place
@@ -67,12 +69,29 @@ def _is_skipped(line: bytes, options: CsvOptions) -> bool:
 def lines_of(split: Split, options: CsvOptions) -> Iterator[bytes]:
     """Chunks of whole lines of a split, in UTF-8, without the file's header."""
     has_header = options.header and split.start == 0
-    for data in line_chunks(split, LineLayout(options.line_end.encode())):
+    chunks = line_chunks(split, LineLayout(options.line_end.encode()))
+    for data in without_first_lines(chunks, options) if split.start == 0 else chunks:
         while has_header and data:
             end = _line_end(data, options)
             has_header, data = _is_skipped(data[:end], options), data[end:]
         if data:
             yield data if options.encoding is None else data.decode(options.encoding, "replace").encode()
+
+
+def without_first_lines(chunks: Iterable[bytes], options: CsvOptions) -> Iterator[bytes]:
+    """A file without the lines at its beginning that `options` skip."""
+    left, rest = options.skip, b""
+    for chunk in chunks:
+        data, rest = rest + chunk, b""
+        while left and data:
+            end = _line_end(data, options)
+            if end == len(data):
+                # The other half of the line, or of its end, may come with the next chunk.
+                rest, data = data, b""
+            else:
+                left, data = left - 1, data[end:]
+        if data:
+            yield data
 
 
 def whole_lines(chunks: Iterable[bytes], options: CsvOptions, path: str) -> Iterator[bytes]:
@@ -88,7 +107,10 @@ def whole_lines(chunks: Iterable[bytes], options: CsvOptions, path: str) -> Iter
             has_header, data = _is_skipped(data[:end], options), data[end:]
         if data:
             yield data
-    if rest and not has_header:
+    while has_header and rest:
+        end = _line_end(rest, options)
+        has_header, rest = _is_skipped(rest[:end], options), rest[end:]
+    if rest:
         yield rest
 
 

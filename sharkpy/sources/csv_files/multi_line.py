@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.sources.csv_files.chunks import check_size, whole_lines
+from sharkpy.sources.csv_files.chunks import check_size, whole_lines, without_first_lines
 from sharkpy.sources.csv_files.options import CsvOptions
 from sharkpy.sources.csv_files.reader import CsvRowReader
 from sharkpy.sources.csv_files.records import Record, RecordReader, Token
@@ -95,7 +95,7 @@ def _safe_end(data: bytes, options: CsvOptions) -> int:
 
 def first_tokens(chunks: Iterable[bytes], options: CsvOptions, path: str) -> list[Token] | None:
     """Fields of a file's first row or header; None where it has none."""
-    records, rest = RecordReader(options), b""
+    records, rest, chunks = RecordReader(options), b"", without_first_lines(chunks, options)
     if not options.multi_line:
         lines = whole_lines(chunks, replace(options, header=False), path)
         found = (line for part in lines for line in _lines(part, options) if not records.is_skipped_line(line))

@@ -6,6 +6,7 @@ import codecs
 import functools
 from dataclasses import dataclass
 
+from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ConfigurationError, UnsupportedError, did_you_mean
 from sharkpy.base.time_zone import time_zone
 from sharkpy.sources.csv_files.patterns import check_pattern
@@ -45,6 +46,8 @@ class CsvOptions:
     """Empty: any of \\n, \\r\\n and \\r ends a line."""
     encoding: str | None = None
     """Python's name; None for UTF-8."""
+    skip: int = 0
+    """Lines at the beginning of each file that are no rows; the header comes behind them."""
     header: bool = False
     multi_line: bool = False
     trim_left: bool = False
@@ -100,6 +103,7 @@ def csv_options(properties: Properties) -> CsvOptions:
         **characters,
         newline=_newline(given.get("lineSep")),
         encoding=_encoding(given.get("encoding", "UTF-8")),
+        skip=_count("skip", given.get("skip", "0")),
         header=flags.get("header", False),
         multi_line=flags.get("multiLine", False),
         trim_left=flags.get("ignoreLeadingWhiteSpace", False),
@@ -152,6 +156,12 @@ def _flag(name: str, value: str) -> bool:
     if value.lower() not in ("true", "false"):
         raise _invalid(f'"{value}" is not a value of {name}: true or false expected')
     return value.lower() == "true"
+
+
+def _count(name: str, value: str) -> int:
+    if (found := whole_number(value)) is None:
+        raise _invalid(f'"{value}" is not a value of {name}: a number of lines expected')
+    return found
 
 
 def _character(name: str, value: str) -> str:

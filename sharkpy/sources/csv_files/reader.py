@@ -96,6 +96,7 @@ class CsvRowReader:
             ]
             is_whole = [len(record.tokens) == self._num_fields for record in part]
             self._metrics.malformed_lines += len(part) - sum(is_whole)
+            self._metrics.torn_rows += sum(map(_is_torn, part, is_whole))
             self._metrics.mark([row for row, whole in enumerate(is_whole) if not whole], is_whole=True)
             columns, is_good, lost = self._values(texts)
             is_good = pa.array(is_whole) if is_good is None else pc.and_(is_good, pa.array(is_whole))
@@ -153,6 +154,10 @@ class CsvRowReader:
             hint="mode PERMISSIVE reads NULL for what is malformed, DROPMALFORMED leaves such rows out",
             sqlstate=_MALFORMED,
         )
+
+
+def _is_torn(record: Record, is_whole: bool) -> bool:
+    return record.is_open or (not is_whole and ("\n" in record.text or "\r" in record.text))
 
 
 def _middle(data: bytes) -> int:

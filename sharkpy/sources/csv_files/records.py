@@ -22,6 +22,8 @@ class Record:
     tokens: list[Token]
     text: str
     """The record as it is written, without its line end."""
+    is_open: bool = False
+    """Whether a quote in it is not closed, or the one that closes it behind a line end is no end of a field."""
 
 
 class RecordReader:
@@ -35,6 +37,7 @@ class RecordReader:
 
     def __init__(self, options: CsvOptions) -> None:
         self._options = options
+        self._is_open = False
         self._empty = "" if options.empty is None else options.empty
         newline = re.escape(options.newline) if options.newline else r"\r\n|\n|\r"
         separator = re.escape(options.separator)
@@ -49,7 +52,7 @@ class RecordReader:
     def line(self, text: str) -> Record:
         """Record of a line."""
         tokens, _, _ = self._tokens(text, 0, False)
-        return Record(tokens, text)
+        return Record(tokens, text, self._is_open)
 
     def is_skipped_line(self, line: str) -> bool:
         """True for a line of blanks, and for a comment."""
@@ -75,7 +78,7 @@ class RecordReader:
             is_torn = end_of_record == following or text[following - 1] == "\r"
             if not is_last and following == len(text) and is_torn:
                 return
-            yield Record(tokens, text[place:end_of_record]), following
+            yield Record(tokens, text[place:end_of_record], self._is_open), following
             place = following
 
     def _is_skipped(self, text: str, place: int) -> bool:
@@ -88,6 +91,7 @@ class RecordReader:
 
     def _tokens(self, text: str, place: int, has_lines: bool) -> tuple[list[Token], int, int]:
         """Fields of the record at `place`, the place of its end, and the place behind its line end."""
+        self._is_open = False
         tokens: list[Token] = []
         field_end, separator = self._field_end[has_lines], self._options.separator
         while True:
@@ -137,6 +141,7 @@ class RecordReader:
             return self._closed("".join(parts), text, at + 1, field_end)
         parts.append(text[place:])
         # Not closed: what is there counts; a quote alone is one.
+        self._is_open = True
         return "".join(parts) or (quote if start == len(text) else self._empty), len(text)
 
     def _closed(self, inside: str, text: str, place: int, field_end: re.Pattern[str]) -> tuple[Token, int]:
@@ -145,6 +150,7 @@ class RecordReader:
         behind = blanks.end() if blanks else place
         if behind >= len(text) or field_end.match(text, behind):
             return inside or self._empty, behind
+        self._is_open = self._is_open or self._line_end.search(inside) is not None
         end = field_end.search(text, behind)
         stop = len(text) if end is None else end.start()
         quote = self._options.quote

@@ -1,133 +1,120 @@
-"""Layout of CSV files that nobody has described, found by DuckDB's sniffer in the first of them."""
+"""CSV files that nobody has described: their layout by the first lines of one, their columns by all rows."""
 
 from __future__ import annotations
 
-import glob
-import json
-import tempfile
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import BinaryIO
+from collections.abc import Sequence
+from dataclasses import replace
 
-import duckdb
-
-from sharkpy.base import apart, uri
-from sharkpy.base.apart import BrokenCallError
-from sharkpy.base.cancellation import check_cancelled
-from sharkpy.base.errors import SourceError, UnsupportedError
-from sharkpy.sources.failures import format_error, io_error
-from sharkpy.sources.hadoop_codecs import codec_of_path
+from sharkpy.base.errors import ResourceError, SourceError
+from sharkpy.sources.csv_files.dialect import found_dialect
+from sharkpy.sources.csv_files.inference import exact_columns
+from sharkpy.sources.csv_files.options import CsvOptions, csv_options
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import opened, opened_codec
+from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.source import Properties
+from sharkpy.sources.whole_files import encoding_of_mark, head_of
+from sharkpy.values.types import STRING, Field, Schema
 
-_SNIFF = "SELECT Delimiter, Quote, Escape, Comment, HasHeader, SkipRows FROM sniff_csv(?)"
-_NONE = ("", "\0", "(empty)")
-"""How DuckDB says that there is no such character."""
-_CODECS = ("gzip", "zstd")
-"""Codecs of whole files that DuckDB reads."""
-_CHUNK_BYTES = 4 << 20
-_HEAD_BYTES = 4 << 20
-"""Bytes of a file that are looked at: DuckDB looks at some twenty thousand lines."""
-_SNIFF_SECONDS, _SNIFF_MEMORY = 20.0, "1GB"
+_HEAD_BYTES, _LARGE_HEAD_BYTES = 1 << 17, 1 << 20
+"""Bytes that are looked at, and those of a file of few and long lines."""
+_FEW_LINES = 8
+_MOST_FILES = 16
+"""Files that are looked at until one has more than a header."""
+_NOTHING = Schema((Field("_c0", STRING),))
 
 
-def sniffed_properties(files: Sequence[DataFile]) -> Properties:
-    """Options of USING csv that suit some files, whose types are to be told by all values. SourceError where their
-    content tells no layout.
+def described(files: Sequence[DataFile], given: Properties = ()) -> tuple[Properties, Schema]:
+    """Options of USING csv that suit some files, and their columns; those that are `given` stay.
+
+    SourceError for bytes that are no text in the encoding, or headers that differ.
     """
-    first = next((file for file in files if file.size_bytes), None)
-    if first is None:
-        raise SourceError("the columns of CSV files are not known: they have no row", sqlstate="42000")
-    separator, quote, escape, comment, has_header = _sniffed(first)
-    quote = '"' if quote in _NONE else quote
-    # A quote within quotes is written twice, unless the file has another way.
-    escape = quote if escape in _NONE else escape
-    options = {
-        "sep": separator,
-        "quote": quote,
-        "escape": escape,
-        "header": "true" if has_header else "false",
+    if not files:
+        raise SourceError("the columns of CSV files are not known: there are none", sqlstate="42000")
+    options, num_fields = _layout(files, given)
+    found = _properties(options, given)
+    if not num_fields:
+        return found, _NOTHING
+    told = _told(files, found, num_fields)
+    if (told is None or told[1].torn_rows) and not _is_given(given, "multiLine"):
+        # Quotes hold line breaks, or one is not closed and takes the lines behind it, or only those of its own line.
+        other = _properties(replace(options, multi_line=not options.multi_line), given)
+        again = _told(files, other, num_fields)
+        if again is not None and (told is None or not again[1].torn_rows or options.multi_line):
+            return other, again[0]
+    if told is None:
+        return found, exact_columns(files, found, num_fields, ReadMetrics())
+    return found, told[0]
+
+
+def _told(files: Sequence[DataFile], found: Properties, num_fields: int) -> tuple[Schema, ReadMetrics] | None:
+    """Columns, and what was counted; None if a row is too large."""
+    metrics = ReadMetrics()
+    try:
+        return exact_columns(files, found, num_fields, metrics), metrics
+    except ResourceError:
+        return None
+
+
+def _is_given(given: Properties, name: str) -> bool:
+    return any(key == name for key, _ in given)
+
+
+def _layout(files: Sequence[DataFile], given: Properties) -> tuple[CsvOptions, int]:
+    """Options and number of columns by the first file that has several rows, or else any; 0 columns without rows."""
+    found: tuple[CsvOptions, int] | None = None
+    options = csv_options(given)
+    for file in [file for file in files if file.size_bytes][:_MOST_FILES]:
+        text, is_whole, encoding = _text(file, options, is_given=_is_given(given, "encoding"))
+        options = replace(options, encoding=encoding)
+        if text.strip():
+            dialect = found_dialect(text, options, frozenset(key for key, _ in given), is_whole=is_whole)
+            found = found or dialect
+            if len(text.strip().splitlines()) > 1:
+                return dialect
+    return found or (options, 0)
+
+
+def _text(file: DataFile, options: CsvOptions, *, is_given: bool) -> tuple[str, bool, str | None]:
+    """The first lines of a file, whether these are all, and its encoding."""
+    head, is_whole = head_of(file, _HEAD_BYTES)
+    if not is_whole and head.count(b"\n") < _FEW_LINES:
+        head, is_whole = head_of(file, _LARGE_HEAD_BYTES)
+    encoding = options.encoding if is_given else (encoding_of_mark(head) or _wide_encoding(head))
+    try:
+        text = _decoded(head, encoding or "utf-8", is_whole=is_whole)
+    except UnicodeDecodeError as error:
+        hint = "name its encoding: csv.`path` OPTIONS (encoding = 'ISO-8859-1'), or read_csv('path', encoding = …)"
+        message = f'byte {error.start:,} of the CSV file "{file.path}" is no {encoding or "UTF-8"}'
+        raise SourceError(message, hint=hint, sqlstate="22021") from None
+    return text.removeprefix("\ufeff"), is_whole, encoding
+
+
+def _decoded(head: bytes, encoding: str, *, is_whole: bool) -> str:
+    import codecs
+
+    return codecs.getincrementaldecoder(encoding)().decode(head, final=is_whole)
+
+
+def _wide_encoding(head: bytes) -> str | None:
+    """UTF-16 without a mark: every other byte of mostly Latin text is 0."""
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if len(head) < 4 or max(even, odd) * 4 < len(head) or min(even, odd) * 8 > max(even, odd):
+        return None
+    return "utf-16-le" if odd > even else "utf-16-be"
+
+
+def _properties(options: CsvOptions, given: Properties) -> Properties:
+    found = {
+        "sep": options.separator,
+        "quote": options.quote,
+        "escape": options.escape,
+        "comment": options.comment,
+        "header": str(options.header).lower(),
         "inferSchema": "true",
-        # A line break may be inside of quotes; without any, places in the files begin rows.
-        "multiLine": "true" if _have(quote.encode(), files) else "false",
+        "multiLine": str(options.multi_line).lower(),
+        "encoding": options.encoding or "",
+        "ignoreLeadingWhiteSpace": "true" if options.trim_left else "",
+        "skip": str(options.skip) if options.skip else "",
     }
-    if comment not in _NONE:
-        options["comment"] = comment
-    return tuple(options.items())
-
-
-def _sniffed(file: DataFile) -> tuple[str, str, str, str, bool]:
-    path, codec = file.path, codec_of_path(file.path)
-    if codec is not None and codec.name not in _CODECS:
-        hint = "make a table of it: CREATE TABLE t USING csv OPTIONS (header …) LOCATION '…'"
-        message = f'the compression {codec.name} of the CSV file "{path}", whose layout nobody says'
-        raise UnsupportedError(message, hint=hint)
-    try:
-        with _readable(file) as sniffed:
-            (found,) = apart.call(f"{__name__}:sniff_apart", sniffed, cpu_seconds=_SNIFF_SECONDS)
-            row = json.loads(found)
-    except BrokenCallError as error:
-        reason = str(error).partition("\n")[0]
-        hint = "make a table of it: CREATE EXTERNAL TABLE t (…) USING csv OPTIONS (…)"
-        raise SourceError(f'the layout of the CSV file "{path}" is not clear: {reason}', hint=hint) from None
-    separator, quote, escape, comment, has_header, num_skipped = row or (",", "", "", "", True, 0)
-    if num_skipped:
-        raise UnsupportedError(f'lines above the header of the CSV file "{path}": {num_skipped} of them')
-    return separator, quote, escape, comment, bool(has_header)
-
-
-def sniff_apart(path: str) -> list[bytes]:
-    """Layout of a file as JSON, for a process of its own: DuckDB hears no end meanwhile, and a line of a million fields
-    takes all memory that it may have.
-    """
-    with duckdb.connect(config={"threads": 1, "memory_limit": _SNIFF_MEMORY}) as connection:
-        return [json.dumps(connection.execute(_SNIFF, [glob.escape(path)]).fetchone()).encode()]
-
-
-@contextmanager
-def _readable(file: DataFile) -> Iterator[str]:
-    """Path of a file, or of the first lines of a large or remote one."""
-    codec = codec_of_path(file.path)
-    if not uri.is_remote(file.path) and (codec is not None or file.size_bytes <= _HEAD_BYTES):
-        yield file.path
-        return
-    try:
-        with opened(file) if codec is None else opened_codec(file, codec) as stream:
-            lines = _first_lines(stream)
-        with tempfile.NamedTemporaryFile(suffix=".csv") as head:
-            head.write(lines)
-            head.flush()
-            yield head.name
-    except (OSError, EOFError, zlib.error) as error:
-        raise format_error(file.path, "CSV", error) from None
-
-
-def _first_lines(stream: BinaryIO) -> bytes:
-    """Some bytes of a file, which end with a line where there are more."""
-    content = bytearray()
-    while len(content) < _HEAD_BYTES:
-        check_cancelled()
-        more = stream.read(_HEAD_BYTES - len(content))
-        if not more:
-            return bytes(content)
-        content += more
-    return bytes(content[: content.rfind(b"\n") + 1] or content)
-
-
-def _have(character: bytes, files: Iterable[DataFile]) -> bool:
-    """Whether one of the files has the character; those that are compressed may."""
-    return any(codec_of_path(file.path) is not None or _has(character, file) for file in files)
-
-
-def _has(character: bytes, file: DataFile) -> bool:
-    try:
-        with opened(file) as stream:
-            while chunk := stream.read(_CHUNK_BYTES):
-                check_cancelled()
-                if character in chunk:
-                    return True
-    except OSError as error:
-        raise io_error(error, file.path) from None
-    return False
+    kept = {name: value for name, value in found.items() if value or name in ("quote", "escape")}
+    return tuple({**kept, **dict(given)}.items())

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.catalog.format_options import CSV, format_property
-from sharkpy.sources.csv_files.chunks import header_end, lines_of, whole_lines
+from sharkpy.sources.csv_files.chunks import header_end, lines_of, whole_lines, without_first_lines
 from sharkpy.sources.csv_files.multi_line import read_records, with_newlines
 from sharkpy.sources.csv_files.options import CsvOptions, csv_options, is_option
 from sharkpy.sources.csv_files.reader import CsvRowReader
@@ -61,7 +61,7 @@ class CsvSource:
         start, step = 0, max(split_bytes, 1)
         if options.is_one_piece or codec_of_path(file.path) is not None:
             step = max(file.size_bytes, 1)
-        elif options.header:
+        elif options.header or options.skip:
             start = header_end(file, options)
         places = range(start, file.size_bytes, step)
         return [Split.of(file, self.name, properties, at, min(step, file.size_bytes - at)) for at in places]
@@ -79,14 +79,14 @@ class CsvSource:
                 counted.bytes += len(lines)
                 yield from reader.read_lines(lines)
             return
-        chunks = _counted(utf8_chunks(split, options.encoding), counted)
+        chunks = without_first_lines(_counted(utf8_chunks(split, options.encoding), counted), options)
         for lines in whole_lines(chunks, options, split.path):
             yield from reader.read_lines(lines)
 
     def _read_multi_line(
         self, split: Split, options: CsvOptions, schema: Schema, names: Sequence[str], metrics: ReadMetrics
     ) -> Iterator[pa.RecordBatch]:
-        chunks = _counted(utf8_chunks(split, options.encoding), metrics)
+        chunks = without_first_lines(_counted(utf8_chunks(split, options.encoding), metrics), options)
         if not options.newline:
             chunks, options = with_newlines(chunks, options), replace(options, newline="\n")
         reader = CsvRowReader(options, schema, names, metrics, split.path)

@@ -1,0 +1,230 @@
+"""Layout of a CSV file that nobody has described, told by its first lines.
+
+Each pair of separator and quote parts the lines into fields; that one is taken under which the most rows have the same
+number of fields. Rows of other numbers, as titles, footers and ragged ones, do not change the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.sources.csv_files.options import CsvOptions
+from sharkpy.sources.csv_files.records import Record, RecordReader, Token
+from sharkpy.sources.csv_files.seen_types import SeenTypes
+from sharkpy.values.types import STRING
+
+_SEPARATORS = (",", ";", "\t", "|")
+"""In the order in which they are preferred."""
+_NEVER = "\x1f"
+"""Separator of a file that has none: its lines are whole."""
+_MOST_RECORDS = 1000
+_LEAST_SHARE = 0.5
+"""Of rows that have to have the same number of fields."""
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_TYPED = re.compile(
+    r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T].*)?|true|false", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a sample under some options: their fields, and the places in the sample where they begin."""
+
+    options: CsvOptions
+    fields: list[list[Token]]
+    places: list[int]
+    num_fields: int
+    is_torn: bool
+    """Whether a quote that is not closed in its line takes others."""
+
+    @property
+    def share(self) -> float:
+        return sum(len(row) == self.num_fields for row in self.fields) / max(len(self.fields), 1)
+
+    @property
+    def rank(self) -> tuple[bool, float, bool]:
+        """Of several layouts that with the highest rank is taken."""
+        if self.num_fields < 2 or self.share < _LEAST_SHARE:
+            return False, 0.0, self.options.multi_line
+        values = [token for row in self.fields for token in row if token]
+        typed = sum(_TYPED.fullmatch(token) is not None for token in values) / max(len(values), 1)
+        return self.share == 1, self.share * (1 - 1 / self.num_fields) * (0.1 + typed), self.options.multi_line
+
+
+def found_dialect(text: str, given: CsvOptions, fixed: frozenset[str], *, is_whole: bool) -> tuple[CsvOptions, int]:
+    """Options of a file that begins with `text`, and the number of its columns. Those in `fixed` are as `given`."""
+    ends = [end.end() for end in _LINE_END.finditer(text)]
+    sample = text if is_whole or not ends else text[: ends[-1]]
+    best = _best(sample, given, fixed, is_whole=is_whole)
+    if "comment" not in fixed and best.options.comment and _are_rows(sample, best):
+        best = _best(sample, given, fixed | {"comment"}, is_whole=is_whole)
+    options, rows = best.options, best
+    if "skip" not in fixed:
+        rows = _without_titles(best)
+        if rows is not best:
+            options = replace(options, skip=len(_LINE_END.findall(sample[: rows.places[0]])))
+    if rows.num_fields < 2 and "sep" not in fixed:
+        options = replace(options, separator=_NEVER)
+        rows = _rows(sample, options, is_whole=is_whole)
+    if "header" not in fixed:
+        options = replace(options, header=_has_header(rows, options))
+    return options, rows.num_fields
+
+
+def _best(sample: str, given: CsvOptions, fixed: frozenset[str], *, is_whole: bool) -> Rows:
+    found: Rows | None = None
+    for options in _candidates(sample, given, fixed):
+        check_cancelled()
+        rows = _rows(sample, options, is_whole=is_whole)
+        if found is None or rows.rank > found.rank:
+            found = rows
+    assert found is not None  # there is one candidate at least
+    return found
+
+
+def _candidates(sample: str, given: CsvOptions, fixed: frozenset[str]) -> Iterator[CsvOptions]:
+    has_comments = "comment" not in fixed and re.search(r"(?m)^#", sample) is not None
+    given = replace(given, comment="#" if has_comments else given.comment)
+    separators = [given.separator] if "sep" in fixed else [one for one in _SEPARATORS if one in sample] or [","]
+    for separator in separators:
+        options = replace(given, separator=separator)
+        for quote in [given.quote] if "quote" in fixed else _quotes(sample, separator):
+            escape = given.escape if "escape" in fixed else _escape(sample, quote)
+            if len({separator, quote, options.comment} - {""}) == sum(map(bool, (separator, quote, options.comment))):
+                trims = "ignoreLeadingWhiteSpace" not in fixed and _has_blanks(sample, separator, quote)
+                yield replace(options, quote=quote, escape=escape, trim_left=trims or options.trim_left)
+
+
+def _quotes(sample: str, separator: str) -> list[str]:
+    """Quotes of a sample; none comes first where no field ends with one in its line."""
+    found = [quote for quote in "\"'" if quote in sample and _closes_fields(sample, separator, quote)]
+    return found or (["", '"'] if '"' in sample else ['"'])
+
+
+def _closes_fields(sample: str, separator: str, quote: str) -> bool:
+    sep, inside = re.escape(separator), f"(?:[^{quote}\\\\\\r\\n]|{quote}{quote}|\\\\.)*+"
+    return re.search(rf"(?m)(?:^|{sep}) *{quote}{inside}{quote} *(?={sep}|\r?$)", sample) is not None
+
+
+def _has_blanks(sample: str, separator: str, quote: str) -> bool:
+    """Whether blanks are before the quotes of fields."""
+    sep = re.escape(separator)
+    field = rf"(?m){sep} +{quote}[^{quote}\r\n]*+{quote}(?={sep}|\r?$)"
+    return bool(quote) and re.search(field, sample) is not None
+
+
+def _escape(sample: str, quote: str) -> str:
+    """What is before a quote within quotes: another one, unless there are backslashes alone."""
+    if not quote or f"\\{quote}" not in sample:
+        return quote
+    other = f"[^,;\t|\\s\\\\{quote}]"
+    is_doubled = re.search(f"{other}{quote}{quote}|{quote}{quote}{other}", sample) is not None
+    return quote if is_doubled else "\\"
+
+
+def _rows(sample: str, options: CsvOptions, *, is_whole: bool) -> Rows:
+    """Rows of lines, unless quotes hold line breaks."""
+    several = _parted(sample, replace(options, multi_line=True), is_whole=is_whole) if options.quote else None
+    if several is None or several.is_torn or not several.options.multi_line:
+        return _parted(sample, replace(options, multi_line=False), is_whole=is_whole)
+    return several
+
+
+def _parted(sample: str, options: CsvOptions, *, is_whole: bool) -> Rows:
+    start = 0
+    for _ in range(options.skip):
+        found = _LINE_END.search(sample, start)
+        start = len(sample) if found is None else found.end()
+    records, places, place = list[Record](), list[int](), start
+    for record, end in _records(sample, start, options):
+        if record is not None:
+            records.append(record)
+            places.append(place)
+        place = end
+        if len(records) > _MOST_RECORDS:
+            break
+    if not is_whole and len(records) > 1:
+        # The last one may go on.
+        records, places = records[:-1], places[:-1]
+    num_fields = _most_fields(Counter(len(record.tokens) for record in records))
+    spans = [record for record in records if _LINE_END.search(record.text)]
+    is_torn = any(record.is_open or len(record.tokens) != num_fields for record in spans)
+    options = replace(options, multi_line=bool(spans))
+    return Rows(options, [record.tokens for record in records], places, num_fields, is_torn)
+
+
+def _most_fields(counts: Counter[int]) -> int:
+    """The number of fields that the most rows have, if these are half of all; else 1."""
+    several = {count: times for count, times in counts.items() if count > 1}
+    most = max(several, key=lambda count: (several[count], count), default=1)
+    return most if several.get(most, 0) >= _LEAST_SHARE * counts.total() else 1
+
+
+def _records(sample: str, start: int, options: CsvOptions) -> Iterator[tuple[Record | None, int]]:
+    """Rows, None for what is no row, each with the place behind it."""
+    reader = RecordReader(options)
+    if options.multi_line:
+        for record, end in reader.records(sample[start:], is_last=True):
+            yield record, start + end
+        return
+    while start < len(sample):
+        found = _LINE_END.search(sample, start)
+        stop, end = (len(sample), len(sample)) if found is None else found.span()
+        line = sample[start:stop]
+        yield None if reader.is_skipped_line(line) else reader.line(line), end
+        start = end
+
+
+def _are_rows(sample: str, rows: Rows) -> bool:
+    """Whether lines that begin with the sign of comments have the fields of rows."""
+    reader = RecordReader(replace(rows.options, comment=""))
+    lines = [line for line in _LINE_END.split(sample) if line.startswith("#") and not line.startswith(("# ", "##"))]
+    alike = sum(len(reader.line(line).tokens) == rows.num_fields for line in lines)
+    return rows.num_fields < 2 or 2 * alike > len(lines)
+
+
+def _without_titles(rows: Rows) -> Rows:
+    """Rows behind lines with other numbers of fields; a header may lack the name of one column."""
+    first = next((place for place, fields in enumerate(rows.fields) if len(fields) == rows.num_fields), 0)
+    if rows.num_fields < 2 or not first:
+        return rows
+    is_header = len(rows.fields[first - 1]) >= max(rows.num_fields - 1, 2)
+    first -= is_header
+    return replace(rows, fields=rows.fields[first:], places=rows.places[first:]) if first else rows
+
+
+def _has_header(rows: Rows, options: CsvOptions) -> bool:
+    """Whether the first row has names: a value that is not of its column's type, or texts that no other row has."""
+    first = rows.fields[0] if rows.fields else []
+    body = [row for row in rows.fields[1:] if row != first or rows.num_fields < 2]
+    if not first or not any(first):
+        return False
+    if len(first) < rows.num_fields:
+        return True
+    if len(rows.fields) == 1:
+        return all(token and not _TYPED.fullmatch(token) for token in first) and len(set(first)) == len(first)
+    columns = [[row[place] for row in body if place < len(row)] for place in range(len(first))]
+    typed = False
+    for name, values in zip(first, columns, strict=True):
+        told = _told(values, options)
+        if told is None:
+            continue
+        typed = True
+        if name and _told([*values, name], options) is None:
+            return True
+    if typed:
+        return False
+    return not any(name in values for name, values in zip(first, columns, strict=True) if name)
+
+
+def _told(values: Sequence[Token], options: CsvOptions) -> str | None:
+    """Type of some values; None for texts, or if there are none."""
+    guess = SeenTypes(options)
+    guess.add(pa.array([value or None for value in values], pa.string()))
+    return None if guess.dtype == STRING else str(guess.dtype)

@@ -1,0 +1,123 @@
+"""Type of a column of CSV that gives back the texts that it was told by: 01234 is no number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.sources.arrow import Array, pc
+from sharkpy.sources.csv_files.options import CsvOptions
+from sharkpy.sources.csv_files.values import values_of
+from sharkpy.values.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, DataType, DecimalType
+
+_WHOLE, _REAL, _SPECIAL, _DATE, _TIME, _BOOLEAN = range(6)
+_PATTERNS = {
+    _WHOLE: r"^(0|-?[1-9][0-9]*)$",
+    # An exponent has a sign or belongs to a fraction: 1e5 may be a name.
+    _REAL: r"^-?((0|[1-9][0-9]*)?\.[0-9]+([eE][+-]?[0-9]+)?|(0|[1-9][0-9]*)[eE][+-][0-9]+)$",
+    _SPECIAL: r"^(NaN|-?Infinity)$",
+    _DATE: r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+    _TIME: r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6}0{0,3})?)?Z?$",
+    _BOOLEAN: r"^(true|false|True|False|TRUE|FALSE)$",
+}
+"""Texts of each kind. Fractions may end with zeros: the number is the same."""
+_TYPES: dict[int, DataType] = {_DATE: DATE, _TIME: TIMESTAMP, _SPECIAL: DOUBLE, _REAL: DOUBLE}
+_NUMBERS = frozenset((_WHOLE, _REAL, _SPECIAL))
+_MOST_DIGITS = 38
+_DOUBLE_DIGITS = 15
+"""Digits that each DOUBLE gives back."""
+
+
+@dataclass(slots=True)
+class ExactTypes:
+    """What the values of a column are, as far as they were added. Without any it is STRING."""
+
+    options: CsvOptions
+    kinds: set[int] = field(default_factory=set)
+    has_others: bool = False
+    are_ints: bool = True
+    are_bigints: bool = True
+    are_doubles: bool = True
+    """Whether each number is the one that a DOUBLE gives back."""
+    has_exponents: bool = False
+    whole_digits: int = 1
+    scale: int = 0
+
+    def add(self, texts: Array) -> None:
+        left = texts.drop_null()
+        if self.has_others or not len(left):
+            return
+        left = left.unique()
+        for kind, pattern in _PATTERNS.items():
+            is_one = self._are(left, kind, pattern)
+            if pc.any(is_one, min_count=0).as_py():
+                self.kinds.add(kind)
+                if kind in (_WHOLE, _REAL):
+                    self._measure(left.filter(is_one), kind)
+                left = left.filter(pc.invert(is_one))
+            if not len(left):
+                return
+        self.has_others = True
+
+    def _are(self, texts: Array, kind: int, pattern: str) -> Array:
+        is_date = kind in (_DATE, _TIME)
+        given = {_DATE: self.options.date_format, _TIME: self.options.timestamp_format}.get(kind)
+        is_one = pc.is_valid(texts) if given else pc.match_substring_regex(texts, pattern)
+        if not is_date or not pc.any(is_one, min_count=0).as_py():
+            return is_one
+        known = pc.if_else(is_one, texts, pa.scalar(None, texts.type))
+        return pc.is_valid(values_of(known, _TYPES[kind], self.options))
+
+    def _measure(self, numbers: Array, kind: int) -> None:
+        if kind == _WHOLE:
+            self.are_ints = self.are_ints and self._all_are(numbers, INT)
+            self.are_bigints = self.are_ints or (self.are_bigints and self._all_are(numbers, BIGINT))
+        digits = pc.replace_substring_regex(numbers, r"^-", "")
+        whole = pc.replace_substring_regex(digits, r"[.eE].*$", "")
+        fraction = pc.replace_substring_regex(digits, r"^[^.]*\.?|[eE].*$", "")
+        self.has_exponents = self.has_exponents or _any(pc.match_substring_regex(numbers, "[eE]"))
+        self.whole_digits = max(self.whole_digits, pc.max(pc.utf8_length(whole)).as_py())
+        self.scale = max(self.scale, pc.max(pc.utf8_length(fraction)).as_py()) if kind == _REAL else self.scale
+        if self.are_doubles:
+            significant = pc.replace_substring_regex(digits, r"[eE].*$|\.", "")
+            significant = pc.replace_substring_regex(significant, r"^0+|0+$", "")
+            is_long = pc.greater(pc.utf8_length(significant), _DOUBLE_DIGITS)
+            is_checked = pc.or_(is_long, pc.match_substring_regex(numbers, "[eE]"))
+            self.are_doubles = not _any(is_checked) or _are_doubles(numbers.filter(is_checked))
+
+    def _all_are(self, texts: Array, dtype: DataType) -> bool:
+        return bool(values_of(texts, dtype, self.options).null_count == 0)
+
+    @property
+    def dtype(self) -> DataType:
+        if self.has_others or not self.kinds:
+            return STRING
+        if self.kinds <= {_DATE, _TIME}:
+            return TIMESTAMP if _TIME in self.kinds else DATE
+        if self.kinds == {_BOOLEAN}:
+            return BOOLEAN
+        return self._number if self.kinds <= _NUMBERS and self.kinds != {_SPECIAL} else STRING
+
+    @property
+    def _number(self) -> DataType:
+        if self.kinds == {_WHOLE} and self.are_bigints:
+            return INT if self.are_ints else BIGINT
+        if self.kinds != {_WHOLE} and self.are_doubles:
+            return DOUBLE
+        precision = self.whole_digits + self.scale
+        has_form = not self.has_exponents and _SPECIAL not in self.kinds
+        return DecimalType(precision, self.scale) if has_form and precision <= _MOST_DIGITS else STRING
+
+
+def _any(found: Array) -> bool:
+    return bool(pc.any(found, min_count=0).as_py())
+
+
+def _are_doubles(numbers: Array) -> bool:
+    """Whether a DOUBLE gives back each number: few are written in another form than the shortest."""
+    doubles = pc.cast(numbers, pa.float64())
+    others = numbers.filter(pc.not_equal(pc.cast(doubles, pa.string()), numbers))
+    return all(np.isfinite(float(text)) and Decimal(repr(float(text))) == Decimal(text) for text in others.to_pylist())

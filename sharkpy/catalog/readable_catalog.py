@@ -19,6 +19,7 @@ from sharkpy.base.errors import (
 )
 from sharkpy.base.locations import STATE_FOLDER, Locations
 from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.file_syncs import FileSyncs
 from sharkpy.catalog.folder_names import folder_name
 from sharkpy.catalog.folder_readers import FolderReaders
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 CATALOG_FILE = f"{STATE_FOLDER}/catalog.sqlite"
 """Place of a warehouse's own catalog."""
-FindFiles = Callable[[str, str, PathGate, Callable[[str], str]], Table | None]
+FindFiles = Callable[[str, str, FileOptions, PathGate, Callable[[str], str]], Table | None]
 """Finds files by a word, a place, the gate for paths, and the access to remote places."""
 TEMPORARY_KINDS = (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
 
@@ -107,7 +108,7 @@ class ReadableCatalog:
         self.gate = PathGate()
         self.system_tables: Callable[[], Mapping[str, SystemTable]] = dict
         """Gives the tables of `sys` and `information_schema` by qualified name, as the session has them."""
-        self.find_files: FindFiles = lambda _word, _place, _gate, _access: None
+        self.find_files: FindFiles = lambda _word, _place, _given, _gate, _access: None
         """Finds the table of files that a query names: see `file_table`."""
         self.find_access: Callable[[str, bool], str] = _no_access
         """Finds the session's access to a remote location, which a statement may have named: see `access_id`."""
@@ -171,14 +172,14 @@ class ReadableCatalog:
     def given_rows(self, name: str, *, is_registered: bool) -> None:
         """A catalog has none."""
 
-    def file_table(self, word: str, place: str) -> Table | None:
+    def file_table(self, word: str, place: str, given: FileOptions = NO_OPTIONS) -> Table | None:
         """Table of the files at a path, or of a pattern, in the format that `word` names, or, where it is empty, the
         names of the files; the same one until they change. None where neither names one. NotAllowedError for what the
         session's statements may not read.
         """
-        if word in LAKES:
+        if word in LAKES and given == NO_OPTIONS:
             return self.lakes.named(word, place, self.gate)
-        return self.find_files(word, place, self.gate, self.named_access_id)
+        return self.find_files(word, place, given, self.gate, self.named_access_id)
 
     def access_id(self, location: str) -> str:
         """Id of the session's access to the remote location of a table of the catalog."""

@@ -21,6 +21,7 @@ from sharkpy.session.history import StatementHistory
 from sharkpy.session.warehouse_claim import claimed
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.file_options import FileOptions
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.path_gate import PathGate
     from sharkpy.catalog.statement_record import StatementRecord
@@ -107,14 +108,16 @@ class SharedParts:
                 self._remains.start()
         return catalog
 
-    def find_files(self, word: str, place: str, gate: PathGate, access: Callable[[str], str]) -> Table | None:
+    def find_files(
+        self, word: str, place: str, given: FileOptions, gate: PathGate, access: Callable[[str], str]
+    ) -> Table | None:
         """Table of files that a query names: see `Catalog.file_table`."""
         with self._lock:
             if self._file_tables is None:
                 from sharkpy.execution.tables.file_tables import FileTables
 
                 self._file_tables = FileTables()
-        return self._file_tables.find(word, place, gate, access)
+        return self._file_tables.find(word, place, given, gate, access)
 
     @property
     def lakes(self) -> KnownLakes:

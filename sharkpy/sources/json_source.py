@@ -76,15 +76,17 @@ def is_multi_line(properties: Properties) -> bool:
     return value.lower() == "true"
 
 
-def found_properties(files: Sequence[DataFile]) -> Properties:
-    """Properties that suit files which nobody has described: how some of them begin tells whether they are documents,
-    and in what they are written.
+def found_properties(files: Sequence[DataFile], given: Properties = ()) -> Properties:
+    """Properties that suit files which nobody has described, beside those that are `given`: how some of them begin
+    tells whether they are documents, and in what they are written.
     """
+    encoding = any_encoding(given)
     for file in [file for file in files if file.size_bytes][:_MOST_HEADS]:
         head, is_whole = head_of(file)
-        if encoding := encoding_of_mark(head):
-            return (MULTI_LINE, "true"), ("serialization.encoding", encoding)
-        if is_document(head, is_whole=is_whole):
+        if encoding is None and (marked := encoding_of_mark(head)):
+            return (MULTI_LINE, "true"), ("serialization.encoding", marked)
+        is_wide = encoding is not None and encoding.startswith(("utf-16", "utf-32"))
+        if is_wide or is_document(head, is_whole=is_whole):
             return ((MULTI_LINE, "true"),)
     return ()
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import glob
+import itertools
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,6 +39,10 @@ Access = Callable[[str], str]
 _MOST_LEVELS = 32
 """Levels of Hive partitions: links may lead folders into themselves, and the system follows forty of them."""
 _DIGITS = {INT: 9, BIGINT: 18}
+_BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
+_MOST_ALTERNATIVES = 1_000
+_PLACE_SIGNS = 2
+"""Slashes of a URI that names a scheme and a host or bucket."""
 _WITHOUT_LISTS = ("http", "https")
 """Schemes of servers that list nothing: a file is named as it is."""
 
@@ -54,11 +60,71 @@ class NamedFiles:
     partitions: tuple[tuple[str, str], ...] = ()
 
 
-def named_files(place: str, check: Check, access: Access) -> NamedFiles:
-    """Files at `place`: a file, a folder, or a pattern with `*`, `?`, `[…]` and one `**`, which is any folders.
+def named_files(places: Sequence[str], check: Check, access: Access) -> NamedFiles:
+    """Files at some places: a file, a folder, or a pattern with `*`, `?`, `[…]`, `{a,b}` and one `**`, which is any
+    folders.
 
-    SourceError 58P01 where there are none.
+    SourceError 58P01 where there are none at one of them; all are local, or all in one remote place.
     """
+    return _together([_named(place, check, access) for place in places])
+
+
+def _together(found: Sequence[NamedFiles]) -> NamedFiles:
+    """Files of several places, each once."""
+    if len(found) == 1:
+        return found[0]
+    are_remote = {uri.is_remote(one.root) for one in found}
+    roots = [one.root.split("/") for one in found]
+    shared = itertools.takewhile(lambda parts: len(set(parts)) == 1, zip(*roots, strict=False))
+    root = "/".join(parts[0] for parts in shared)
+    if len(are_remote) > 1 or (True in are_remote and root.count("/") < _PLACE_SIGNS):
+        raise SourceError("files of one list are in different places", hint="read them by UNION ALL")
+    return NamedFiles(root or "/", tuple(dict.fromkeys(file for one in found for file in one.files)))
+
+
+def _named(place: str, check: Check, access: Access) -> NamedFiles:
+    """Files at one place; alternatives in braces are as many patterns."""
+    if "{" in place and not (uri.scheme_of(place) in _WITHOUT_LISTS or _is_there(place, check)):
+        alternatives = _without_braces(place)
+        if len(alternatives) > 1:
+            return _of_alternatives(alternatives, place, check, access)
+    return _matched(place, check, access)
+
+
+def _is_there(place: str, check: Check) -> bool:
+    if uri.is_remote(place):
+        return False
+    check(_parts(place)[0] if glob.has_magic(place) else place)
+    return os.path.lexists(local_path(place))
+
+
+def _of_alternatives(patterns: Sequence[str], place: str, check: Check, access: Access) -> NamedFiles:
+    """Files of any of some patterns."""
+    found = list[NamedFiles]()
+    for pattern in patterns:
+        try:
+            found.append(_matched(pattern, check, access))
+        except SourceError as error:
+            if error.sqlstate != "58P01":
+                raise
+    if not found:
+        raise SourceError(f'no file matches "{place}"', sqlstate="58P01")
+    return _together(found)
+
+
+def _without_braces(place: str) -> list[str]:
+    """Patterns that a pattern with `{a,b}` stands for; one without such is itself."""
+    found = _BRACES.search(place)
+    if found is None:
+        return [place]
+    parts = [f"{place[: found.start()]}{one}{place[found.end() :]}" for one in found[1].split(",")]
+    patterns = [pattern for part in parts for pattern in _without_braces(part)]
+    if len(patterns) > _MOST_ALTERNATIVES:
+        raise BindError(f'"{place}" stands for more than {_MOST_ALTERNATIVES} patterns', sqlstate="54000")
+    return patterns
+
+
+def _matched(place: str, check: Check, access: Access) -> NamedFiles:
     if uri.is_remote(place):
         return _named_remote(place, access(place))
     path = local_path(place)
@@ -198,13 +264,15 @@ def _beside_partitions(folder: str, other: str) -> SourceError:
 
 def _matching(root: str, pattern: str, place: str, check: Check) -> NamedFiles:
     is_deep = ANY_FOLDERS in pattern
+    # Names that are hidden are meant where the pattern writes what hides them.
+    shown = {part[0] for part in pattern.split("/") if _is_hidden(part)}
     if pattern.count(ANY_FOLDERS) > 1:
         raise BindError(f'"{place}" has ** twice: one is supported', sqlstate="42602")
     seen, files = set[str](), list[DataFile]()
     # `Path.glob` finds folders alone for ** at the end.
     found = glob.iglob(str(Path(glob.escape(root), pattern)), recursive=is_deep)  # noqa: PTH207
     for match in sorted(checked(found)):
-        if any(map(_is_hidden, Path(match).relative_to(root).parts)):
+        if any(_is_hidden(part) and part[0] not in shown for part in Path(match).relative_to(root).parts):
             continue
         try:
             if is_deep and Path(match).is_dir():

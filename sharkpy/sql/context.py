@@ -15,6 +15,7 @@ from sqlglot import exp
 from sharkpy.base.errors import BindError, SharkError, UnsupportedError
 from sharkpy.base.settings import TIME_ZONE, Conf
 from sharkpy.base.time_zone import time_zone, zone_name
+from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
 from sharkpy.catalog.lake_tables import LakePoint
 from sharkpy.catalog.model import Database, Table
@@ -77,7 +78,7 @@ class CatalogReader(Protocol):
         for data that is no table.
         """
 
-    def file_table(self, word: str, place: str) -> Table | None:
+    def file_table(self, word: str, place: str, given: FileOptions = NO_OPTIONS) -> Table | None:
         """Table of the files at a path, or of a pattern, in the format that `word` names, or, where it is empty, the
         names of the files; the same one until they change. None where neither names one.
         """

@@ -15,6 +15,7 @@ import pytest
 
 from sharkpy.base.errors import TableNotFoundError
 from sharkpy.base.settings import Conf
+from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.model import Database, Table, TableKind
 from sharkpy.columnar.store import BlockStore
 from sharkpy.optimizer.optimize import optimize
@@ -56,7 +57,7 @@ class Tables:
     def given_rows(self, name: str, *, is_registered: bool) -> None:
         return None
 
-    def file_table(self, word: str, place: str) -> None:
+    def file_table(self, word: str, place: str, given: FileOptions = NO_OPTIONS) -> None:
         return None
 
     def resource_paths(self, kind: str) -> tuple[str, ...]:

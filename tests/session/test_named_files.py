@@ -243,7 +243,7 @@ def test_types_of_partition_columns(tmp_path: Path, name: str) -> None:
         for value in values:
             (tmp_path / f"{name}={value}").mkdir(exist_ok=True)
             (tmp_path / f"{name}={value}" / "f").write_text("")
-        found = partition_columns(named_files(str(tmp_path), str, str).files)
+        found = partition_columns(named_files([str(tmp_path)], str, str).files)
         assert found.names == (name,)
         return found[name].dtype
 
@@ -262,16 +262,16 @@ def test_partitions_of_several_kinds(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "f").write_text("")
     with pytest.raises(SourceError, match="other partition columns"):
-        partition_columns(named_files(str(tmp_path), str, str).files)
+        partition_columns(named_files([str(tmp_path)], str, str).files)
     (tmp_path / "f").write_text("")
     with pytest.raises(SourceError, match='has "f" beside'):
-        named_files(str(tmp_path), str, str)
+        named_files([str(tmp_path)], str, str)
 
 
 def test_folders_within_themselves(tmp_path: Path) -> None:
     (tmp_path / "a=1").symlink_to(tmp_path)
     with pytest.raises(SourceError, match="more than 32 partition columns"):
-        named_files(str(tmp_path), str, str)
+        named_files([str(tmp_path)], str, str)
 
 
 # Changes

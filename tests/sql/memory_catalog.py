@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sharkpy.base.errors import DatabaseNotFoundError, TableNotFoundError, did_you_mean
 from sharkpy.base.settings import Conf
+from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.lake_tables import LakePoint
 from sharkpy.catalog.model import Database, StorageFormat, StreamSource, Table, TableKind
 from sharkpy.catalog.system_tables import SystemTable
@@ -98,7 +99,7 @@ class MemoryCatalog:
     def given_rows(self, name: str, *, is_registered: bool) -> None:
         return None
 
-    def file_table(self, word: str, place: str) -> None:
+    def file_table(self, word: str, place: str, given: FileOptions = NO_OPTIONS) -> None:
         return None
 
     def resource_paths(self, kind: str) -> tuple[str, ...]:

@@ -234,6 +234,18 @@ select k from n lateral view explode(items)
 select k from n lateral view explode(items) e as
 select k from n lateral view explode(items) e as i,
 select k from n lateral view outer explode(items e as i
+select * from read_csv()
+select * from read_csv(1)
+select * from read_csv([])
+select * from read_csv('x.csv', 1)
+select * from read_csv('x.csv', header =)
+select * from read_csv('x.csv', header = a)
+select * from csv.`x.csv` options ()
+select * from csv.`x.csv` options (header)
+select * from csv.`x.csv` options (header =)
+select * from csv.`x.csv` options (header = true
+select * from csv.`x.csv` options (header = true,)
+select * from csv.`x.csv` options (header = true sep = ';')
 select a from t tablesample
 select a from t tablesample ()
 select a from t tablesample 10 rows

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from sharkpy.base.errors import SharkError
+from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class CatalogLookups:
         self._given = given
         self._found_given: dict[tuple[str, bool], GivenRows] = {}
         self._tables: dict[tuple[str, str], Table | None] = {}
-        self._files: dict[tuple[str, str], Table | None] = {}
+        self._files: dict[tuple[str, str, FileOptions], Table | None] = {}
         self._databases: dict[str, Database] = {}
         self._resources: dict[str, tuple[str, ...]] = {}
         self._functions: dict[tuple[str, str], CatalogFunction | None] = {}
@@ -93,9 +94,9 @@ class CatalogLookups:
         self._given = None
         return self._found_given
 
-    def file_table(self, word: str, place: str) -> Table | None:
-        found = self._catalog.file_table(word, place)
-        self._files[word, place] = found
+    def file_table(self, word: str, place: str, given: FileOptions = NO_OPTIONS) -> Table | None:
+        found = self._catalog.file_table(word, place, given)
+        self._files[word, place, given] = found
         return found
 
     def database(self, name: str) -> Database:
@@ -143,10 +144,10 @@ class CatalogLookups:
         return all(catalog.database(name) == found for name, found in self._databases.items())
 
 
-def _file_table(catalog: CatalogReader, word: str, place: str) -> Table | None:
+def _file_table(catalog: CatalogReader, word: str, place: str, given: FileOptions) -> Table | None:
     """None, too, where the files are gone or may not be read any more: who binds the query anew is told."""
     with contextlib.suppress(SharkError):
-        return catalog.file_table(word, place)
+        return catalog.file_table(word, place, given)
     return None
 
 

@@ -7,16 +7,20 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.errors import NotAllowedError, SourceError, UnsupportedError
+from sharkpy.catalog.file_options import FileOptions, file_properties
 from sharkpy.catalog.format_options import CSV
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import StorageFormat, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.sources.columns_of_files import columns_of_files
 from sharkpy.sources.csv_files.sniffed import described
 from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.hadoop_codecs import codec_of_path
-from sharkpy.sources.json_source import found_properties
+from sharkpy.sources.json_source import MULTI_LINE, found_properties
 from sharkpy.sources.named_files import Access, NamedFiles, named_files, partition_columns
+from sharkpy.sources.registry import source
+from sharkpy.sources.source import Properties
 from sharkpy.values.types import STRING, Field, Schema
 
 if TYPE_CHECKING:
@@ -52,10 +56,10 @@ class FileTables:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, str, str], FileTable] = OrderedDict()
-        """By word, place, and access to the place."""
+        self._known: OrderedDict[tuple[str, str, FileOptions, str], FileTable] = OrderedDict()
+        """By word, place, options, and access to the place."""
 
-    def find(self, word: str, place: str, gate: PathGate, access: Access) -> FileTable | None:
+    def find(self, word: str, place: str, given: FileOptions, gate: PathGate, access: Access) -> FileTable | None:
         """Table of the files at `place`, a path or a pattern, in the format that `word` names, or, where it is empty,
         the names of the files. None where `word` or `place` names none.
 
@@ -64,17 +68,17 @@ class FileTables:
         """
         if word in _OTHERS:
             raise UnsupportedError(f"tables of the format {word}")
-        if not place.strip() or (word not in _FORMATS and (word or not ("/" in place or format_of(place)))):
+        if not place.strip() or (word not in _FORMATS and (word or not _is_path(place, gate))):
             return None
-        found = named_files(place, gate.check, access)
+        found = named_files((place, *given.more), gate.check, access)
         gate.check_links(found.root)
-        key = (word, place, next((file.access for file in found.files), ""))
+        key = (word, place, given, next((file.access for file in found.files), ""))
         with self._lock:
             known = self._known.get(key)
             if known is not None and known.named == found:
                 self._known.move_to_end(key)
                 return known
-        made = _table(word or _common_format(place, found), place, found)
+        made = _table(word or _common_format(place, found), place, found, given)
         with self._lock:
             self._known[key] = made
             self._known.move_to_end(key)
@@ -98,17 +102,34 @@ def _common_format(place: str, found: NamedFiles) -> str:
     return word
 
 
-def _described(word: str, found: NamedFiles) -> tuple[StorageFormat, Schema]:
+def _is_path(place: str, gate: PathGate) -> bool:
+    """Whether a name without a word of a format is that of files."""
+    if "/" in place or format_of(place):
+        return True
+    try:
+        gate.check(place)
+    except NotAllowedError:
+        return False
+    return Path(local_path(place)).is_dir()
+
+
+def _described(word: str, found: NamedFiles, given: Properties) -> tuple[StorageFormat, Schema]:
     """Format and columns of some files."""
     if word == "csv":
-        properties, columns = described(found.files)
+        properties, columns = described(found.files, given)
         return StorageFormat(CSV, properties), columns
-    storage = StorageFormat("json", found_properties(found.files)) if word == "json" else _FORMATS[word]
+    storage = _FORMATS[word]
+    if word == "json":
+        is_told = any(name == MULTI_LINE for name, _ in given)
+        given = given if is_told else (*given, *found_properties(found.files, given))
+    if given:
+        storage = StorageFormat(storage.name, (*storage.properties, *given))
+        source(storage.name).check(Schema(()), storage.properties)
     return storage, _TEXT if word == "text" else columns_of_files(found.files, storage)
 
 
-def _table(word: str, place: str, found: NamedFiles) -> FileTable:
-    storage, columns = _described(word, found)
+def _table(word: str, place: str, found: NamedFiles, given: FileOptions) -> FileTable:
+    storage, columns = _described(word, found, file_properties(word, given.values))
     named = partition_columns(found.files)
     in_files = tuple(column for column in columns if column.name not in named.names)
     if word in ("csv", "text") and len(in_files) < len(columns):

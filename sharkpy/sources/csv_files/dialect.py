@@ -216,7 +216,7 @@ def _has_header(rows: Rows, options: CsvOptions) -> bool:
         if told is None:
             continue
         typed = True
-        if name and _told([*values, name], options) is None:
+        if name and name != options.null and _told([*values, name], options) is None:
             return True
     if typed:
         return False
@@ -226,5 +226,5 @@ def _has_header(rows: Rows, options: CsvOptions) -> bool:
 def _told(values: Sequence[Token], options: CsvOptions) -> str | None:
     """Type of some values; None for texts, or if there are none."""
     guess = SeenTypes(options)
-    guess.add(pa.array([value or None for value in values], pa.string()))
+    guess.add(pa.array([None if value == options.null else value for value in values], pa.string()))
     return None if guess.dtype == STRING else str(guess.dtype)

@@ -10,6 +10,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from sharkpy.base.digits import whole_number
+from sharkpy.catalog.file_options import FileOptions
+from sharkpy.sql.grammar.file_readers import FILE_OPTIONS, is_reader, table_of_files
 from sharkpy.sql.grammar.literal_parser import LiteralList
 from sharkpy.sql.grammar.long_text import LITERAL_LIST
 from sharkpy.sql.grammar.strict_parser import StrictParser, SyntaxProblem
@@ -23,6 +25,7 @@ _ENDS_OF_JOINS = (
     *(TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.SORT_BY, TokenType.LIMIT, TokenType.COMMA),
     *(TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT, TokenType.LATERAL, TokenType.INSERT),
 )
+_OPTION_NAMES = (TokenType.STRING, TokenType.VAR, TokenType.IDENTIFIER)
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 STATE = "state"
 """Part of the tree of a table whose state is read."""
@@ -137,6 +140,10 @@ class RelationParser(StrictParser):
         if self._match(TokenType.DOT, advance=False):
             self.missing("a table")
         table = super()._parse_table_parts(*args, **kwargs)
+        if is_reader(table):
+            table = table_of_files(table, self._prev)
+        elif isinstance(table, exp.Table) and self._has_options(table):
+            table.set(FILE_OPTIONS, FileOptions(tuple(self._parse_file_options())))
         if self._is_sign("$") and isinstance(table, exp.Table):
             self._advance()
             name = self._parse_connected_name("a name of facts right after $")
@@ -144,6 +151,38 @@ class RelationParser(StrictParser):
         if self._match(TokenType.STAR, advance=False):
             self.raise_error("an alias or a clause expected")
         return table
+
+    def _has_options(self, table: exp.Table) -> bool:
+        """True before OPTIONS (name = value, …) behind a path; an alias of columns has commas."""
+        if (
+            not table.this.args.get("quoted")
+            or self._curr.text.upper() != "OPTIONS"
+            or not self._is_next(1, TokenType.L_PAREN)
+        ):
+            return False
+        return not (self._is_next(3, TokenType.COMMA) or self._is_next(3, TokenType.R_PAREN))
+
+    def _is_next(self, count: int, token_type: TokenType) -> bool:
+        place = self._index + count
+        return place < len(self._tokens) and self._tokens[place].token_type == token_type
+
+    def _parse_file_options(self) -> Iterator[tuple[str, str]]:
+        """Parse the options of OPTIONS (…)."""
+        self._advance(2)
+        while True:
+            if self._curr.token_type not in _OPTION_NAMES and not self._curr.text.isidentifier():
+                self.missing("the name of an option")
+            name = self._curr.text
+            self._advance()
+            self._match(TokenType.EQ)
+            if self._curr.token_type in (TokenType.COMMA, TokenType.R_PAREN, TokenType.SENTINEL):
+                self.missing(f"a value of {name}")
+            yield name, self._curr.text
+            self._advance()
+            if self._match(TokenType.R_PAREN):
+                return
+            if not self._match(TokenType.COMMA):
+                self.missing('"," or ")"')
 
     def _parse_version(self) -> Any:
         """Parse VERSION | TIMESTAMP AS OF …; `t@v1` is `t VERSION AS OF 1`."""

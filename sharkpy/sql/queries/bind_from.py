@@ -31,14 +31,16 @@ from sharkpy.sql.expressions.bind_literal_list import cell_literal
 from sharkpy.sql.expressions.bind_macro import bind_table_macro
 from sharkpy.sql.expressions.coercion import cast, cast_all, unify, with_minimal_literals
 from sharkpy.sql.expressions.function_names import called_macro, function_name, registry_name
+from sharkpy.sql.grammar.file_readers import FILE_OPTIONS
 from sharkpy.sql.grammar.literal_cells import rows_of
 from sharkpy.sql.grammar.literal_parser import LiteralList
 from sharkpy.sql.grammar.parser import parse
 from sharkpy.sql.grammar.relation_parser import STATE
 from sharkpy.sql.incremental.check import division
 from sharkpy.sql.incremental.divided_query import DividedQuery
-from sharkpy.sql.kept_names import note_database, note_files, note_table
+from sharkpy.sql.kept_names import note_database, note_table
 from sharkpy.sql.queries.bind_cte import bind_cte
+from sharkpy.sql.queries.bind_files import described_files, named_files, relation_name
 from sharkpy.sql.queries.bind_lake_facts import lake_facts
 from sharkpy.sql.queries.bind_pivot import pivoted
 from sharkpy.sql.queries.bind_sample import sampled
@@ -54,7 +56,7 @@ _MOST_VALUES = 200_000
 """DuckDB plans as many literals in seconds, deaf to the end of the statement."""
 
 
-_TABLE_PARTS = ("this", "db", "alias", "joins", "sample", "pivots", "version", STATE)
+_TABLE_PARTS = ("this", "db", "alias", "joins", "sample", "pivots", "version", STATE, FILE_OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +131,21 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
     read = scan(context, table)
     hidden = read.columns[len(table.schema) :]
     shown = sampled(context, with_computed(context, read, table), node, table)
-    return _aliased(context, shown, node, parent, _relation_name(name), table.database, hidden)
+    return _aliased(context, shown, node, parent, relation_name(name), table.database, hidden)
 
 
 def _table_or_files(context: Context, database: str | None, name: str, node: exp.Expr) -> Table:
     """Table with a name, else that of the files at the path that is the name: parquet.`/data/x`, or 'x.csv'."""
+    if (described := described_files(context, database or "", node)) is not None:
+        return described
     try:
         found = find_table(context, database or context.database, name, node)
         note_table(context, node, found, is_qualified=database is not None)
         return found
     except (TableNotFoundError, DatabaseNotFoundError):
-        files = _named_files(context, database or "", node)
+        files = named_files(context, database or "", node)
         if files is None:
             raise
-        note_files(context, node)
         return files
 
 
@@ -174,20 +177,6 @@ def _given(context: Context, node: exp.Expr, *, is_registered: bool) -> LogicalP
     if node.args.get("version"):
         raise context.unsupported(f"a version of {found.label}", node)
     return Given(tuple(context.column(field.name, field.dtype) for field in found.schema), found)
-
-
-def _relation_name(name: str) -> str:
-    """Name of a table in its query: of files, theirs without folder and suffix."""
-    return name.rstrip("/").rpartition("/")[2].partition(".")[0]
-
-
-def _named_files(context: Context, word: str, node: exp.Expr) -> Table | None:
-    if not node.this.args.get("quoted"):
-        return None
-    try:
-        return context.catalog.file_table(word, node.this.name)
-    except SharkError as error:
-        raise context.error(error.message, node, type(error), error.hint, error.sqlstate) from None
 
 
 def _system_table(context: Context, database: str, name: str, node: exp.Expr) -> LogicalPlan | None:

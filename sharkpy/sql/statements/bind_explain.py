@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable
 
+from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
 from sharkpy.catalog.lake_tables import LakePoint
 from sharkpy.catalog.model import Database, Table
@@ -105,8 +106,8 @@ class _ViewRecorder:
     def given_rows(self, name: str, *, is_registered: bool) -> GivenRows | None:
         return self._catalog.given_rows(name, is_registered=is_registered)
 
-    def file_table(self, word: str, place: str) -> Table | None:
-        return self._catalog.file_table(word, place)
+    def file_table(self, word: str, place: str, given: FileOptions = NO_OPTIONS) -> Table | None:
+        return self._catalog.file_table(word, place, given)
 
     def table_names(self, database: str) -> Iterable[str]:
         return self._catalog.table_names(database)

@@ -1,0 +1,126 @@
+"""What a query says of the files that it names: options, by Spark's or DuckDB's names, and further paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.catalog.format_options import CSV, set_option
+
+Properties = tuple[tuple[str, str], ...]
+_ANY: Mapping[str, str | None] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """`values`: options as they are written. `more`: paths beside the one that the table is called by."""
+
+    values: Properties = ()
+    more: tuple[str, ...] = ()
+
+
+NO_OPTIONS = FileOptions()
+READERS: dict[str, tuple[str, Properties]] = {
+    "read_csv": ("csv", ()),
+    "read_csv_auto": ("csv", ()),
+    "read_json": ("json", ()),
+    "read_json_auto": ("json", ()),
+    "read_ndjson": ("json", (("multiLine", "false"),)),
+    "read_ndjson_auto": ("json", (("multiLine", "false"),)),
+    "read_parquet": ("parquet", ()),
+    "parquet_scan": ("parquet", ()),
+    "read_orc": ("orc", ()),
+    "read_avro": ("avro", ()),
+}
+"""Functions of FROM, each with its format and options."""
+_FLAG = {"true": "true", "false": "false"}
+_OTHER_FLAG = {"true": "false", "false": "true"}
+_EVERYWHERE: dict[str, tuple[str, Mapping[str, str | None]]] = {
+    "hive_partitioning": ("", {"true": None}),
+    "hive_types_autocast": ("", {"true": None}),
+    "union_by_name": ("", {"true": None, "false": None}),
+    "filename": ("", {"false": None}),
+    "auto_detect": ("", {"true": None}),
+    "compression": ("", {"auto": None, "auto_detect": None}),
+}
+_NAMES: dict[str, dict[str, tuple[str, Mapping[str, str | None]]]] = {
+    "csv": {
+        "delim": ("sep", _ANY),
+        "nullstr": ("nullValue", _ANY),
+        "new_line": ("lineSep", _ANY),
+        "all_varchar": ("inferSchema", _OTHER_FLAG),
+        "ignore_errors": ("mode", {"true": "DROPMALFORMED", "false": "PERMISSIVE"}),
+        "null_padding": ("", {"true": None}),
+        "strict_mode": ("", {"false": None}),
+        "allow_quoted_nulls": ("", {"true": None}),
+        "normalize_names": ("", {"false": None}),
+        "sample_size": ("", _ANY),
+        "parallel": ("", _ANY),
+        "buffer_size": ("", _ANY),
+        "max_line_size": ("", _ANY),
+        "maximum_line_size": ("", _ANY),
+    },
+    "json": {
+        "format": (
+            "multiLine",
+            {"auto": None, "array": "true", "unstructured": "true", "newline_delimited": "false", "nd": "false"},
+        ),
+        "records": ("", {"true": None, "auto": None}),
+        "ignore_errors": ("", {"true": None}),
+        "sample_size": ("", _ANY),
+        "maximum_object_size": ("", _ANY),
+        "maximum_depth": ("", _ANY),
+    },
+    "parquet": {"binary_as_string": ("", {"false": None}), "file_row_number": ("", {"false": None})},
+}
+"""DuckDB's names of options: the option that each is here, by its value; None for what happens anyway."""
+_HINTS = {
+    "filename": "INPUT__FILE__NAME is the file of each row",
+    "columns": "CREATE EXTERNAL TABLE t (…) USING csv OPTIONS (…) LOCATION '…' declares columns",
+    "names": "an alias renames columns: FROM … AS t(a, b)",
+    "types": "CAST changes types; all_varchar = true leaves texts",
+    "dtypes": "CAST changes types; all_varchar = true leaves texts",
+    "compression": "the name of a file says how it is compressed",
+}
+_STRFTIME = {"Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "I": "hh", "M": "mm", "S": "ss", "p": "a"}
+_STRFTIME |= {"b": "MMM", "B": "MMMM", "a": "EEE", "A": "EEEE", "f": "SSSSSS", "g": "SSS", "z": "XXX", "%": "%"}
+"""Letters of C's patterns of times, and Java's."""
+
+
+def file_properties(word: str, values: Properties) -> Properties:
+    """Properties of a format that options of a query set; ConfigurationError or UnsupportedError for others."""
+    found: dict[str, str] = {}
+    for name, value in values:
+        known = {**_EVERYWHERE, **_NAMES.get(word, {})}.get(name.lower())
+        if known is None:
+            _set(word, found, name, _java_pattern(name, value))
+            continue
+        target, translated = known
+        if translated and value.lower() not in translated:
+            message = f"the option {name} '{value}' of {word} files"
+            raise UnsupportedError(message, hint=_HINTS.get(name.lower()) or f"one of {', '.join(translated)}")
+        meant = translated[value.lower()] if translated else value
+        if target and meant is not None:
+            _set(word, found, target, meant)
+    return tuple(found.items())
+
+
+def _set(word: str, found: dict[str, str], name: str, value: str) -> None:
+    try:
+        set_option(CSV if word == "csv" else word, found, name, value)
+    except ConfigurationError as error:
+        if (hint := _HINTS.get(name.lower())) is None:
+            raise
+        raise UnsupportedError(f"the option {name} of {word} files", hint=hint) from error
+
+
+def _java_pattern(name: str, value: str) -> str:
+    """A pattern of times as Java writes it: C's has signs of percent."""
+    if name.lower() not in ("dateformat", "timestampformat") or "%" not in value:
+        return value
+    parts = re.findall(r"%-?(.)|([A-Za-z]+)|([^%A-Za-z]+)", value)
+    if any(letter and letter not in _STRFTIME for letter, _, _ in parts):
+        raise ConfigurationError(f'"{value}" is no pattern of times that is known here', sqlstate="22007")
+    return "".join(_STRFTIME[letter] if letter else f"'{word}'" if word else rest for letter, word, rest in parts)

@@ -102,3 +102,17 @@ def test_documents_longer_than_a_piece(session: sharkpy.SharkContext, tmp_path: 
     text = f"SELECT count(*), sum(n), sum(length(s)), count(DISTINCT md5(s)) FROM '{path}'"
     expected = duckdb.sql(text.replace(f"'{path}'", f"read_json('{path}', maximum_object_size=20000000)")).fetchall()
     assert rows(session, text) == expected
+
+
+def test_folders_that_are_not_there_yet(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+    for number, form in enumerate(("STORED AS PARQUET", "STORED AS JSONFILE", "USING csv", "STORED AS ORC")):
+        folder = tmp_path / "none" / str(number)
+        session.sql(f"CREATE EXTERNAL TABLE later{number} (k INT) {form} LOCATION '{folder}'").close()
+        assert folder.is_dir()
+        assert rows(session, f"SELECT * FROM later{number}") == []
+        session.sql(f"INSERT INTO later{number} VALUES (1)").close()
+        assert rows(session, f"SELECT * FROM later{number}") == [(1,)]
+    (tmp_path / "file").write_text("")
+    session.sql(f"CREATE EXTERNAL TABLE never (k INT) LOCATION '{tmp_path}/file/x'").close()
+    with pytest.raises(SourceError, match="does not exist"):
+        rows(session, "SELECT * FROM never")

@@ -203,16 +203,18 @@ def _rows(query: LogicalPlan, table: Table) -> LogicalPlan:
 
 
 def make_folder(table: Table, command: CreateTable) -> None:
-    """Make the folder of a table, unless its location is one file. CREATE EXTERNAL TABLE describes others' data: a
-    missing folder is an error of its queries.
+    """Make the folder of a table, unless its location is one file. CREATE EXTERNAL TABLE describes others' data: where
+    these alone may make the folder, a missing one is an error of its queries.
     """
-    if table.location is None or (table.kind is TableKind.EXTERNAL and not command.keeps_location):
+    if table.location is None:
         return
     if uri.is_remote(table.location) or Path(table.location).is_file():
         return
     try:
         Path(table.location).mkdir(parents=True, exist_ok=True)
     except OSError as error:
+        if table.kind is TableKind.EXTERNAL and not command.keeps_location:
+            return
         raise io_error(error, table.location) from None
 
 

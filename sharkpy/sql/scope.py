@@ -33,7 +33,7 @@ class Scope:
     `parent`, the outer query.
     """
 
-    __slots__ = ("_by_name", "_relations", "columns", "depth", "hidden", "parent")
+    __slots__ = ("_by_name", "_relations", "columns", "depth", "hidden", "parent", "takes_aggregates")
 
     def __init__(
         self, columns: Sequence[ScopeColumn], parent: Scope | None = None, hidden: Sequence[ScopeColumn] = ()
@@ -41,6 +41,8 @@ class Scope:
         self.columns = tuple(columns)
         self.hidden = tuple(hidden)
         self.parent = parent
+        self.takes_aggregates = False
+        """Aggregates of these columns may stand in the queries within the expression, as in those of HAVING."""
         self.depth: int = 1 if parent is None else parent.depth + 1
         self._by_name: dict[str, list[ScopeColumn]] = {}
         self._relations: set[str | None] = {column.relation for column in columns}
@@ -49,6 +51,11 @@ class Scope:
 
     def __add__(self, other: Scope) -> Scope:
         return Scope(self.columns + other.columns, self.parent, self.hidden + other.hidden)
+
+    def taking_aggregates(self) -> Scope:
+        taking = Scope(self.columns, self.parent, self.hidden)
+        taking.takes_aggregates = True
+        return taking
 
     @property
     def relations(self) -> set[str]:

@@ -13,6 +13,7 @@ from sharkpy.base.settings import TIME_ZONE
 from sharkpy.base.time_zone import zone_name
 from sharkpy.base.users import groups_of, user_name
 from sharkpy.plan.expr import AggregateCall, Call, Cast, Expr, Literal, PythonValue
+from sharkpy.plan.references import column_ids
 from sharkpy.sql.expressions.bind_json import bind_from_json, bind_schema_of_json
 from sharkpy.sql.expressions.bind_macro import bind_macro
 from sharkpy.sql.expressions.bind_make_interval import bind_make_interval
@@ -235,12 +236,25 @@ def bind_filter(binder: ExprBinder, node: exp.Expr) -> Expr:
     return bind_aggregate(binder, row, node.this, node.expression.this)
 
 
+def _is_of_outer_query(binder: ExprBinder, row: AggregateFunction, node: exp.Expr) -> bool:
+    """True for an aggregate in a subquery, as in one of HAVING, whose arguments are columns of the outer query."""
+    from sharkpy.sql.expressions.expr_binder import AGGREGATE
+
+    outer = binder.scope.parent
+    if outer is None or not outer.takes_aggregates or row.name in POSITIONS:
+        return False
+    args, _ = aggregate_arguments(binder.within(AGGREGATE), row, node)
+    used = {column for arg in args for column in column_ids(arg)}
+    own = {column for one in outer.columns for column in column_ids(one.expr)}
+    return bool(used) and used <= own
+
+
 def bind_aggregate(
     binder: ExprBinder, row: AggregateFunction, node: exp.Expr, condition: exp.Expr | None
 ) -> AggregateCall:
     from sharkpy.sql.expressions.expr_binder import AGGREGATE, FILTER
 
-    if not binder.clause.aggregates:
+    if not binder.clause.aggregates and not _is_of_outer_query(binder, row, node):
         message = f"the aggregate {shown_name(row.name)} is not allowed in {binder.clause.name}"
         hint = "HAVING filters groups" if binder.clause.name == "WHERE" else None
         raise binder.context.error(message, node, hint=hint, sqlstate="42803")

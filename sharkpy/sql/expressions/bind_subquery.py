@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def _plan(binder: ExprBinder, query: exp.Expr) -> LogicalPlan:
-    return binder.context.bind_query(query, binder.context, binder.scope)
+    scope = binder.scope.taking_aggregates() if binder.clause.aggregates else binder.scope
+    return binder.context.bind_query(query, binder.context, scope)
 
 
 def bind_scalar(binder: ExprBinder, node: exp.Expr) -> Expr:

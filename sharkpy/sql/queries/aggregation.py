@@ -77,9 +77,30 @@ class Aggregation:
             case AggregateCall():
                 return self._aggregate(expr)
         if isinstance(expr, SUBQUERIES):
+            expr = self._rewrite_within(expr)
             columns = {e.column_id: column for e, column in self._replacements.items() if isinstance(e, ColumnRef)}
             expr = substitute(expr, columns)
         return expr.map_children(self._rewrite)
+
+    def _rewrite_within(self, expr: Expr) -> Expr:
+        """Rewrite the aggregates over rows of the child in the queries within an expression."""
+        own = self.child.output_ids
+
+        def visit(part: Expr) -> Expr:
+            if isinstance(part, AggregateCall) and (used := column_ids(part)) and used <= own:
+                return self._aggregate(part)
+            if not isinstance(part, SUBQUERIES):
+                return part
+            plan = part.plan.transform_up(
+                lambda node: (
+                    node
+                    if isinstance(node, Aggregate)
+                    else node.map_expressions(lambda inner: inner.transform_up(visit))
+                )
+            )
+            return part if plan is part.plan else replace(part, plan=plan)
+
+        return visit(expr)
 
     def _aggregate(self, call: AggregateCall) -> ColumnRef:
         alias = self._aggregates.get(call)

@@ -1,4 +1,4 @@
-"""python -m bench tpch|bigdata|micro|pde|server|files|ml|streaming|lake|beside [--scale 1] [--queries …] …"""
+"""python -m bench tpch|bigdata|clickbench|micro|pde|server|files|ml|streaming|lake|beside [--scale 1] [--queries …]"""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ RANK_EXPONENT = 1.72
 def write_bigdata(folder: Path, scale: float) -> None:
     pages, visits = max(int(PAGES * scale), 100), max(int(VISITS * scale), 1000)
     urls = page_urls(pages)
-    _write(folder / "rankings" / "rankings.parquet", _rankings(urls))
-    _write(folder / "uservisits" / "uservisits.parquet", _uservisits(urls, visits))
+    write_batches(folder / "rankings" / "rankings.parquet", _rankings(urls))
+    write_batches(folder / "uservisits" / "uservisits.parquet", _uservisits(urls, visits))
 
 
 def page_urls(pages: int) -> pa.Array:
@@ -78,7 +78,7 @@ def _words(rng: np.random.Generator, count: int) -> pa.Array:
     return pa.array(letters[rng.integers(0, 26, (count, 8))].view("S8").ravel()).cast(pa.string())
 
 
-def _write(path: Path, tables: Iterator[pa.Table]) -> None:
+def write_batches(path: Path, tables: Iterator[pa.Table]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     first = next(tables)
     with pq.ParquetWriter(path, first.schema) as writer:

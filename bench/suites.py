@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.bigdata_data import write_bigdata
+from bench.hits_data import write_hits
 
 ROOT = Path(__file__).parent
 CACHE = ROOT.parent / "build" / "bench"
@@ -80,4 +81,5 @@ SUITES = {
             Rate("3", ("rankings", "uservisits")),
         ),
     ),
+    "clickbench": Suite("clickbench", ("hits",), write_hits),
 }

@@ -1,0 +1,1 @@
+SELECT sum(AdvEngineID), count(*), avg(ResolutionWidth) FROM hits

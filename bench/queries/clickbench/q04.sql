@@ -1,0 +1,1 @@
+SELECT avg(UserID) FROM hits

@@ -1,0 +1,1 @@
+SELECT min(EventDate), max(EventDate) FROM hits

@@ -1,0 +1,1 @@
+SELECT MobilePhone, MobilePhoneModel, count(DISTINCT UserID) AS users FROM hits WHERE MobilePhoneModel <> '' GROUP BY MobilePhone, MobilePhoneModel ORDER BY users DESC, MobilePhone, MobilePhoneModel LIMIT 10

@@ -1,0 +1,1 @@
+SELECT SearchPhrase, min(URL), min(Title), count(*) AS views, count(DISTINCT UserID) FROM hits WHERE Title LIKE '%Google%' AND URL NOT LIKE '%.google.%' AND SearchPhrase <> '' GROUP BY SearchPhrase ORDER BY views DESC, SearchPhrase LIMIT 10

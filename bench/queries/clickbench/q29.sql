@@ -1,0 +1,1 @@
+SELECT regexp_extract(Referer, '^https?://(?:www\\.)?([^/]+)/', 1) AS site, avg(length(Referer)) AS l, count(*) AS views, min(Referer) FROM hits WHERE Referer <> '' GROUP BY regexp_extract(Referer, '^https?://(?:www\\.)?([^/]+)/', 1) HAVING count(*) > 100 ORDER BY l DESC, site LIMIT 25

@@ -1,0 +1,1 @@
+SELECT SearchEngineID, ClientIP, count(*) AS views, sum(IsRefresh), avg(ResolutionWidth) FROM hits WHERE SearchPhrase <> '' GROUP BY SearchEngineID, ClientIP ORDER BY views DESC, SearchEngineID, ClientIP LIMIT 10

@@ -1,0 +1,1 @@
+SELECT ClientIP, ClientIP - 1 AS a, ClientIP - 2 AS b, ClientIP - 3 AS c, count(*) AS views FROM hits GROUP BY ClientIP, ClientIP - 1, ClientIP - 2, ClientIP - 3 ORDER BY views DESC, ClientIP LIMIT 10

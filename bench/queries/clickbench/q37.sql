@@ -1,0 +1,1 @@
+SELECT URL, count(*) AS views FROM hits WHERE CounterID = 62 AND EventDate >= DATE '2013-07-01' AND EventDate <= DATE '2013-07-31' AND IsRefresh = 0 AND DontCountHits = 0 AND URL <> '' GROUP BY URL ORDER BY views DESC, URL LIMIT 10

@@ -1,0 +1,1 @@
+SELECT Title, count(*) AS views FROM hits WHERE CounterID = 62 AND EventDate >= DATE '2013-07-01' AND EventDate <= DATE '2013-07-31' AND IsRefresh = 0 AND DontCountHits = 0 AND Title <> '' GROUP BY Title ORDER BY views DESC, Title LIMIT 10

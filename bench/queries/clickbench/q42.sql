@@ -1,0 +1,1 @@
+SELECT WindowClientWidth, WindowClientHeight, count(*) AS views FROM hits WHERE CounterID = 62 AND EventDate >= DATE '2013-07-01' AND EventDate <= DATE '2013-07-31' AND IsRefresh = 0 AND DontCountHits = 0 AND URLHash = 2868770270353813622 GROUP BY WindowClientWidth, WindowClientHeight ORDER BY views DESC, WindowClientWidth, WindowClientHeight LIMIT 10 OFFSET 10

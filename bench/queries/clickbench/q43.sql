@@ -1,0 +1,1 @@
+SELECT date_trunc('minute', EventTime) AS m, count(*) AS views FROM hits WHERE CounterID = 62 AND EventDate >= DATE '2013-07-14' AND EventDate <= DATE '2013-07-15' AND IsRefresh = 0 AND DontCountHits = 0 GROUP BY date_trunc('minute', EventTime) ORDER BY m LIMIT 10 OFFSET 10

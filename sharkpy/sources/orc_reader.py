@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Generator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cached_property
 
 import numpy as np
@@ -31,8 +31,9 @@ from sharkpy.sources.orc_tail import (
 )
 from sharkpy.sources.split import Split
 from sharkpy.sources.storage.ranges import Range
+from sharkpy.values.types import MAX_PRECISION
 
-_DAMAGE = (pa.ArrowException, OSError, ValueError, IndexError, zlib.error)
+_DAMAGE = (pa.ArrowException, OSError, ValueError, IndexError, EOFError, zlib.error)
 
 
 class OrcReader:
@@ -46,6 +47,7 @@ class OrcReader:
         try:
             if not self._copy.is_whole:
                 fetch_tail(facts_of(file).size_bytes, self._copy)
+            _check_digits(self._path)
             self._file = pyarrow.orc.ORCFile(self._path)
             # Names need not be UTF-8, and types need not be Arrow's.
             _ = self._file.schema.names
@@ -146,6 +148,15 @@ class OrcReader:
                 return ExactStripe(file, self._tail, stripe).read(columns)
         except _DAMAGE as error:
             raise format_error(self._name, "ORC", refusal or error) from None
+
+
+def _check_digits(path: str) -> None:
+    """ValueError for a decimal of more digits than Arrow has: its reader would end the process."""
+    digits = 0
+    with open(path, "rb") as file, suppress(OSError, ValueError, IndexError, EOFError, zlib.error):
+        digits = read_tail(file).most_digits
+    if digits > MAX_PRECISION:
+        raise ValueError(f"it has a decimal of {digits} digits")
 
 
 def _has_times(dtype: pa.DataType) -> bool:

@@ -30,6 +30,8 @@ _FOOTER_LENGTH, _CODEC, _BLOCK_BYTES, _METADATA_LENGTH, _WRITER_VERSION = 1, 2, 
 STRIPES, _TYPES, _WRITER, _ENCRYPTION, _CALENDAR = 3, 4, 9, 10, 11
 NUM_ROWS = 5
 """Field of a stripe in the footer."""
+_PRECISION = 5
+"""Field of a type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,11 @@ class OrcTail:
     @property
     def types(self) -> tuple[OrcType, ...]:
         return tuple(_type_of(fields_of(body)) for body in messages(self.footer, _TYPES))
+
+    @property
+    def most_digits(self) -> int:
+        """Precision of the decimal type that has most digits; 0 if there is none, or none that tells it."""
+        return max((number_of(fields_of(body), _PRECISION) for body in messages(self.footer, _TYPES)), default=0)
 
     @property
     def is_encrypted(self) -> bool:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.orc
 import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.sources.layout import list_data_files
+from sharkpy.sources.orc_reader import OrcReader
+from sharkpy.sources.orc_tail import read_tail
 from tests.examples import examples
 
 ROWS = pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"], "r": [{"p": 1, "q": [1]}] * 3})
@@ -32,6 +37,21 @@ def test_changed_bytes_end_no_process(kind: str) -> None:
     lines = done.stdout.split("\n")
     assert done.returncode == 0, (lines[-2:], done.stderr[-500:])
     assert [line for line in lines if ":" in line] == []
+
+
+def test_decimals_of_orc_with_too_many_digits(tmp_path: Path) -> None:
+    path = tmp_path / "f.orc"
+    pa.orc.write_table(pa.table({"n": [Decimal("1.5")]}), str(path), compression="uncompressed")
+    with open(path, "rb") as file:
+        tail = read_tail(file)
+    # Its precision and its scale: fields 5 and 6 of a type.
+    old, new = b"\x28\x02\x30\x01", b"\x28\x4d\x30\x01"
+    wide = ((number, data.replace(old, new) if isinstance(data, bytes) else data) for number, data in tail.footer)
+    changed = tail.with_footer(tuple(wide))
+    assert changed.most_digits == 77
+    path.write_bytes(path.read_bytes()[: tail.footer_start] + changed.encoded())
+    with pytest.raises(SourceError, match="a decimal of 77 digits"):
+        OrcReader(list_data_files(str(path))[0])
 
 
 class _Keys(pe.KmsClient):  # type: ignore[misc]

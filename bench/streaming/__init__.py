@@ -18,6 +18,7 @@ NAMES: tuple[str, ...] = (
     "sessions",
     "stream_join",
     "states",
+    "nexmark",
     "killed_executor",
     "steady",
 )

@@ -123,7 +123,7 @@ class RelationParser(StrictParser):
         return alias
 
     def _parse_table(self, *args: Any, **kwargs: Any) -> Any:
-        if self._curr.text.upper() == "UNIQUEJOIN":
+        if self._curr.token_type == TokenType.VAR and self._curr.text.upper() == "UNIQUEJOIN":
             self._advance()
             self.refuse("UNIQUEJOIN")
         if not self._is_state():

@@ -14,6 +14,13 @@ from sharkpy.values.types import DataType
 _OPEN, _CLOSE = (TokenType.L_PAREN, TokenType.LT), (TokenType.R_PAREN, TokenType.GT)
 
 
+def word_of(token: Token | None) -> str:
+    """A token in upper case; empty for none, and for strings and quoted names, which are no words."""
+    if token is None or token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+        return ""
+    return str(token.text.upper())
+
+
 class TokenReader:
     """Reader of words, names and values in order; an unexpected token raises ParseError at its place."""
 
@@ -40,10 +47,7 @@ class TokenReader:
 
     def word(self) -> str:
         """Current token in upper case; empty at the end and for strings and quoted names."""
-        token = self.current
-        if token is None or token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
-            return ""
-        return str(token.text.upper())
+        return word_of(self.current)
 
     def peek(self, *phrase: str) -> bool:
         """True if the next tokens are these words."""

@@ -11,6 +11,7 @@ from sharkpy.catalog.hive_formats import SELF_DESCRIBING
 from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Constraint, StorageFormat, Table, TableKind
 from sharkpy.plan.commands import Command, CreateStream, CreateTable
+from sharkpy.sql.grammar.token_reader import word_of
 from sharkpy.sql.statements.bind_buckets import COPARTITION, bucket_spec
 from sharkpy.sql.statements.bind_columns import column_fields, output_fields, without_void
 from sharkpy.sql.statements.bind_constraints import check_names
@@ -161,7 +162,7 @@ def _check_constraints(binder: CommandBinder, constraints: list[Constraint], par
 
 def _is_query_ahead(binder: CommandBinder) -> bool:
     following = binder.reader.tokens[binder.reader.position + 1 :]
-    return bool(following) and following[0].text.upper() in ("SELECT", "WITH", "(")
+    return bool(following) and word_of(following[0]) in ("SELECT", "WITH", "(")
 
 
 def _file_like(binder: CommandBinder) -> Table | None:

@@ -7,6 +7,7 @@ from sqlglot.tokenizer_core import Token
 from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
 from sharkpy.catalog.model import Table
 from sharkpy.plan.commands import Command, DescribeDatabase, DescribeFunction, DescribeQuery, DescribeTable
+from sharkpy.sql.grammar.token_reader import word_of
 from sharkpy.sql.statements.bind_partition import values_spec
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import ArrayType, DataType, MapType, StructType
@@ -26,7 +27,7 @@ def bind_describe(binder: CommandBinder) -> Command:
             return DescribeDatabase(binder.context.catalog.database(name).name, extended)
     if reader.match("FUNCTION"):
         return _describe_function(binder)
-    if reader.peek("QUERY") and any(token.text.upper() in _QUERY_WORDS for token in reader.rest[1:2]):
+    if reader.peek("QUERY") and any(word_of(token) in _QUERY_WORDS for token in reader.rest[1:2]):
         reader.expect("QUERY")
         return DescribeQuery(binder.query())
     if reader.word() in ("SELECT", "WITH"):

@@ -14,7 +14,7 @@ from sharkpy.plan.commands import Explain, GenerateTable, SetConf, Statement
 from sharkpy.plan.given_rows import GivenRows
 from sharkpy.sql.context import CatalogReader, Context
 from sharkpy.sql.grammar.parser import parse_query
-from sharkpy.sql.grammar.token_reader import TokenReader
+from sharkpy.sql.grammar.token_reader import TokenReader, word_of
 from sharkpy.sql.statements.command_binder import QUERY_WORDS, find_insert
 
 FORMS = (
@@ -31,7 +31,7 @@ def bind_explain(
     reader.expect("EXPLAIN")
     if reader.word() in _UNSUPPORTED:
         raise reader.unsupported(f"EXPLAIN {reader.word()}")
-    is_analyze_table = reader.peek("ANALYZE", "TABLE") and any(token.text.upper() == "COMPUTE" for token in reader.rest)
+    is_analyze_table = reader.peek("ANALYZE", "TABLE") and any(word_of(token) == "COMPUTE" for token in reader.rest)
     form = "" if is_analyze_table else (reader.match_any(*FORMS) or "").lower()
     if form == "vectorization":
         while reader.match_any(*_VECTORIZATION_WORDS):
@@ -58,7 +58,7 @@ def _tree(reader: TokenReader, start: int, statement: Statement) -> str:
     tokens = [] if isinstance(statement, GenerateTable) else reader.tokens[start:]
     index = find_insert(tokens)
     for place, token in enumerate(tokens[index or 0 :], index or 0):
-        if token.text.upper() in QUERY_WORDS[:4] and (index is None or place > index):
+        if word_of(token) in QUERY_WORDS[:4] and (index is None or place > index):
             return repr(parse_query(reader.text, tokens[place:]))
     reader.position = start
     raise reader.unsupported("EXPLAIN AST of a statement without a query")

@@ -11,6 +11,7 @@ from sharkpy.plan.expr import Expr
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.grammar.parser import parse_expression
+from sharkpy.sql.grammar.token_reader import word_of
 from sharkpy.sql.scope import Scope
 from sharkpy.sql.statements.command_binder import QUERY_WORDS, CommandBinder
 from sharkpy.udf import registry
@@ -178,7 +179,7 @@ def _is_table(binder: CommandBinder) -> bool:
 def _is_query(tokens: list[Token]) -> bool:
     """True if a query begins behind one or several opening parentheses."""
     first = next((token for token in tokens if token.token_type != TokenType.L_PAREN), None)
-    return first is not None and first.token_type != TokenType.STRING and first.text.upper() in QUERY_WORDS
+    return word_of(first) in QUERY_WORDS
 
 
 def _type_at(binder: CommandBinder, ahead: int) -> TokenType | None:

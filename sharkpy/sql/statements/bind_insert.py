@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ColumnCountError, ColumnNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.base.settings import DYNAMIC_PARTITION, DYNAMIC_PARTITION_MODE
@@ -15,6 +15,7 @@ from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sql.expressions.bind_literal import castable
 from sharkpy.sql.expressions.coercion import cast
+from sharkpy.sql.grammar.token_reader import word_of
 from sharkpy.sql.statements.bind_constraints import default_of, enforced
 from sharkpy.sql.statements.bind_defaults import with_defaults, without_defaults
 from sharkpy.sql.statements.bind_literal_rows import literal_rows
@@ -172,7 +173,7 @@ def _column_list(binder: CommandBinder, table: Table, expected: Schema) -> list[
 
 
 def _begins_query(token: Token) -> bool:
-    return token.token_type != TokenType.IDENTIFIER and token.text.upper() in QUERY_WORDS
+    return word_of(token) in QUERY_WORDS
 
 
 def insertable(

@@ -17,6 +17,7 @@ from sharkpy.sql.expressions.bind_literal import castable
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.expressions.expr_binder import WHERE, Clause, ExprBinder
 from sharkpy.sql.grammar.parser import parse_expression
+from sharkpy.sql.grammar.token_reader import word_of
 from sharkpy.sql.queries.bind_from import scan
 from sharkpy.sql.scope import Scope, relation_scope
 from sharkpy.sql.statements.bind_constraints import default_of, enforced
@@ -100,7 +101,7 @@ def assignments(binder: CommandBinder, table: Table, scope: Scope, ends: Sequenc
 
 def new_value(binder: CommandBinder, table: Table, field: Field, scope: Scope, tokens: list[Token]) -> Expr:
     """Bind an expression, or DEFAULT, as a value of the column `field`."""
-    if len(tokens) == 1 and tokens[0].text.upper() == "DEFAULT":
+    if len(tokens) == 1 and word_of(tokens[0]) == "DEFAULT":
         return cast(default_of(binder.context, table, field), field.dtype)
     value = ExprBinder(binder.context, scope, SET).bind(expression(binder, tokens))
     return stored_value(binder, field, value, tokens[0])

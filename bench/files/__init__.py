@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-NAMES: tuple[str, ...] = ("text", "parquet")
+NAMES: tuple[str, ...] = ("text", "parquet", "events")
 """Modules of the package, each with `measure(runs: int) -> list[Figure]`; its docstring describes the comparison."""

@@ -43,10 +43,12 @@ def columns() -> str:
     return ", ".join(f"{field.name} {from_arrow(field.type)}" for field in schema)
 
 
-def timed(run: Callable[[str], pa.Table], runs: int) -> tuple[dict[str, float], dict[str, list[Any]]]:
+def timed(
+    run: Callable[[str], pa.Table], runs: int, queries: Mapping[str, str] = QUERIES
+) -> tuple[dict[str, float], dict[str, list[Any]]]:
     """Median seconds of each query after a first run, and its rows."""
     seconds, answers = {}, {}
-    for name, query in QUERIES.items():
+    for name, query in queries.items():
         answers[name] = run(query).to_pylist()
         taken = []
         for _ in range(max(runs, 3)):

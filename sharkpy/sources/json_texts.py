@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 
 from sharkpy.base.json_nesting import check_json_nesting
@@ -18,22 +19,28 @@ _MOST_DIGITS = 4_000
 """Digits of whole numbers that Python reads as such."""
 
 
-def parsed_object(line: str, schema: Schema) -> dict[str, Json] | None:
-    """The object that a line is, or None. Numbers with a point or an exponent are Decimals. Values of the columns of
-    `schema` that are texts, and parts of nested ones, are as they are written unless they are texts themselves.
+def object_parser(schema: Schema) -> Callable[[str], dict[str, Json] | None]:
+    """Reader of lines, to the object that each is, or None. Numbers with a point or an exponent are Decimals. Values of
+    the columns of `schema` that are texts, and parts of nested ones, are as they are written unless they are texts
+    themselves.
     """
-    try:
-        check_json_nesting(line)
-        value = _loaded(line.removeprefix("\ufeff"))
-    except ValueError:
-        return None
-    if not isinstance(value, dict):
-        return None
-    types = {field.name: field.dtype for field in schema}
-    if not any(_is_written(one, types.get(key.lower())) for key, one in value.items()):
-        return value
-    text = line.removeprefix("\ufeff")
-    return _members(text, _behind_blanks(text, 0), types)[0]
+    columns = StructType(schema.names, tuple(field.dtype for field in schema))
+    is_written, types = _writing(columns), _by_name(columns)
+
+    def parsed(line: str) -> dict[str, Json] | None:
+        text = line.removeprefix("\ufeff")
+        try:
+            check_json_nesting(text)
+            value = _loaded(text)
+        except ValueError:
+            return None
+        if not isinstance(value, dict):
+            return None
+        if is_written is None or not is_written(value):
+            return value
+        return _members(text, _behind_blanks(text, 0), types)[0]
+
+    return parsed
 
 
 def _loaded(text: str) -> object:
@@ -61,30 +68,64 @@ _SLOW_DECODER = json.JSONDecoder(
 )
 
 
-def _is_written(value: Json, dtype: DataType | None) -> bool:
-    """True if a value of a type, or a part of it, is a text whose writing the value does not tell."""
-    match dtype, value:
-        case ArrayType(element), list():
-            return any(_is_written(item, element) for item in value)
-        case MapType(_, item_type), dict():
-            return any(_is_written(item, item_type) for item in value.values())
-        case StructType(names, types), dict():
-            by_name = dict(zip(map(str.lower, names), types, strict=True))
-            return any(_is_written(item, by_name.get(key.lower())) for key, item in value.items())
-    return dtype is not None and isinstance(value, (list, dict, Decimal)) and is_string(dtype)
+@functools.lru_cache(maxsize=256)
+def _by_name(dtype: StructType) -> Mapping[str, DataType]:
+    return dict(zip(map(str.lower, dtype.names), dtype.types, strict=True))
+
+
+@functools.lru_cache(maxsize=256)
+def _writing(dtype: DataType) -> Callable[[Json], bool] | None:
+    """Tells of values of a type whether they, or parts of them, are texts whose writing they do not tell; None if none
+    is.
+    """
+    match dtype:
+        case ArrayType(element):
+            return None if (item := _writing(element)) is None else _of_items(item)
+        case MapType(_, element):
+            return None if (item := _writing(element)) is None else _of_values(item)
+        case StructType():
+            found = {name: _writing(one) for name, one in _by_name(dtype).items()}
+            parts = {name: one for name, one in found.items() if one is not None}
+            return _of_members(parts) if parts else None
+    return _is_other if is_string(dtype) else None
+
+
+def _is_other(value: Json) -> bool:
+    return value.__class__ in (Decimal, dict, list)
+
+
+def _of_items(item: Callable[[Json], bool]) -> Callable[[Json], bool]:
+    return lambda value: isinstance(value, list) and any(map(item, value))
+
+
+def _of_values(item: Callable[[Json], bool]) -> Callable[[Json], bool]:
+    return lambda value: isinstance(value, dict) and any(map(item, value.values()))
+
+
+def _of_members(parts: Mapping[str, Callable[[Json], bool]]) -> Callable[[Json], bool]:
+    def are_written(value: Json) -> bool:
+        if not isinstance(value, dict):
+            return False
+        for key, item in value.items():
+            part = parts.get(key) or parts.get(key.lower())
+            if part is not None and part(item):
+                return True
+        return False
+
+    return are_written
 
 
 def _value(text: str, place: int, dtype: DataType | None) -> tuple[Json, int]:
     """The value at a place of a text that is JSON, and the place behind it."""
     match dtype, text[place]:
-        case StructType(names, types), "{":
-            return _members(text, place, dict(zip(map(str.lower, names), types, strict=True)))
+        case StructType(), "{":
+            return _members(text, place, _by_name(dtype))
         case MapType(_, item), "{":
             return _members(text, place, {}, item)
         case ArrayType(element), "[":
             return _items(text, place, element)
     value, end = _raw(text, place)
-    is_text = dtype is not None and is_string(dtype) and isinstance(value, (list, dict, Decimal))
+    is_text = dtype is not None and is_string(dtype) and _is_other(value)
     return (text[place:end] if is_text else value), end
 
 

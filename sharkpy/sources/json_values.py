@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sharkpy.base.time_zone import UTC
 from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
-from sharkpy.sources.json_texts import Json, parsed_object
+from sharkpy.sources.json_texts import Json, object_parser
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.text_fields import with_other_times
@@ -50,7 +50,8 @@ class JsonReader:
         """`rows`: numbers of the lines, where they are not those from 0."""
         whole: list[int] = []
         marked: list[int] = []
-        objects = [self._object(number, line, whole) for number, line in enumerate(lines)]
+        parsed = object_parser(self.schema)
+        objects = [self._object(number, parsed(line), whole) for number, line in enumerate(lines)]
         self._mark(whole, rows, is_whole=True)
         if not len(self.schema):
             empty: Array = pa.array([{} for _ in objects], pa.struct([]))
@@ -80,8 +81,7 @@ class JsonReader:
         JsonReader(self.schema, alone, self.layout)._column([value], dtype)
         return alone.malformed_fields > 0
 
-    def _object(self, number: int, line: str, whole: list[int]) -> dict[str, Json]:
-        value = parsed_object(line, self.schema)
+    def _object(self, number: int, value: dict[str, Json] | None, whole: list[int]) -> dict[str, Json]:
         if value is None:
             self.metrics.malformed_lines += 1
             whole.append(number)

@@ -116,3 +116,16 @@ def test_folders_that_are_not_there_yet(session: sharkpy.SharkContext, tmp_path:
     session.sql(f"CREATE EXTERNAL TABLE never (k INT) LOCATION '{tmp_path}/file/x'").close()
     with pytest.raises(SourceError, match="does not exist"):
         rows(session, "SELECT * FROM never")
+
+
+@pytest.mark.parametrize("text", ["", " \n\n", "[]", "{}\n{}\n", "[\n\n]\n"])
+def test_files_without_a_value(session: sharkpy.SharkContext, tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with gzip.open(tmp_path / "b.json.gz", "wt") as file:
+        file.write(text)
+    for name in ("a.json", "b.json.gz"):
+        with session.sql(f"SELECT * FROM '{tmp_path}/{name}'") as result:
+            assert [(field.name, str(field.dtype)) for field in result.schema] == [("json", "string")]
+            assert result.fetchall() == [(None,)] * text.count("{}")
+    (tmp_path / "c.json").write_text('{"k": 1}\n')
+    assert rows(session, f"SELECT sum(k), count(*) FROM '{tmp_path}'") == [(1, 1 + 2 * text.count("{}"))]

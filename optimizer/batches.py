@@ -7,6 +7,7 @@ from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.base.settings import Conf
 from sharkpy.optimizer.rule import Batch, Rule
 from sharkpy.optimizer.rules.bound_windows import bound_windows
+from sharkpy.optimizer.rules.divide_deep_expressions import divide_deep_expressions
 from sharkpy.optimizer.rules.eliminate_distinct import eliminate_distinct
 from sharkpy.optimizer.rules.eliminate_outer_joins import eliminate_outer_joins
 from sharkpy.optimizer.rules.fold_constants import fold_constants
@@ -98,6 +99,12 @@ BATCHES: tuple[Batch, ...] = (
         ),
         ONCE,
         "the order of joins decides which columns are needed where",
+    ),
+    Batch(
+        "depth",
+        (Rule("divide_deep_expressions", divide_deep_expressions),),
+        ONCE,
+        "merging projections makes expressions deeper",
     ),
 )
 

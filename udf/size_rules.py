@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sharkpy.udf.balanced import balanced
 from sharkpy.udf.literals import integer_value, string_value
 from sharkpy.udf.regexp_lowering import lower_regexp_extract_all
 from sharkpy.udf.value_size import ITEM_BYTES, Extent, Size, Sized, greatest, has_extent, total
@@ -31,7 +32,7 @@ def largest_argument(args: Arguments) -> Extent:
 
 def joined(args: Arguments) -> Extent:
     """The extent of all arguments in one; NULL where one of them is."""
-    exact = " + ".join(arg.exact for arg in args) if any(arg.has_exact for arg in args) else ""
+    exact = balanced("+", [arg.exact for arg in args]) if any(arg.has_exact for arg in args) else ""
     return Extent(total(arg.content for arg in args), total(arg.items for arg in args), True, exact)
 
 

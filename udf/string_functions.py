@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.udf.array_functions import joined_items
+from sharkpy.udf.balanced import balanced
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
 from sharkpy.udf.letter_case import lower_sql, upper_sql
 from sharkpy.udf.literals import integer_value, quote_string, string_value
@@ -178,7 +179,7 @@ STRING_FUNCTIONS = (
         "concat",
         _concat_arguments,
         same_as(0),
-        lambda args, _types, _result: "(" + " || ".join(args) + ")",
+        lambda args, _types, _result: balanced("||", args),
         usage="concat(x, …)",
         doc="joined strings, binaries or arrays; NULL if any is NULL",
         example="concat('a', 1)",

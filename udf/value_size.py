@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from sharkpy.udf.balanced import balanced
 from sharkpy.udf.literals import integer_value, string_value
 from sharkpy.values.types import BINARY, ArrayType, DataType, MapType, is_nested, is_string
 
@@ -43,7 +44,7 @@ class Size:
 
     @property
     def sql(self) -> str:
-        return "(" + " + ".join([*self.terms, *([str(self.fixed)] if self.fixed or not self.terms else [])]) + ")"
+        return balanced("+", [*self.terms, *([str(self.fixed)] if self.fixed or not self.terms else [])])
 
     @property
     def is_known(self) -> bool:
@@ -63,7 +64,8 @@ class Size:
 
 
 def total(sizes: Iterable[Size]) -> Size:
-    return sum(sizes, Size())
+    known = list(sizes)
+    return Size(sum(size.fixed for size in known), tuple(term for size in known for term in size.terms))
 
 
 def greatest(sizes: Sequence[Size]) -> Size:

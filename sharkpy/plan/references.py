@@ -21,6 +21,14 @@ def column_ids(expr: Expr) -> frozenset[int]:
     return frozenset(found)
 
 
+def is_deep(expr: Expr, levels: int) -> bool:
+    """Whether anything stands `levels` levels below `expr`."""
+    nodes = [expr]
+    for _ in range(levels):
+        nodes = [child for node in nodes for child in node.children]
+    return bool(nodes)
+
+
 def free_column_ids(plan: LogicalPlan) -> frozenset[int]:
     """Columns that `plan` uses and does not produce: its outer references."""
     used: set[int] = set()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from sharkpy.base.errors import BindError, ParseError, SharkError
+from sharkpy.plan.references import is_deep
 from sharkpy.sql.nesting import MOST_LEVELS
 from tests.small_stack import with_stack
 from tests.sql.memory_catalog import make_catalog, plan_of
@@ -33,18 +34,28 @@ def test_deep_and_long_statements_bind(text: str) -> None:
     assert plan_of(text, _CATALOG).explain()
 
 
-def test_a_chain_of_and_does_not_make_a_deep_tree() -> None:
-    plan = plan_of("select a from t where " + " and ".join(f"a > {i}" for i in range(2000)), _CATALOG)
-
-    def depth(expr: object) -> int:
-        return 1 + max((depth(child) for child in expr.children), default=0)  # type: ignore[attr-defined]
-
-    assert depth(plan.children[0].expressions[0]) < 32
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select a from t where " + " and ".join(f"a > {i}" for i in range(2000)),
+        "select a from t where 1 = a" + "".join(f" {'+-'[i % 2]} a" for i in range(2000)),
+        "select a from t where 1 = " + " * ".join("a" for _ in range(2000)),
+        "select a from t where 1 = " + "(" * 400 + "a" + " + 1)" * 400,
+        "select a from t where 'x' = " + "concat(" * 300 + "b" + ", 'x')" * 300,
+    ],
+    ids=["and", "sum", "product", "parentheses", "concat"],
+)
+def test_a_chain_does_not_make_a_deep_tree(text: str) -> None:
+    plan = plan_of(text, _CATALOG)
+    assert not is_deep(plan.children[0].expressions[0], 32)
 
 
 def test_too_deep_is_said_clearly() -> None:
     with pytest.raises(BindError, match="nested more than 400 levels"):
-        plan_of("select " + " + ".join("a" for _ in range(2000)) + " from t", _CATALOG)
+        plan_of("select " + "abs(" * 500 + "a" + ")" * 500 + " from t", _CATALOG)
+    for text in (" + ".join("a" for _ in range(5002)), " / ".join("a" for _ in range(2600))):
+        with pytest.raises(BindError, match="a chain has more than 5,000 operators, or more than 2,500"):
+            plan_of(f"select {text} from t", _CATALOG)
     with pytest.raises(ParseError, match="nested too deeply"):
         plan_of("select " + "(" * 50_000 + "a" + ")" * 50_000 + " from t", _CATALOG)
 

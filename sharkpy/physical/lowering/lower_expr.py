@@ -26,6 +26,7 @@ from sharkpy.plan.expr import (
     conjuncts,
 )
 from sharkpy.udf import registry
+from sharkpy.udf.balanced import balanced
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.checked_call import lower_checked
 from sharkpy.udf.literals import lower_literal, quote_string
@@ -131,14 +132,7 @@ def lower_constants(constants: ConstantSet) -> str:
 
 def _long_conjunction(terms: Sequence[str]) -> Value:
     """AND of many terms, behind a call: DuckDB compares each of them with each other when it moves filters."""
-    return Value(f"coalesce({_balanced(terms)}, CAST(NULL AS BOOLEAN))", BOOLEAN)
-
-
-def _balanced(terms: Sequence[str]) -> str:
-    if len(terms) == 1:
-        return terms[0]
-    middle = len(terms) // 2
-    return f"({_balanced(terms[:middle])} AND {_balanced(terms[middle:])})"
+    return Value(f"coalesce({balanced('AND', terms)}, CAST(NULL AS BOOLEAN))", BOOLEAN)
 
 
 def order_by(keys: tuple[SortKey, ...], scope: Scope, *, is_added_to: bool = False) -> str:

@@ -22,9 +22,12 @@ from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.sinks import ResultSink
 from sharkpy.physical.stage_program import StageInput, StageProgram, StepColumns
 from sharkpy.plan.expr import Alias, ColumnRef, Expr, Literal, SortKey
+from sharkpy.plan.references import is_deep
 from sharkpy.udf.user.function import FunctionUse
 
 _FLAT_UNION = 64
+_MOST_LEVELS = 20
+"""Levels of an expression that is written within another one."""
 MOST_CALLS = 200_000
 
 
@@ -83,7 +86,9 @@ def _lower(plan: PhysicalPlan, builder: Builder) -> Select:
 
 def _project(plan: operators.Project, builder: Builder) -> Select:
     select = builder.single_use(_computed(plan.items, _lower(plan.child, builder), builder), _uses(plan.items))
-    return select.with_scope({_id(item): lower(item, select.scope) for item in plan.items})
+    projected = select.with_scope({_id(item): lower(item, select.scope) for item in plan.items})
+    # Another expression over it would be as deep as both together.
+    return builder.wrapped(projected) if any(is_deep(item, _MOST_LEVELS) for item in plan.items) else projected
 
 
 def _computed(exprs: tuple[Expr, ...], select: Select, builder: Builder) -> Select:

@@ -107,9 +107,19 @@ def scalar_call(binder: ExprBinder, row: ScalarFunction, args: Sequence[Expr], n
     if row.name in _OF_SESSION:
         return Literal(_OF_SESSION[row.name](binder.context), row.result(targets))
     cast_args = cast_all(args, targets)
+    if row.name == "concat":
+        cast_args = _joined_at_once(cast_args)
     if row.literal_result is not None:
         return Call(row.name, cast_args, row.literal_result(targets, literal_values(cast_args)))
     return Call(row.name, cast_args, row.result(targets))
+
+
+def _joined_at_once(args: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The arguments of a concat, with those of other concats among them in place of these."""
+    joined: list[Expr] = []
+    for arg in args:
+        joined += arg.args if isinstance(arg, Call) and arg.function == "concat" else (arg,)
+    return tuple(joined)
 
 
 def literal_values(args: Sequence[Expr]) -> list[object]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.base.errors import TypeMismatchError
+from sharkpy.base.errors import SharkError, TypeMismatchError
 from sharkpy.plan.expr import Call, Expr, Literal, membership
 from sharkpy.sql.expressions import bind_subquery
+from sharkpy.sql.expressions.arithmetic_chains import BALANCED_FROM, MOST_LEVELS, MOST_OPERATORS, regrouped
 from sharkpy.sql.expressions.bind_function import call_scalar
 from sharkpy.sql.expressions.bind_literal_list import in_integers, list_items
 from sharkpy.sql.expressions.bind_quantified import bind_quantified, quantified_query
@@ -43,8 +44,6 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.BitwiseOr: "bit_or",
     exp.BitwiseXor: "bit_xor",
 }
-_BALANCED_FROM = 16
-"""Number of terms from which AND and OR become a balanced tree: no later phase then recurses once per term."""
 
 
 def bind_connective(binder: ExprBinder, node: exp.Expr) -> Expr:
@@ -64,7 +63,7 @@ def connect(function: str, terms: Sequence[Expr]) -> Expr:
     """Join `terms` by "and" or "or"."""
     if len(terms) == 1:
         return terms[0]
-    middle = (len(terms) + 1) // 2 if len(terms) >= _BALANCED_FROM else len(terms) - 1
+    middle = (len(terms) + 1) // 2 if len(terms) >= BALANCED_FROM else len(terms) - 1
     left, right = connect(function, terms[:middle]), connect(function, terms[middle:])
     return Call(function, (left, right), BOOLEAN)
 
@@ -214,8 +213,35 @@ def case_when(binder: ExprBinder, conditions: Sequence[Expr], values: Sequence[E
 
 
 def bind_arithmetic(binder: ExprBinder, node: exp.Expr) -> Expr:
+    operators: list[exp.Expr] = []
+    first = node
+    while type(first) in _ARITHMETIC or type(first) is exp.Paren:
+        if type(first) is not exp.Paren:
+            operators.append(first)
+        first = first.this
+    if len(operators) > MOST_OPERATORS:
+        raise _too_long(binder, node)
+    made = binder.bind(first)
+    for operator in reversed(operators):
+        made = _bind_pair(binder, operator, made, binder.bind(operator.expression))
+    if len(operators) < BALANCED_FROM:
+        return made
+    made, levels = regrouped(made)
+    if levels > MOST_LEVELS:
+        raise _too_long(binder, node)
+    return made
+
+
+def _too_long(binder: ExprBinder, node: exp.Expr) -> SharkError:
+    message = (
+        f"the expression is nested too deeply: a chain has more than {MOST_OPERATORS:,} operators, or more than "
+        f"{MOST_LEVELS:,} that are computed in their order"
+    )
+    return binder.context.error(message, node, hint="write it as several columns of a subquery", sqlstate="54001")
+
+
+def _bind_pair(binder: ExprBinder, node: exp.Expr, left: Expr, right: Expr) -> Expr:
     function = _ARITHMETIC[type(node)]
-    left, right = binder.bind(node.this), binder.bind(node.expression)
     if is_interval(left.dtype) or is_interval(right.dtype):
         result = interval_arithmetic(function, left, right)
         if result is None:

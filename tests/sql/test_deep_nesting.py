@@ -170,3 +170,10 @@ def test_what_duckdb_would_plan_for_long_is_refused(text: str, refusal: str) -> 
     with pytest.raises(SharkError, match=refusal) as refused:
         plan_of(text, _CATALOG)
     assert refused.value.sqlstate in ("54000", "54001")
+
+
+def test_a_long_multi_insert_is_refused_at_once() -> None:
+    inserts = " ".join(f"insert into t select a, b where a = {n}" for n in range(1001))
+    with pytest.raises(SharkError, match="more than 1,000 INSERTs") as refused:
+        plan_of(f"from t {inserts}", _CATALOG)
+    assert refused.value.sqlstate == "54000"

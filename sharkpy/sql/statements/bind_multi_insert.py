@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
+from sharkpy.base.errors import BindError
 from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert
 from sharkpy.plan.logical import SharedRows
 from sharkpy.sql.context import Context
@@ -17,7 +19,10 @@ from sharkpy.sql.queries.bind_join import bind_joined
 from sharkpy.sql.queries.bind_query import bind_query, with_ctes
 from sharkpy.sql.queries.bind_select import broadcast_hints
 from sharkpy.sql.statements.bind_insert import DirectoryTarget, TableTarget, insert_target
-from sharkpy.sql.statements.command_binder import CommandBinder, find_insert
+from sharkpy.sql.statements.command_binder import CommandBinder, inserts
+
+MOST_INSERTS = 1_000
+"""INSERTs of a statement: each is a query of its own, which is planned and carried out by itself."""
 
 
 def bind_multi_insert(context: Context, text: str, tokens: list[Token], first: int) -> MultiInsert:
@@ -39,14 +44,11 @@ def bind_multi_insert(context: Context, text: str, tokens: list[Token], first: i
 
 def _branches(tokens: Sequence[Token]) -> list[list[Token]]:
     """Tokens of each INSERT with its SELECT."""
-    branches: list[list[Token]] = []
-    rest = list(tokens)
-    while rest:
-        following = find_insert(rest[1:])
-        end = len(rest) if following is None else following + 1
-        branches.append(rest[:end])
-        rest = rest[end:]
-    return branches
+    starts = inserts(tokens)
+    if len(starts) > MOST_INSERTS:
+        message = f"the statement has more than {MOST_INSERTS:,} INSERTs"
+        raise BindError(message, hint="write it as several statements", sqlstate="54000")
+    return [list(tokens[start:end]) for start, end in itertools.pairwise((*starts, len(tokens)))]
 
 
 def _branch(

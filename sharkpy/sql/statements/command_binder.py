@@ -175,6 +175,11 @@ def find_insert(tokens: Sequence[Token]) -> int | None:
     return next((index for index, token in _outside(tokens) if token.token_type == TokenType.INSERT), None)
 
 
+def inserts(tokens: Sequence[Token]) -> list[int]:
+    """Indexes of all INSERTs outside of parentheses."""
+    return [index for index, token in _outside(tokens) if token.token_type == TokenType.INSERT]
+
+
 def has_source(tokens: Sequence[Token]) -> bool:
     """True if the tokens before an INSERT have a FROM, and not only WITH."""
     return any(token.token_type == TokenType.FROM for _, token in _outside(tokens))

@@ -94,6 +94,21 @@ TEXTS = (
     ),
     Evil("concat, 2,000 deep", lambda: _nested("concat('a', ", "s", ")", 2_000) + " FROM numbers LIMIT 1", _WELL),
     Evil("+ of 100,000", lambda: f"SELECT {_list(' + ', '1', 100_000)}", _WELL, True),
+    Evil(
+        "+ of 2,000 columns", lambda: f"SELECT {_list(' + ', 'n', 2_000)} FROM numbers LIMIT 1", answer_or(LIMIT), True
+    ),
+    Evil("/ of 1,000 columns", lambda: f"SELECT {_list(' / ', 'n', 1_000)} FROM numbers LIMIT 1", answer_or(LIMIT)),
+    Evil("brackets around +, 300", lambda: _nested("(", "n", " / 2 + 1)", 300) + " FROM numbers LIMIT 1", answer_or()),
+    Evil(
+        "INSERTs of 20,000",
+        lambda: f"FROM numbers {_list(' ', 'INSERT INTO made SELECT n WHERE n = {}', 20_000)}",
+        answer_or(TOO_COMPLEX, LIMIT),
+    ),
+    Evil(
+        "CASE of 50,000 conditions",
+        lambda: f"SELECT CASE {_list(' ', 'WHEN n = {0} THEN {0}', 50_000)} END FROM numbers LIMIT 1",
+        _WELL,
+    ),
     Evil("|| of 100,000", lambda: f"""SELECT {_list(" || ", "'a'", 100_000)}""", _WELL),
     Evil("AND of 100,000", lambda: f"SELECT 1 WHERE {_list(' AND ', '{0} = {0}', 100_000)}", _WELL, True),
     Evil("OR of 100,000", lambda: f"SELECT count(*) FROM numbers WHERE {_list(' OR ', 'n = {}', 100_000)}", _WELL),

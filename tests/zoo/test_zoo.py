@@ -6,6 +6,7 @@ test` takes a part of the pairs of nesting and type, `make test-all` all of them
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,31 @@ def walk(context: sharkpy.SharkContext, store: str, folder: Path, columns: Colum
 @pytest.mark.parametrize("store", STORES)
 def test_part_of_the_pairs(context: sharkpy.SharkContext, store: str, tmp_path: Path) -> None:
     walk(context, store, tmp_path, few_columns())
+
+
+@pytest.mark.variants(3)
+@pytest.mark.parametrize("store", ["parquet", "orc", "avro", "json", "text", "csv", "sequencefile", "rcfile"])
+def test_streams_and_sinks(context: sharkpy.SharkContext, store: str, tmp_path: Path) -> None:
+    """Files that come to a folder pass through a sink, and its files through a continuous table."""
+    chosen = columns_of(store, few_columns())
+    types = ", ".join(f"{column} {sql}" for column, (sql, _, _) in chosen.items())
+    form, given = STORES[store], {name: few_columns()[name] for name in chosen}
+    context.sql(f"CREATE TABLE {store}_in (k BIGINT, {types}) {form}")
+    context.sql(f"INSERT INTO {store}_in SELECT * FROM {source(tmp_path, given)}")
+    folder = Path(context.catalog.table("default", f"{store}_in").location or "")
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith((".", "_"))]
+    (tmp_path / "in").mkdir()
+    for number, path in enumerate(files):
+        shutil.copy(path, tmp_path / "in" / f"{number}{path.suffix}")
+    context.sql(f"CREATE STREAM {store}_given (k BIGINT, {types}) {form} FROM FOLDER '{tmp_path}/in'")
+    query = f"TRIGGER AVAILABLE NOW AS SELECT * FROM {store}"
+    context.sql(f"CREATE CONTINUOUS SINK {store}_sink TO FOLDER '{tmp_path}/out' {form} {query}_given")
+    context.sql(f"CREATE STREAM {store}_taken (k BIGINT, {types}) {form} FROM FOLDER '{tmp_path}/out'")
+    context.sql(f"CREATE CONTINUOUS TABLE {store}_kept {query}_taken")
+    check(rows(context, f"SELECT * FROM {store}_kept ORDER BY k"), chosen, "a stream, a sink and a continuous table")
+    for statement in ("CONTINUOUS TABLE {}_kept", "CONTINUOUS SINK {}_sink", "STREAM {}_taken", "STREAM {}_given"):
+        context.sql(f"DROP {statement.format(store)}")
+    context.sql(f"DROP TABLE {store}_in")
 
 
 @pytest.mark.slow

@@ -46,16 +46,17 @@ def json_columns(files: Sequence[DataFile], properties: Properties) -> list[tupl
     texts, though they look like times. SourceError where no object tells a column.
     """
     found = _of_all(_structures(files, properties))
-    if found == {} or (files and found == _NOTHING and _are_blank(files, properties)):
+    if files and not isinstance(found, dict) and _are_empty(files, properties):
         # As in DuckDB: rows without a value, or none.
         return [("json", STRING)]
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not found:
         raise SourceError("the columns of JSON files are not known: they have no object", sqlstate="42000")
     return [(key, _type(structure)) for key, structure in found.items()]
 
 
-def _are_blank(files: Sequence[DataFile], properties: Properties) -> bool:
-    return not any(row.strip() for _, rows in objects_of(files, properties) for row in rows)
+def _are_empty(files: Sequence[DataFile], properties: Properties) -> bool:
+    """Whether there are no rows, or objects without keys alone."""
+    return all(b"".join(row.split()) in (b"", b"{}") for _, rows in objects_of(files, properties) for row in rows)
 
 
 def _structures(files: Sequence[DataFile], properties: Properties) -> Iterator[Structure]:

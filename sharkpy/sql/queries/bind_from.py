@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,13 +27,10 @@ from sharkpy.plan.logical import Given, LogicalPlan, Project, Scan, Values
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_function import argument_types, literal_values, not_found
-from sharkpy.sql.expressions.bind_literal_list import cell_literal
 from sharkpy.sql.expressions.bind_macro import bind_table_macro
-from sharkpy.sql.expressions.coercion import cast, cast_all, unify, with_minimal_literals
+from sharkpy.sql.expressions.coercion import cast, cast_all, unify
 from sharkpy.sql.expressions.function_names import called_macro, function_name, registry_name
 from sharkpy.sql.grammar.file_readers import FILE_OPTIONS
-from sharkpy.sql.grammar.literal_cells import rows_of
-from sharkpy.sql.grammar.literal_parser import LiteralList
 from sharkpy.sql.grammar.parser import parse
 from sharkpy.sql.grammar.relation_parser import STATE
 from sharkpy.sql.incremental.check import division
@@ -44,6 +41,7 @@ from sharkpy.sql.queries.bind_files import described_files, named_files, relatio
 from sharkpy.sql.queries.bind_lake_facts import lake_facts
 from sharkpy.sql.queries.bind_pivot import pivoted
 from sharkpy.sql.queries.bind_sample import sampled
+from sharkpy.sql.queries.bind_values import bind_values
 from sharkpy.sql.queries.bind_version import at_point, at_version
 from sharkpy.sql.queries.computed_columns import with_computed
 from sharkpy.sql.queries.generators import generated
@@ -51,10 +49,6 @@ from sharkpy.sql.queries.view_output import view_output
 from sharkpy.sql.scope import Scope, relation_scope
 from sharkpy.udf import registry
 from sharkpy.values.types import ArrayType, DataType, StructType, has_null_type
-
-_MOST_VALUES = 200_000
-"""DuckDB plans as many literals in seconds, deaf to the end of the statement."""
-
 
 _TABLE_PARTS = ("this", "db", "alias", "joins", "sample", "pivots", "version", STATE, FILE_OPTIONS)
 
@@ -376,41 +370,6 @@ def _renamed(
         raise context.error(f"{len(names)} column names for {len(shown)} columns", node, sqlstate="42811")
     items = tuple(Alias(column, next(context.ids), name) for column, name in zip(shown, names, strict=True))
     return Project(plan, (*items, *hidden))
-
-
-def _bound_rows(binder: expr_binder.ExprBinder, node: exp.Expr) -> Iterator[tuple[exp.Expr, Sequence[Expr]]]:
-    """Values of the rows of VALUES, each with the node it is written in."""
-    for row in node.expressions:
-        if isinstance(row, LiteralList):
-            for cells in rows_of(row.name):
-                yield row, [cell_literal(binder.context, cell, row) for cell in cells]
-        else:
-            items = row.expressions if isinstance(row, exp.Tuple) else [row]
-            yield row, [binder.bind(item) for item in items]
-
-
-def bind_values(context: Context, node: exp.Expr, parent: Scope | None) -> Values:
-    """Bind VALUES rows; columns are col1, col2, … with the common type of their values."""
-    binder = expr_binder.ExprBinder(context, parent or Scope(()), expr_binder.VALUES)
-    rows: list[Sequence[Expr]] = []
-    for place, row in _bound_rows(binder, node):
-        rows.append(row)
-        if len(rows) * len(rows[0]) > _MOST_VALUES:
-            message = f"VALUES has more than {_MOST_VALUES:,} values"
-            raise context.error(message, place, hint="INSERT them into a table", sqlstate="54000")
-        if len(row) != len(rows[0]):
-            message = f"row {len(rows)} of VALUES has {len(row)} values, the first has {len(rows[0])}"
-            raise context.error(message, place, sqlstate="42811")
-    columns: list[ColumnRef] = []
-    unified: list[tuple[Expr, ...]] = []
-    for index, column_values in enumerate(zip(*rows, strict=True), start=1):
-        values = unify(with_minimal_literals(column_values))
-        if values is None:
-            types = ", ".join(dict.fromkeys(str(item.dtype) for item in column_values))
-            raise context.error(f"column {index} of VALUES has no common type: {types}", node, TypeMismatchError)
-        unified.append(values)
-        columns.append(context.column(f"col{index}", values[0].dtype))
-    return Values(tuple(columns), tuple(zip(*unified, strict=True)))
 
 
 def bind_lateral_view(context: Context, relation: Relation, node: exp.Expr) -> Relation:

@@ -11,7 +11,7 @@ from sharkpy.base.errors import BindError
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.context import Context, Cte
 from sharkpy.sql.expressions.expr_binder import ORDER_BY, ExprBinder
-from sharkpy.sql.queries.bind_from import bind_values
+from sharkpy.sql.queries.bind_from import bind_relation
 from sharkpy.sql.queries.bind_limit import bind_limit
 from sharkpy.sql.queries.bind_recursive import recursive_cte, refers_to
 from sharkpy.sql.queries.bind_script import ORDERING, bind_script, find_script
@@ -41,7 +41,7 @@ def bind_query(node: exp.Expr, context: Context, parent: Scope | None) -> Logica
         case exp.Subquery():
             return _bind_parenthesised(node, context, parent)
         case exp.Values():
-            return bind_values(context, node, parent)
+            return bind_relation(context, node, parent).plan
     raise context.unsupported(f"{node.key.upper()} as a query", node)
 
 

@@ -199,6 +199,30 @@ def test_streams_and_sinks(context: sharkpy.SharkContext, store: str, tmp_path: 
     context.sql(f"DROP TABLE {store}_in")
 
 
+@pytest.mark.variants(4)
+@pytest.mark.parametrize("store", STORES)
+def test_values_of_a_megabyte(context: sharkpy.SharkContext, store: str, tmp_path: Path) -> None:
+    if store in LAKES:
+        pytest.importorskip(LAKES[store], reason=f"the extra {store} is not installed")
+    large = ["é" * 500_000, "a\n" * 500_000, None, "😀" * 250_000]
+    types, values = "s STRING", {"k": list(range(len(large))), "s": large}
+    if store != "csv":
+        types += ", l ARRAY<STRUCT<Up:STRING,b:INT>>"
+        values["l"] = [[{"up": value, "b": 1}, None] for value in large]
+    context.sql(f"CREATE TABLE {store}_large (k BIGINT, {types}) {STORES[store]}")
+    pq.write_table(pa.table(values), tmp_path / "large.parquet")
+    for statement in (
+        f"INSERT INTO {store}_large SELECT * FROM '{tmp_path}/large.parquet'",
+        f"INSERT OVERWRITE TABLE {store}_large SELECT * FROM {store}_large",
+        f"CACHE TABLE {store}_large",
+    ):
+        context.sql(statement)
+        found = rows(context, f"SELECT * FROM {store}_large ORDER BY k")
+        assert [row["s"] for row in found] == large, statement
+        if store != "csv":
+            assert [row["l"] for row in found] == values["l"], statement
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("store", [store for store in STORES if store != "csv"])

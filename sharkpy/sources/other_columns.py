@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import functools
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,15 +59,21 @@ def checked_column(column: OtherColumn) -> OtherColumn:
     return column
 
 
-def _of_arrow(schema: pa.Schema, known: Schema) -> Iterator[OtherColumn]:
+def _of_arrow(schema: pa.Schema, known: Schema) -> Iterable[OtherColumn]:
+    return (one for one in _columns_of_arrow(schema) if not known.has(one.name))
+
+
+@functools.lru_cache(maxsize=64)
+def _columns_of_arrow(schema: pa.Schema) -> tuple[OtherColumn, ...]:
+    """All columns of a file: thousands of files have the same."""
+    found = list[OtherColumn]()
     for field in schema:
         name = field.name.lower()
-        if known.has(name):
-            continue
         try:
-            yield OtherColumn(name, _lowered(column_type_of(field.type)))
+            found.append(OtherColumn(name, _lowered(column_type_of(field.type))))
         except UnsupportedError as error:
-            yield OtherColumn(name, STRING, error.message, has_type=False)
+            found.append(OtherColumn(name, STRING, error.message, has_type=False))
+    return tuple(found)
 
 
 def _lowered(dtype: DataType) -> DataType:

@@ -65,6 +65,8 @@ class Statement(Cancellation):
         self._listener = listener
         self._timeout = timeout
         self._clock = threading.Lock()
+        self._num_active = 0
+        """Number of times that `active` is entered now."""
         self._timer: threading.Timer | None = None
         self._spent = 0.0
         self._since: float | None = None
@@ -112,6 +114,11 @@ class Statement(Cancellation):
                 self._timer = None
 
     def _resume(self) -> None:
+        with self._clock:
+            self._num_active += 1
+            if self._num_active > 1:
+                # Within itself, or another thread that works for it: its time goes on already.
+                return
         if self.turn is not None:
             self.turn.resume()
         self.thread = threading.get_native_id()
@@ -121,6 +128,10 @@ class Statement(Cancellation):
                 self._arm(self._timeout - self._spent)
 
     def _pause(self) -> None:
+        with self._clock:
+            self._num_active -= 1
+            if self._num_active:
+                return
         self.thread = 0
         with self._clock:
             if self._since is not None:

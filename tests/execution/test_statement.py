@@ -30,3 +30,14 @@ def test_what_does_not_work_is_not_ended() -> None:
     time.sleep(0.3)
     assert not statement.is_cancelled
     statement.end()
+
+
+def test_the_limit_counts_within_itself() -> None:
+    """A part of a statement's work that is active by itself, as a reader of files is, does not stop the clock."""
+    statement = Statement(timeout=0.2)
+    with statement.active():
+        with statement.active():
+            pass
+        assert statement.is_active
+        until(lambda: statement.is_cancelled)
+    assert not statement.is_active

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
-import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +12,9 @@ import pyarrow as pa
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError
-from sharkpy.catalog.avro_schema import AvroType, columns_of, field_types, given_schema, json_of, record_of
+from sharkpy.catalog.avro_schema import columns_of, given_schema, json_of, record_of
 from sharkpy.sources.avro_records import AvroRecords, Block
+from sharkpy.sources.avro_writes import written_records
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.file_bytes import FileBytes
@@ -28,7 +28,7 @@ from sharkpy.sources.sequence_file import byte_ranges, cut_off
 from sharkpy.sources.source import BATCH_ROWS, Properties
 from sharkpy.sources.split import Split
 from sharkpy.sources.varint import read_varint
-from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructType
+from sharkpy.values.types import Schema
 
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
@@ -95,52 +95,16 @@ class AvroSource:
             raise io_error(error, split.path) from None
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
-        import fastavro
-
-        written = _WrittenRecords.of(schema, properties)
+        written = written_records(schema, properties)
+        codec, sync = _output_codec(properties), os.urandom(_SYNC_BYTES)
         num_rows = 0
         with output_file(path) as file:
-            writer = fastavro.write.Writer(file, written.schema, codec=_output_codec(properties))
+            file.write(written.header(codec, sync))
             for batch in batches:
-                for record in written.of_batch(batch):
-                    writer.write(record)
+                for blocks in written.blocks(batch, codec, sync):
+                    file.write(blocks)
                 num_rows += batch.num_rows
-            writer.flush()
         return num_rows
-
-
-def avro_rows(batch: pa.RecordBatch, schema: Schema, properties: Properties) -> Iterator[bytes]:
-    """Each row as an Avro record of its own, without a header."""
-    import fastavro
-
-    written = _WrittenRecords.of(schema, properties)
-    for record in written.of_batch(batch):
-        stream = io.BytesIO()
-        fastavro.schemaless_writer(stream, written.schema, record)
-        yield stream.getvalue()
-
-
-@dataclass(frozen=True, slots=True)
-class _WrittenRecords:
-    """Records of rows, in the schema that properties give or that of their columns."""
-
-    schema: Any
-    types: Mapping[str, AvroType]
-    """Of the schema's fields."""
-    columns: Schema
-
-    @classmethod
-    def of(cls, schema: Schema, properties: Properties) -> _WrittenRecords:
-        import fastavro
-
-        record = given_schema(properties) or record_of(schema)
-        return cls(fastavro.parse_schema(record), field_types(record), schema)
-
-    def of_batch(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-        types = tuple(field.dtype for field in self.columns)
-        places = _places(self.types)
-        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            yield _written_record(zip(self.columns.names, values, types, strict=True), places)
 
 
 def avro_records(schema: str, properties: Properties, wanted: Schema, place: str) -> AvroRecords:
@@ -172,43 +136,6 @@ def _gathered(blocks: Iterator[Block]) -> Iterator[list[Block]]:
             wanted_rows = min(8 * wanted_rows, BATCH_ROWS)
     if pending:
         yield pending
-
-
-def _written(value: Any, dtype: DataType, avro: AvroType) -> Any:
-    """A value as fastavro takes it, with the schema's own names of fields: it writes NULL for others."""
-    match value, dtype:
-        case None, _:
-            return None
-        case datetime.datetime(), _:
-            return value.replace(tzinfo=datetime.UTC)
-        case list(), MapType(_, item_type):
-            return {key: _written(item, item_type, avro.parts[0]) for key, item in value}
-        case list(), ArrayType(element):
-            return [_written(item, element, avro.parts[0]) for item in value]
-        case Mapping(), StructType(names, types):
-            places = _places(dict(zip(avro.names, avro.parts, strict=True)))
-            return _written_record(((name, value[name], one) for name, one in zip(names, types, strict=True)), places)
-    return value
-
-
-def _places(types: Mapping[str, AvroType]) -> dict[str, tuple[str, AvroType]]:
-    """Names and types of fields, by their names in lower case."""
-    return {name.lower(): (name, one) for name, one in types.items()}
-
-
-def _written_record(
-    fields: Iterable[tuple[str, Any, DataType]], places: Mapping[str, tuple[str, AvroType]]
-) -> dict[str, Any]:
-    """ConfigurationError for a value of a field that the schema does not have."""
-    record: dict[str, Any] = {}
-    for name, value, dtype in fields:
-        if name.lower() in places:
-            written, avro = places[name.lower()]
-            record[written] = _written(value, dtype, avro)
-        elif value is not None:
-            hint = "add the field to avro.schema.literal or avro.schema.url"
-            raise ConfigurationError(f'the Avro schema of the table has no field "{name}"', hint=hint, sqlstate="22023")
-    return record
 
 
 def file_columns(file: DataFile) -> Schema:

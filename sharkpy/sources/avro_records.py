@@ -60,14 +60,14 @@ class AvroRecords:
         and for those that take too long or too much memory to read.
         """
         batch, size = self._call("decode_blocks", blocks, codec)
-        return _batch(batch), int(_PLAIN_BYTES.unpack(size)[0])
+        return batch_of(batch), int(_PLAIN_BYTES.unpack(size)[0])
 
     def of_values(self, values: Array, skipped: int) -> tuple[pa.RecordBatch, Sequence[int]]:
         """Columns of values, each a record behind so many bytes, the first of which is zero; and the places of those
         that cannot be read. They are rows of NULLs, and so are values that are NULL.
         """
         batch, places = self._call("decode_values", values, skipped)
-        return _batch(batch), json.loads(places)
+        return batch_of(batch), json.loads(places)
 
     def _call(self, name: str, *arguments: object) -> list[bytes]:
         try:
@@ -84,7 +84,7 @@ def decode_blocks(records: AvroRecords, blocks: Sequence[Block], codec: str) -> 
         plain = _plain(content, codec, records.place)
         num_bytes += len(plain)
         read += decoder.records(count, io.BytesIO(plain))
-    return [_message(decoder.batch(read)), _PLAIN_BYTES.pack(num_bytes)]
+    return [message_of(decoder.batch(read)), _PLAIN_BYTES.pack(num_bytes)]
 
 
 def decode_values(records: AvroRecords, values: Array, skipped: int) -> list[bytes]:
@@ -92,17 +92,19 @@ def decode_values(records: AvroRecords, values: Array, skipped: int) -> list[byt
     decoder = _decoder(records)
     found = [decoder.of_value(value, skipped) for value in values.to_pylist()]
     unreadable = [place for place, one in enumerate(found) if one is None and values[place].is_valid]
-    return [_message(decoder.batch(found)), json.dumps(unreadable).encode()]
+    return [message_of(decoder.batch(found)), json.dumps(unreadable).encode()]
 
 
-def _message(batch: pa.RecordBatch) -> bytes:
+def message_of(batch: pa.RecordBatch) -> bytes:
+    """A batch as bytes for another process."""
     target = pa.BufferOutputStream()
     with pa.ipc.new_stream(target, batch.schema) as writer:
         writer.write_batch(batch)
     return target.getvalue().to_pybytes()
 
 
-def _batch(message: bytes) -> pa.RecordBatch:
+def batch_of(message: bytes) -> pa.RecordBatch:
+    """The batch that another process has sent."""
     with pa.ipc.open_stream(pa.py_buffer(message)) as reader:
         return reader.read_next_batch()
 

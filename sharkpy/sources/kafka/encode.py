@@ -14,7 +14,7 @@ from sharkpy.catalog.avro_schema import given_schema, record_of
 from sharkpy.catalog.kafka_options import RAW
 from sharkpy.catalog.virtual_columns import HEADERS, KEY, OFFSET, PARTITION, TIME
 from sharkpy.sources.arrow import Array, pc
-from sharkpy.sources.avro import avro_rows
+from sharkpy.sources.avro_writes import written_records
 from sharkpy.sources.kafka.values import AVRO
 from sharkpy.sources.rows.csv_rows import CsvRows
 from sharkpy.sources.rows.delimited import DelimitedRows
@@ -133,7 +133,7 @@ class RecordEncoder:
         if storage.name == RAW:
             return _bytes(batch.column(0))
         if storage.name == AVRO:
-            return list(avro_rows(batch, self._values, storage.properties))
+            return list(written_records(self._values, storage.properties).values(batch))
         return _bytes(_ROW_FORMATS[storage.name].encode(batch, self._values, storage.properties))
 
     def _times(self, column: Array) -> list[int]:

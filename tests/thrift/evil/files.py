@@ -84,4 +84,12 @@ FILES = (
         (*TOO_COMPLEX, *TOO_LARGE),
         True,
     ),
+    *(
+        Evil(
+            f"a large array written as {form}",
+            f"INSERT OVERWRITE DIRECTORY '{{files}}/{form}' STORED AS {form} SELECT sequence(1, 3000000) AS x",
+            Answer(*_UNREADABLE, *TOO_LARGE, "53200"),
+        )
+        for form in ("AVRO", "TEXTFILE", "JSONFILE")
+    ),
 )

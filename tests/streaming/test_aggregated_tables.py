@@ -231,7 +231,7 @@ def test_it_is_one_table_for_people(context: sharkpy.SharkContext, tmp_path: Pat
     assert "LOCATION" not in text
     with pytest.raises(SharkError, match=r"default\.t is a continuous table"):
         context.sql("DROP TABLE t")
-    with pytest.raises(SharkError):
+    with pytest.raises(SharkError, match="is a continuous table: INSERT needs a table"):
         context.sql("INSERT INTO t VALUES ('a', 1)")
     context.sql("ALTER TABLE t RENAME TO u")
     assert rows(context, "SELECT * FROM u") == []

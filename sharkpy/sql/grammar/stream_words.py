@@ -10,6 +10,19 @@ from sqlglot.tokenizer_core import Token, TokenType
 _WINDOWS = "GROUP BY window(time, size[, slide]) or session_window(time, gap) groups rows by windows of time"
 _EMIT = "CREATE CONTINUOUS TABLE name AS query keeps the answer up to date; a query ends with what is there"
 _TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
+_BEFORE_AS = "clauses of a continuous query stand before AS: CREATE CONTINUOUS TABLE name {} … AS query"
+_CLAUSES = (
+    ["TRIGGER", "EVERY"],
+    ["TRIGGER", "ONCE"],
+    ["TRIGGER", "AVAILABLE", "NOW"],
+    ["EMIT", "APPEND"],
+    ["EMIT", "UPDATE"],
+    ["EMIT", "COMPLETE"],
+    ["WITH", "UNBOUNDED", "STATE"],
+    ["LATE", "ROWS", "TO"],
+    ["ON", "BAD", "ROW"],
+)
+"""First words of such clauses."""
 _KSQL_WINDOWS = ("TUMBLING", "HOPPING", "SESSION")
 
 
@@ -32,6 +45,9 @@ def stream_words(tokens: Sequence[Token]) -> StreamWords | None:
             return StreamWords(construct, token, _WINDOWS)
         if words[0] == "EMIT" and words[1:2] in (["CHANGES"], ["FINAL"]):
             return StreamWords(f"EMIT {words[1]}", token, _EMIT)
+        if place and (clause := next((one for one in _CLAUSES if words[: len(one)] == one), None)) is not None:
+            text = " ".join(clause)
+            return StreamWords(f"{text} behind a query", token, _BEFORE_AS.format(text))
     return None
 
 

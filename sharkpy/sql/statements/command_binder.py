@@ -93,7 +93,10 @@ class CommandBinder:
         token = self.reader.current
         table = self.table()
         if table.is_view:
-            raise self.error(f"{table.qualified_name} is a view: {action} needs a table", token, sqlstate="42809")
+            kind = table.streaming_kind or "view"
+            hint = "its rows come from its query" if table.continuous else None
+            message = f"{table.qualified_name} is a {kind}: {action} needs a table"
+            raise self.error(message, token, hint=hint, sqlstate="42809")
         if table.is_stream or table.has_no_rows:
             message = f"{table.qualified_name} is a {table.streaming_kind}: {action} needs a table"
             raise self.error(message, token, sqlstate="42809")

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import struct
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -207,6 +208,24 @@ def _framed_stream(name: str) -> Callable[[str | BinaryIO], BinaryIO]:
     return opened
 
 
+def _no_zip(_: bytes) -> bytes:
+    raise UnsupportedError("an archive as a codec: it is read alone", hint="gzip is a codec of whole files")
+
+
+def _member(source: str | BinaryIO) -> BinaryIO:
+    """The one file in an archive; OSError where there are others, or it is none that can be read."""
+    try:
+        archive = zipfile.ZipFile(source)
+        members = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
+        if len(members) != 1:
+            raise OSError(f"the archive has {len(members):,} files, one is read")
+        return cast(BinaryIO, archive.open(members[0]))
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
+        raise OSError(f"no archive that is read: {error}") from None
+
+
+_ZIP = HadoopCodec("zip", (), ".zip", _no_zip, _no_zip, _member)
+"""Archives of one file, as other programs pack them."""
 CODECS = (
     HadoopCodec(
         "deflate",
@@ -236,6 +255,6 @@ CODECS = (
         _framed_stream("lz4_raw"),
     ),
 )
-_BY_SUFFIX = {codec.suffix: codec for codec in CODECS}
+_BY_SUFFIX = {codec.suffix: codec for codec in CODECS} | {".zip": _ZIP}
 _BY_CLASS = {name: codec for codec in CODECS for name in codec.classes}
 _BY_NAME = {codec.name: codec for codec in CODECS}

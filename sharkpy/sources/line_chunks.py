@@ -8,6 +8,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, cast
+from zipfile import BadZipFile
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import UnsupportedError
@@ -78,7 +79,7 @@ def line_chunks(split: Split, lines: LineLayout, chunk_bytes: int = CHUNK_BYTES)
             yield from (data for _, data in _plain_chunks(split, limit, chunk_bytes))
         else:
             yield from _without_footer(_compressed_chunks(split, codec, lines, limit, chunk_bytes), lines)
-    except (EOFError, zlib.error) as error:
+    except (EOFError, zlib.error, BadZipFile) as error:
         raise format_error(split.path, "compressed", error) from None
     except OSError as error:
         if codec is not None and error.errno is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import zlib
 from collections.abc import Iterator
+from zipfile import BadZipFile
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.sources.failures import format_error, io_error
@@ -57,7 +58,7 @@ def _pieces(file: DataFile | Split, size: int) -> Iterator[bytes]:
             while data := stream.read(size):
                 check_cancelled()
                 yield data
-    except (EOFError, zlib.error) as error:
+    except (EOFError, zlib.error, BadZipFile) as error:
         raise format_error(file.path, "compressed", error) from None
     except OSError as error:
         if codec is not None and error.errno is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import gzip
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -217,6 +218,26 @@ def test_encodings(session: sharkpy.SharkContext, tmp_path: Path) -> None:
     for encoding in ("utf-16-le", "utf-16-be", "utf-16", "utf-32", "utf-8-sig"):
         (tmp_path / "b.csv").write_bytes(text.encode(encoding))
         assert rows(session, f"SELECT * FROM '{tmp_path}/b.csv'") == [("José", 1), ("ü", 2)], encoding
+
+
+def test_archives(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("folder/", "")
+        archive.writestr("folder/a.csv", "a,b\n1,x\n2,y\n")
+    assert rows(session, f"SELECT * FROM '{path}'") == [(1, "x"), (2, "y")]
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("b.csv", "a,b\n")
+    with pytest.raises(SourceError, match="has 2 files"):
+        rows(session, f"SELECT * FROM '{path}'")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("b.csv", "a,b\n1,2\n")
+    path.write_bytes(path.read_bytes().replace(b"1,2", b"1,3"))
+    with pytest.raises(SourceError, match="CRC"):
+        rows(session, f"SELECT * FROM '{path}'")
+    path.write_bytes(b"a,b\n")
+    with pytest.raises(SourceError, match="zip"):
+        rows(session, f"SELECT * FROM '{path}'")
 
 
 def test_lines_that_are_skipped_in_tables(session: sharkpy.SharkContext, tmp_path: Path) -> None:

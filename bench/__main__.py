@@ -1,4 +1,4 @@
-"""python -m bench tpch|bigdata|clickbench|micro|pde|server|files|ml|streaming|lake|beside [--scale 1] [--queries …]"""
+"""python -m bench tpch|bigdata|clickbench|micro|pde|server|files|shapes|ml|streaming|lake|beside [--scale 1] …"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bench.measurements import run_measurements
 from bench.report import append, suite_report
 from bench.suites import ROOT, SUITES
 
-MEASURED = ("pde", "server", "files", "ml", "streaming", "lake", "beside")
+MEASURED = ("pde", "server", "files", "shapes", "ml", "streaming", "lake", "beside")
 """Packages of measurements against aims."""
 ENGINES = "sharkpy,sharkpy-rdd,spark,duckdb"
 

@@ -79,6 +79,8 @@ def run(shape: Shape, size: int, folder: Path, runs: int) -> Iterator[Step]:
         sharkpy.connect(f"local[{CORES}]", folder / "warehouse") as context,
     ):
         _warm_up(context, folder)
+        for limit in ("hive.exec.max.dynamic.partitions", "hive.exec.max.dynamic.partitions.pernode"):
+            context.sql(f"SET {limit} = {max(size, 1000)}").close()
         source = _files(shape, size, folder, duck)
 
         def both(name: str, ours: str, theirs: str, times: int = 1) -> Step:

@@ -118,6 +118,8 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/orc_tail.py": {"input_stream": NONE},
     "sources/output_file.py": {"open": MADE},
     "sources/parquet.py": {"ParquetFile": LISTED},
+    "sources/parquet_by_duckdb.py": {"read_parquet(": LISTED},
+    "sources/parquet_footer.py": {"open": LISTED},
     "sources/parquet_ranges.py": {"open": OWN},
     "sources/rcfile.py": {"read_text": NONE, "write_text": NONE},
     "sources/rows/json_rows.py": {"read_json": NONE},

@@ -23,6 +23,8 @@ from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import ExchangeColumns, StageProgram
 from sharkpy.sources.storage.meter import METER, Requested
 
+_RELATION = re.compile(r"\bin[0-9]+\b")
+
 
 @dataclass(slots=True)
 class DriverStages:
@@ -160,7 +162,7 @@ def _keeps_order(program: StageProgram) -> bool:
     """True if rows that come before the end of the input come in its order: of one scan, which DuckDB streams."""
     if len(program.inputs) != 1 or not program.sql:
         return False
-    return len(re.findall(rf"\b{program.inputs[0].relation}\b", program.sql)) == 1
+    return _RELATION.findall(program.sql).count(program.inputs[0].relation) == 1
 
 
 def _rest(batches: Iterator[pa.RecordBatch], num_given: int) -> Iterator[pa.RecordBatch]:

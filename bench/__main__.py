@@ -1,4 +1,4 @@
-"""python -m bench tpch|bigdata|clickbench|micro|pde|server|files|shapes|ml|streaming|lake|beside [--scale 1] …"""
+"""python -m bench tpch|bigdata|clickbench|h2o|micro|pde|server|files|shapes|ml|streaming|lake|beside [--scale 1]"""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.bigdata_data import write_bigdata
+from bench.h2o_data import write_h2o
 from bench.hits_data import write_hits
 
 ROOT = Path(__file__).parent
@@ -82,4 +83,5 @@ SUITES = {
         ),
     ),
     "clickbench": Suite("clickbench", ("hits",), write_hits),
+    "h2o": Suite("h2o", ("x", "small", "medium", "big"), write_h2o),
 }

@@ -1,0 +1,1 @@
+SELECT id6, v3 FROM (SELECT id6, v3, row_number() OVER (PARTITION BY id6 ORDER BY v3 DESC) AS r FROM x) t WHERE r <= 2

@@ -278,7 +278,7 @@ def test_timeout_of_a_statement_is_kept(port: int) -> None:
 def test_statements_tell_how_many_rows_they_wrote(port: int) -> None:
     with opened(port) as raw:
         for sql, count in (
-            ("CREATE TABLE counted (k INT) PARTITIONED BY (p STRING)", 0),
+            ("CREATE TABLE counted (k INT) PARTITIONED BY (p STRING)", None),
             ("INSERT INTO counted PARTITION (p = 'a') SELECT n FROM numbers WHERE n < 30", 30),
             ("INSERT OVERWRITE TABLE counted PARTITION (p) SELECT n, 'b' || n % 3 FROM numbers WHERE n < 40", 40),
             ("CREATE TABLE counted_cached AS SELECT * FROM counted", 70),

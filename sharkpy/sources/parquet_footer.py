@@ -19,10 +19,11 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.sources.layout import DataFile
-from sharkpy.sources.local_copy import LocalCopy
+from sharkpy.sources.local_copy import LocalCopy, facts_of
 from sharkpy.sources.parquet_ranges import MAGIC, footer_range, is_part
 from sharkpy.sources.split import Split
 from sharkpy.sources.storage.ranges import Range
+from sharkpy.sources.storage.store import is_identified
 
 BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_BYTES = range(8)
 """Physical types."""
@@ -137,7 +138,8 @@ def parquet_footer(file: DataFile | Split, copy: LocalCopy) -> ParquetFooter:
         found = _footer_of(row_group_messages(copy.path, file.path), file.path)
         if len(_known) >= _KNOWN_FOOTERS:
             _known.clear()
-        _known[identity] = found
+        if not file.access or is_identified(facts_of(file)):
+            _known[identity] = found
     return found
 
 

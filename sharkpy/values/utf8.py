@@ -4,6 +4,7 @@ database at the first function that meets a bad one.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -77,7 +78,7 @@ def _is_valid(column: Column) -> bool:
 
 
 def _one_value(data: bytes) -> Column:
-    buffers = [None, pa.array([0, len(data)], pa.int64()).buffers()[1], pa.py_buffer(data)]
+    buffers = [None, pa.py_buffer(struct.pack("=qq", 0, len(data))), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_string(), 1, buffers)
 
 

@@ -78,8 +78,9 @@ def test_describe_extended_has_columns_and_facts(context: sharkpy.SharkContext) 
     assert "Statistics" not in facts
 
 
-def test_a_table_whose_files_are_gone_is_described(context: sharkpy.SharkContext) -> None:
-    context.sql("CREATE EXTERNAL TABLE t (a INT) LOCATION '/nowhere/at/all'")
+def test_a_table_whose_files_are_gone_is_described(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    context.sql(f"CREATE EXTERNAL TABLE t (a INT) LOCATION '{tmp_path}/gone'")
+    (tmp_path / "gone").rmdir()
     assert described(context, "t")[1]["Type"] == "EXTERNAL"
     assert "Statistics" not in described(context, "t")[1]
 

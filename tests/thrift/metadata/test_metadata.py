@@ -26,7 +26,7 @@ TYPES = (
 )
 SETUP = f"""
     CREATE TABLE every ({TYPES}) COMMENT 'all types' PARTITIONED BY (ds STRING);
-    CREATE EXTERNAL TABLE outside (x INT) LOCATION '/nowhere';
+    CREATE EXTERNAL TABLE outside (x INT) LOCATION '/proc/nowhere';
     CREATE VIEW seen AS SELECT c, g FROM every;
     CREATE TEMPORARY TABLE passing (x INT);
     CREATE TEMPORARY VIEW glimpse AS SELECT 1 AS one;

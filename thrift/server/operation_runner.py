@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import threading
@@ -103,7 +104,13 @@ class OperationRunner:
 
     def _begun(self, session: ClientSession, text: str) -> Operation:
         """A statement's operation, which counts as running."""
-        self._guard.begin_statement(session.holder)
+        try:
+            self._guard.begin_statement(session.holder)
+        except SharkError as error:
+            # The history has it, too.
+            with contextlib.suppress(SharkError), session.engine_session.as_statement(text):
+                raise error
+            raise
         try:
             return self.new_operation(session, _EXECUTE, text, self._count_end)
         except BaseException:

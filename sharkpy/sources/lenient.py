@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import threading
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from typing import TYPE_CHECKING
@@ -37,7 +36,10 @@ _INTEGER = r"^[+-]?[0-9]+(\.[0-9]*)?$"
 _REAL = r"^[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)$"
 _DATE = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T].*)?$"
 _TIMESTAMP = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?)?$"
-_local = threading.local()
+_idle: list[duckdb.DuckDBPyConnection] = []
+"""Connections that no thread uses. They are no thread's own: a forked process would close those of the threads that it
+does not have, and break.
+"""
 
 
 def lenient(text: Array, dtype: DataType) -> Array:
@@ -133,14 +135,13 @@ def _timestamps(text: Array, _: DataType) -> Array:
 
 
 def _duckdb_cast(text: Array, sql_type: str, dtype: DataType) -> Array:
-    connection: duckdb.DuckDBPyConnection | None = getattr(_local, "connection", None)
-    if connection is None:
-        import duckdb
+    import duckdb
 
-        connection = _local.connection = duckdb.connect(config={"threads": 1})
+    connection = _idle.pop() if _idle else duckdb.connect(config={"threads": 1})
     connection.register("fields", pa.table({"f": text}))
     cast = connection.sql(f"SELECT try_cast(f AS {sql_type}) AS f FROM fields").to_arrow_table()
     connection.unregister("fields")
+    _idle.append(connection)
     return pa.concat_arrays(cast.column(0).chunks or [pa.nulls(0, column_type(dtype))]).cast(column_type(dtype))
 
 

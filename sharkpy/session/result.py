@@ -259,7 +259,7 @@ class Result:
             return self._made_batch()
         try:
             return interruptible(self._made_batch, self.cancel)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):
             # The statement was cancelled, so it ends itself: perhaps another thread is still within its rows.
             self._is_closed = True
             raise

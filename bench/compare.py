@@ -80,7 +80,10 @@ def _plain(value: Any) -> Any:
 
 
 def _sort_key(value: Any) -> tuple[int, float, str]:
-    return (0, float(f"{value:.4g}"), "") if isinstance(value, float) else (1, 0.0, value)
+    """Whole numbers, which are the same in all engines, are not rounded: keys of groups would be mixed up."""
+    if not isinstance(value, float):
+        return (1, 0.0, value)
+    return (0, value if value.is_integer() else float(f"{value:.4g}"), "")
 
 
 def _same(one: Any, other: Any) -> bool:

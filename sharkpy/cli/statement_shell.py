@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sharkpy.base.errors import SharkError
 from sharkpy.cli.answers import Answer, AnswerWriter, show_pages
-from sharkpy.cli.commands import find_command, is_command
+from sharkpy.cli.commands import BARE_WORDS, as_command, find_command, is_command
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress, short_count
 from sharkpy.cli.shell_options import ShellOptions
 from sharkpy.cli.shell_session import Names, ShellSession
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from sharkpy.session.result import Row
 
 T = TypeVar("T")
-QUIT = ("quit", "exit")
 _EXPLAINED = ("select", "with", "from", "values", "insert", "(")
 _EXPLAIN = {"on": "EXPLAIN\n", "analyze": "EXPLAIN ANALYZE\n"}
 
@@ -96,7 +95,7 @@ class StatementShell(ABC):
             self.report(error, line=first_line)
             return False
         for statement, line in statements:
-            if statement.strip().lower() in QUIT:
+            if as_command(statement) == BARE_WORDS["quit"]:
                 self.is_over = True
                 return True
             self.last_sql = statement

@@ -142,14 +142,15 @@ class SharkContext(SessionSeam):
     def _given_rows(
         self, variables: Callable[[str], object] | None, name: str, is_registered: bool
     ) -> GivenRows | None:
-        registered = self._state.registered
-        if name.lower() not in registered if is_registered else variables is None:
-            return None
-        from sharkpy.ml.tables.given_tables import rows_of, rows_of_variable
+        if is_registered and name.lower() in self._state.registered:
+            from sharkpy.ml.tables.given_tables import rows_of
 
-        if is_registered:
-            return rows_of(self, registered[name.lower()])
-        return None if variables is None else rows_of_variable(self, variables(name))
+            return rows_of(self, self._state.registered[name.lower()])
+        if not is_registered and variables is not None:
+            from sharkpy.ml.tables.given_tables import rows_of_variable
+
+            return rows_of_variable(self, variables(name))
+        return None
 
     def substituted(self, text: str) -> str:
         """Replace the variables of `text` by their values; those of the environment are not for remote users."""

@@ -82,6 +82,13 @@ def test_registered_data_is_read_by_each_query(context: sharkpy.SharkContext, da
     context.unregister("given")
 
 
+def test_a_reader_gives_its_rows_to_the_first_query(context: sharkpy.SharkContext) -> None:
+    rows = pa.table({"x": [1, 2, 3]})
+    context.register("once", pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches()))
+    assert context.sql("SELECT sum(x) FROM once").fetchall() == [(6,)]
+    context.unregister("once")
+
+
 def test_rows_are_written(context: sharkpy.SharkContext) -> None:
     frame = pd.DataFrame({"id": [1, 2], "name": ["x", "y"]})
     context.sql("CREATE OR REPLACE TABLE made AS SELECT * FROM frame").close()

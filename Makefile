@@ -16,13 +16,14 @@ JOBS ?= 3
 # Workers, shells and servers that the tests start find modules compiled, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test suite check test-all bench clean
+.PHONY: help demo test suite check test-all oracles bench clean
 
 help:
 	@echo "make demo      install what is needed and run the guided demo"
 	@echo "make test      lint, types and the test suite"
 	@echo "make check     lint and types alone"
-	@echo "make test-all  the suite with the slow tests, every oracle and more configurations"
+	@echo "make test-all  the suite with the slow tests and more configurations"
+	@echo "make oracles   Spark SQL and DuckDB on every SQL test again"
 	@echo "make bench     TPC-H at SCALE (default 1) against Spark SQL and DuckDB"
 
 $(PY):
@@ -54,9 +55,20 @@ test: $(TEST_STAMP)
 suite: $(TEST_STAMP)
 	$(PY) -m pytest -n $(JOBS) --dist loadfile
 
+# Tests of faults wait for processes that they end and start: more of them run at once. The log is not tracked.
+FULL := --dist loadfile -m "slow or not slow" --all --timeout 1200 -o faulthandler_timeout=9000 \
+	-W error::ResourceWarning --durations 25
+LOG := build/test-all.log
 test-all: check
-	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "slow or not slow" --all --timeout 1200 -o faulthandler_timeout=9000 \
-		-W error::ResourceWarning
+	@mkdir -p $(dir $(LOG)) && { git log -1 --format="%h %s" || true; date; } > $(LOG)
+	@set -o pipefail; status=0; \
+	$(PY) -m pytest -n $(JOBS) $(FULL) --ignore tests/faults 2>&1 | tee -a $(LOG) || status=1; \
+	$(PY) -m pytest -n $$((2 * $(JOBS))) $(FULL) tests/faults 2>&1 | tee -a $(LOG) || status=1; \
+	date >> $(LOG); exit $$status
+
+# The tests believe the record of what Spark SQL and DuckDB have confirmed. This asks both again.
+oracles: $(TEST_STAMP)
+	$(PY) -m tests.slt.confirmed --again
 
 SCALE ?= 1
 bench: $(TEST_STAMP)

@@ -1,6 +1,7 @@
-"""python -m tests.slt.confirmed: run the oracles where a file's key is not on record, and record what they confirm.
+"""python -m tests.slt.confirmed [--again]: run the oracles where a file's key is not on record, or on every file, and
+record what they confirm.
 
-`make test` runs no oracle on a file that it has confirmed already; `make test-all` runs all of them.
+The tests run no oracle on a file that it has confirmed already; `make oracles` runs all of them again.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def _name(path: Path) -> str:
 
 def main() -> int:
     """Each file is recorded at once: what is interrupted goes on where it was."""
-    keys: Keys = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    keys: Keys = json.loads(RECORD.read_text()) if RECORD.exists() and "--again" not in sys.argv else {}
     failed = False
     for oracle in ORACLES:
         for problem in confirm(oracle(), keys.setdefault(oracle.name, {})):

@@ -1,12 +1,15 @@
 """Collection of .slt files: each is one test per engine or configuration that it runs on.
 
-By default a file runs on sharkpy, under one forced configuration (of every other file in the driver, else as RDD
-tasks), and on the oracles that have not confirmed it as it is; with --all every file runs under several configurations,
-so that each of them comes to many files, and on every oracle.
+A file runs on sharkpy, under one forced configuration (of every other file in the driver, else as RDD tasks), and on
+the oracles that have not confirmed it as it is. With --all every file runs under several configurations, and most files
+over a bucket, too. The commit decides which configurations a file gets, so that each file meets all of them in time.
 """
 
 from __future__ import annotations
 
+import functools
+import re
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from zlib import crc32
@@ -33,8 +36,12 @@ BUCKET_FILES = ("dml/insert", "dml/overwrite", "dml/row_changes", "ddl/ctas", "d
 """Files that `make test` runs over a warehouse in a bucket."""
 LOCAL_FILES = ("ddl/alter_storage", "formats/defaults", "formats/virtual_columns", "partitions/definitions")
 """Files that show names of local files, or move Hive partitions, which storage cannot: not run over a bucket."""
-FORCED = 8
+FORCED = 4
 """Configurations that `make test-all` forces on a file, other ones on other files: each comes to dozens of files."""
+_EXCHANGE = re.compile(
+    r"\b(?:JOIN|GROUP\s+BY|DISTINCT|OVER|EXISTS|UNION|INTERSECT|EXCEPT|MINUS)\b|\bIN\s*\(\s*SELECT\b", re.IGNORECASE
+)
+"""What deals rows by key: files without it are not run with every key dealt over several tasks."""
 MANY_ROWS = 10_000
 """Rows of the tables of many_rows.slt: blocks of a row or two would not test more."""
 
@@ -61,15 +68,16 @@ class SltFile(pytest.File):
         run_all = self.config.getoption("--all")
         number = crc32(self.path.name.encode())
         chosen = all_pairs()
-        is_broad = not run_all and BROAD in self.path.parts
-        if is_broad:
-            chosen = []
-        elif run_all:
+        is_broad = BROAD in self.path.parts
+        if run_all:
+            number += _commit()
             chosen = [chosen[(number + step * len(chosen) // FORCED) % len(chosen)] for step in range(FORCED)]
+        elif is_broad:
+            chosen = []
         else:
             placed = [one for one in chosen if one.on_driver is bool(number % 2)]
             chosen = [placed[number // 2 % len(placed)]]
-        if run_all or self.path.stem in SKEWED_FILES:
+        if self.path.stem in SKEWED_FILES or (run_all and _EXCHANGE.search(self.path.read_text(encoding="utf-8"))):
             chosen = [*chosen, SKEWED]
         if self.path.stem in PLAIN_PLAN_FILES:
             chosen = [*chosen, PLAIN_PLANS]
@@ -86,16 +94,24 @@ class SltFile(pytest.File):
                 item.add_marker(pytest.mark.spark)
             yield item
         place = f"{self.path.parent.name}/{self.path.stem}"
-        in_bucket = place in BUCKET_FILES or (run_all and place not in LOCAL_FILES)
+        in_bucket = place in BUCKET_FILES or (run_all and not is_broad and place not in LOCAL_FILES)
         if in_bucket and SeaweedServer.program() is not None:
             yield SltItem.from_parent(self, name="warehouse=bucket", engine=BucketEngine)
         for oracle in ORACLES:
-            if run_all or not is_confirmed(self.path, oracle.name):
+            if not is_confirmed(self.path, oracle.name):
                 item = SltItem.from_parent(self, name=oracle.name, engine=oracle)
                 item.add_marker(pytest.mark.oracle)
                 if oracle is SparkEngine:
                     item.add_marker(pytest.mark.spark)
                 yield item
+
+
+@functools.cache
+def _commit() -> int:
+    """Number that changes with each commit, the same in every worker of a run; 0 outside a clone."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=8", "HEAD"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    return int(found.stdout.strip()[:8], 16) if found.returncode == 0 else 0
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SltFile | None:

@@ -1,4 +1,6 @@
-"""python -m bench tpch|bigdata|clickbench|h2o|micro|pde|server|files|shapes|ml|streaming|lake|beside [--scale 1]"""
+"""python -m bench SUITE [--scale 1], with a SUITE of queries (tpch, tpcds, bigdata, clickbench, h2o), `micro`, or a
+package of measurements (pde, server, files, shapes, ml, streaming, lake, refresh, beside).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from bench.measurements import run_measurements
 from bench.report import append, suite_report
 from bench.suites import ROOT, SUITES
 
-MEASURED = ("pde", "server", "files", "shapes", "ml", "streaming", "lake", "beside")
+MEASURED = ("pde", "server", "files", "shapes", "ml", "streaming", "lake", "refresh", "beside")
 """Packages of measurements against aims."""
 ENGINES = "sharkpy,sharkpy-rdd,spark,duckdb"
 

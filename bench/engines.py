@@ -67,13 +67,18 @@ class SharkpyBench:
     def context(self) -> SharkContext:
         return self._context
 
-    def load(self, table: str, folder: Path) -> None:
+    def load(self, table: str, folder: Path, *, cached: bool = True) -> None:
+        self.create(table, folder, f"STORED AS PARQUET LOCATION '{folder}'", external=True)
+        if cached:
+            self._context.sql(f"CACHE TABLE {table}").close()
+
+    def create(self, table: str, data: Path, clause: str, *, external: bool = False) -> None:
+        """Create a table with the columns of a Parquet file, or of one in the folder `data`."""
         from sharkpy.values.types import from_arrow
 
-        schema = pq.read_schema(next(folder.glob("*.parquet")))
+        schema = pq.read_schema(next(data.glob("*.parquet")) if data.is_dir() else data)
         columns = ", ".join(f"`{field.name}` {from_arrow(field.type)}" for field in schema)
-        self._context.sql(f"CREATE EXTERNAL TABLE {table} ({columns}) STORED AS PARQUET LOCATION '{folder}'").close()
-        self._context.sql(f"CACHE TABLE {table}").close()
+        self._context.sql(f"CREATE {'EXTERNAL ' * external}TABLE {table} ({columns}) {clause}").close()
 
     def table_bytes(self) -> dict[str, int]:
         found = {}
@@ -165,7 +170,10 @@ class DuckdbBench:
         self._translated: dict[str, str] = {}
 
     def load(self, table: str, folder: Path) -> None:
-        self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet('{folder}/*.parquet')")
+        self.replace(table, folder / "*.parquet")
+
+    def replace(self, table: str, files: Path) -> None:
+        self._connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT * FROM read_parquet('{files}')")
 
     def table_bytes(self) -> dict[str, int]:
         if self._options.memory:
@@ -179,7 +187,8 @@ class DuckdbBench:
             import sqlglot
 
             self._translated[sql] = sqlglot.transpile(sql, read="hive", write="duckdb")[0]
-        return self._connection.sql(self._translated[sql]).to_arrow_table()
+        answer = self._connection.sql(self._translated[sql])
+        return pa.table({}) if answer is None else answer.to_arrow_table()
 
     def versions(self) -> dict[str, str]:
         import duckdb

@@ -204,7 +204,8 @@ def run(lineitem: str | None = None) -> list[dict[str, str | int | float]]:
         return [*rows, *encode_rate(lineitem)]
     with tempfile.TemporaryDirectory() as folder:
         command = [
-            str(Path(sys.executable).with_name("tpchgen-cli")),
+            str(Path(sys.executable).with_name("tpcgen-cli")),
+            "tpch",
             "parquet",
             "-s",
             "1",

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.bigdata_data import write_bigdata
@@ -60,9 +61,9 @@ class Suite:
         return found
 
 
-def write_tpch(folder: Path, scale: float) -> None:
-    tool = Path(sys.executable).parent / "tpchgen-cli"
-    command = [str(tool) if tool.exists() else "tpchgen-cli", "parquet", "-s", f"{scale:g}", "--parts=1"]
+def _write_tpc(benchmark: str, folder: Path, scale: float) -> None:
+    tool = Path(sys.executable).parent / "tpcgen-cli"
+    command = [str(tool) if tool.exists() else tool.name, benchmark, "parquet", "-s", f"{scale:g}", "--parts=1"]
     subprocess.run([*command, f"--output-dir={folder}", "--overwrite"], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -70,7 +71,17 @@ SUITES = {
     "tpch": Suite(
         "tpch",
         ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"),
-        write_tpch,
+        partial(_write_tpc, "tpch"),
+    ),
+    "tpcds": Suite(
+        "tpcds",
+        (
+            *("call_center", "catalog_page", "customer", "customer_address", "customer_demographics", "date_dim"),
+            *("household_demographics", "income_band", "item", "promotion", "reason", "ship_mode", "store", "time_dim"),
+            *("warehouse", "web_page", "web_site", "inventory", "store_sales", "store_returns", "catalog_sales"),
+            *("catalog_returns", "web_sales", "web_returns"),
+        ),
+        partial(_write_tpc, "tpcds"),
     ),
     "bigdata": Suite(
         "bigdata",

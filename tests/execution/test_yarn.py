@@ -59,8 +59,8 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HadoopCluster]:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tpch")
-    tool = str(Path(sys.executable).parent / "tpchgen-cli")
-    subprocess.run([tool, "parquet", "-s", "0.1", "--output-dir", str(folder)], check=True, capture_output=True)
+    tool = str(Path(sys.executable).parent / "tpcgen-cli")
+    subprocess.run([tool, "tpch", "parquet", "-s", "0.1", "--output-dir", str(folder)], check=True, capture_output=True)
     return folder
 
 

@@ -92,8 +92,9 @@ class Figures:
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory) -> dict[str, pa.Table]:
     folder = tmp_path_factory.mktemp("tpch")
-    tool = str(Path(sys.executable).parent / "tpchgen-cli")
-    subprocess.run([tool, "parquet", "-s", "0.01", "--output-dir", str(folder)], check=True, capture_output=True)
+    tool = str(Path(sys.executable).parent / "tpcgen-cli")
+    command = [tool, "tpch", "parquet", "-s", "0.01", "--output-dir", str(folder)]
+    subprocess.run(command, check=True, capture_output=True)
     return {name: _logical(pq.read_table(folder / f"{name}.parquet")) for name in TABLES}
 
 

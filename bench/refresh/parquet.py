@@ -1,0 +1,12 @@
+"""Tables of Parquet files: a DELETE writes the files anew whose rows it removes."""
+
+from __future__ import annotations
+
+from bench.pde import Figure
+from bench.refresh.maintenance import measured
+
+CLAUSE = "STORED AS PARQUET"
+
+
+def measure(runs: int, scale: float = 1.0) -> list[Figure]:
+    return measured(CLAUSE, runs, scale)

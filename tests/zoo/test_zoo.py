@@ -106,8 +106,12 @@ def make(context: sharkpy.SharkContext, store: str, folder: Path, columns: Colum
     return name
 
 
+def folder_of(context: sharkpy.SharkContext, name: str) -> str:
+    return context.catalog.table("default", name).location or ""
+
+
 def _files(context: sharkpy.SharkContext, name: str, suffix: str) -> list[Path]:
-    folder = Path(context.catalog.table("default", name).location or "")
+    folder = Path(folder_of(context, name))
     return sorted(path for path in folder.rglob(f"*{suffix}") if not path.name.startswith((".", "_")))
 
 
@@ -135,7 +139,7 @@ def _of_avro(context: sharkpy.SharkContext, name: str) -> Rows:
 def _of_delta(context: sharkpy.SharkContext, name: str) -> Rows:
     from deltalake import DeltaTable
 
-    return DeltaTable(context.catalog.table("default", name).location or "").to_pyarrow_table().to_pylist()
+    return DeltaTable(folder_of(context, name)).to_pyarrow_table().to_pylist()
 
 
 def _of_iceberg(context: sharkpy.SharkContext, name: str) -> Rows:
@@ -151,14 +155,14 @@ _LIBRARIES: dict[str, Callable[[sharkpy.SharkContext, str], Rows]] = {
     "delta": _of_delta,
     "iceberg": _of_iceberg,
 }
-"""Rows of a table's files as the library of their format reads them."""
+"""Rows of a table's local files as the library of their format reads them."""
 
 
 def walk(context: sharkpy.SharkContext, store: str, folder: Path, columns: Columns) -> None:
     name = make(context, store, folder, {name: columns[name] for name in columns_of(store, columns)})
     columns = columns_of(store, columns)
     check(rows(context, f"SELECT * FROM {name} ORDER BY k"), columns, "insert")
-    if store in _LIBRARIES:
+    if store in _LIBRARIES and "://" not in folder_of(context, name):
         found = sorted(_LIBRARIES[store](context, name), key=lambda row: row["k"])
         there = {key.lower() for key in found[0]}
         kept = {column: known for column, known in columns.items() if column in there}
@@ -183,7 +187,7 @@ def test_streams_and_sinks(context: sharkpy.SharkContext, store: str, tmp_path: 
     form, given = STORES[store], {name: few_columns()[name] for name in chosen}
     context.sql(f"CREATE TABLE {store}_in (k BIGINT, {types}) {form}")
     context.sql(f"INSERT INTO {store}_in SELECT * FROM {source(tmp_path, given)}")
-    folder = Path(context.catalog.table("default", f"{store}_in").location or "")
+    folder = Path(folder_of(context, f"{store}_in"))
     files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith((".", "_"))]
     (tmp_path / "in").mkdir()
     for number, path in enumerate(files):

@@ -84,16 +84,16 @@ def _together(found: Sequence[NamedFiles]) -> NamedFiles:
 
 def _named(place: str, check: Check, access: Access) -> NamedFiles:
     """Files at one place; alternatives in braces are as many patterns."""
-    if "{" in place and not (uri.scheme_of(place) in _WITHOUT_LISTS or _is_there(place, check)):
+    if "{" in place and not (uri.scheme_of(place) in _WITHOUT_LISTS or _is_there(place, check, access)):
         alternatives = _without_braces(place)
         if len(alternatives) > 1:
             return _of_alternatives(alternatives, place, check, access)
     return _matched(place, check, access)
 
 
-def _is_there(place: str, check: Check) -> bool:
+def _is_there(place: str, check: Check, access: Access) -> bool:
     if uri.is_remote(place):
-        return False
+        return is_file(place, access(place))
     check(_parts(place)[0] if glob.has_magic(place) else place)
     return os.path.lexists(local_path(place))
 

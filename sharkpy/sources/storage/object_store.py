@@ -6,8 +6,9 @@ import asyncio
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, BinaryIO
 
 from sharkpy.base.errors import SourceError
@@ -33,6 +34,7 @@ _SINGLE_DELETES = 16
 _PARTS_AT_ONCE = 4
 _MOST_COPIED = 5 << 30
 """Bytes that S3 copies by one request."""
+_NO_OBJECT = ObjectFacts("", 0, 0)
 
 
 class BucketStore(ObjectReader):
@@ -56,19 +58,36 @@ class BucketStore(ObjectReader):
         start = self.key_of(after) if self.traits.is_sorted else ""
         pages = _Pages(lambda: self.client.list(key or None, offset=start or None, chunk_size=_PAGE))
         end = self.key_of(until) if self.traits.is_sorted and until else ""
+        found = again_and_again(self.asking(folder, pages.next), lambda page: _goes_on(page, end))
+        objects = (facts_of(root + meta["path"], meta) for page in found for meta in page)
+        for facts in self._marked(objects, folder):
+            if until and self.traits.is_sorted and facts.size_bytes and facts.path > until:
+                return
+            if facts.path != root + key and facts.path > after and (not until or facts.path <= until):
+                yield facts
+
+    def _marked(self, objects: Iterable[ObjectFacts], folder: str) -> Iterator[ObjectFacts]:
+        """Objects of a listing, in which the marks of folders have no bytes.
+
+        Other programs put marks that have bytes. obstore drops the slash at the end of their names. In a store that
+        lists by name, `a/` is known by its place after `a` or `a-b`. An object right before `a/b` may be `a` or `a/`:
+        the store is asked which.
+        """
         last = ""
-        for page in again_and_again(self.asking(folder, pages.next), lambda page: _goes_on(page, end)):
-            for meta in page:
-                facts = facts_of(root + meta["path"], meta)
-                # The mark of a folder has lost the slash of its name, and with it its place.
-                if self.traits.is_sorted and facts.size_bytes:
-                    if facts.path <= last:
-                        raise SourceError(f'the listing of "{shown(folder)}" is not in the order of names')
-                    last = facts.path
-                    if until and last > until:
-                        return
-                if meta["path"] != key and facts.path > after and (not until or facts.path <= until):
-                    yield facts
+        for facts, following in pairwise(chain(objects, (_NO_OBJECT,))):
+            if not facts.size_bytes:
+                yield facts
+                continue
+            name = facts.path
+            is_mark = name == last
+            if self.traits.is_sorted and name <= last:
+                is_mark, name = True, f"{name}/"
+                if name <= last:
+                    raise SourceError(f'the listing of "{shown(folder)}" is not in the order of names')
+            elif following.path.startswith(f"{name}/"):
+                is_mark = is_mark or self.stat(name) != facts
+            last = name
+            yield replace(facts, size_bytes=0) if is_mark else facts
 
     def children(self, folder: str) -> tuple[Sequence[ObjectFacts], Sequence[str]]:
         root, key = place_of(folder)

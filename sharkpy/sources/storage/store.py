@@ -90,7 +90,8 @@ class Store(Protocol):
         """All objects below a folder, a page at a time, by name if the store `is_sorted`.
 
         Only those whose paths lie behind `after` and not behind `until`: lists between such bounds may run side by
-        side. An object of no bytes may be the mark of others for a folder, without the slash of its name.
+        side. An object of no bytes may be the mark of others for a folder, without the slash of its name. So is a mark
+        that has bytes, unless the folder holds nothing else.
         """
 
     def children(self, folder: str) -> tuple[Sequence[ObjectFacts], Sequence[str]]:

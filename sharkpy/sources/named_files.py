@@ -20,9 +20,8 @@ from sharkpy.catalog.local_path import local_path
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folders.remote_listing import parts_below
 from sharkpy.sources.layout import DataFile, check_name, list_data_files
+from sharkpy.sources.path_pattern import local_matches, local_parts
 from sharkpy.sources.remote_files import (
-    ANY_FOLDERS,
-    SIGNS,
     files_and_manifests,
     is_file,
     matching_files,
@@ -61,7 +60,7 @@ class NamedFiles:
 
 
 def named_files(places: Sequence[str], check: Check, access: Access) -> NamedFiles:
-    """Files at some places: a file, a folder, or a pattern with `*`, `?`, `[…]`, `{a,b}` and one `**`, which is any
+    """Files at some places: a file, a folder, or a pattern with `*`, `?`, `[…]`, `{a,b}` and `**`, which is any
     folders.
 
     SourceError 58P01 where there are none at one of them; all are local, or all in one remote place.
@@ -94,7 +93,7 @@ def _named(place: str, check: Check, access: Access) -> NamedFiles:
 def _is_there(place: str, check: Check, access: Access) -> bool:
     if uri.is_remote(place):
         return is_file(place, access(place))
-    check(_parts(place)[0] if glob.has_magic(place) else place)
+    check(local_parts(place)[0] if glob.has_magic(place) else place)
     return os.path.lexists(local_path(place))
 
 
@@ -129,7 +128,7 @@ def _matched(place: str, check: Check, access: Access) -> NamedFiles:
         return _named_remote(place, access(place))
     path = local_path(place)
     if glob.has_magic(place):
-        folder, pattern = _parts(place)
+        folder, pattern = local_parts(place)
         check(folder)
         if not os.path.lexists(path):
             return _matching(local_path(folder), pattern, place, check)
@@ -263,21 +262,9 @@ def _beside_partitions(folder: str, other: str) -> SourceError:
 
 
 def _matching(root: str, pattern: str, place: str, check: Check) -> NamedFiles:
-    is_deep = ANY_FOLDERS in pattern
-    # Names that are hidden are meant where the pattern writes what hides them.
-    shown = {part[0] for part in pattern.split("/") if _is_hidden(part)}
-    if pattern.count(ANY_FOLDERS) > 1:
-        raise BindError(f'"{place}" has ** twice: one is supported', sqlstate="42602")
     seen, files = set[str](), list[DataFile]()
-    # `Path.glob` finds folders alone for ** at the end.
-    found = glob.iglob(str(Path(glob.escape(root), pattern)), recursive=is_deep)  # noqa: PTH207
-    for match in sorted(checked(found)):
-        if any(_is_hidden(part) and part[0] not in shown for part in Path(match).relative_to(root).parts):
-            continue
+    for match in sorted(checked(local_matches(root, pattern))):
         try:
-            if is_deep and Path(match).is_dir():
-                # Each file below is a match of its own.
-                continue
             _check_match(match, seen, check)
             files += _at(match).files
         except OSError as error:
@@ -296,13 +283,6 @@ def _check_match(path: str, seen: set[str], check: Check) -> None:
     if parent not in seen:
         check(parent)
         seen.add(parent)
-
-
-def _parts(place: str) -> tuple[str, str]:
-    """The folder above the first name that is a pattern, as it is written, and the rest."""
-    first = min(place.index(sign) for sign in SIGNS if sign in place)
-    folder = place[: place.rfind("/", 0, first) + 1]
-    return folder or ".", place[len(folder) :]
 
 
 def _partition_of(path: str, root: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,11 +13,8 @@ from sharkpy.sources.folders.remote_folder import RemoteFolder
 from sharkpy.sources.folders.remote_listing import data_file, parts_below, written_folder
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import store_with
+from sharkpy.sources.path_pattern import SIGNS, PathPattern
 from sharkpy.sources.storage.listed import LISTED, counted
-
-ANY_FOLDERS = "**"
-SIGNS = "*?["
-"""Characters of patterns, as `glob` has them."""
 
 
 def remote_files(location: str, access_id: str, newest: int | None = None) -> list[DataFile]:
@@ -78,16 +74,14 @@ def subfolders(folder: str, access_id: str) -> list[str]:
 
 def matching_files(pattern: str, access_id: str) -> tuple[str, list[DataFile]]:
     """The folder above the first name that is a pattern, and the files that match: `*`, `?` and `[…]` stand for parts
-    of names, one `**` for any folders. A folder that matches is all its files.
+    of names, `**` for any folders. A folder that matches is all its files.
     """
     folder, names = pattern_parts(pattern)
-    if names.count(ANY_FOLDERS) > 1:
-        raise BindError(f'"{uri.shown(pattern)}" has ** twice: one is supported', sqlstate="42602")
-    wanted = names.split("/")
-    found = [file for file in files_below(folder, access_id) if _matches(parts_below(file, folder), wanted)]
+    wanted = PathPattern.of(names)
+    found = [file for file in files_below(folder, access_id) if wanted.matches(parts_below(file, folder))]
     if not found:
         raise SourceError(f'no file matches "{uri.shown(pattern)}"', sqlstate="58P01")
-    return folder, found if ANY_FOLDERS in wanted else _matched(found, folder, len(wanted))
+    return folder, found if wanted.is_deep else _matched(found, folder, len(wanted.parts))
 
 
 def _matched(files: Sequence[DataFile], folder: str, depth: int) -> list[DataFile]:
@@ -107,20 +101,3 @@ def pattern_parts(pattern: str) -> tuple[str, str]:
     if folder.endswith(("/", ":")):
         raise BindError(f'"{uri.shown(pattern)}" has a pattern for its bucket', sqlstate="42602")
     return folder, names
-
-
-def _matches(names: list[str], patterns: list[str]) -> bool:
-    """Whether the first names of a path match; what is left of it is below a folder that does."""
-    if not patterns:
-        return True
-    if patterns[0] == ANY_FOLDERS:
-        rest = patterns[1:]
-        return not rest or any(_matches_all(names[start:], rest) for start in range(len(names)))
-    return bool(names) and fnmatch.fnmatchcase(names[0], patterns[0]) and _matches(names[1:], patterns[1:])
-
-
-def _matches_all(names: list[str], patterns: list[str]) -> bool:
-    """Whether all names of a path match as many patterns."""
-    if len(names) != len(patterns):
-        return False
-    return all(fnmatch.fnmatchcase(*pair) for pair in zip(names, patterns, strict=True))

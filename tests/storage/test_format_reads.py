@@ -320,6 +320,8 @@ def test_files_of_a_folder() -> None:
         ("**/f", ["t/base_0000002/f", "t/delta_0000001/f", "t/delta_0000003/f"]),
         ("t/**/c", ["t/b/c"]),
         ("t/b/**", ["t/b/c"]),
+        ("**/t/**/f", ["t/base_0000002/f", "t/delta_0000001/f", "t/delta_0000003/f"]),
+        ("**/**/b/**/**/c", ["t/b/c"]),
     ],
 )
 def test_patterns(pattern: str, found: list[str]) -> None:

@@ -33,6 +33,7 @@ from sharkpy.sources.file_table import FileTable
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import store_at
 from sharkpy.sources.named_files import NamedFiles, is_pattern
+from sharkpy.sources.path_pattern import ANY_FOLDERS, local_matches, local_parts
 from sharkpy.sources.remote_files import is_file, matching_files, remote_files
 from sharkpy.values.types import Schema
 
@@ -142,6 +143,8 @@ def _local_sources(path: str) -> list[DataFile]:
 
 
 def _glob(pattern: str) -> list[str]:
+    if ANY_FOLDERS in pattern.split("/"):
+        return sorted(local_matches(*local_parts(pattern)))
     root = Path(pattern).anchor
     return sorted(str(path) for path in Path(root).glob(str(Path(pattern).relative_to(root))))
 

@@ -1,0 +1,120 @@
+"""Patterns of paths whose `**` stands for any folders."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.sources.folders.generations import is_hidden_name
+
+SIGNS = "*?["
+"""Characters of patterns, as `glob` has them."""
+ANY_FOLDERS = "**"
+State = frozenset[int]
+"""Numbers of the parts of a pattern that the next name of a path may match."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathPattern:
+    """Parts of a pattern below a folder. A path is matched name by name, each against all parts that it may be: in
+    time that grows with names and parts, however often `**` is among them.
+    """
+
+    parts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, names: str) -> PathPattern:
+        return cls(tuple(part for part in names.split("/") if part))
+
+    @property
+    def is_deep(self) -> bool:
+        return ANY_FOLDERS in self.parts
+
+    def begin(self) -> State:
+        return self._with_skipped((0,))
+
+    def step(self, state: State, name: str) -> State:
+        """State after a name; empty if no path that goes on with it can match. A name that begins with `_` or `.` is
+        hidden, but for a part that begins as it does.
+        """
+        is_hidden = is_hidden_name(name)
+        found = set[int]()
+        for number in state:
+            if number == len(self.parts):
+                continue
+            part = self.parts[number]
+            if part == ANY_FOLDERS:
+                if not is_hidden:
+                    found.add(number)
+            elif (not is_hidden or part[0] == name[0]) and fnmatch.fnmatchcase(name, part):
+                found.add(number + 1)
+        return self._with_skipped(found)
+
+    def is_end(self, state: State) -> bool:
+        return len(self.parts) in state
+
+    def matches(self, names: Iterable[str]) -> bool:
+        """Whether the names of a path match the pattern. Below a folder that matches one without `**` all do."""
+        state = self.begin()
+        for name in names:
+            state = self.step(state, name)
+            if not self.is_deep and self.is_end(state):
+                return True
+        return self.is_end(state)
+
+    def _with_skipped(self, numbers: Iterable[int]) -> State:
+        """Some parts, and those behind each `**` among them, which may stand for no folder."""
+        found = set[int]()
+        for number in numbers:
+            found.add(number)
+            while number < len(self.parts) and self.parts[number] == ANY_FOLDERS:
+                number += 1
+                found.add(number)
+        return frozenset(found)
+
+
+def local_parts(place: str) -> tuple[str, str]:
+    """The folder above the first name of a path that is a pattern, as it is written, and the rest."""
+    first = min(place.index(sign) for sign in SIGNS if sign in place)
+    folder = place[: place.rfind("/", 0, first) + 1]
+    return folder or ".", place[len(folder) :]
+
+
+def local_matches(folder: str, names: str) -> Iterator[str]:
+    """Paths below a local folder that match a pattern, in no order: files alone where it has `**`, each once."""
+    pattern = PathPattern.of(names)
+    return _walked(folder, pattern, pattern.begin()) if pattern.is_deep else _globbed(folder, names)
+
+
+def _globbed(root: str, pattern: str) -> Iterator[str]:
+    """Files and folders that match a pattern without `**`."""
+    # Names that are hidden are meant where the pattern writes what hides them.
+    shown = {part[0] for part in pattern.split("/") if is_hidden_name(part)}
+    for match in glob.iglob(str(Path(glob.escape(root), pattern))):  # noqa: PTH207  a Path for each match costs more
+        if all(part[0] in shown or not is_hidden_name(part) for part in Path(match).relative_to(root).parts):
+            yield match
+
+
+def _walked(folder: str, pattern: PathPattern, state: State, above: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Files below a folder that match a pattern with `**`. `above`: folders that a link must not lead back to."""
+    check_cancelled()
+    above |= {os.path.realpath(folder)}
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        # As a shell does, it passes over folders that cannot be read.
+        return
+    for entry in entries:
+        after = pattern.step(state, entry.name)
+        if not after:
+            continue
+        if not entry.is_dir():
+            if pattern.is_end(after):
+                yield entry.path
+        elif not entry.is_symlink() or os.path.realpath(entry.path) not in above:
+            yield from _walked(entry.path, pattern, after, above)

@@ -21,6 +21,8 @@ OUTPUT_CODEC = "mapreduce.output.fileoutputformat.compress.codec"
 OUTPUT_TYPE = "mapreduce.output.fileoutputformat.compress.type"
 """Properties of what is being written: the class of its codec, and RECORD or BLOCK for sequence files."""
 _PIECE_BYTES = 4 << 20
+_MOST_SIZE_BYTES = 5
+"""Bytes in which snappy writes a size of 32 bits."""
 _MOST_RATIO = 256
 """Bytes that a byte of snappy or LZ4 can stand for, at most: a block that claims more is damaged."""
 _BLOCK_BYTES = 256 << 10
@@ -143,14 +145,23 @@ def _framed_chunks(read: Callable[[int], bytes], name: Any) -> Iterator[bytes]:
         remaining = _length(header)
         while remaining > 0:
             packed_bytes = _length(read(4))
-            packed = read(packed_bytes)
-            if len(packed) < packed_bytes:
-                raise EOFError("a compressed block is cut off")
+            packed = _read_all(read, packed_bytes)
             size = size_of(packed)
             if size > _MOST_RATIO * packed_bytes:
                 raise EOFError("a compressed block claims more than it can hold")
             yield bytes(codec.decompress(packed, size, asbytes=True))
             remaining -= size
+
+
+def _read_all(read: Callable[[int], bytes], size: int) -> bytes:
+    """So many bytes. They are read piece by piece: a size that is wrong takes no memory."""
+    parts, left = [], size
+    while left and (part := read(min(left, _PIECE_BYTES))):
+        parts.append(part)
+        left -= len(part)
+    if left:
+        raise EOFError("a compressed block is cut off")
+    return b"".join(parts)
 
 
 def _length(data: bytes) -> int:
@@ -162,7 +173,7 @@ def _length(data: bytes) -> int:
 def snappy_size(packed: bytes) -> int:
     """Snappy begins with the uncompressed length, seven bits a byte."""
     size = shift = 0
-    for byte in packed:
+    for byte in packed[:_MOST_SIZE_BYTES]:
         size |= (byte & 0x7F) << shift
         if byte < 0x80:
             return size
@@ -172,6 +183,13 @@ def snappy_size(packed: bytes) -> int:
 
 def lz4_size(packed: bytes) -> int:
     """The uncompressed length of an LZ4 block, which tells it nowhere: the sum of its literals and matches."""
+    try:
+        return _lz4_size(packed)
+    except IndexError:
+        raise EOFError("a compressed block is cut off") from None
+
+
+def _lz4_size(packed: bytes) -> int:
     place = size = 0
     while place < len(packed):
         token = packed[place]

@@ -33,6 +33,7 @@ from sharkpy.values.types import (
 _EPOCH_DAY = datetime.date(1970, 1, 1)
 _EPOCH = datetime.datetime(1970, 1, 1)
 _LAST_SECOND = (1 << 31) - 1
+_HALF, _INT_BITS = 1 << 31, (1 << 32) - 1
 
 Decoder = Callable[[BytesLike, int], tuple[Any, int]]
 Encoder = Callable[[Any], bytes]
@@ -75,6 +76,8 @@ def decode(data: BytesLike, place: int, dtype: DataType) -> tuple[Any, int]:
     else:
         first = place + 4
         end = first + int.from_bytes(data[place:first], "big")
+    if not first <= end <= len(data):
+        raise IndexError(place)
     return decode_content(data, first, end, dtype), end
 
 
@@ -82,9 +85,9 @@ def decode_content(data: BytesLike, first: int, end: int, dtype: DataType) -> An
     """A value whose length is known from elsewhere, and not written before it."""
     match dtype:
         case ArrayType(element):
-            return _read_items(data, first, (element,))
+            return _read_items(data, first, end, (element,))
         case MapType(key, value):
-            entries = _read_items(data, first, (key, value))
+            entries = _read_items(data, first, end, (key, value))
             pairs = zip(entries[::2], entries[1::2], strict=True)
             return list({name: (name, item) for name, item in reversed(list(pairs)) if name is not None}.values())[::-1]
         case StructType(names, types):
@@ -130,15 +133,21 @@ def encode_content(value: Any, dtype: DataType) -> bytes:
     return bytes(value) if dtype == BINARY else _ENCODERS[dtype](value)
 
 
-def _read_items(data: BytesLike, place: int, types: tuple[DataType, ...]) -> list[Any]:
-    """Elements of an array, or keys and values of a map in turn: their number, null bits for all, then the values."""
+def _read_items(data: BytesLike, place: int, end: int, types: tuple[DataType, ...]) -> list[Any]:
+    """Elements of an array, or keys and values of a map in turn: their number, null bits for all, then the values.
+    IndexError where they are more than there is up to `end`.
+    """
     count, place = read_vlong(data, place)
     count *= len(types)
     nulls, place = place, place + (count + 7) // 8
+    if count < 0 or place > end:
+        raise IndexError(place)
     items: list[Any] = []
     for index in range(count):
         if data[nulls + index // 8] >> (index % 8) & 1:
             item, place = decode(data, place, types[index % len(types)])
+            if place > end:
+                raise IndexError(place)
             items.append(item)
         else:
             items.append(None)
@@ -157,9 +166,16 @@ def _fixed(form: str) -> Decoder:
     reader = struct.Struct(form)
 
     def read(data: BytesLike, place: int) -> tuple[Any, int]:
+        if place + reader.size > len(data):
+            raise IndexError(place)
         return reader.unpack_from(data, place)[0], place + reader.size
 
     return read
+
+
+def _read_int(data: BytesLike, place: int) -> tuple[int, int]:
+    number, end = read_vlong(data, place)
+    return ((number + _HALF) & _INT_BITS) - _HALF, end
 
 
 def _read_date(data: BytesLike, place: int) -> tuple[datetime.date, int]:
@@ -198,6 +214,8 @@ def _read_decimal(data: BytesLike, place: int, dtype: DecimalType) -> tuple[Deci
 
     scale, place = read_vlong(data, place)
     size, first = read_vlong(data, place)
+    if not 0 <= size <= len(data) - first:
+        raise IndexError(place)
     number = int.from_bytes(data[first : first + size], "big", signed=True)
     return decimal_of(f"{number}E{-scale}", dtype), first + size
 
@@ -217,7 +235,7 @@ _DECODERS: dict[DataType, Decoder] = {
     BOOLEAN: lambda data, place: (data[place] != 0, place + 1),
     TINYINT: _fixed(">b"),
     SMALLINT: _fixed(">h"),
-    INT: read_vlong,
+    INT: _read_int,
     BIGINT: read_vlong,
     FLOAT: _fixed(">f"),
     DOUBLE: _fixed(">d"),

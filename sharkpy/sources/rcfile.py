@@ -29,9 +29,11 @@ from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.rcfile_cells import CellFormat, Cells, cell_format
 from sharkpy.sources.sequence_file import (
+    MOST_BYTES,
     byte_ranges,
     cut_off,
     decompressed,
+    read_sync,
     run_place,
     skip_metadata,
     synced_runs,
@@ -45,6 +47,8 @@ from sharkpy.values.types import Schema, arrow_schema
 _MAGIC, _OLD_MAGIC = b"RCF", b"SEQ"
 _VERSION = 1
 _COLUMNS_KEY = "hive.io.rcfile.column.number"
+_MOST_EMPTY_ROWS = 4 << 20
+"""Rows of a group of which none has a byte, as for NULL in all columns."""
 _GROUP_ROWS = 32 << 10
 _GROUP_BYTES = 4 << 20
 
@@ -57,16 +61,26 @@ class RcHeader:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """`place`: that of the sync marker before it.
-
-    `columns[i]`: where column i begins, its stored bytes and where the lengths of its cells are in `key`.
+class Column:
+    """A column of a group: where it begins, its bytes as they are stored and without compression, and where the lengths
+    of its cells are in the group's key.
     """
+
+    first: int
+    stored_bytes: int
+    plain_bytes: int
+    lengths_at: int
+    lengths_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`place`: that of the sync marker before it."""
 
     place: int
     num_rows: int
     key: bytes
-    columns: tuple[tuple[int, int, int, int], ...]
+    columns: tuple[Column, ...]
 
 
 class RcFileSource:
@@ -91,12 +105,19 @@ class RcFileSource:
     def read(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
     ) -> Iterator[pa.RecordBatch]:
-        for batch, _ in self.read_placed(split, schema, names, metrics or ReadMetrics()):
+        for batch, _ in self._read(split, schema, names, metrics or ReadMetrics()):
             yield batch
 
     def read_placed(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
     ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
+        for batch, place in self._read(split, schema, names, metrics):
+            yield batch, [place] * batch.num_rows
+
+    def _read(
+        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
+    ) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """Rows of each group, with the place of its run."""
         check_unchanged(split)
         cells = cell_format(split.properties)
         wanted = [(schema.names.index(name), schema[name].dtype) for name in names]
@@ -104,10 +125,9 @@ class RcFileSource:
             with mapped(split) as data:
                 header = _read_header(data, split.path)
                 for group in _groups(data, split, header):
-                    places = [group.place] * group.num_rows
                     if not wanted:
                         metrics.rows += group.num_rows
-                        yield row_count_batch(group.num_rows), places
+                        yield row_count_batch(group.num_rows), group.place
                         continue
                     read = [self._cells(data, group, place, header, split.path) for place, _ in wanted]
                     metrics.bytes += sum(column.size_bytes for column in read if column is not None)
@@ -116,7 +136,7 @@ class RcFileSource:
                         for name, column, (_, dtype) in zip(names, read, wanted, strict=True)
                     ]
                     metrics.rows += group.num_rows
-                    yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema.select(names))), places
+                    yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema.select(names))), group.place
         except OSError as error:
             raise io_error(error, split.path) from None
 
@@ -124,14 +144,17 @@ class RcFileSource:
         """None for a column that the file does not have."""
         if place >= len(group.columns):
             return None
-        first, size, lengths_at, lengths_end = group.columns[place]
-        content = data[first : first + size]
-        if header.codec is not None and size:
-            content = decompressed(content, header.codec, path)
-        lengths = _run_lengths(group.key, lengths_at, lengths_end, group.num_rows)
-        if int(lengths.sum()) > len(content):
+        column = group.columns[place]
+        content = data[column.first : column.first + column.stored_bytes]
+        if header.codec is not None and content:
+            content = decompressed(content, header.codec, path, column.plain_bytes)
+        if len(content) != column.plain_bytes:
             raise cut_off(path)
-        return Cells(content, lengths, size)
+        try:
+            lengths = _run_lengths(group.key, column, group.num_rows)
+        except IndexError:
+            raise cut_off(path) from None
+        return Cells(content[: int(lengths.sum())], lengths, column.stored_bytes)
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
         codec_class = dict(properties).get(OUTPUT_CODEC)
@@ -170,7 +193,7 @@ def _read_header(data: FileBytes, path: str) -> RcHeader:
             name, place = read_text(data, place)
             codec = codec_of_class(name)
         place = skip_metadata(data, place)
-        return RcHeader(codec, data[place : place + SYNC_BYTES], place + SYNC_BYTES)
+        return RcHeader(codec, read_sync(data, place), place + SYNC_BYTES)
     except IndexError:
         raise cut_off(path) from None
 
@@ -189,38 +212,51 @@ def _groups(data: FileBytes, split: Split, header: RcHeader) -> Iterator[Group]:
                 raise cut_off(split.path)
             key = data[first:columns_at]
             if header.codec is not None:
-                key = decompressed(key, header.codec, split.path)
+                key = decompressed(key, header.codec, split.path, key_bytes)
             try:
-                yield _group(run_place(start, header.end), key, columns_at)
+                group = _group(run_place(start, header.end), key, columns_at, place)
             except IndexError:
                 raise cut_off(split.path) from None
+            yield group
 
 
-def _group(run: int, key: bytes, place: int) -> Group:
+def _group(run: int, key: bytes, place: int, end: int) -> Group:
+    """Group whose columns are from `place` up to `end`. IndexError where its key tells of more than there is."""
     num_rows, at = read_vlong(key, 0)
-    columns = []
+    columns = list[Column]()
     while at < len(key):
         stored, at = read_vlong(key, at)
-        _, at = read_vlong(key, at)
+        plain, at = read_vlong(key, at)
         size, at = read_vlong(key, at)
-        columns.append((place, stored, at, at + size))
+        if min(stored, plain, size) < 0 or plain > MOST_BYTES or place + stored > end or at + size > len(key):
+            raise IndexError(at)
+        columns.append(Column(place, stored, plain, at, at + size))
         place, at = place + stored, at + size
+    most = max(_MOST_EMPTY_ROWS, max((one.plain_bytes for one in columns), default=0))
+    if not 0 <= num_rows <= most:
+        raise IndexError(num_rows)
     return Group(run, num_rows, key, tuple(columns))
 
 
-def _run_lengths(key: bytes, place: int, end: int, num_rows: int) -> IntArray:
-    """A negative number repeats the length before it so many times more."""
+def _run_lengths(key: bytes, column: Column, num_rows: int) -> IntArray:
+    """Lengths of the cells of a column: a negative number repeats the length before it so many times more. IndexError
+    where they are more than the rows, or longer than the column.
+    """
     lengths: list[int] = []
     counts: list[int] = []
-    while place < end:
+    place, rows, size = column.lengths_at, 0, 0
+    while place < column.lengths_end:
         number, place = read_vlong(key, place)
-        if number < 0 and counts:
-            counts[-1] += ~number
-        else:
+        if number >= 0:
             lengths.append(number)
-            counts.append(1)
+            counts.append(0)
+        times = 1 if number >= 0 else ~number
+        counts[-1] += times
+        rows, size = rows + times, size + times * lengths[-1]
+        if rows > num_rows or size > column.plain_bytes:
+            raise IndexError(place)
     found = np.repeat(np.array(lengths, np.int64), counts)
-    return np.concatenate([found, np.zeros(max(num_rows - len(found), 0), np.int64)])[:num_rows]
+    return np.concatenate([found, np.zeros(num_rows - rows, np.int64)])
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

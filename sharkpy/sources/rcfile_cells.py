@@ -149,7 +149,8 @@ class BinaryCells:
         values, place = [], 0
         for row, length in enumerate(cells.lengths.tolist()):
             try:
-                value = decode_content(cells.content, place, place + length, dtype) if length else None
+                cell = cells.content[place : place + length]
+                value = decode_content(cell, 0, length, dtype) if length else None
             except (IndexError, ValueError, OverflowError):
                 metrics.malformed_fields += 1
                 metrics.mark([row])

@@ -5,13 +5,16 @@ A file is a header, then records in runs between sync markers. A record, or a bl
 
 from __future__ import annotations
 
+import io
 import itertools
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.hive_formats import LAZY_BINARY, SERDE_KEY
 from sharkpy.sources.arrow import Array
@@ -40,6 +43,11 @@ from sharkpy.sources.writables import read_text, read_vlong, read_vlongs, write_
 from sharkpy.values.types import Schema
 
 _BATCH_BYTES = 16 << 20
+_PIECE_BYTES = 1 << 20
+_FEW_BYTES = 1 << 10
+_MOST_METADATA = 1 << 16
+MOST_BYTES = (1 << 31) - 1
+"""Bytes of an array of Java's, which a record or a column is for other readers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,7 @@ def synced_runs(data: FileBytes, split: Split, sync: bytes, header_end: int) -> 
             return
         start = place + len(marker)
     while True:
+        check_cancelled()
         following = data.find(marker, start)
         yield start, len(data) if following < 0 else following
         if following < 0 or following >= end:
@@ -190,7 +199,7 @@ def read_header(data: FileBytes, path: str) -> SequenceHeader:
             codec_class, place = read_text(data, place)
         if version >= 6:
             place = skip_metadata(data, place)
-        sync = data[place : place + SYNC_BYTES]
+        sync = read_sync(data, place)
     except IndexError:
         raise cut_off(path) from None
     if value_class not in (TEXT_CLASS, BYTES_CLASS):
@@ -200,10 +209,20 @@ def read_header(data: FileBytes, path: str) -> SequenceHeader:
 
 
 def skip_metadata(data: FileBytes, place: int) -> int:
+    """Place behind the metadata of a header. IndexError where they are cut off, or are more than any writer has."""
     count, place = int.from_bytes(data[place : place + 4], "big"), place + 4
+    if count > _MOST_METADATA:
+        raise IndexError(place)
     for _ in range(2 * count):
         _, place = read_text(data, place)
     return place
+
+
+def read_sync(data: FileBytes, place: int) -> bytes:
+    """The sync marker that ends a header. IndexError where it is cut off."""
+    if place + SYNC_BYTES > len(data):
+        raise IndexError(place)
+    return data[place : place + SYNC_BYTES]
 
 
 def _record_values(data: FileBytes, start: int, end: int, header: SequenceHeader, path: str) -> list[bytes]:
@@ -218,15 +237,22 @@ def _record_values(data: FileBytes, start: int, end: int, header: SequenceHeader
             raise cut_off(path)
         value = data[first:place]
         values.append(value if header.codec is None else decompressed(value, header.codec, path))
-    return [_content(value, header.value_class) for value in values]
+    return _contents(values, header.value_class, path)
 
 
-def _content(value: bytes, value_class: str) -> bytes:
-    """The bytes of a Text or BytesWritable, which begin with their number."""
-    if value_class == BYTES_CLASS:
-        return value[4 : 4 + int.from_bytes(value[:4], "big")]
-    size, first = read_vlong(value, 0)
-    return value[first : first + size]
+def _contents(values: Iterable[bytes], value_class: str, path: str) -> list[bytes]:
+    """The bytes of Text or BytesWritable values, which begin with their number."""
+    is_binary = value_class == BYTES_CLASS
+    contents = []
+    try:
+        for value in values:
+            size, first = (int.from_bytes(value[:4], "big"), 4) if is_binary else read_vlong(value, 0)
+            if not first <= first + size <= len(value):
+                raise cut_off(path)
+            contents.append(value[first : first + size])
+    except IndexError:
+        raise cut_off(path) from None
+    return contents
 
 
 def _block_values(data: FileBytes, start: int, end: int, header: SequenceHeader, path: str) -> list[bytes]:
@@ -239,24 +265,45 @@ def _block_values(data: FileBytes, start: int, end: int, header: SequenceHeader,
         parts = []
         for _ in range(4):
             size, place = read_vlong(data, place)
-            if place + size > end:
+            if not place <= place + size <= end:
                 raise cut_off(path)
             parts.append(data[place : place + size])
             place += size
+        packed_lengths = decompressed(parts[2], codec, path)
+        if not 0 <= count <= len(packed_lengths):
+            raise cut_off(path)
+        lengths = read_vlongs(packed_lengths, count)
     except IndexError:
         raise cut_off(path) from None
-    lengths = read_vlongs(decompressed(parts[2], codec, path), count)
-    values, content, place = [], decompressed(parts[3], codec, path), 0
-    for length in lengths:
-        values.append(_content(content[place : place + length], header.value_class))
-        place += length
-    return values
+    if min(lengths, default=0) < 0:
+        raise cut_off(path)
+    size = sum(lengths)
+    content = decompressed(parts[3], codec, path, size)
+    if len(content) != size:
+        raise cut_off(path)
+    ends = itertools.accumulate(lengths, initial=0)
+    return _contents((content[first:last] for first, last in itertools.pairwise(ends)), header.value_class, path)
 
 
-def decompressed(data: bytes, codec: HadoopCodec, path: str) -> bytes:
+def decompressed(data: bytes, codec: HadoopCodec, path: str, most_bytes: int = MOST_BYTES) -> bytes:
+    """Plain form of compressed data. SourceError where it is damaged, or has more than `most_bytes`: it is read piece
+    by piece, so that no more is ever in memory. A few bytes, which cannot become many megabytes, are read at once.
+    """
     import zlib
 
+    parts, left = list[bytes](), min(most_bytes, MOST_BYTES)
     try:
-        return codec.decompress(data)
+        if len(data) <= _FEW_BYTES:
+            plain = codec.decompress(data)
+            if len(plain) > left:
+                raise cut_off(path)
+            return plain
+        with closing(codec.stream(io.BytesIO(data))) as stream:
+            while part := stream.read(_PIECE_BYTES):
+                parts.append(part)
+                left -= len(part)
+                if left < 0:
+                    raise cut_off(path)
     except (EOFError, OSError, ValueError, zlib.error, IndexError, pa.ArrowException) as error:
         raise SourceError(f'"{path}" is damaged: its {codec.name} data cannot be read ({error})') from None
+    return b"".join(parts)

@@ -11,10 +11,13 @@ from sharkpy.sources.file_bytes import FileBytes
 
 BytesLike = bytes | bytearray | memoryview
 IntArray = npt.NDArray[np.int64]
+_LONG_BYTES = 8
 
 
 def read_vlong(data: BytesLike | FileBytes, place: int) -> tuple[int, int]:
-    """The number at `place`, and where it ends. One byte from -112 to 127, else a length and big-endian bytes."""
+    """The number at `place`, of 64 bits, and where it ends. One byte from -112 to 127, else a length and big-endian
+    bytes. IndexError where the data ends before it.
+    """
     first = data[place]
     if first < 128:
         return first, place + 1
@@ -23,7 +26,10 @@ def read_vlong(data: BytesLike | FileBytes, place: int) -> tuple[int, int]:
     is_negative = first < 136
     size = (136 - first) if is_negative else (144 - first)
     end = place + 1 + size
-    value = int.from_bytes(data[place + 1 : end], "big")
+    content = data[place + 1 : end]
+    if len(content) < size:
+        raise IndexError(place)
+    value = int.from_bytes(content, "big", signed=size == _LONG_BYTES)
     return (~value if is_negative else value), end
 
 

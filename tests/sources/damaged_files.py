@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import datetime
 import random
+import resource
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -18,17 +21,21 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 
 from sharkpy.base.errors import SharkError
+from sharkpy.catalog.hive_formats import COLUMNAR, LAZY_BINARY, LAZY_BINARY_COLUMNAR, LAZY_SIMPLE, SERDE_KEY
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.execution.tasks.parquet_scan import parquet_query
 from sharkpy.physical.stage_program import FileColumns
 from sharkpy.sources.columns_of_files import columns_of_files
+from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, OUTPUT_TYPE
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.parquet import ParquetSource
 from sharkpy.sources.registry import source
 from sharkpy.sources.row_group_statistics import row_group_statistics
+from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
-from sharkpy.values.types import Schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema, arrow_schema
 
 TABLE = pa.table(
     {
@@ -44,10 +51,35 @@ TABLE = pa.table(
     }
 )
 _FOOTER_SHARE = 0.75
+_FOOTER_BYTES = {"parquet": 8, "orc": 700}
+HADOOP = ("rcfile", "sequencefile")
+"""Formats whose readers are the engine's own. Their files do not tell the columns."""
+HADOOP_SCHEMA = Schema(
+    tuple(
+        Field(name, parse_type(text))
+        for name, text in (
+            *(
+                ("i", "int"),
+                ("s", "string"),
+                ("d", "double"),
+                ("t", "timestamp"),
+                ("n", "decimal(10,2)"),
+                ("b", "binary"),
+            ),
+            *(("a", "array<int>"), ("m", "map<string,bigint>"), ("r", "struct<x:int,y:array<string>>"), ("w", "date")),
+        )
+    )
+)
+_MOST_SECONDS = 10.0
+_MOST_MEMORY = 512 << 20
+"""Bytes that damaged files of some kB may take of a process."""
 
 
-def originals(kind: str, folder: Path) -> list[bytes]:
+def originals(kind: str, folder: Path) -> list[tuple[bytes, Properties]]:
+    """Whole files, with the properties of their tables."""
     path = folder / "original"
+    if kind in HADOOP:
+        return list(_hadoop_files(kind, path))
     made = []
     for place in range(4):
         if kind == "orc":
@@ -56,27 +88,56 @@ def originals(kind: str, folder: Path) -> list[bytes]:
             pq.write_table(TABLE, path, compression=("none", "snappy")[place], row_group_size=2)
         else:
             pq.write_table(TABLE, path, use_dictionary=False, data_page_version="2.0", store_schema=place == 2)
-        made.append(path.read_bytes())
+        made.append((path.read_bytes(), ()))
     return made
 
 
-def damaged(kind: str, files: list[bytes], seed: int) -> bytes:
+def _hadoop_files(kind: str, path: Path) -> Iterator[tuple[bytes, Properties]]:
+    columns = TABLE.drop_columns(["r"]).to_pydict()
+    columns["r"] = [{"x": 1, "y": ["p", None]}, None, {"x": None, "y": []}, {"x": 3, "y": None}]
+    columns["w"] = [datetime.date(2020, 1, 1), None, datetime.date(1, 1, 1), None]
+    batch = pa.RecordBatch.from_pydict(columns, arrow_schema(HADOOP_SCHEMA))
+    serdes = (COLUMNAR, LAZY_BINARY_COLUMNAR) if kind == "rcfile" else (LAZY_SIMPLE, LAZY_BINARY)
+    codecs: list[Properties] = [
+        (),
+        (),
+        *(((OUTPUT_CODEC, name),) for name in ("DefaultCodec", "SnappyCodec", "Lz4Codec")),
+    ]
+    if kind == "sequencefile":
+        codecs.append(((OUTPUT_CODEC, "GzipCodec"), (OUTPUT_TYPE, "BLOCK")))
+    for serde in serdes:
+        for codec in codecs:
+            properties = ((SERDE_KEY, serde), *codec)
+            source(kind).write([batch, batch.slice(1, 2)], HADOOP_SCHEMA, properties, str(path))
+            yield path.read_bytes(), properties
+
+
+def damaged(kind: str, files: list[tuple[bytes, Properties]], seed: int) -> tuple[bytes, Properties]:
     choice = random.Random(seed)
-    data = bytearray(choice.choice(files))
-    footer = int.from_bytes(data[-8:-4], "little") + 8 if kind == "parquet" else 700
+    original, properties = choice.choice(files)
+    data = bytearray(original)
+    footer = _FOOTER_BYTES.get(kind, len(data))
+    if kind == "parquet":
+        footer += int.from_bytes(data[-8:-4], "little")
     start = max(len(data) - footer, 0) if choice.random() < _FOOTER_SHARE else 0
     for _ in range(choice.choice([1, 1, 2, 3, 8])):
         place = choice.randrange(start, len(data))
         if choice.random() < 0.5:
             data[place] ^= 1 << choice.randrange(8)
         else:
-            data[place] = choice.choice([0, 1, 0x7F, 0x80, 0xFF, choice.randrange(256)])
-    return bytes(data)
+            data[place] = choice.choice([0, 1, 0x7F, 0x80, 0x88, 0xFF, choice.randrange(256)])
+    return bytes(data), properties
 
 
-def read(kind: str, path: Path) -> None:
+def read(kind: str, path: Path, properties: Properties) -> None:
     """Read a file in all ways. SharkError if it is damaged."""
     (file,) = list_data_files(str(path))
+    if kind in HADOOP:
+        for names in (HADOOP_SCHEMA.names, ()):
+            for split in source(kind).splits([file], HADOOP_SCHEMA, properties, 300):
+                for batch in source(kind).read(split, HADOOP_SCHEMA, names):
+                    batch.validate(full=True)
+        return
     schema = columns_of_files([file], StorageFormat(kind, ()))
     splits = source(kind).splits([file], schema, (), 1 << 20)
     for split in splits:
@@ -108,18 +169,34 @@ def main(kind: str, count: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = originals(kind, folder)
+        for data, properties in files:
+            (folder / f"whole.{kind}").write_bytes(data)
+            read(kind, folder / f"whole.{kind}", properties)
+        (folder / f"whole.{kind}").unlink()
+        memory = _peak_memory()
         for seed in range(count):
             print(seed, flush=True)
             path = folder / f"{seed}.{kind}"
-            path.write_bytes(damaged(kind, files, seed))
+            data, properties = damaged(kind, files, seed)
+            path.write_bytes(data)
+            began = time.process_time()
             try:
-                read(kind, path)
+                read(kind, path, properties)
             except (SharkError, duckdb.IOException, duckdb.InvalidInputException):
                 pass
             except Exception as error:
                 print(f"{seed}: {type(error).__name__}: {error}", flush=True)
+            if kind in HADOOP and time.process_time() - began > _MOST_SECONDS:
+                print(f"{seed}: takes {time.process_time() - began:.1f} s", flush=True)
             path.unlink()
+        if kind in HADOOP and _peak_memory() - memory > _MOST_MEMORY:
+            print(f"all: take {_peak_memory() - memory:,} bytes", flush=True)
     print("all", flush=True)
+
+
+def _peak_memory() -> int:
+    """Most bytes that the process has had in memory."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 if __name__ == "__main__":

@@ -30,9 +30,11 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
         yield context
 
 
-@pytest.mark.parametrize("kind", ["parquet", "orc"])
-def test_changed_bytes_end_no_process(kind: str) -> None:
-    command = [sys.executable, "-m", "tests.sources.damaged_files", kind, str(examples(2000))]
+@pytest.mark.parametrize(
+    ("kind", "files"), [("parquet", 2000), ("orc", 2000), ("rcfile", 5000), ("sequencefile", 5000)]
+)
+def test_changed_bytes_end_no_process(kind: str, files: int) -> None:
+    command = [sys.executable, "-m", "tests.sources.damaged_files", kind, str(examples(files))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = done.stdout.split("\n")
     assert done.returncode == 0, (lines[-2:], done.stderr[-500:])

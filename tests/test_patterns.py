@@ -120,6 +120,8 @@ SLOW: dict[str, Callable[[], object]] = {
     "dots": lambda: sentences("." * MANY + "a"),
     "dots and spaces": lambda: sentences(("." * 50 + " " * 50) * (MANY // 100) + "a"),
     "brackets behind dots": lambda: sentences("." + ")" * MANY + "a"),
+    "dashes in a word": lambda: sentences("a-" * MANY + "!"),
+    "letters and digits of a word": lambda: sentences("$1,a1" * MANY + "!"),
     "letters around digits": lambda: format_pattern("1", "a" * MANY + "#a#", False),
     "groups of digits": lambda: format_pattern("1", "#," + "0" * MANY, False),
     "fractions side by side": lambda: parse_time("1" * 400, "SH" * 100 + "!"),

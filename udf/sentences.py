@@ -8,14 +8,17 @@ from itertools import chain
 from sharkpy.base.cancellation import check_cancelled
 
 _CLOSING = r"[)\]}»›”’\"']*+"
+_OPENING = r"[(\[{«‹“‘\"']*+"
 _SENTENCE_END = re.compile(
-    rf"[!?。！？]+[!?.。！？]*{_CLOSING}\s*|(?<!\.)\.++{_CLOSING}(?:\s++(?=[(\[{{«‹“‘\"']*[^\Wa-zß-öø-ÿ])|\s*\Z)|[\u2029]"
+    rf"[!?。！？]+[!?.。！？]*{_CLOSING}\s*|(?<!\.)\.++{_CLOSING}(?:\s++(?={_OPENING}[^\W\da-zß-öø-ÿ])|\s*\Z)|\u2029"
 )
-_LETTERS = r"[^\W\d_]+"
-_WORD = rf"{_LETTERS}(?:[-‐‑\u00ad‧\"'’.]{_LETTERS})*"
-_NUMBER = r"\d+(?:[\"',.٫]\d+)*"
-_MIXED = rf"(?:{_NUMBER}(?:{_WORD})?)"
-_TOKEN = re.compile(rf"[$€£¥¢#.]?{_MIXED}+[%‰]?|{_WORD}{_MIXED}*")
+_FRACTIONS = "¹²³¼-¾⅐-⅟"
+_LETTER, _DIGIT = rf"[^\W\d_{_FRACTIONS}]", rf"[\d{_FRACTIONS}]"
+_IGNORED = r"[\u0300-\u036f\u00ad\u200c-\u200f]"
+_DASH = "-‐-―֊־﹘﹣－_‿⁀⁔﹍-﹏＿"
+_WORD = rf"(?:(?:{_LETTER}{_IGNORED}*+)++(?:[{_DASH}‧\"'.](?={_LETTER}))?+)++"
+_NUMBER = rf"(?:(?:{_DIGIT}{_IGNORED}*+)++(?:[\"',.٫](?={_DIGIT}))?+)++"
+_TOKEN = re.compile(rf"(?:[$€£¥¤₩₹#.]?(?={_DIGIT})|{_WORD})(?:{_NUMBER}{_WORD})*+(?:{_NUMBER}[%&¢٪‰‱]?+)?+")
 
 
 def sentences(text: str) -> list[list[str]]:
@@ -24,6 +27,11 @@ def sentences(text: str) -> list[list[str]]:
     for end in chain((match.end() for match in _SENTENCE_END.finditer(text)), (len(text),)):
         check_cancelled()
         if end > start:
-            result.append([word for word in _TOKEN.findall(text[start:end]) if word[0].isalnum()])
+            result.append([word for word in _TOKEN.findall(text[start:end]) if _is_word(word)])
             start = end
     return result
+
+
+def _is_word(token: str) -> bool:
+    """Java's isLetterOrDigit of the first character, which ½ is not."""
+    return token[0].isalpha() or token[0].isdecimal()

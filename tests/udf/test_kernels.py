@@ -238,6 +238,21 @@ def test_words_of_sentences() -> None:
     assert sentences("") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("bed—the re-do snake_case", ["bed—the", "re-do", "snake_case"]),
+        ("it’s o'clock l'e\u0301te\u0301", ["it", "s", "o'clock", "l'e\u0301te\u0301"]),
+        ("7% 5¢ $5 #1 3.14, e.g a17%", ["7%", "5¢", "3.14", "e.g", "a17%"]),
+        ("½ 1½ x²", ["1½", "x²"]),
+        ("Siehe Nr. 5 und l. été", ["Siehe", "Nr", "5", "und", "l", "été"]),
+    ],
+)
+def test_words_are_those_of_java(text: str, words: list[str]) -> None:
+    """Answers of java.text.BreakIterator, in one sentence each."""
+    assert sentences(text) == [words]
+
+
 def test_string_hash_is_of_utf16() -> None:
     assert java_string_hash("hello") == 99162322
     assert java_string_hash("😀") == 1772899

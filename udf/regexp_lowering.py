@@ -46,7 +46,7 @@ def lower_rlike(args: Sequence[str], _types: Types, _result: DataType) -> str:
     def kernel(text: str) -> str:
         return f"shark_rlike({text}, {args[1]})"
 
-    if pattern is None or pattern.re2 is None:
+    if pattern is None or pattern.re2 is None or not pattern.text:
         return kernel(args[0])
     if pattern.literal is not None:
         return f"contains({args[0]}, {quote_string(pattern.literal)})"

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def rlike(text: str, pattern: str) -> bool:
-    return matcher(pattern).search(text) is not None
+    """Whether a part of `text` matches; an empty pattern matches nothing, as in Hive."""
+    return bool(pattern) and matcher(pattern).search(text) is not None
 
 
 def regexp_replace(text: str, pattern: str, replacement: str) -> str:

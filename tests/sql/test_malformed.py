@@ -309,6 +309,9 @@ select a from t order by
 select a from t order a
 select a from t order by a,
 select a from t order by a asc desc
+select a from t order by (a asc, )
+select a from t order by (a asc
+select a from t order by (a asc, b) desc
 select a from t order by a nulls
 select a from t order by a nulls second
 select a from t order by a order by b

@@ -19,6 +19,7 @@ _MUTANTS = 80
 _VALID = """
 select t.a, b as x, count(*) c from t where a in (1, 2) and b like 'x%' group by t.a, b having count(*) > 1 order by c
 select * from t tablesample (10 percent) repeatable (3) s join u tablesample (bucket 1 out of 2 on a) v on s.a = v.a
+select a, d from t order by (d desc, a nulls last)
 select a, sum(c) over (partition by b order by d desc rows between 1 preceding and current row) from t
 select a, sum(c) over w from t window w as (partition by b order by d) order by a nulls last limit 3 offset 1
 with x (p) as (select a from t), y as (select p from x) select * from y union all select x from u except select 1

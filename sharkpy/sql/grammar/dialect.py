@@ -53,7 +53,7 @@ _RESERVED_ALIASES = {
     TokenType.WINDOW,
 }
 
-
+_DIRECTIONS = (TokenType.ASC, TokenType.DESC)
 _QUOTED = {TokenType.IDENTIFIER}
 
 
@@ -122,18 +122,42 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
 
     def _parse_ordered(self, parse_method: Any = None) -> Any:
         """Parse a sort key: expression [ASC | DESC] [NULLS FIRST | LAST]. NULLs sort as the smallest values
-        by default.
+        by default. Keys with directions may share parentheses: (a DESC, b).
         """
+        if self._at_directed_keys():
+            keys = self.in_parentheses(lambda: self._parse_csv(self._parse_ordered))
+            return exp.Ordered(this=exp.Tuple(expressions=keys))
         this = parse_method() if parse_method else self._parse_disjunction()
         if this is None:
             return None
-        descends = self._match_set((TokenType.ASC, TokenType.DESC)) and self._prev.token_type == TokenType.DESC
+        descends = self._match_set(_DIRECTIONS) and self._prev.token_type == TokenType.DESC
         nulls_first = not descends
         if self._match_text_seq("NULLS"):
             if not self._match_texts(("FIRST", "LAST")):
                 self.missing("FIRST or LAST after NULLS")
             nulls_first = self._prev.text.upper() == "FIRST"
         return self.expression(exp.Ordered(this=this, desc=bool(descends), nulls_first=nulls_first))
+
+    def _at_directed_keys(self) -> bool:
+        """True if a group in parentheses follows that holds a direction of a sort key, and no query."""
+        depth = 0
+        for token in self._tokens[self._index :]:
+            depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+            if depth == 0 or (depth == 1 and token.token_type in (TokenType.SELECT, *_DIRECTIONS)):
+                return token.token_type in _DIRECTIONS
+        return False
+
+    def _parse_order(self, this: Any = None, skip_order_token: bool = False) -> Any:
+        order = super()._parse_order(this, skip_order_token)
+        return _with_single_keys(order) if isinstance(order, exp.Order) else order
+
+    def _parse_partition_and_order(self) -> Any:
+        partition, order = super()._parse_partition_and_order()
+        return partition, order and _with_single_keys(order)
+
+    def _parse_sort(self, exp_class: Any, token: TokenType) -> Any:
+        sort = super()._parse_sort(exp_class, token)
+        return sort and _with_single_keys(sort)
 
     def _parse_alias(self, this: Any, explicit: bool = False) -> Any:
         last, start = self._prev, self._curr
@@ -239,6 +263,17 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
 
     def _parse_into(self) -> Any:
         return None
+
+
+def _with_single_keys(clause: exp.Expr) -> exp.Expr:
+    """Split sort keys in one pair of parentheses: CLUSTER BY (a, b) has two."""
+    keys: list[exp.Expr] = []
+    for key in clause.expressions:
+        listed = key.this.expressions if isinstance(key.this, exp.Tuple) else ()
+        single = (one if isinstance(one, exp.Ordered) else exp.Ordered(**{**key.args, "this": one}) for one in listed)
+        keys += list(single) or [key]
+    clause.set("expressions", keys)
+    return clause
 
 
 class HiveQL(Hive):

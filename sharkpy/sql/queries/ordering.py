@@ -32,7 +32,7 @@ class Ordering:
 
 def bind_ordering(select: exp.Expr, binder: ExprBinder, outputs: Sequence[Expr]) -> Ordering:
     parts = {
-        key: _flat(select.args[key].expressions)
+        key: select.args[key].expressions
         for key in ("order", "sort", "cluster", "distribute")
         if select.args.get(key)
     }
@@ -48,15 +48,6 @@ def bind_ordering(select: exp.Expr, binder: ExprBinder, outputs: Sequence[Expr])
             position_item(binder, node, outputs, settings.ORDER_POSITIONS) or binder.bind(node) for node in distribute
         ),
     )
-
-
-def _flat(nodes: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """Sort keys, with those in one pair of parentheses one by one: CLUSTER BY (a, b)."""
-    flat: list[exp.Expr] = []
-    for node in nodes:
-        keys = node.this.expressions if isinstance(node.this, exp.Tuple) else ()
-        flat += [exp.Ordered(**{**node.args, "this": key}) for key in keys] or [node]
-    return flat
 
 
 def _bind_order_keys(binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr]) -> list[SortKey]:

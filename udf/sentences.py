@@ -8,12 +8,13 @@ from itertools import chain
 from sharkpy.base.cancellation import check_cancelled
 
 _CLOSING = r"[)\]}»›”’\"']*+"
-_OPENING = r"[(\[{«‹“‘\"']*+"
-_SENTENCE_END = re.compile(
-    rf"[!?。！？]+[!?.。！？]*{_CLOSING}\s*|(?<!\.)\.++{_CLOSING}(?:\s++(?={_OPENING}[^\W\da-zß-öø-ÿ])|\s*\Z)|\u2029"
-)
+_OPENING = r"[(\[{«‹“‘\"']"
 _FRACTIONS = "¹²³¼-¾⅐-⅟"
 _LETTER, _DIGIT = rf"[^\W\d_{_FRACTIONS}]", rf"[\d{_FRACTIONS}]"
+_NOT_LOWER = rf"(?![a-zß-öø-ÿ]){_LETTER}"
+_NEXT = rf"\s\s++(?={_OPENING}*+{_LETTER})|\s(?={_OPENING}++{_LETTER}|{_NOT_LOWER})|\s*+\Z"
+"""Of the next sentence, behind a full stop: a small letter begins one behind two blanks, or a quote."""
+_SENTENCE_END = re.compile(rf"[!?。！？]+[!?.。！？]*{_CLOSING}\s*|(?<!\.)\.++{_CLOSING}(?:{_NEXT})|\u2029")
 _IGNORED = r"[\u0300-\u036f\u00ad\u200c-\u200f]"
 _DASH = "-‐-―֊־﹘﹣－_‿⁀⁔﹍-﹏＿"
 _WORD = rf"(?:(?:{_LETTER}{_IGNORED}*+)++(?:[{_DASH}‧\"'.](?={_LETTER}))?+)++"

@@ -238,6 +238,11 @@ def test_words_of_sentences() -> None:
     assert sentences("") == []
 
 
+def test_sentences_are_those_of_java() -> None:
+    text = "a b.  c d. e.\t(f g. “h?” i. 5 j.  6.  K"
+    assert sentences(text) == [["a", "b"], ["c", "d", "e"], ["f", "g"], ["h"], ["i", "5", "j", "6"], ["K"]]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

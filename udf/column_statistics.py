@@ -90,8 +90,11 @@ def _variant(types: Types) -> AggregateFunction:
     )
 
     def finish(states: Sequence[str], _types: Types, _result: DataType) -> str:
-        second_value = f"(CAST({states[1]} AS DOUBLE) / nullif({states[3]}, 0))" if "avglength" in kinds else states[1]
-        parts = [f"'{family}'", states[0], second_value, states[2]]
+        values = [states[0], states[1]]
+        if "avglength" in kinds:
+            average = f"CAST({states[1]} AS DOUBLE) / nullif({states[3]}, 0)"
+            values = [f"coalesce({states[0]}, 0)", f"coalesce({average}, 0.0)"]
+        parts = [f"'{family}'", *values, states[2]]
         if with_sketch:
             parts += [
                 f"coalesce(CAST(round(shark_hll_estimate(shark_hll_union([{states[4]}]))) AS BIGINT), 0)",

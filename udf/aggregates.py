@@ -20,7 +20,16 @@ from sharkpy.udf.moments import MOMENT_AGGREGATES
 from sharkpy.udf.ngram_aggregates import NGRAM_AGGREGATES
 from sharkpy.udf.percentile_aggregates import PERCENTILE_AGGREGATES
 from sharkpy.udf.quantile_sketch_functions import QUANTILE_SKETCH_AGGREGATES
-from sharkpy.udf.signatures import Types, anything, integer_or_double, numeric, returns, same_as, takes
+from sharkpy.udf.signatures import (
+    Types,
+    anything,
+    integer_or_double,
+    numeric,
+    returns,
+    same_as,
+    takes,
+    with_timestamps,
+)
 from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.wide_decimals import is_wide, wide_average, wide_sum
 from sharkpy.values.types import (
@@ -148,7 +157,7 @@ def _bits(name: str, *, answer: str) -> AggregateFunction:
 
 _SUM = AggregateFunction(
     "sum",
-    numeric,
+    with_timestamps(numeric),
     integer_or_double,
     _sum,
     partials=(_sum_partial,),
@@ -162,7 +171,7 @@ _SUM = AggregateFunction(
 )
 _AVERAGE = AggregateFunction(
     "avg",
-    numeric,
+    with_timestamps(numeric),
     _average_type,
     _average,
     partials=(_sum_partial, "count({distinct}{0}){over}"),

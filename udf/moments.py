@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sharkpy.udf.function import AggregateFunction
-from sharkpy.udf.signatures import returns, takes
+from sharkpy.udf.signatures import returns, takes, with_timestamps
 from sharkpy.values.types import BIGINT, DOUBLE
 
 _MOMENTS = "struct_pack(n := {0}, m := {1}, s := {2})"
@@ -26,7 +26,7 @@ def _variance(
     """An aggregate of count, mean and sum of squared distances (Chan, Golub, LeVeque 1979)."""
     return AggregateFunction(
         name,
-        takes(DOUBLE),
+        with_timestamps(takes(DOUBLE)),
         returns(DOUBLE),
         complete,
         partials=(
@@ -59,7 +59,7 @@ def _covariance(name: str, complete: str, finish: str, *, doc: str, answer: str)
     rows = "regr_count({distinct}{1}, {0}){over}"
     return AggregateFunction(
         name,
-        takes(DOUBLE, DOUBLE),
+        with_timestamps(takes(DOUBLE, DOUBLE)),
         returns(DOUBLE),
         complete,
         partials=(
@@ -98,7 +98,7 @@ def _shape(name: str, lowering: str, *, doc: str, answer: str) -> AggregateFunct
     """An aggregate of the third and fourth moments, of which no state is kept."""
     return AggregateFunction(
         name,
-        takes(DOUBLE),
+        with_timestamps(takes(DOUBLE)),
         returns(DOUBLE),
         lowering,
         usage=f"{name}(x)",

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sharkpy.udf.function import AggregateFunction, Lowering
 from sharkpy.udf.lower import DISTINCT, OVER
-from sharkpy.udf.signatures import Types, converts, returns
+from sharkpy.udf.signatures import Types, converts, returns, with_timestamps
 from sharkpy.udf.state_aggregates import state_aggregate
 from sharkpy.values.types import (
     BIGINT,
@@ -44,6 +44,11 @@ def _percentile_arguments(*more: DataType) -> Callable[[Types], Types | None]:
         return (DOUBLE, fractions, *more[: len(types) - 2])
 
     return rule
+
+
+def _histogram_arguments(types: Types) -> Types | None:
+    fits = len(types) == 2 and converts(types[0], DOUBLE) and types[1] in INTEGER_TYPES
+    return (DOUBLE, INT) if fits else None
 
 
 def _fraction_problem(value: object) -> str | None:
@@ -167,7 +172,7 @@ PERCENTILE_AGGREGATES = (
     ),
     state_aggregate(
         "percentile_approx",
-        _percentile_arguments(INT),
+        with_timestamps(_percentile_arguments(INT)),
         _percentile_type,
         (_approximate_state, _fraction_state),
         lambda _types: (BINARY, _DOUBLES),
@@ -182,9 +187,7 @@ PERCENTILE_AGGREGATES = (
     ),
     state_aggregate(
         "histogram_numeric",
-        lambda types: (
-            (DOUBLE, INT) if len(types) == 2 and converts(types[0], DOUBLE) and types[1] in INTEGER_TYPES else None
-        ),
+        with_timestamps(_histogram_arguments),
         returns(_BINS),
         ("shark_histogram(list({distinct}{0}){over}, {1})",),
         lambda _types: (BINARY,),

@@ -98,6 +98,11 @@ def numeric(types: Types) -> Types | None:
     return (DOUBLE,) if is_string(types[0]) or types[0] == NULL else None
 
 
+def with_timestamps(rule: TypeRule) -> TypeRule:
+    """As `rule`, but a TIMESTAMP counts as DOUBLE, its seconds since 1970, as Hive's aggregates of numbers take it."""
+    return lambda types: rule([DOUBLE if dtype == TIMESTAMP else dtype for dtype in types])
+
+
 def exact(*wanted: DataType) -> TypeRule:
     """Exactly these types, without casts (NULL fits any)."""
 

@@ -61,7 +61,7 @@ def _error(text: str) -> SharkError:
             "x.a or u.a",
         ),
         ("select a as k, b as k from t order by k", AmbiguousColumnError, "42702", (1, 39), '"k"', None),
-        ("select 1 from t, t", BindError, "42000", (1, 18), 'alias "t" is used twice', "another alias"),
+        ("select t.a from t, t", AmbiguousColumnError, "42702", (1, 8), '"t.a" is ambiguous', "its own alias"),
         ("select uper(b) from t", FunctionNotFoundError, "42883", (1, 8), 'no function "uper"', '"upper"'),
         ("select sum(a, b) from t", TypeMismatchError, "42804", (1, 8), "sum does not take (int, string)", None),
         ("select a + items from t, n", TypeMismatchError, "42804", (1, 8), "is not defined", None),

@@ -21,6 +21,7 @@ def catalog() -> MemoryCatalog:
     catalog = MemoryCatalog()
     catalog.add("default", "t", "a int, b string, s struct<x:int,y:int>")
     catalog.add("default", "u", "a int, c double")
+    catalog.add("default", "v1", "a int")
     catalog.add("other", "t", "a int, z int")
     return catalog
 
@@ -103,8 +104,8 @@ def test_a_pattern_becomes_its_columns(catalog: MemoryCatalog) -> None:
     assert view_of(catalog, "select `(a|s)?+.+` from t", conf=conf).text == "select `t`.`b` from t"
 
 
-def test_columns_that_no_text_can_name_keep_the_star(catalog: MemoryCatalog) -> None:
-    query = "select * from (select a, a from u) q"
+@pytest.mark.parametrize("query", ["select * from (select a, a from u) q", "select * from v1 join v1"])
+def test_columns_that_no_text_can_name_keep_the_star(catalog: MemoryCatalog, query: str) -> None:
     assert view_of(catalog, query, "(x, y)").text == query
 
 

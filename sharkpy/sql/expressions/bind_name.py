@@ -65,7 +65,8 @@ def _only_one(binder: ExprBinder, found: Resolved, parts: Sequence[str], node: e
     if len(found.columns) > 1:
         places = dict.fromkeys(f"{column.relation}.{column.name}" for column in found.columns)
         message = f'the column "{".".join(parts)}" is ambiguous'
-        raise binder.context.error(message, node, AmbiguousColumnError, f"write {' or '.join(places)}")
+        hint = f"write {' or '.join(places)}" if len(places) == len(found.columns) else "give each table its own alias"
+        raise binder.context.error(message, node, AmbiguousColumnError, hint)
     return found.columns[0].expr
 
 

@@ -64,7 +64,6 @@ def _bind_join(
     if isinstance(item, exp.Lateral):
         return _bind_lateral_join(context, left, node, kind)
     right = bind_joined(context, item, item.args.get("joins") or [], parent, broadcast)
-    _check_aliases(context, left.scope, right.scope, node)
     natural = node.args.get("method") == "NATURAL"
     if node.args.get("using") or natural:
         names = _shared_names(left.scope, right.scope) if natural else [c.name.lower() for c in node.args["using"]]
@@ -89,7 +88,6 @@ def _bind_lateral_join(context: Context, left: Relation, node: exp.Expr, kind: J
     if kind not in _LATERAL_KINDS:
         raise context.error(f"a {kind.value} join cannot be LATERAL", node, ParseError, "use INNER, CROSS or LEFT JOIN")
     right = bind_lateral(context, node.this, left.scope)
-    _check_aliases(context, left.scope, right.scope, node)
     scope = left.scope + right.scope
     binder = expr_binder.ExprBinder(context, scope, expr_binder.JOIN_ON)
     condition = binder.predicate(node.args["on"]) if node.args.get("on") else None
@@ -107,15 +105,6 @@ def _kind(context: Context, node: exp.Expr) -> JoinKind:
     if kind is JoinKind.LEFT and isinstance(node.this, exp.Lateral):
         return kind
     return kind
-
-
-def _check_aliases(context: Context, left: Scope, right: Scope, node: exp.Expr) -> None:
-    for name in sorted(left.relations & right.relations):
-        databases = [{c.database for c in scope.relation_columns(name)} for scope in (left, right)]
-        if databases[0] & databases[1]:
-            raise context.error(
-                f'the alias "{name}" is used twice in FROM', node, hint="give one of them another alias"
-            )
 
 
 def _shared_names(left: Scope, right: Scope) -> list[str]:

@@ -10,6 +10,7 @@ from sharkpy.udf.literals import string_value
 from sharkpy.udf.signatures import (
     Types,
     all_common,
+    array_and_element,
     converts,
     element_type,
     kind_of,
@@ -25,7 +26,6 @@ from sharkpy.values.types import (
     ArrayType,
     DataType,
     MapType,
-    common_type,
 )
 
 
@@ -34,23 +34,20 @@ def _array(args: Sequence[str], _types: Types, result: DataType) -> str:
 
 
 def _array_type(types: Types) -> DataType:
-    return ArrayType(types[0] if types else STRING)
+    return ArrayType(types[0] if types else NULL)
 
 
 def _size_arguments(types: Types) -> Types | None:
     return types if len(types) == 1 and (isinstance(types[0], (ArrayType, MapType)) or types[0] == NULL) else None
 
 
+def _one_array(types: Types) -> Types | None:
+    return types if len(types) == 1 and (isinstance(types[0], ArrayType) or types[0] == NULL) else None
+
+
 def _size(args: Sequence[str], types: Types, _result: DataType) -> str:
     function = "cardinality" if isinstance(types[0], MapType) else "len"
     return f"coalesce(CAST({function}({args[0]}) AS INTEGER), -1)"
-
-
-def _array_and_element(types: Types) -> Types | None:
-    if len(types) != 2 or not isinstance(types[0], ArrayType):
-        return None
-    target = common_type(types[0].element, types[1])
-    return None if target is None else (ArrayType(target), target)
 
 
 def _slice(args: Sequence[str], _types: Types, _result: DataType) -> str:
@@ -107,11 +104,21 @@ ARRAY_FUNCTIONS = (
         doc="number of elements; -1 for NULL",
         example="size(array(1, 2))",
         answer="2",
-        aliases=("array_size", "cardinality"),
+        aliases=("cardinality",),
+    ),
+    ScalarFunction(
+        "array_size",
+        _one_array,
+        returns(INT),
+        "CAST(len({0}) AS INTEGER)",
+        usage="array_size(array)",
+        doc="number of elements; NULL for NULL",
+        example="array_size(array(1, 2))",
+        answer="2",
     ),
     ScalarFunction(
         "array_contains",
-        _array_and_element,
+        array_and_element,
         returns(BOOLEAN),
         "CASE WHEN {0} IS NULL THEN false ELSE coalesce(list_contains({0}, {1}), false) END",
         NullPolicy.CUSTOM,
@@ -122,7 +129,7 @@ ARRAY_FUNCTIONS = (
     ),
     ScalarFunction(
         "array_position",
-        _array_and_element,
+        array_and_element,
         returns(INT),
         "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN CAST(coalesce(list_position({0}, {1}), 0) AS INTEGER) END",
         NullPolicy.CUSTOM,
@@ -133,7 +140,7 @@ ARRAY_FUNCTIONS = (
     ),
     ScalarFunction(
         "array_remove",
-        _array_and_element,
+        array_and_element,
         same_as(0),
         "CASE WHEN {1} IS NOT NULL THEN list_filter({0}, lambda element: element IS DISTINCT FROM {1}) END",
         usage="array_remove(array, x)",
@@ -143,7 +150,7 @@ ARRAY_FUNCTIONS = (
     ),
     ScalarFunction(
         "array_append",
-        _array_and_element,
+        array_and_element,
         same_as(0),
         "CASE WHEN {0} IS NOT NULL THEN list_append({0}, {1}) END",
         NullPolicy.CUSTOM,

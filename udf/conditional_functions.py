@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.function import Failure, NullPolicy, ScalarFunction
 from sharkpy.udf.literals import string_value
 from sharkpy.udf.signatures import Types, all_common, anything, comparable, converts, returns, same_as, takes
-from sharkpy.values.types import BIGINT, BINARY, BOOLEAN, INT, NULL, STRING, DataType, common_type
+from sharkpy.values.types import BIGINT, BINARY, BOOLEAN, INT, NULL, STRING, DataType, common_type, comparison_type
 
 
 def _if_arguments(types: Types) -> Types | None:
@@ -23,6 +24,23 @@ def _nvl2_arguments(types: Types) -> Types | None:
         return None
     target = common_type(types[1], types[2])
     return None if target is None else (types[0], target, target)
+
+
+def _nullif_arguments(types: Types) -> Types | None:
+    """Two values that compare, each as it is."""
+    compared = comparable(2, 2)(types)
+    if compared is None:
+        return None
+    return [target if dtype == NULL else dtype for dtype, target in zip(types, compared, strict=True)]
+
+
+def _nullif(args: Sequence[str], types: Types, _result: DataType) -> str:
+    """The first value in its own type, whatever type both compare in."""
+    compared = comparison_type(*types)
+    if compared is None or types[0] == types[1]:
+        return f"nullif({args[0]}, {args[1]})"
+    first, second = (lower_cast(arg, dtype, compared) for arg, dtype in zip(args, types, strict=True))
+    return f"CASE WHEN {first} = {second} THEN NULL ELSE {args[0]} END"
 
 
 def _decode_arguments(types: Types) -> Types | None:
@@ -124,9 +142,9 @@ CONDITIONAL_FUNCTIONS = (
     ),
     ScalarFunction(
         "nullif",
-        comparable(2, 2),
+        _nullif_arguments,
         same_as(0),
-        "nullif({0}, {1})",
+        _nullif,
         NullPolicy.CUSTOM,
         usage="nullif(a, b)",
         doc="NULL where both are equal, else the first",

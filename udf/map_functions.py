@@ -29,13 +29,25 @@ from sharkpy.values.types import (
 )
 
 
+def key_type(dtype: DataType) -> DataType:
+    """Type of a map's keys; a map cannot hold keys of type void."""
+    return STRING if dtype == NULL else dtype
+
+
 def _map_arguments(types: Types) -> Types | None:
     if len(types) % 2:
         return None
     if not types:
         return ()
     key, value = common(types[::2]), common(types[1::2])
-    return None if key is None or value is None else [key, value] * (len(types) // 2)
+    return None if key is None or value is None else [key_type(key), value] * (len(types) // 2)
+
+
+def _keys_and_values(types: Types) -> Types | None:
+    match types:
+        case [ArrayType(key), ArrayType() as values]:
+            return (ArrayType(key_type(key)), values)
+    return None
 
 
 def _map_type(types: Types) -> DataType:
@@ -135,7 +147,7 @@ MAP_FUNCTIONS = (
     ),
     ScalarFunction(
         "map_from_arrays",
-        lambda types: types if len(types) == 2 and all(isinstance(t, ArrayType) for t in types) else None,
+        _keys_and_values,
         lambda types: MapType(element_type(types[0]), element_type(types[1])),
         "map({0}, {1})",
         usage="map_from_arrays(keys, values)",

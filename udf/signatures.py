@@ -149,6 +149,14 @@ def comparable(fewest: int, most: int | None = None) -> TypeRule:
     return rule
 
 
+def array_and_element(types: Types) -> Types | None:
+    """An array and an element, of their common type."""
+    if len(types) != 2 or not isinstance(types[0], ArrayType):
+        return None
+    target = common_type(types[0].element, types[1])
+    return None if target is None else (ArrayType(target), target)
+
+
 def returns(dtype: DataType) -> ResultRule:
     return lambda _types: dtype
 

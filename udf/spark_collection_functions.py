@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.udf.function import NullPolicy, ScalarFunction, Varying
-from sharkpy.udf.map_functions import map_of_entries
+from sharkpy.udf.map_functions import key_type, map_of_entries
 from sharkpy.udf.signatures import (
     Types,
+    array_and_element,
     converts,
     element_type,
     first_of,
@@ -22,14 +23,8 @@ from sharkpy.values.types import (
     DataType,
     MapType,
     StructType,
+    common_type,
 )
-
-
-def _array_and_item(types: Types) -> Types | None:
-    match types:
-        case [ArrayType(element) as array, item] if converts(item, element):
-            return (array, element)
-    return None
 
 
 def _map_and_key(types: Types) -> Types | None:
@@ -41,8 +36,8 @@ def _map_and_key(types: Types) -> Types | None:
 
 def _array_insert_arguments(types: Types) -> Types | None:
     match types:
-        case [ArrayType(element) as array, index, item] if converts(index, INT) and converts(item, element):
-            return (array, INT, element)
+        case [ArrayType(element), index, item] if converts(index, INT) and (target := common_type(element, item)):
+            return (ArrayType(target), INT, target)
     return None
 
 
@@ -60,7 +55,10 @@ def _array_insert(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 def _arrays(types: Types) -> Types | None:
-    return types if types and all(isinstance(dtype, ArrayType) for dtype in types) else None
+    """Arrays; a NULL counts as one."""
+    if not types or not all(isinstance(dtype, ArrayType) or dtype == NULL for dtype in types):
+        return None
+    return [ArrayType(NULL) if dtype == NULL else dtype for dtype in types]
 
 
 def _zipped_type(types: Types) -> DataType:
@@ -75,8 +73,8 @@ def _arrays_zip(args: Sequence[str], _types: Types, result: DataType) -> str:
 
 def _entries(types: Types) -> Types | None:
     match types:
-        case [ArrayType(StructType(_, [_, _]))]:
-            return types
+        case [ArrayType(StructType(names, [key, value]))]:
+            return (ArrayType(StructType(names, (key_type(key), value))),)
     return None
 
 
@@ -128,7 +126,7 @@ SPARK_COLLECTION_FUNCTIONS = (
     ),
     ScalarFunction(
         "array_prepend",
-        _array_and_item,
+        array_and_element,
         same_as(0),
         "CASE WHEN {0} IS NOT NULL THEN list_prepend({1}, {0}) END",
         NullPolicy.CUSTOM,

@@ -11,7 +11,7 @@ from sharkpy.udf.letter_case import lower_sql, upper_sql
 from sharkpy.udf.literals import integer_value, quote_string, string_value
 from sharkpy.udf.map_functions import map_of_entries
 from sharkpy.udf.parts_of_text import overlaps_itself
-from sharkpy.udf.signatures import Types, converts, first_of, kind_of, returns, same_as, takes
+from sharkpy.udf.signatures import Types, all_common, converts, first_of, kind_of, returns, same_as, takes
 from sharkpy.values.types import (
     BIGINT,
     BINARY,
@@ -54,7 +54,7 @@ def _concat_arguments(types: Types) -> Types | None:
     if all(dtype == BINARY for dtype in types):
         return types
     if all(isinstance(dtype, ArrayType) for dtype in types):
-        return types if len(set(types)) == 1 else None
+        return all_common()(types)
     return [STRING] * len(types) if all(converts(dtype, STRING) for dtype in types) else None
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 GROUPING = "grouping"
 
 # The functions whose result is one of their arguments: an integer literal beside a DECIMAL is exact there too.
-_MIXING = ("coalesce", "nvl", "greatest", "least", "nullif", "case_when")
+_MIXING = ("coalesce", "nvl", "greatest", "least", "case_when")
 
 _EXTRACTS = {
     "year": "year",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from sharkpy.base.errors import BindError
 
 DEFAULT_DATABASE = "default"
+GLOBAL_TEMP = "global_temp"
+"""Database of global temporary views, which no catalog stores."""
 TableName = tuple[str, str]
 """Names of a database, and of a table or function in it."""
 _FORBIDDEN = frozenset("/\\.\0")

@@ -28,6 +28,7 @@ from sharkpy.catalog.hive_partition import HivePartition, of_then
 from sharkpy.catalog.lake_tables import LAKES, is_lake
 from sharkpy.catalog.local_path import check_local, local_path
 from sharkpy.catalog.model import STATE_PREFIX, Database, Table, TableKind
+from sharkpy.catalog.names import GLOBAL_TEMP
 from sharkpy.catalog.own_tables import OwnTables
 from sharkpy.catalog.path_gate import PathGate
 from sharkpy.catalog.pattern import matching
@@ -101,6 +102,8 @@ class ReadableCatalog:
         self.trash = Trash(str(Path(self.state_dir, "trash")))
         self.syncs = FileSyncs()
         self._temporary: dict[tuple[str, str], Table] = {}
+        self._global: dict[tuple[str, str], Table] = {}
+        """Global temporary views, which all sessions share."""
         self.functions = FunctionCatalog(self._file, str(Path(self.state_dir, "functions")))
         self.streams = StreamStore(self._file)
         WANTED.add(self.streams)
@@ -295,16 +298,25 @@ class ReadableCatalog:
     def find_entry(self, database: str, name: str) -> Table | None:
         """As `find_table`, but for lake tables: those are as the catalog keeps them, wherever else they are gone."""
         key = (database.lower(), name.lower())
-        return self._temporary.get(key) or self._find_permanent(key)
+        return self._temporary_in(key[0]).get(key) or self._find_permanent(key)
 
     def table(self, database: str, name: str) -> Table:
         """Look up a table; TableNotFoundError if it is missing, DatabaseNotFoundError if the database is."""
         found = self.find_table(database, name)
         if found is None:
-            self.database(database)
+            self._place(database)
             hint = did_you_mean(name, self.table_names(database))
             raise TableNotFoundError(f"Table not found {name}", hint=hint)
         return found
+
+    def _temporary_in(self, database: str) -> dict[tuple[str, str], Table]:
+        """Temporary tables and views by database and name, among them those of a database."""
+        return self._global if database == GLOBAL_TEMP else self._temporary
+
+    def _place(self, database: str) -> str:
+        """Name of a database that may have tables; DatabaseNotFoundError if it is missing."""
+        name = database.lower()
+        return name if name == GLOBAL_TEMP else self.database(name).name
 
     def table_names(self, database: str, pattern: str | None = None, *, views_only: bool = False) -> list[str]:
         if (system := self._system_tables(database)) is not None:
@@ -313,17 +325,17 @@ class ReadableCatalog:
             return matching(
                 {table.name for table in self.tables(database) if table.is_view and not table.has_state}, pattern
             )
-        key = self.database(database).name
+        key = self._place(database)
         permanent = {name for name in self._store.table_names(key) if not name.startswith(STATE_PREFIX)}
-        return matching(permanent | {name for place, name in self._temporary.copy() if place == key}, pattern)
+        return matching(permanent | {name for place, name in self._temporary_in(key).copy() if place == key}, pattern)
 
     def tables(self, database: str, *, with_states: bool = False) -> list[Table]:
         """Tables and views of a database by name, temporary ones in place of those that they shadow; tables with the
         state of others only if they are asked for.
         """
-        key = self.database(database).name
+        key = self._place(database)
         found = {table.name: table for table in self._store.tables(key) if with_states or not table.is_state}
-        found |= {name: table for (place, name), table in self._temporary.copy().items() if place == key}
+        found |= {name: table for (place, name), table in self._temporary_in(key).copy().items() if place == key}
         return [found[name] for name in sorted(found)]
 
     def state_table(self, table: Table) -> Table | None:

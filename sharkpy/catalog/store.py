@@ -1,4 +1,4 @@
-"""Catalog as it is changed: databases, tables and views, permanent ones and temporary ones of a session."""
+"""Catalog as it is changed: databases, tables and views; temporary ones of a session, and those of all sessions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sharkpy.base.errors import (
 from sharkpy.catalog.catalog_owner import CatalogOwner, note_known, owner_of
 from sharkpy.catalog.lake_tables import is_lake
 from sharkpy.catalog.model import Database, Table
-from sharkpy.catalog.names import DEFAULT_DATABASE, check_name
+from sharkpy.catalog.names import DEFAULT_DATABASE, GLOBAL_TEMP, check_name
 from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS, ReadableCatalog
 from sharkpy.catalog.serialize import table_to_json
@@ -81,6 +81,8 @@ class Catalog(ReadableCatalog):
         """Create a database; False if it exists and `if_not_exists` is given, else BindError 42P04."""
         check_name(name)
         key = name.lower()
+        if key == GLOBAL_TEMP:
+            raise BindError(f'database "{key}" is the one of global temporary views', sqlstate="42939")
         place = location or self._store.database_location(key)
         with self._store.transaction():
             if self.find_database(key) is None:
@@ -132,11 +134,13 @@ class Catalog(ReadableCatalog):
         and catalog entry appear together or not at all.
         """
         check_name(table.name)
-        key = (self.database(table.database).name, table.name.lower())
+        is_temporary = table.kind in TEMPORARY_KINDS
+        place = self._place(table.database) if is_temporary else self.database(table.database).name
+        key = (place, table.name.lower())
         created = dataclasses.replace(
             table, database=key[0], name=key[1], created_at=table.created_at or float(int(time.time()))
         )
-        if created.kind in TEMPORARY_KINDS:
+        if is_temporary:
             return self._create_temporary(key, created, publish, replace)
         created = dataclasses.replace(created, is_plain=self.is_shared)
         with self._lock, self._store.transaction():
@@ -156,8 +160,9 @@ class Catalog(ReadableCatalog):
         """Forget `table`; a managed table's folder is listed as garbage (see `collect_garbage`)."""
         key = (table.database, table.name)
         with self._lock:
-            if self._temporary.get(key) == table:
-                del self._temporary[key]
+            temporary = self._temporary_in(table.database)
+            if temporary.get(key) == table:
+                del temporary[key]
                 if not self.is_read_only:
                     self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
                 return
@@ -203,15 +208,12 @@ class Catalog(ReadableCatalog):
         """
         check_name(table.name)
         altered = dataclasses.replace(table, database=table.database.lower(), name=table.name.lower())
-        key = (self.database(altered.database).name, altered.name)
         with self._lock:
-            old_key = next((place for place, old in self._temporary.items() if old == table), None)
-            if old_key is not None:
-                if key != old_key and key in self._temporary:
-                    raise _exists(key[1])
-                del self._temporary[old_key]
-                self._temporary[key] = altered
-                return altered
+            for temporary in (self._temporary, self._global):
+                old_key = next((place for place, old in temporary.items() if old == table), None)
+                if old_key is not None:
+                    return self._alter_temporary(temporary, old_key, altered)
+            key = (self.database(altered.database).name, altered.name)
             with self._store.transaction():
                 other = self._find_permanent(key)
                 if other is not None and other != table:
@@ -251,7 +253,7 @@ class Catalog(ReadableCatalog):
         now.
         """
         if table.kind in TEMPORARY_KINDS:
-            is_there = table in self.temporary_tables()
+            is_there = table in self._temporary_in(table.database).copy().values()
         else:
             is_there = self._store.current(table) is not None
         if not is_there:
@@ -386,15 +388,27 @@ class Catalog(ReadableCatalog):
         self.remove_remote(path, removed)
         return True
 
+    def _alter_temporary(
+        self, temporary: dict[tuple[str, str], Table], old_key: tuple[str, str], altered: Table
+    ) -> Table:
+        """Replace a temporary table or view."""
+        key = (self._place(altered.database), altered.name)
+        if key != old_key and key in temporary:
+            raise _exists(key[1])
+        del temporary[old_key]
+        temporary[key] = altered
+        return altered
+
     def _create_temporary(
         self, key: tuple[str, str], table: Table, publish: Callable[[], object] | None, replace: bool
     ) -> Table:
         with self._lock:
-            if key in self._temporary and not replace:
+            temporary = self._temporary_in(key[0])
+            if key in temporary and not replace:
                 raise _exists(key[1])
             if publish is not None:
                 publish()
-            self._temporary[key] = table
+            temporary[key] = table
         return table
 
 

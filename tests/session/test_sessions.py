@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, TableNotFoundError
+from sharkpy.base.errors import BindError, CancelledError, ExecutionError, ResourceError, TableNotFoundError
 from tests.waiting import PATIENCE, allowed
 
 
@@ -53,6 +53,21 @@ def test_temporary_tables_are_a_sessions_own(context: sharkpy.SharkContext) -> N
     assert names(two) == {"t", "fast"}
     with pytest.raises(TableNotFoundError):
         two.sql("SELECT * FROM v")
+
+
+def test_sessions_share_global_temporary_views(context: sharkpy.SharkContext) -> None:
+    one, two = context.new_session(), context.new_session()
+    one.sql("CREATE GLOBAL TEMPORARY VIEW g AS SELECT k FROM t WHERE k > 998")
+    two.sql("CREATE DATABASE elsewhere; USE elsewhere")
+    assert two.sql("SELECT count(*) FROM global_temp.g").fetchall() == [(2,)]
+    one.stop()
+    two.sql("CREATE OR REPLACE GLOBAL TEMPORARY VIEW g AS SELECT 7 AS k")
+    assert context.sql("SELECT * FROM global_temp.g").fetchall() == [(7,)]
+    with pytest.raises(BindError, match="would outlive"):
+        context.sql("CREATE VIEW v AS SELECT * FROM global_temp.g")
+    context.sql("DROP VIEW global_temp.g")
+    with pytest.raises(TableNotFoundError):
+        two.sql("SELECT * FROM global_temp.g")
 
 
 def test_the_end_of_a_session_frees_what_is_its_own(context: sharkpy.SharkContext) -> None:

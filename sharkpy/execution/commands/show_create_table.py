@@ -30,6 +30,7 @@ from sharkpy.catalog.model import (
     TableKind,
     Watermark,
 )
+from sharkpy.catalog.names import GLOBAL_TEMP
 from sharkpy.catalog.sink_kinds import sink_kind
 from sharkpy.catalog.stream_kinds import KINDS, TABLE
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
@@ -82,6 +83,8 @@ def show_create_database(command: ShowCreateDatabase, session: EngineSession) ->
 
 def _view(table: Table) -> Iterator[str]:
     temporary = "TEMPORARY " if table.kind is TableKind.TEMPORARY_VIEW else ""
+    if table.database == GLOBAL_TEMP:
+        temporary = f"GLOBAL {temporary}"
     columns = ", ".join(_named(field) for field in table.schema)
     comment = "" if table.comment is None else f" COMMENT {quoted(table.comment)}"
     told = ", ".join(f"`{name}`" for name in table.partition_columns)

@@ -102,8 +102,8 @@ def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
     """
     table, catalog = command.table, session.catalog
     renamed = dataclasses.replace(table, database=command.database, name=command.name)
-    is_usual = table.location == catalog.managed_location(table.database, table.name)
-    if table.kind is not TableKind.MANAGED or not is_usual or uri.is_remote(table.location or ""):
+    is_moved = table.kind is TableKind.MANAGED and not uri.is_remote(table.location or "")
+    if not is_moved or table.location != catalog.managed_location(table.database, table.name):
         catalog.alter_table(renamed, was=table)
         return NOTHING
     source = local_path(table.location or "")

@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token
 from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.catalog.hive_kafka import PREFIXES
 from sharkpy.catalog.model import CLAUSE_PROPERTIES, Table, TableKind
+from sharkpy.catalog.names import GLOBAL_TEMP
 from sharkpy.catalog.stream_kinds import FOLDER, KAFKA
 from sharkpy.plan.commands import (
     AlterTable,
@@ -47,7 +48,7 @@ from sharkpy.sql.statements.bind_constraints import check_names, table_constrain
 from sharkpy.sql.statements.bind_continuous import bind_alter_continuous
 from sharkpy.sql.statements.bind_database import bind_alter_database
 from sharkpy.sql.statements.bind_partition import full_spec, partitioned_table, values_spec
-from sharkpy.sql.statements.bind_view import view_of
+from sharkpy.sql.statements.bind_view import global_view_name, view_of
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import Schema
 
@@ -134,7 +135,7 @@ def _rename(binder: CommandBinder, target: Target) -> Command:
     if target.partition is not None:
         return RenamePartition(target.table, target.full_partition(binder), full_spec(binder, target.table))
     token = binder.reader.current
-    database, name = binder.new_name()
+    database, name = global_view_name(binder) if target.table.database == GLOBAL_TEMP else binder.new_name()
     if binder.context.catalog.find_table(database, name) is not None:
         raise binder.error(f"the table {database}.{name} exists already", token, TableExistsError)
     return RenameTable(target.table, database, name)

@@ -40,10 +40,10 @@ def bind_create(binder: CommandBinder) -> Command:
     reader = binder.reader
     reader.expect("CREATE")
     or_replace = reader.match("OR", "REPLACE")
-    reader.match("GLOBAL")
+    is_global = reader.match("GLOBAL")
     temporary = bool(reader.match_any("TEMPORARY", "TEMP"))
     if reader.match("VIEW"):
-        return bind_create_view(binder, or_replace, temporary)
+        return bind_create_view(binder, or_replace, temporary, is_global and temporary)
     if reader.peek("FUNCTION"):
         return bind_create_function(binder, or_replace, temporary)
     if reader.peek("MACRO"):

@@ -9,6 +9,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from sharkpy.base.errors import BindError, DatabaseNotFoundError, did_you_mean
 from sharkpy.base.settings import SETTINGS
+from sharkpy.catalog.names import GLOBAL_TEMP
 from sharkpy.catalog.system_tables import SYSTEM_DATABASES
 from sharkpy.plan.commands import (
     Command,
@@ -215,7 +216,7 @@ def _database(binder: CommandBinder) -> str:
         try:
             return binder.context.catalog.database(name).name
         except DatabaseNotFoundError:
-            if name not in SYSTEM_DATABASES:
+            if name not in (*SYSTEM_DATABASES, GLOBAL_TEMP):
                 raise
             return name
 

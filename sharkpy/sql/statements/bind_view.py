@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from sharkpy.base.errors import ColumnCountError
+from sharkpy.catalog.names import GLOBAL_TEMP, check_name
 from sharkpy.plan.commands import CreateView
 from sharkpy.sql.statements.bind_columns import check_column
 from sharkpy.sql.statements.bind_partition import column_names
@@ -14,10 +15,10 @@ from sharkpy.sql.statements.query_text import kept_query
 from sharkpy.values.types import NULL, STRING, Field, Schema
 
 
-def bind_create_view(binder: CommandBinder, or_replace: bool, temporary: bool) -> CreateView:
+def bind_create_view(binder: CommandBinder, or_replace: bool, temporary: bool, is_global: bool = False) -> CreateView:
     reader = binder.reader
     if_not_exists = reader.if_not_exists()
-    database, name = binder.new_name()
+    database, name = global_view_name(binder) if is_global else binder.new_name()
     names = _view_columns(binder)
     view = CreateView(database, name, Schema(()), "", if_not_exists, or_replace, temporary)
     while not reader.match("AS"):
@@ -57,6 +58,16 @@ def view_of(binder: CommandBinder, view: CreateView, names: Sequence[tuple[str, 
     if last != view.partition_columns or len(last) == len(fields):
         raise binder.error("the columns of PARTITIONED ON are the last ones of the query, not all", start)
     return dataclasses.replace(view, schema=Schema(tuple(fields)), text=kept.text, written=kept.written)
+
+
+def global_view_name(binder: CommandBinder) -> tuple[str, str]:
+    """Read the name of a global temporary view."""
+    database, name, token = binder.name(GLOBAL_TEMP)
+    with binder.place_of(token):
+        check_name(name)
+    if database != GLOBAL_TEMP:
+        raise binder.error(f"global temporary views are in {GLOBAL_TEMP}", token, hint=f"leave out {database}")
+    return database, name
 
 
 def _view_columns(binder: CommandBinder) -> list[tuple[str, str | None]] | None:

@@ -58,14 +58,14 @@ class CommandBinder:
         self.reader.position += len(taken)
         return self.query([*tokenize("SELECT * FROM"), *taken])
 
-    def name(self) -> tuple[str, str, Token]:
-        """Read a table's database, name and first token."""
+    def name(self, default: str = "") -> tuple[str, str, Token]:
+        """Read a table's database, or `default` or the current one if it is left out, its name and first token."""
         token = self.reader.current
         database, name = self.reader.qualified_name()
         if database is not None and self.reader.match("."):
             raise self.reader.error("at most database.table expected")
         assert token is not None  # qualified_name took it
-        return database or self.context.database, name, token
+        return database or default or self.context.database, name, token
 
     def new_name(self) -> tuple[str, str]:
         """Read the database and name of a new table; the database must exist."""

@@ -169,7 +169,7 @@ def footer(answer: Answer, seconds: float, rows_read: int = 0) -> str:
     if rows_read:
         took += f" ({rows_read:,} rows read, {short_count(int(rows_read / max(seconds, 0.001)))} rows/s)"
     if written is not None:
-        return f"{written:,} row{'' if written == 1 else 's'} written {took}"
+        return f"{written:,} row{'' if written == 1 else 's'} affected {took}"
     return f"done {took}" if count is None else f"{count:,} row{'' if count == 1 else 's'} {took}"
 
 

@@ -29,7 +29,8 @@ ColumnDescription = tuple[str, DataType, None, int | None, int | None, int | Non
 class Cursor:
     """Cursor over the rows of one statement at a time.
 
-    1. A query's rows are made while they are fetched; `rowcount` is known for INSERT and CREATE TABLE AS, and else -1.
+    1. A query's rows are made while they are fetched; `rowcount` is known for INSERT, UPDATE, DELETE, MERGE
+       and CREATE TABLE AS, and else -1.
     2. A cursor is for one thread, but for `cancel`.
     3. Rows are fetched either one by one or as Arrow batches, not both.
     4. The next `execute` and `close` end the running statement.

@@ -45,6 +45,8 @@ class Statement(Cancellation):
         """SELECT, CREATE TABLE and so on, once that is known."""
         self.rows_read = 0
         self.rows_written = 0
+        self.changed_rows = 0
+        """Rows that the write which ended last has changed, of those it wrote."""
         self.malformed_rows = 0
         """Rows of streams that did not parse, in an epoch."""
         self.queued_seconds = 0.0

@@ -113,7 +113,7 @@ class FileSink:
     but name the folder of each, at most `max_partitions` a task. Tasks return (path, rows, bytes).
 
     `forms`: Hive partitions by the names of their folders in `directory` ("" for itself) whose files have a format
-    and columns of their own. `stem`: beginning of the names of files that belong to no bucket and no Hive partition.
+    and columns of their own. `stem`: beginning of the names of files that belong to no bucket.
     `access`: id of the access to the store of a remote `directory`.
     """
 

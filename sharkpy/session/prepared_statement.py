@@ -26,7 +26,7 @@ from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.physical.lowering.lower_stage import only_stage
 from sharkpy.physical.plan_step import runs_scripts
-from sharkpy.plan.commands import Command, CreateTable, Explain, GenerateTable, Insert
+from sharkpy.plan.commands import ChangeRows, Command, CreateTable, Explain, GenerateTable, Insert
 from sharkpy.plan.logical import LogicalPlan, Step
 from sharkpy.plan.read_tables import read_tables
 from sharkpy.plan.steps.script import Script
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 QUERY = "SELECT"
 """Kind of a statement that is a query, whichever words it begins with."""
-_WRITERS = (Insert, CreateTable, GenerateTable)
+_WRITERS = (Insert, ChangeRows, CreateTable, GenerateTable)
 
 
 class PreparedStatement:
@@ -112,7 +112,9 @@ class PreparedStatement:
 
     @property
     def rows_written(self) -> int | None:
-        """Number of rows that an INSERT, CREATE TABLE or GENERATE has written; None for other statements."""
+        """Number of rows that an INSERT, CREATE TABLE or GENERATE has written, or that an UPDATE, DELETE or MERGE has
+        changed; None for other statements.
+        """
         is_bare = isinstance(self._bound, CreateTable) and self._bound.query is None
         return self._statement.rows_written if isinstance(self._bound, _WRITERS) and not is_bare else None
 

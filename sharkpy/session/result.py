@@ -55,7 +55,9 @@ class Result:
         self.is_text = is_text
         """True if the rows are lines of text, such as a plan, and no table."""
         self.rows_written = rows_written
-        """Number of rows that an INSERT, CREATE TABLE or GENERATE has written; None for other statements."""
+        """Number of rows that an INSERT, CREATE TABLE or GENERATE has written, or that an UPDATE, DELETE or MERGE has
+        changed; None for other statements.
+        """
         self._source = iter(batches)
         self._ahead: deque[pa.RecordBatch] = deque()
         self._rows: Iterator[Row] | None = None

@@ -25,6 +25,8 @@ class ReadMetrics:
     malformed_lines: int = 0
     malformed_fields: int = 0
     malformed_rows: int = 0
+    changed_rows: int = 0
+    """Rows that an UPDATE or MERGE has changed, among those it writes."""
     torn_rows: int = 0
     """Rows of CSV with a quote that is not closed; those of several lines also if they lack fields or have too many."""
     marks: list[Rows] | None = None
@@ -37,6 +39,7 @@ class ReadMetrics:
         self.malformed_lines += other.malformed_lines
         self.malformed_fields += other.malformed_fields
         self.malformed_rows += other.malformed_rows
+        self.changed_rows += other.changed_rows
 
     def mark(self, rows: Rows, *, is_whole: bool = False) -> None:
         """Mark rows as malformed, by their numbers from the first one that is not in `rows` yet."""

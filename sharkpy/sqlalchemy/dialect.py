@@ -47,8 +47,8 @@ class SharkDialect(DefaultDialect):
     supports_native_decimal = True
     supports_multivalues_insert = True
     supports_empty_insert = False
-    supports_sane_rowcount = False
-    supports_sane_multi_rowcount = False
+    supports_sane_rowcount = True
+    supports_sane_multi_rowcount = True
     postfetch_lastrowid = False
     div_is_floordiv = False
     cte_follows_insert = False

@@ -436,8 +436,8 @@ def test_rows_that_are_written(context: sharkpy.SharkContext, capsys: pytest.Cap
     shell = Shell(context, LocalNames(context))
     shell.handle("CREATE TABLE written (a INT); INSERT INTO written VALUES (1), (2); INSERT INTO written SELECT 3;")
     said = capsys.readouterr().out
-    assert "2 rows written in" in said
-    assert "1 row written in" in said
+    assert "2 rows affected in" in said
+    assert "1 row affected in" in said
 
 
 def test_numbers_for_people(context: sharkpy.SharkContext, capsys: pytest.CaptureFixture[str]) -> None:

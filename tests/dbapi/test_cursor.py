@@ -195,6 +195,15 @@ ROWS = [
 COLUMNS = "a INT, b STRING, c DOUBLE, d DECIMAL(12,4), e DATE, f TIMESTAMP, g BOOLEAN, h BINARY, i ARRAY<INT>"
 
 
+def test_rowcount_of_changes(cursor: dbapi.Cursor) -> None:
+    cursor.execute("CREATE TABLE t (k INT)")
+    cursor.execute("INSERT INTO t VALUES (1), (2), (3)")
+    assert cursor.execute("UPDATE t SET k = k + 10 WHERE k > ?", [1]).rowcount == 2
+    cursor.executemany("DELETE FROM t WHERE k = ?", [[1], [2], [12]])
+    assert cursor.rowcount == 2
+    assert cursor.execute("DELETE FROM t WHERE k = 1").rowcount == 0
+
+
 def test_many_rows_take_the_same_values_either_way(cursor: dbapi.Cursor, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("staged", "written"):
         cursor.execute(f"CREATE TABLE {name} ({COLUMNS}) STORED AS PARQUET")

@@ -99,11 +99,11 @@ def test_rows_are_written_and_changed(context: sharkpy.SharkContext, place: str,
     assert len(data_files(there)) == 2
     run(context, f"UPDATE {t} SET s = 'z' WHERE k = 2", f"DELETE FROM {t} WHERE k = 1")
     assert rows(context, f"SELECT * FROM {t} ORDER BY k") == [(2, "z"), (3, "c")]
-    run(
-        context,
+    merged = context.sql(
         f"MERGE INTO {t} USING (SELECT 3 AS k UNION ALL SELECT 4) AS other ON {t}.k = other.k "
-        "WHEN MATCHED THEN UPDATE SET s = 'm' WHEN NOT MATCHED THEN INSERT VALUES (other.k, 'n')",
+        "WHEN MATCHED THEN UPDATE SET s = 'm' WHEN NOT MATCHED THEN INSERT VALUES (other.k, 'n')"
     )
+    assert merged.rows_written == 2
     assert rows(context, f"SELECT * FROM {t} ORDER BY k") == [(2, "z"), (3, "m"), (4, "n")]
     run(context, f"ALTER TABLE {t} ADD COLUMNS (more BIGINT)", f"INSERT OVERWRITE {t} SELECT k, s, 7 FROM {t}")
     assert rows(context, f"SELECT sum(k), sum(more) FROM {t}") == [(9, 21)]

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import CompileError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.orm.exc import StaleDataError
 from sqlalchemy.schema import CreateTable
 
 metadata = sa.MetaData()
@@ -232,6 +233,24 @@ def test_orm(engine: sa.Engine) -> None:
         assert found is not None
         assert found.name == "dog"
         assert session.scalars(sa.select(Animal.id).where(Animal.name.like("c%"))).all() == [1]
+
+
+def test_orm_notices_rows_that_others_removed(engine: sa.Engine) -> None:
+    Base.metadata.create_all(engine)
+    with Session(engine, expire_on_commit=False) as session:
+        animals = [Animal(id=number, name="cat") for number in (1, 2, 3)]
+        session.add_all(animals)
+        session.commit()
+        for animal in animals:
+            animal.name = "dog"
+        session.commit()
+        assert session.scalars(sa.select(Animal.name).distinct()).all() == ["dog"]
+        with engine.connect() as connection:
+            assert connection.execute(sa.delete(Animal).where(Animal.id < 3)).rowcount == 2
+        for animal in animals:
+            animal.name = "cow"
+        with pytest.raises(StaleDataError, match=r"expected to update 3 row\(s\); 1 were matched"):
+            session.commit()
 
 
 @pytest.mark.variants(2)

@@ -282,25 +282,25 @@ def test_create_partitioned_as(session: sharkpy.SharkContext, place: str, there:
 @pytest.mark.parametrize("rest", ["STORED AS PARQUET", "STORED AS TEXTFILE"])
 def test_rows_are_changed(session: sharkpy.SharkContext, place: str, rest: str) -> None:
     table = new_table(session, place, rest=rest)
-    run(
-        session,
+    statements = (
         f"INSERT INTO {table} SELECT k, 'x' FROM numbers WHERE k <= 4",
         f"UPDATE {table} SET s = 'two' WHERE k = 2",
         f"DELETE FROM {table} WHERE k = 3",
         f"MERGE INTO {table} t USING (SELECT k FROM numbers WHERE k BETWEEN 4 AND 5) n ON t.k = n.k "
         "WHEN MATCHED THEN UPDATE SET s = 'four' WHEN NOT MATCHED THEN INSERT VALUES (n.k, 'five')",
     )
+    assert [session.sql(statement).rows_written for statement in statements] == [4, 1, 1, 2]
     assert rows(session, f"SELECT * FROM {table} ORDER BY k") == [(1, "x"), (2, "two"), (4, "four"), (5, "five")]
 
 
 def test_rows_of_partitions_are_changed(session: sharkpy.SharkContext, place: str) -> None:
     table = new_table(session, place, "k INT", PARTS)
-    run(
-        session,
+    statements = (
         f"INSERT INTO {table} SELECT k, cast(k % 2 AS STRING) FROM numbers WHERE k <= 4",
         f"DELETE FROM {table} WHERE p = '1'",
         f"UPDATE {table} SET k = 20 WHERE k = 2",
     )
+    assert [session.sql(statement).rows_written for statement in statements] == [4, 2, 1]
     assert rows(session, f"SELECT * FROM {table} ORDER BY k") == [(4, "0"), (20, "0")]
 
 

@@ -14,6 +14,7 @@ from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.table_folders import holds_files
+from sharkpy.execution.commands.changed_rows import counting, num_changed
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.shared_source import shared_source
 from sharkpy.execution.commands.storage import (
@@ -30,8 +31,7 @@ from sharkpy.execution.commands.writes.lake_write import LakeWrite
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan import commands
-from sharkpy.plan.expr import ColumnRef
-from sharkpy.plan.logical import LogicalPlan, Union
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.read_tables import read_tables
 from sharkpy.sources.lake.lake_table import LakeTable
 from sharkpy.sources.remote_files import has_files
@@ -197,23 +197,24 @@ def stage_lake(
 def _change_rows(command: commands.ChangeRows, table: LakeTable, session: EngineSession, snapshot: Any) -> None:
     """Write all rows anew as they are afterwards. TableChangedError where others have written the table meanwhile."""
     parts = [part for part in (command.rows, command.added) if part is not None]
-    writes: list[StagedWrite] = []
     snapshot.see(read_tables(*parts, *([] if command.source is None else [command.source])))
-    with shared_source(command.source, parts, session, snapshot) as resolved, discarding(writes):
-        replaced = Replaced.NOTHING if command.rows is None else Replaced.ALL
-        write = LakeWrite.begin(table, replaced, session, is_unchanged=True)
-        writes.append(write)
-        write.stage(_united([resolved(part) for part in parts]), snapshot)
+    replaced = Replaced.NOTHING if command.rows is None else Replaced.ALL
+    write = LakeWrite.begin(table, replaced, session, is_unchanged=True)
+    with discarding([write]):
+        with (
+            session.as_statement() as statement,
+            shared_source(command.source, parts, session, snapshot) as resolved,
+        ):
+            changed = 0
+            if command.rows is not None:
+                write.stage(counting(resolved(command.rows), command), snapshot)
+                changed = num_changed(command.before, statement, session, snapshot)
+            if command.added is not None:
+                write.stage(resolved(command.added), snapshot, stem="added")
+                changed += statement.rows_written
+            statement.rows_written = changed
         snapshot.release()
-        publish(writes, session.catalog)
-
-
-def _united(parts: list[LogicalPlan]) -> LogicalPlan:
-    if len(parts) == 1:
-        return parts[0]
-    top = max(max(part.output_ids, default=0) for plan in parts for part in plan.walk())
-    columns = tuple(ColumnRef(top + place, one.name, one.dtype) for place, one in enumerate(parts[0].output, start=1))
-    return Union(tuple(parts), columns)
+        publish([write], session.catalog)
 
 
 def _truncate(command: commands.TruncateTable, table: LakeTable, session: EngineSession, _snapshot: object) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sharkpy.base.errors import ExecutionError
 from sharkpy.catalog.hive_partition import partition_name
 from sharkpy.catalog.model import Table
+from sharkpy.execution.commands.changed_rows import counting, num_changed
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.insert import stage
 from sharkpy.execution.commands.partition_insert import write_partitions
@@ -17,6 +19,7 @@ from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.commands.writes.unchanged import Unchanged, retried
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
+from sharkpy.execution.statement import Statement
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.plan.commands import ChangeRows, Insert
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, conjunction, disjunction, string_literal
@@ -27,6 +30,8 @@ from sharkpy.values.types import BOOLEAN
 _MOST_NAMED = 500
 """Limit on the Hive partitions to which a scan is restricted by their values; with more, all are scanned."""
 _SEVERAL_ROWS = "21000"
+Texts = tuple[str | None, ...]
+"""Values of a Hive partition's columns, as texts."""
 
 
 def change_rows(command: ChangeRows, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
@@ -42,27 +47,61 @@ def change_rows(command: ChangeRows, session: EngineSession, snapshot: QuerySnap
 
 
 def _change(command: ChangeRows, session: EngineSession, snapshot: QuerySnapshot) -> None:
-    table = command.table
-    writes: list[StagedWrite] = [Unchanged.now(table, session)]
+    writes: list[StagedWrite] = [Unchanged.now(command.table, session)]
     queries = [query for query in (command.rows, command.changed, command.added) if query is not None]
     snapshot.see(read_tables(*queries, *([] if command.source is None else [command.source])))
-    with shared_source(command.source, queries, session, snapshot) as resolved, discarding(writes):
-        if command.rows is not None and command.changed is not None:
-            _stage_partitions(command.rows, command.changed, resolved, table, session, snapshot, writes)
-        elif command.rows is not None:
-            stage(Insert(table, resolved(command.rows), overwrite=True), session, snapshot, writes)
-        if command.added is not None:
-            partition = tuple((name, None) for name in table.partition_columns)
-            added = Insert(table, resolved(command.added), overwrite=False, partition=partition)
-            stage(added, session, snapshot, writes)
+    with discarding(writes):
+        with (
+            session.as_statement() as statement,
+            shared_source(command.source, queries, session, snapshot) as resolved,
+        ):
+            statement.rows_written = _stage(command, resolved, statement, session, snapshot, writes)
         snapshot.release()
         publish(writes, session.catalog)
 
 
+def _stage(
+    command: ChangeRows,
+    resolved: Resolve,
+    statement: Statement,
+    session: EngineSession,
+    snapshot: QuerySnapshot,
+    writes: list[StagedWrite],
+) -> int:
+    """Stage the rows that stay and those that are added; returns the number of changed rows."""
+    table, changed = command.table, 0
+    if command.rows is not None:
+        rows, before = resolved(command.rows), command.before
+        if command.changed is None:
+            stage(Insert(table, counting(rows, command), overwrite=True), session, snapshot, writes)
+            changed = num_changed(before, statement, session, snapshot)
+        elif found := _partitions(resolved(command.changed), table, session, snapshot):
+            if len(found) <= _MOST_NAMED:
+                rows = _of_partitions(rows, table, found)
+                before = before and replace(before, child=_of_partitions(before.child, table, found))
+            _stage_partitions(counting(rows, command), found, table, session, snapshot, writes)
+            changed = num_changed(before, statement, session, snapshot)
+    if command.added is not None:
+        partition = tuple((name, None) for name in table.partition_columns)
+        added = Insert(table, resolved(command.added), overwrite=False, partition=partition)
+        stage(added, session, snapshot, writes)
+        changed += statement.rows_written
+    return changed
+
+
+def _partitions(changed: LogicalPlan, table: Table, session: EngineSession, snapshot: QuerySnapshot) -> Sequence[Texts]:
+    """Texts of the Hive partitions with changed rows."""
+    columns = table.partition_columns
+    return [
+        tuple(row[name] for name in columns)
+        for batch in query_rows(session, changed, snapshot)
+        for row in batch.rename_columns(list(columns)).to_pylist()
+    ]
+
+
 def _stage_partitions(
     rows: LogicalPlan,
-    changed: LogicalPlan,
-    resolved: Resolve,
+    found: Sequence[Texts],
     table: Table,
     session: EngineSession,
     snapshot: QuerySnapshot,
@@ -70,36 +109,25 @@ def _stage_partitions(
 ) -> None:
     """Stage the Hive partitions with changed rows, each with all its new rows, even if there are none."""
     columns = table.partition_columns
-    found = [
-        tuple(row[name] for name in columns)
-        for batch in query_rows(session, resolved(changed), snapshot)
-        for row in batch.rename_columns(list(columns)).to_pylist()
-    ]
-    if not found:
-        return
     staging = table_staging(table, table.location or "", session)
     names = [partition_name(columns, texts) for texts in found]
     writes.append(TablePartitions(table, staging, names, True, session))
-    query = resolved(rows)
-    is_changed = _is_one_of(query.output, columns, found) if len(found) <= _MOST_NAMED else None
-    if is_changed is not None:
-        query = Filter(query, is_changed)
     with while_known(table, session):
-        write_partitions(table, query, tuple((name, None) for name in columns), staging, session, snapshot)
+        write_partitions(table, rows, tuple((name, None) for name in columns), staging, session, snapshot)
         folder = folder_at(table.location or "", session)
         for name in names:
             folder.staged_subfolder(staging, name)
 
 
-def _is_one_of(
-    output: Sequence[ColumnRef], columns: Sequence[str], found: Sequence[tuple[str | None, ...]]
-) -> Expr | None:
-    """Condition for rows of the Hive partitions with these texts."""
-    named = {column.name: column for column in output}
-    rows = [
+def _of_partitions(rows: LogicalPlan, table: Table, found: Sequence[Texts]) -> LogicalPlan:
+    """Rows of the Hive partitions with these texts."""
+    named = {column.name: column for column in rows.output}
+    columns = table.partition_columns
+    terms = [
         conjunction(_is_value(named[name], text) for name, text in zip(columns, texts, strict=True)) for texts in found
     ]
-    return disjunction(term for term in rows if term is not None)
+    is_one = disjunction(term for term in terms if term is not None)
+    return rows if is_one is None else Filter(rows, is_one)
 
 
 def _is_value(column: ColumnRef, text: str | None) -> Expr:

@@ -74,8 +74,10 @@ def run_to_sink(
     with _turn(session, runner):
         results = runner.to_sink(sink, only_stage=only_stage)
     if isinstance(runner.run.statement, Statement):
+        stages = runner.run.profile.stages
         runner.run.statement.rows_written = num_rows(results)
-        runner.run.statement.malformed_rows += sum(stage.malformed_rows for stage in runner.run.profile.stages)
+        runner.run.statement.changed_rows = sum(stage.changed_rows for stage in stages)
+        runner.run.statement.malformed_rows += sum(stage.malformed_rows for stage in stages)
     return results
 
 

@@ -67,9 +67,10 @@ class DriverStages:
         given = 0
         for attempt in itertools.count():
             skipped, began = given, time.monotonic()
+            own = TaskMetrics(is_profiled=self.run.is_profiled)
             try:
                 with self.run.connection(stage.program, stage.tasks[number]) as connection:
-                    batches = task_batches(stage.program, self._data(stage, number), connection, metrics)
+                    batches = task_batches(stage.program, self._data(stage, number), connection, own)
                     with batches as stream:
                         for batch, is_last in _begun(_rest(stream, skipped)):
                             given += batch.num_rows
@@ -77,8 +78,10 @@ class DriverStages:
                                 self.given_whole = stage
                             yield batch
                             self.run.check()
+                metrics.add(own)
                 return
             except GeneratorExit:
+                metrics.add(own)
                 raise
             except BaseException as error:
                 is_free = not given or (isinstance(error, InvalidTextError) and _keeps_order(stage.program))
@@ -116,18 +119,19 @@ class DriverStages:
         context = self._sink_context(stage, number)
         for attempt in itertools.count():
             results: list[BlockResult | FileResult] = []
-            began, rows_before = time.monotonic(), metrics.rows_out
+            began, own = time.monotonic(), TaskMetrics(is_profiled=self.run.is_profiled)
             try:
                 with self.run.connection(stage.program, stage.tasks[number]) as connection:
-                    for output in run_task(stage.program, self._data(stage, number), connection, context, metrics):
+                    for output in run_task(stage.program, self._data(stage, number), connection, context, own):
                         self.run.check()
                         if not isinstance(output, Payload):
                             results.append(output)
+                metrics.add(own)
                 break
             except BaseException as error:
                 self.run.discard_blocks(results)
                 # Other rows might make other files than those that are written so far.
-                is_moved = metrics.rows_out == rows_before and self.run.is_moved(error, began)
+                is_moved = own.rows_out == 0 and self.run.is_moved(error, began)
                 if not is_moved and not self.run.is_mended(error, stage, attempt):
                     raise self.run.failure(error) from error
         return results

@@ -36,6 +36,8 @@ class StageProfile:
     malformed_fields: int = 0
     malformed_rows: int = 0
     """Rows of streams with any of that, in epochs of continuous queries."""
+    changed_rows: int = 0
+    """Rows written that an UPDATE or MERGE has changed."""
     fragment: PhysicalPlan | None = field(default=None, repr=False)
     """The operators that the stage ran."""
     leaves: tuple[tuple[str, PhysicalPlan], ...] = field(default=(), repr=False)
@@ -101,6 +103,7 @@ def stage_profile(
         sum(read.malformed_lines for read in reads),
         sum(read.malformed_fields for read in reads),
         sum(read.malformed_rows for read in reads),
+        sum(read.changed_rows for read in reads),
         stage.fragment,
         stage.leaves,
         sum_figures(report.operators for report in reports),

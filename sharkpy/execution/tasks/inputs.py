@@ -95,6 +95,13 @@ class TaskMetrics:
         self.blocks_afar += below.blocks_afar
         self.operators += below.operators
 
+    def add(self, task: TaskMetrics) -> None:
+        """Add the figures of a task, or of the attempt at one that succeeded."""
+        self.take_in(task)
+        self.read.merge(task.read)
+        self.rows_out += task.rows_out
+        self.blocks_rebuilt += task.blocks_rebuilt
+
 
 @dataclass(frozen=True, slots=True)
 class TaskData:

@@ -39,7 +39,7 @@ def write_partitioned_files(
         files[name] += 1
         folder = replace(sink, directory=_subfolder(sink.directory, name), partition_columns=())
         rows, into = in_form((rows for _, rows in members), folder, name)
-        yield from write_file(rows, into, f"part-{context.partition:05d}{again}", context.temp_dir)
+        yield from write_file(rows, into, f"{sink.stem}-{context.partition:05d}{again}", context.temp_dir)
 
 
 def _subfolder(folder: str, name: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sharkpy.catalog.model import StorageFormat, Table
 from sharkpy.plan.commands.command import Command, PartitionSpec
-from sharkpy.plan.logical import LogicalPlan
+from sharkpy.plan.logical import Aggregate, LogicalPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,11 @@ class ChangeRows(Command):
     """UPDATE, DELETE or MERGE.
 
     1. `rows` are all rows of the table that were there and stay, as they are afterwards; None: they are not touched.
-    2. `changed`, of a partitioned table: the partition columns of the changed rows, as texts.
-    3. `added` are rows that the table has besides.
-    4. The queries have MERGE's `source` in them as SharedRows.
+    2. If `marks_updates`, their last column, a BOOLEAN, tells which of them were updated; else none were.
+    3. `before`, if rows may be deleted, counts the table's rows before the change.
+    4. `changed`, of a partitioned table: the partition columns of the changed rows, as texts.
+    5. `added` are rows that the table has besides.
+    6. The queries have MERGE's `source` in them as SharedRows.
     """
 
     verb: str
@@ -73,6 +75,8 @@ class ChangeRows(Command):
     changed: LogicalPlan | None = None
     added: LogicalPlan | None = None
     source: LogicalPlan | None = None
+    marks_updates: bool = False
+    before: Aggregate | None = None
 
 
 @dataclass(frozen=True, slots=True)

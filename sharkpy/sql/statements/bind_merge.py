@@ -32,6 +32,7 @@ from sharkpy.sql.statements.bind_row_changes import (
     changed_partitions,
     negated,
     new_value,
+    num_rows,
     predicate,
     stored_value,
     target_table,
@@ -53,6 +54,14 @@ class Clauses:
     """WHEN NOT MATCHED BY SOURCE: rows of the table without a match."""
     added: list[tuple[Expr | None, Values]] = field(default_factory=list)
 
+    @property
+    def deletes(self) -> bool:
+        return any(values is None for _, values in (*self.matched, *self.unmatched_target))
+
+    @property
+    def updates(self) -> bool:
+        return any(values is not None for _, values in (*self.matched, *self.unmatched_target))
+
 
 def bind_merge(binder: CommandBinder) -> ChangeRows:
     reader = binder.reader
@@ -70,7 +79,8 @@ def bind_merge(binder: CommandBinder) -> ChangeRows:
     rows, partitions = _changed(binder, target, source, condition, clauses)
     shared = Relation(SharedRows(source.plan.output), source.scope)
     added = _added(binder, target, shared, condition, clauses)
-    return ChangeRows("MERGE", target.table, rows, partitions, added, source.plan)
+    before = num_rows(binder, target) if clauses.deletes else None
+    return ChangeRows("MERGE", target.table, rows, partitions, added, source.plan, clauses.updates, before)
 
 
 def _source(binder: CommandBinder) -> Relation:
@@ -213,10 +223,12 @@ def _changed_without_match(
     """Change the rows without a match alone. Any number of the source's rows may match one of the others."""
     context, shared = binder.context, SharedRows(source.plan.output)
     unmatched = Join(target.rows, shared, JoinKind.ANTI, condition)
-    matched = Join(target.rows, shared, JoinKind.SEMI, condition)
+    matched: LogicalPlan = Join(target.rows, shared, JoinKind.SEMI, condition)
     by_source = [(extra or TRUE, values) for extra, values in clauses.unmatched_target]
     changes, changed = _changes(binder, target, unmatched, by_source)
-    columns = tuple(context.column(column.name, column.dtype) for column in target.rows.output)
+    if clauses.updates:
+        matched = Project(matched, (*matched.output, Alias(FALSE, next(context.ids), "updated")))
+    columns = tuple(context.column(column.name, column.dtype) for column in matched.output)
     return Union((matched, enforced(context, target.table, changes)), columns), changed
 
 
@@ -233,8 +245,9 @@ def _changes(
         else:
             updates.append((holds, values))
         changed = _or(changed, holds)
-    kept = with_values(binder, target, Filter(rows, negated(deleted)), updates)
-    return kept, changed_partitions(binder, target, rows, changed, updates)
+    kept = Filter(rows, negated(deleted))
+    after = with_values(binder, target, kept, updates) if updates else Project(kept, target.rows.output)
+    return after, changed_partitions(binder, target, rows, changed, updates)
 
 
 def _conditions(is_matched: Expr, clauses: Clauses) -> Iterator[tuple[Expr, Values | None]]:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
+from sharkpy.base.distinct_names import distinct_names
 from sharkpy.base.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.plan.commands import ChangeRows
-from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal, disjunction
 from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Scan, Union
 from sharkpy.sql.expressions.bind_literal import castable
 from sharkpy.sql.expressions.coercion import cast
@@ -22,7 +23,7 @@ from sharkpy.sql.queries.bind_from import scan
 from sharkpy.sql.scope import Scope, relation_scope
 from sharkpy.sql.statements.bind_constraints import default_of, enforced
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.values.types import BOOLEAN, STRING, Field
+from sharkpy.values.types import BIGINT, BOOLEAN, STRING, Field
 
 FALSE, TRUE = Literal(False, BOOLEAN), Literal(True, BOOLEAN)
 SET = Clause("SET")
@@ -48,7 +49,8 @@ def bind_update(binder: CommandBinder) -> ChangeRows:
     values = assignments(binder, target.table, target.scope, ("WHERE",))
     condition = _condition(binder, target)
     rows = enforced(binder.context, target.table, with_values(binder, target, target.rows, [(condition, values)]))
-    return ChangeRows("UPDATE", target.table, rows, changed_partitions(binder, target, target.rows, condition))
+    changed = changed_partitions(binder, target, target.rows, condition)
+    return ChangeRows("UPDATE", target.table, rows, changed, marks_updates=True)
 
 
 def bind_delete(binder: CommandBinder) -> ChangeRows:
@@ -58,7 +60,8 @@ def bind_delete(binder: CommandBinder) -> ChangeRows:
     target = target_table(binder, "DELETE", ("WHERE",))
     condition = _condition(binder, target)
     rows = Filter(target.rows, negated(condition))
-    return ChangeRows("DELETE", target.table, rows, changed_partitions(binder, target, target.rows, condition))
+    changed = changed_partitions(binder, target, target.rows, condition)
+    return ChangeRows("DELETE", target.table, rows, changed, before=num_rows(binder, target))
 
 
 def target_table(binder: CommandBinder, action: str, following: Sequence[str]) -> Target:
@@ -134,18 +137,29 @@ def negated(condition: Expr) -> Expr:
 def with_values(
     binder: CommandBinder, target: Target, rows: LogicalPlan, changes: Sequence[tuple[Expr, Values]]
 ) -> Project:
-    """Change `rows` of the table: the first condition in `changes` that holds for a row gives its values."""
+    """Change `rows` of the table: the first condition in `changes` that holds for a row gives its values.
+
+    The last column of the result tells whether one holds. Each condition is computed once for a row.
+    """
+    ids, (*_, mark) = binder.context.ids, distinct_names([*target.table.schema.names, "updated"])
+    marks = tuple(Alias(Call("coalesce", (holds, FALSE), BOOLEAN), next(ids), mark) for holds, _ in changes)
     items: list[Alias | ColumnRef] = []
     for column in target.rows.output:
-        cases = [(condition, values[column.name]) for condition, values in changes if column.name in values]
-        if not cases:
+        if not any(column.name in values for _, values in changes):
             items.append(column)
             continue
         pairs: list[Expr] = []
-        for condition, values in changes:
-            pairs += [condition, values.get(column.name, column)]
-        items.append(Alias(Call("case_when", (*pairs, column), column.dtype), next(binder.context.ids), column.name))
-    return Project(rows, tuple(items))
+        for one, (_, values) in zip(marks, changes, strict=True):
+            pairs += [one.ref, values.get(column.name, column)]
+        items.append(Alias(Call("case_when", (*pairs, column), column.dtype), next(ids), column.name))
+    is_updated = disjunction(one.ref for one in marks) or FALSE
+    return Project(Project(rows, (*rows.output, *marks)), (*items, Alias(is_updated, next(ids), mark)))
+
+
+def num_rows(binder: CommandBinder, target: Target) -> Aggregate:
+    """Count all rows of the table before the change."""
+    count = Alias(AggregateCall("count", (), BIGINT), next(binder.context.ids), "count")
+    return Aggregate(target.rows, (), (count,))
 
 
 def changed_partitions(

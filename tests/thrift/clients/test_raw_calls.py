@@ -275,7 +275,7 @@ def test_timeout_of_a_statement_is_kept(port: int) -> None:
         assert "1" in status.errorMessage
 
 
-def test_statements_tell_how_many_rows_they_wrote(port: int) -> None:
+def test_statements_tell_how_many_rows_they_wrote_or_changed(port: int) -> None:
     with opened(port) as raw:
         for sql, count in (
             ("CREATE TABLE counted (k INT) PARTITIONED BY (p STRING)", None),
@@ -284,6 +284,10 @@ def test_statements_tell_how_many_rows_they_wrote(port: int) -> None:
             ("CREATE TABLE counted_cached AS SELECT * FROM counted", 70),
             ("INSERT INTO counted_cached SELECT * FROM counted WHERE k < 0", 0),
             ("INSERT INTO counted_cached SELECT * FROM counted WHERE k = 1", 2),
+            ("UPDATE counted_cached SET p = 'c' WHERE k < 2", 6),
+            ("DELETE FROM counted WHERE k = 1", 2),
+            ("MERGE INTO counted c USING numbers n ON c.k = n.n AND n = 2 WHEN MATCHED THEN UPDATE SET k = 99", 2),
+            ("DELETE FROM counted WHERE k = 1", 0),
             ("SELECT * FROM counted_cached", -1),
             ("DROP TABLE counted_cached", None),
             ("DROP TABLE counted", None),

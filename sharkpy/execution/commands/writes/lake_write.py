@@ -74,8 +74,8 @@ class LakeWrite(QuietWrite):
         folder = uri.join(table.location or "", "data")
         return cls(table, replaced, session, fields, folder, _begin_staging(table, folder, session), is_unchanged)
 
-    def stage(self, query: LogicalPlan, snapshot: QuerySnapshot) -> None:
-        """Write the rows of a query with the columns of the table."""
+    def stage(self, query: LogicalPlan, snapshot: QuerySnapshot, stem: str = "part") -> None:
+        """Write the rows of a query with the columns of the table, into files whose names begin with `stem`."""
         table, key = self.table, _CODEC[0]
         names = tuple(f"{one.column}_{one.transform}" for one in self.fields)
         stored = stored_columns(table.schema, self.fields)
@@ -86,11 +86,12 @@ class LakeWrite(QuietWrite):
             self.staging,
             partition_columns=names,
             max_partitions=self.session.conf.value(MAX_TASK_PARTITIONS) if names else None,
+            stem=stem,
             access=self._access_id,
         )
         query = stored_query(query, table.schema)
         found = write_files(self.session, _by_field(query, self.fields, stored) if names else query, sink, snapshot)
-        self.files = [NewFile(path, rows, size, self._values(path)) for path, rows, size in found]
+        self.files += [NewFile(path, rows, size, self._values(path)) for path, rows, size in found]
 
     @property
     def _access_id(self) -> str:

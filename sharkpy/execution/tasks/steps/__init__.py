@@ -9,11 +9,13 @@ import pyarrow as pa
 
 from sharkpy.base.errors import InternalError
 from sharkpy.execution.tasks.steps.batch_function import run_batch_function
+from sharkpy.execution.tasks.steps.count_changes import run_count_changes
 from sharkpy.execution.tasks.steps.script import run_script
 from sharkpy.execution.tasks.steps.step_run import StepRun
 from sharkpy.execution.tasks.steps.table_function import run_table_function
 from sharkpy.execution.tasks.steps.transform import run_transform
 from sharkpy.plan.steps.batch_step import BatchStep
+from sharkpy.plan.steps.count_changes import CountChanges
 from sharkpy.plan.steps.row_step import RowStep
 from sharkpy.plan.steps.script import Script
 from sharkpy.plan.steps.table_function_step import TableFunctionStep
@@ -30,6 +32,7 @@ RunStep: TypeAlias = Callable[[Any, Iterator[pa.RecordBatch], StepRun], Iterator
 
 RUNNERS: dict[type[RowStep], RunStep] = {
     BatchStep: run_batch_function,
+    CountChanges: run_count_changes,
     Script: run_script,
     TableFunctionStep: run_table_function,
     TransformStep: run_transform,

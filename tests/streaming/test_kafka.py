@@ -105,6 +105,32 @@ def test_times_of_records_are_event_times(context: sharkpy.SharkContext, topic: 
     assert found == [(begin, 0), (begin + datetime.timedelta(seconds=5), 1)]
 
 
+@pytest.mark.parametrize("zone", ["", "America/New_York"])
+def test_instants_of_iso_8601_are_event_times(
+    context: sharkpy.SharkContext, topic: Callable[..., KafkaTopic], zone: str
+) -> None:
+    """Times that name a zone are those of UTC's clocks, or of the zone that the format's option names. What is no time
+    is NULL, and in no window.
+    """
+    made = topic()
+    texts = ["2026-05-01T14:00:00Z", "2026-05-01T16:00:30.123456+02:00", "2026-05-01T10:00:59.999-04:00", "yesterday"]
+    made.put([json.dumps({"at": text, "n": number}) for number, text in enumerate(texts)], 0)
+    columns = "(at TIMESTAMP, n BIGINT, WATERMARK FOR at AS at - INTERVAL 10 SECONDS)"
+    kind = f"USING json OPTIONS (timeZone '{zone}')" if zone else "STORED AS JSONFILE"
+    context.sql(f"CREATE STREAM s {columns} {kind} {made.source()}")
+    text = "SELECT window.start AS w, count(*) AS c, sum(n) AS n FROM s GROUP BY window(at, '1 minute')"
+    context.sql(f"CREATE CONTINUOUS TABLE t EMIT APPEND AS {text}")
+    until(lambda: bool(rows(context, "SHOW EPOCHS t")))
+    made.put(['{"at": "2026-05-01T14:01:09Z", "n": 8}'], 0)
+    until(lambda: len(rows(context, "SHOW EPOCHS t")) == 2)
+    assert rows(context, "SELECT * FROM t") == []
+    made.put(['{"at": "2026-05-01T14:01:10.5+00:00", "n": 16}'], 0)
+    begin = datetime.datetime(2026, 5, 1, 10 if zone else 14)
+    until(lambda: rows(context, "SELECT * FROM t") == [(begin, 3, 3)])
+    moments = [begin, begin.replace(second=30, microsecond=123456), begin.replace(second=59, microsecond=999000), None]
+    assert rows(context, "SELECT at FROM s WHERE n < 4 ORDER BY n") == [(one,) for one in moments]
+
+
 AVRO = json.dumps(
     {"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}, {"name": "s", "type": "string"}]}
 )

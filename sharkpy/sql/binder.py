@@ -21,6 +21,7 @@ from sharkpy.sql.grammar.token_reader import TokenReader
 from sharkpy.sql.incremental.divided_query import DividedQuery
 from sharkpy.sql.nesting import within_stack
 from sharkpy.sql.queries.bind_query import bind_query
+from sharkpy.sql.queries.bind_star import expand_star
 from sharkpy.sql.session_time import with_session_time
 from sharkpy.sql.statements import (
     bind_alter,
@@ -200,6 +201,7 @@ def _bound(
             text,
             itertools.count(1),
             bind_query,
+            expand_star,
             clock=StatementClock() if clock is None else clock,
         )
         return with_session_time(bind_tokens(context, TokenReader(text, tokens)), conf)

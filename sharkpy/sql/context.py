@@ -199,6 +199,7 @@ class Context:
     text: str
     ids: Iterator[int]
     bind_query: Callable[[exp.Expr, Context, Scope | None], LogicalPlan]
+    expand_star: Callable[[Context, Scope, exp.Expr], list[Expr] | None]
     ctes: Mapping[str, Cte] = dataclasses.field(default_factory=dict)
     views: tuple[str, ...] = ()
     clock: StatementClock = dataclasses.field(default_factory=StatementClock)

@@ -212,7 +212,7 @@ def bind_function(binder: ExprBinder, node: exp.Expr) -> Expr:
         if isinstance(scalar, HigherOrderFunction):
             return bind_higher_order(binder, scalar, node)
         plain_arguments(binder, node)
-        return scalar_call(binder, scalar, tuple(map(binder.bind, node.expressions)), node)
+        return scalar_call(binder, scalar, bind_arguments(binder, node), node)
     if name in _TYPE_FUNCTIONS and len(node.expressions) == 1:
         return _bind_type_function(binder, _TYPE_FUNCTIONS[name], node)
     if registry.window(name):
@@ -227,11 +227,18 @@ def plain_arguments(binder: ExprBinder, node: exp.Expr) -> None:
     for arg in node.expressions:
         if isinstance(arg, exp.Distinct):
             raise binder.context.error(f"DISTINCT is for aggregates, {function_name(node)} is none", node)
-        if isinstance(arg, exp.Star):
-            raise binder.context.error(f"{function_name(node)}(*) is not defined", node)
         if isinstance(arg, exp.Lambda):
             message = f"{function_name(node)} takes no function as argument"
             raise binder.context.error(message, node, TypeMismatchError)
+
+
+def bind_arguments(binder: ExprBinder, node: exp.Expr) -> tuple[Expr, ...]:
+    """Bind the arguments of a call; `*` and `t.*` among them stand for columns, as in a select list."""
+    args: list[Expr] = []
+    for arg in node.expressions:
+        columns = binder.context.expand_star(binder.context, binder.scope, arg)
+        args += [binder.bind(arg)] if columns is None else columns
+    return tuple(args)
 
 
 def bind_filter(binder: ExprBinder, node: exp.Expr) -> Expr:

@@ -14,14 +14,17 @@ if TYPE_CHECKING:
 
 def bind_struct(binder: ExprBinder, node: exp.Expr) -> Expr:
     """Bind struct; a field without a name is called by its place, as in struct(x, y)."""
-    from sharkpy.sql.expressions.bind_function import call_scalar, plain_arguments
+    from sharkpy.sql.expressions.bind_function import bind_arguments, call_scalar, plain_arguments
 
     plain_arguments(binder, node)
     if not any(isinstance(arg, exp.Alias) for arg in node.expressions):
-        return call_scalar(binder, "struct", tuple(map(binder.bind, node.expressions)), node)
+        return call_scalar(binder, "struct", bind_arguments(binder, node), node)
     pairs: list[Expr] = []
-    for place, arg in enumerate(node.expressions, start=1):
-        is_named = isinstance(arg, exp.Alias)
-        name, value = (arg.alias, arg.this) if is_named else (f"col{place}", arg)
-        pairs += (string_literal(name), binder.bind(value))
+    for arg in node.expressions:
+        if isinstance(arg, exp.Alias):
+            pairs += (string_literal(arg.alias), binder.bind(arg.this))
+            continue
+        columns = binder.context.expand_star(binder.context, binder.scope, arg)
+        for value in [binder.bind(arg)] if columns is None else columns:
+            pairs += (string_literal(f"col{len(pairs) // 2 + 1}"), value)
     return call_scalar(binder, "named_struct", pairs, node)

@@ -125,7 +125,10 @@ class ExprBinder:
 
 _LEAVES = frozenset((exp.Literal, exp.Column))
 _FOREIGN: dict[type[exp.Expr], tuple[str, str | None]] = {
-    exp.Star: ("* within an expression", "it stands in a select list and in count(*)"),
+    exp.Star: (
+        "* within an expression",
+        "it stands in a select list, in count(*) and among the arguments of functions",
+    ),
     exp.Array: ("[…] without something before it", "names stand in `…`, arrays are array(…)"),
     exp.Any: (
         "a comparison with ANY (subquery)",

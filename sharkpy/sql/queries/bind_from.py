@@ -26,7 +26,7 @@ from sharkpy.plan.given_rows import ArrowRows, GivenRows
 from sharkpy.plan.logical import Given, LogicalPlan, Project, Scan, Values
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
-from sharkpy.sql.expressions.bind_function import argument_types, literal_values, not_found
+from sharkpy.sql.expressions.bind_function import argument_types, bind_arguments, literal_values, not_found
 from sharkpy.sql.expressions.bind_macro import bind_table_macro
 from sharkpy.sql.expressions.coercion import cast, cast_all, unify
 from sharkpy.sql.expressions.function_names import called_macro, function_name, registry_name
@@ -415,7 +415,7 @@ def bind_generator(
         if registry.scalar(known) or registry.aggregate(known):
             raise context.error(f"{function} is no table function", node)
         raise not_found(binder, known, node)
-    args = tuple(map(binder.bind, node.expressions))
+    args = bind_arguments(binder, node)
     if row.name == "stack":
         args, fields = _stack(context, args, node)
     else:

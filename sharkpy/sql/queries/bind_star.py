@@ -9,10 +9,11 @@ from sqlglot import exp
 from sharkpy.base import settings
 from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
 from sharkpy.plan.expr import Expr
+from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.bind_name import name_parts, resolve
-from sharkpy.sql.expressions.expr_binder import ExprBinder
+from sharkpy.sql.expressions.expr_binder import SELECT, ExprBinder
 from sharkpy.sql.queries.star_texts import note_columns
-from sharkpy.sql.scope import ScopeColumn
+from sharkpy.sql.scope import Scope, ScopeColumn
 from sharkpy.udf.java_regex.matching import matcher
 from sharkpy.values.types import StructType
 
@@ -25,6 +26,17 @@ def expand_columns(binder: ExprBinder, node: exp.Expr) -> Named | None:
     if columns is not None:
         note_columns(binder, node, columns)
     return columns
+
+
+def expand_star(context: Context, scope: Scope, node: exp.Expr) -> list[Expr] | None:
+    """Columns that an argument `*` or `t.*` stands for; None for another argument."""
+    is_star = isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
+    if not is_star:
+        return None
+    columns = expand_columns(ExprBinder(context, scope, SELECT), node) or []
+    if not context.budget.take(len(columns)):
+        raise context.too_large(node)
+    return [expr for _, expr in columns]
 
 
 def _expanded(binder: ExprBinder, node: exp.Expr) -> Named | None:
@@ -40,7 +52,7 @@ def _expanded(binder: ExprBinder, node: exp.Expr) -> Named | None:
 def _all_columns(binder: ExprBinder, node: exp.Expr) -> Named:
     columns = [column for column in binder.scope.columns if not column.qualified_only]
     if not columns:
-        raise binder.context.error("SELECT * needs FROM", node)
+        raise binder.context.error("* needs FROM", node)
     return _named(columns)
 
 

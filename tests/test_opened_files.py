@@ -100,6 +100,7 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/csv_files/quick.py": {"read_csv": NONE},
     "catalog/file_options.py": {"read_csv": "a word of SQL", "read_json": "a word of SQL"},
     "sql/grammar/file_readers.py": {"read_csv": "a word of SQL"},
+    "udf/file_readers.py": {"read_csv": "a word of SQL", "read_json": "a word of SQL"},
     "sources/csv_files/sniffed.py": {"read_csv": "a word of a hint"},
     "sources/fold_files.py": {"ParquetFile": LISTED, "open": LISTED, "read_schema": LISTED},
     "sources/hadoop_codecs.py": {"input_stream": LISTED, "open": LISTED},

@@ -16,6 +16,7 @@ from sharkpy.udf.date_part_functions import DATE_PART_FUNCTIONS
 from sharkpy.udf.date_truncation_functions import DATE_TRUNCATION_FUNCTIONS
 from sharkpy.udf.distinct_sketch_functions import DISTINCT_SKETCH_FUNCTIONS
 from sharkpy.udf.elementary_functions import ELEMENTARY_FUNCTIONS
+from sharkpy.udf.file_readers import FILE_READERS
 from sharkpy.udf.format_functions import FORMAT_FUNCTIONS
 from sharkpy.udf.frequency_sketch_functions import FREQUENCY_SKETCH_FUNCTIONS, FREQUENCY_SKETCH_TABLES
 from sharkpy.udf.function import (
@@ -110,7 +111,7 @@ _TABLES: dict[str, TableFunction] = {
     row.name: row for row in (*TABLE_FUNCTIONS, *TIME_WINDOW_TABLES, *FREQUENCY_SKETCH_TABLES)
 }
 _RELATIONS: dict[str, RelationFunction] = {row.name: row for row in RELATION_FUNCTIONS}
-_FORMS: dict[str, SpecialForm] = {row.name: row for row in SPECIAL_FORMS}
+_FORMS: dict[str, SpecialForm] = {row.name: row for row in (*SPECIAL_FORMS, *FILE_READERS)}
 
 
 def built_in() -> Iterator[Function]:

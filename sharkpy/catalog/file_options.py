@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.catalog.format_options import CSV, set_option
+from sharkpy.catalog.given_columns import GivenColumns
 
 Properties = tuple[tuple[str, str], ...]
 _ANY: Mapping[str, str | None] = {}
@@ -15,10 +16,13 @@ _ANY: Mapping[str, str | None] = {}
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """`values`: options as they are written. `more`: paths beside the one that the table is called by."""
+    """`values`: options as they are written. `more`: paths beside the one that the table is called by. `columns`: their
+    names and types, as far as they are given.
+    """
 
     values: Properties = ()
     more: tuple[str, ...] = ()
+    columns: GivenColumns | None = None
 
 
 NO_OPTIONS = FileOptions()
@@ -78,10 +82,9 @@ _NAMES: dict[str, dict[str, tuple[str, Mapping[str, str | None]]]] = {
 """DuckDB's names of options: the option that each is here, by its value; None for what happens anyway."""
 _HINTS = {
     "filename": "INPUT__FILE__NAME is the file of each row",
-    "columns": "CREATE EXTERNAL TABLE t (…) USING csv OPTIONS (…) LOCATION '…' declares columns",
-    "names": "an alias renames columns: FROM … AS t(a, b)",
-    "types": "CAST changes types; all_varchar = true leaves texts",
-    "dtypes": "CAST changes types; all_varchar = true leaves texts",
+    "columns": "read_csv('path', columns = {'a': 'INT'}) and read_json take it",
+    **dict.fromkeys(("names", "column_names"), "read_csv('path', names = ['a', 'b']) takes it"),
+    **dict.fromkeys(("types", "dtypes", "column_types"), "read_csv('path', types = {'a': 'INT'}) takes it"),
     "compression": "the name of a file says how it is compressed",
 }
 _STRFTIME = {"Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "I": "hh", "M": "mm", "S": "ss", "p": "a"}

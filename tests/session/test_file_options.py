@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 from collections.abc import Iterator
@@ -67,6 +68,79 @@ def test_csv(session: sharkpy.SharkContext, tmp_path: Path, call: str) -> None:
     assert rows(session, f"SELECT count(*) FROM {relation}") == [(count,)]
 
 
+GIVEN = {
+    "columns = {'p': 'BIGINT', 'Q': 'VARCHAR', 'r': 'DECIMAL(4,1)'}": ["p bigint", "q string", "r decimal(4,1)"],
+    "columns = map('p', 'INT', 'q', 'VARCHAR(2)', 'r', 'date')": ["p int", "q varchar(2)", "r date"],
+    "columns = {p: 'INT', q: 'STRING', r: 'INT'}": ["p int", "q string", "r int"],
+    "names = ['P']": ["p int", "b string", "c int"],
+    "column_names = ('p', 'q', 'r')": ["p int", "q string", "r int"],
+    "types = {'A': 'DOUBLE'}": ["a double", "b string", "c int"],
+    "types = MAP{'a': 'DOUBLE'}": ["a double", "b string", "c int"],
+    "dtypes = named_struct('a', 'SMALLINT', 'c', 'TEXT')": ["a smallint", "b string", "c string"],
+    "column_types := ['DOUBLE', 'STRING']": ["a double", "b string", "c int"],
+    "types = array('string')": ["a string", "b string", "c int"],
+    "names = ['p', 'q'], types = {'q': 'INT', 'c': 'HUGEINT'}": ["p int", "q int", "c decimal(38,0)"],
+    "all_varchar = true, types = {'c': 'BOOL'}": ["a string", "b string", "c boolean"],
+}
+
+
+@pytest.mark.parametrize("options", GIVEN)
+def test_given_columns(session: sharkpy.SharkContext, tmp_path: Path, options: str) -> None:
+    (tmp_path / "x.csv").write_text("a,b,c\n1,x,2\n3,y,4\n")
+    relation = f"read_csv('{tmp_path}/x.csv', {options})"
+    assert columns(session, relation) == GIVEN[options]
+    first, *_ = GIVEN[options]
+    assert rows(session, f"SELECT count(*), sum({first.split()[0]}) FROM {relation}") == [(2, 4)]
+
+
+def test_values_of_given_types(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+    """A value that does not fit is NULL. With `columns`, types are not found out, and an empty file has columns."""
+    (tmp_path / "x.csv").write_text("007,01/02/2026\nx,2026\n")
+    options = "columns = {'a': 'INT', 'b': 'DATE'}, dateformat = '%d/%m/%Y', header = false"
+    assert rows(session, f"SELECT * FROM read_csv('{tmp_path}/x.csv', {options})") == [
+        (7, datetime.date(2026, 2, 1)),
+        (None, None),
+    ]
+    (tmp_path / "empty.csv").write_text("")
+    assert columns(session, f"read_csv('{tmp_path}/empty.csv', columns = {{'a': 'INT'}})") == ["a int"]
+    (tmp_path / "x.json").write_text('{"a": 1, "B": "x", "z": 1.5}\n{"a": 2}\n')
+    relation = f"read_json('{tmp_path}/x.json', columns = {{'b': 'STRING', 'a': 'DOUBLE', 'y': 'ARRAY<INT>'}})"
+    assert rows(session, f"SELECT * FROM {relation}") == [("x", 1.0, None), (None, 2.0, None)]
+
+
+def test_given_columns_of_partitions(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+    (tmp_path / "k=1").mkdir()
+    (tmp_path / "k=1" / "x.csv").write_text("1,x\n")
+    relation = f"read_csv('{tmp_path}/*/*.csv', columns = {{'a': 'INT', 'b': 'VARCHAR'}})"
+    assert rows(session, f"SELECT b, a, k FROM {relation}") == [("x", 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("columns = {'a': 'INT'}", r"option columns: 1; columns of the files: 3 \(a, b, c\)"),
+        ("names = ['a', 'b', 'c', 'd']", "option names: 4"),
+        ("names = ['c']", "several columns have one name: c, b, c"),
+        ("types = ['INT', 'INT', 'INT', 'INT']", "option types: 4"),
+        ("types = {'bb': 'INT'}", 'the files have no column "bb".*did you mean "b"'),
+        ("types = {'b': 'foo'}", 'unknown type "foo"'),
+        ("types = {'b': 'ARRAY<INT>'}", 'column "b" of type array<int>'),
+    ],
+)
+def test_given_columns_that_the_files_do_not_have(
+    session: sharkpy.SharkContext, tmp_path: Path, options: str, message: str
+) -> None:
+    (tmp_path / "x.csv").write_text("a,b,c\n1,x,2\n")
+    with pytest.raises(SharkError, match=f"{message}.*line 1, column 24" if "mean" not in message else message):
+        session.sql(f"SELECT * FROM read_csv('{tmp_path}/x.csv', {options})")
+
+
+def test_columns_of_other_formats_are_not_given(session: sharkpy.SharkContext, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "x.parquet")
+    with pytest.raises(SharkError, match="names and types of columns for parquet files"):
+        session.sql(f"SELECT * FROM read_parquet('{tmp_path}/x.parquet', columns = {{'a': 'INT'}})")
+
+
 def test_encodings(session: sharkpy.SharkContext, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes("name,n\nJosé,1\n".encode("latin-1"))
     expected = [("José", 1)]
@@ -127,7 +201,8 @@ ERRORS = {
     "read_csv()": "takes a path",
     "read_csv('{}', 3)": "options of read_csv are name = value",
     "read_csv('{}', nosuch = 3)": 'no option "nosuch"',
-    "read_csv('{}', columns = 'a')": "the option columns",
+    "read_csv('{}', columns = 'a')": r"columns = \{'a': 'INT'\} expected",
+    "csv.`{}` OPTIONS (columns = 'a')": r"the option columns .*read_csv\('path', columns",
     "read_csv('{}', filename = true)": "the option filename",
     "read_csv('{}', header = 'maybe')": "not a value of header",
     "read_csv('{}', dateformat = '%Q')": "no pattern of times",

@@ -223,8 +223,6 @@ select a from t inner left join u on t.a = u.a
 select a from t left semi outer join u on t.a = u.a
 select a from t left u
 select a from t join join u
-select a from t left join u
-select a from t full outer join u
 select a from t cross apply u
 select a from t asof join u on t.a = u.a
 select a from uniquejoin preserve t a (a.a), preserve u b (b.a)
@@ -240,8 +238,18 @@ select * from read_csv([])
 select * from read_csv('x.csv', 1)
 select * from read_csv('x.csv', header =)
 select * from read_csv('x.csv', header = a)
+select * from read_csv('x.csv', columns = {})
+select * from read_csv('x.csv', columns = {a:'INT'})
+select * from read_csv('x.csv', columns = {'a': INT})
+select * from read_csv('x.csv', columns = ['INT'])
+select * from read_csv('x.csv', types = 'INT')
+select * from read_csv('x.csv', types = {'a': 'INT', 'A': 'INT'})
+select * from read_csv('x.csv', types = map('a'))
+select * from read_csv('x.csv', names = [1])
+select * from read_csv('x.csv', names = [''])
+select * from read_csv('x.csv', names = ['a'], column_names = ['b'])
+select * from read_csv('x.csv', columns = {'a': 'INT'}, types = {'a': 'INT'})
 select * from csv.`x.csv` options ()
-select * from csv.`x.csv` options (header)
 select * from csv.`x.csv` options (header =)
 select * from csv.`x.csv` options (header = true
 select * from csv.`x.csv` options (header = true,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from sharkpy.catalog.file_options import READERS
 from sharkpy.udf import registry
+from sharkpy.udf.file_readers import FILE_READERS
 from sharkpy.udf.function import Failure, Function, RelationFunction, Varying
 from sharkpy.udf.refused_functions import OF_OTHERS, REFUSED
 from sharkpy.udf.special_forms import SPECIAL_FORMS
@@ -29,8 +32,19 @@ def _id(row: Function) -> str:
 def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
     folder: Path = tmp_path_factory.mktemp("examples")
     session = sharkpy.connect(warehouse=str(folder))
-    yield session
+    with contextlib.chdir(folder):
+        _write_people(session)
+        yield session
     session.stop()
+
+
+def _write_people(session: sharkpy.SharkContext) -> None:
+    """Write the files that the examples of functions of files read."""
+    Path("people.csv").write_text("id,name\n1,Ann\n")
+    for suffix in ("json", "ndjson"):
+        Path(f"people.{suffix}").write_text('{"id": 1, "name": "Ann"}\n')
+    for suffix in ("parquet", "orc", "avro"):
+        session.sql(f"INSERT OVERWRITE DIRECTORY 'people.{suffix}' STORED AS {suffix} SELECT 1 AS id, 'Ann' AS name")
 
 
 def _text(result: sharkpy.Result) -> str:
@@ -91,6 +105,10 @@ def test_names_that_are_listed() -> None:
     assert listed >= {row.name for row in SPECIAL_FORMS} | REFUSED.keys()
     assert not (REFUSED | OF_OTHERS).keys() & set(registry.names())
     assert not OF_OTHERS.keys() & listed
+
+
+def test_functions_that_read_files_are_described() -> None:
+    assert {row.name for row in FILE_READERS} == READERS.keys()
 
 
 def test_refused_functions_say_why(context: sharkpy.SharkContext) -> None:

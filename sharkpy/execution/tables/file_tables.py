@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base.errors import NotAllowedError, SourceError, UnsupportedError
 from sharkpy.catalog.file_options import FileOptions, file_properties
 from sharkpy.catalog.format_options import CSV
+from sharkpy.catalog.given_columns import GivenColumns
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import StorageFormat, TableKind
 from sharkpy.catalog.store import new_table_id
@@ -48,6 +49,7 @@ _SUFFIXES = {
     **dict.fromkeys((".csv", ".tsv"), "csv"),
 }
 _TEXT = Schema((Field("value", STRING),))
+_INFER = "inferSchema"
 _MOST_TABLES = 64
 
 
@@ -113,11 +115,14 @@ def _is_path(place: str, gate: PathGate) -> bool:
     return Path(local_path(place)).is_dir()
 
 
-def _described(word: str, found: NamedFiles, given: Properties) -> tuple[StorageFormat, Schema]:
+def _described(
+    word: str, found: NamedFiles, given: Properties, columns: GivenColumns | None
+) -> tuple[StorageFormat, Schema]:
     """Format and columns of some files."""
     if word == "csv":
-        properties, columns = described(found.files, given)
-        return StorageFormat(CSV, properties), columns
+        return _described_csv(found, given, columns)
+    if columns is not None and not (word == "json" and columns.is_whole):
+        raise UnsupportedError(f"names and types of columns for {word} files", hint="an alias and CAST change them")
     storage = _FORMATS[word]
     if word == "json":
         is_told = any(name == MULTI_LINE for name, _ in given)
@@ -125,11 +130,28 @@ def _described(word: str, found: NamedFiles, given: Properties) -> tuple[Storage
     if given:
         storage = StorageFormat(storage.name, (*storage.properties, *given))
         source(storage.name).check(Schema(()), storage.properties)
+    if columns is not None:
+        schema = columns.schema()
+        source(storage.name).check(schema, storage.properties)
+        return storage, schema
     return storage, _TEXT if word == "text" else columns_of_files(found.files, storage)
 
 
+def _described_csv(found: NamedFiles, given: Properties, columns: GivenColumns | None) -> tuple[StorageFormat, Schema]:
+    """Format and columns of CSV files; if all columns are given, only the first lines are read."""
+    if columns is None:
+        properties, schema = described(found.files, given)
+        return StorageFormat(CSV, properties), schema
+    known = tuple(pair for pair in given if pair[0] != _INFER)
+    properties, schema = described(found.files, (*known, (_INFER, "false")) if columns.is_whole else given)
+    is_empty = columns.is_whole and not any(file.size_bytes for file in found.files)
+    schema = columns.schema() if is_empty else columns.applied(schema)
+    source(CSV).check(schema, properties)
+    return StorageFormat(CSV, properties), schema
+
+
 def _table(word: str, place: str, found: NamedFiles, given: FileOptions) -> FileTable:
-    storage, columns = _described(word, found, file_properties(word, given.values))
+    storage, columns = _described(word, found, file_properties(word, given.values), given.columns)
     named = partition_columns(found.files)
     in_files = tuple(column for column in columns if column.name not in named.names)
     if word in ("csv", "text") and len(in_files) < len(columns):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlglot import exp
 
 from sharkpy.catalog.file_options import READERS, FileOptions
+from sharkpy.catalog.given_columns import GivenColumns
 from sharkpy.sql.grammar.strict_parser import SyntaxProblem
 
 FILE_OPTIONS = "file_options"
@@ -28,11 +30,12 @@ def table_of_files(table: Any, end: Any) -> exp.Table:
     places = _places(first)
     if not places:
         raise SyntaxProblem(f"{name} takes a path, or a list of paths: {name}('/data/x')", end)
-    values = (*fixed, *(_option(other, name, end) for other in others))
+    columns = [other for other in others if _option_name(other) in _OF_COLUMNS]
+    values = (*fixed, *(_option(other, name, end) for other in others if other not in columns))
     path = exp.Identifier(this=places[0].name, quoted=True)
     path._meta = places[0]._meta
     found = exp.Table(this=path, db=exp.to_identifier(word))
-    found.set(FILE_OPTIONS, FileOptions(values, tuple(one.name for one in places[1:])))
+    found.set(FILE_OPTIONS, FileOptions(values, tuple(one.name for one in places[1:]), _columns(columns, end)))
     return found
 
 
@@ -49,9 +52,80 @@ def _places(node: Any) -> list[exp.Expr]:
     return []
 
 
+def _option_name(node: Any) -> str:
+    """Name of an option in lower case; empty for what is none."""
+    if isinstance(node, (exp.EQ, exp.PropertyEQ)) and isinstance(node.this, (exp.Column, exp.Identifier)):
+        return node.this.name.lower()
+    return ""
+
+
+def _columns(options: Sequence[Any], end: Any) -> GivenColumns | None:
+    """Names and types of columns; None if there are no options of columns."""
+    found = GivenColumns()
+    for node in options:
+        read, form = _OF_COLUMNS[_option_name(node)]
+        given = read(node.expression)
+        if given is None:
+            raise SyntaxProblem(f"{form} expected", end)
+        if (found.names and given.names) or (found.types and given.types):
+            raise SyntaxProblem(f"{node.this.name} says again what columns there are", end)
+        found = GivenColumns(found.names + given.names, found.types + given.types, found.is_whole or given.is_whole)
+    return found if options else None
+
+
+def _whole(node: Any) -> GivenColumns | None:
+    pairs = _pairs(node)
+    return GivenColumns(tuple(pairs), tuple(enumerate(pairs.values())), is_whole=True) if pairs else None
+
+
+def _names(node: Any) -> GivenColumns | None:
+    names = tuple(name.lower() for name in _texts(node))
+    return GivenColumns(names) if all(names) and names else None
+
+
+def _types(node: Any) -> GivenColumns | None:
+    types: tuple[tuple[str | int, str], ...] = tuple(_pairs(node).items()) or tuple(enumerate(_texts(node)))
+    return GivenColumns(types=types) if types else None
+
+
+_OF_COLUMNS: dict[str, tuple[Callable[[Any], GivenColumns | None], str]] = {
+    "columns": (_whole, "columns = {'a': 'INT'}"),
+    **dict.fromkeys(("names", "column_names"), (_names, "names = ['a', 'b']")),
+    **dict.fromkeys(("types", "dtypes", "column_types"), (_types, "types = {'a': 'INT'} or types = ['INT']")),
+}
+"""Options that say what columns there are: how each is read, and its form."""
+
+
+def _texts(node: Any) -> list[str]:
+    """Texts of a list of literals; none for anything else."""
+    is_list = isinstance(node, (exp.Array, exp.Tuple)) or (isinstance(node, exp.Anonymous) and node.name == "array")
+    items = node.expressions if is_list else []
+    return [item.name for item in items] if all(map(_is_text, items)) else []
+
+
+def _pairs(node: Any) -> dict[str, str]:
+    """Texts by names in lower case, of a struct or map of literals; none for anything else, or a name that is there
+    twice.
+    """
+    items = node.expressions
+    match node:
+        case exp.Struct() if all(isinstance(item, exp.PropertyEQ) for item in items):
+            pairs = [(item.this, item.expression) for item in items]
+        case exp.Anonymous() if node.name.lower() in ("map", "named_struct") and len(items) % 2 == 0:
+            pairs = list(zip(items[::2], items[1::2], strict=True))
+        case _:
+            return {}
+    found = {name.name.lower(): value.name for name, value in pairs if name.name and _is_text(value)}
+    return found if len(found) == len(pairs) else {}
+
+
+def _is_text(node: Any) -> bool:
+    return isinstance(node, exp.Literal) and bool(node.is_string)
+
+
 def _option(node: Any, function: str, end: Any) -> tuple[str, str]:
     """Name and value of `name = value`, or `name := value`."""
-    if isinstance(node, (exp.EQ, exp.PropertyEQ)) and isinstance(node.this, (exp.Column, exp.Identifier)):
+    if _option_name(node):
         match node.expression:
             case exp.Boolean() as value:
                 return node.this.name, str(value.this).lower()

@@ -1,0 +1,67 @@
+"""Names and types of columns that a query gives for the files that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sharkpy.base.digits import shortened
+from sharkpy.base.errors import ColumnNotFoundError, ConfigurationError, ParseError, did_you_mean
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import DataType, Field, Schema
+
+_OTHER_NAMES = {"varchar": "string", "text": "string", "bool": "boolean", "hugeint": "decimal(38,0)"}
+"""DuckDB's names of types, and Hive's types."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenColumns:
+    """`names` are those of the first columns. `types` go by the name of a column, or by its place from 0 on.
+
+    If it `is_whole`, there are no other columns.
+    """
+
+    names: tuple[str, ...] = ()
+    types: tuple[tuple[str | int, str], ...] = ()
+    is_whole: bool = False
+
+    def schema(self) -> Schema:
+        """All columns, if it is whole."""
+        return Schema(tuple(Field(name, _type(text)) for name, (_, text) in zip(self.names, self.types, strict=True)))
+
+    def applied(self, found: Schema) -> Schema:
+        """The columns that files have, with the given names and types. ConfigurationError if they have too few, or
+        others than a whole one, ColumnNotFoundError for a name that they lack.
+        """
+        if len(self.names) > len(found) or (self.is_whole and len(self.names) != len(found)):
+            raise _wrong_number("columns" if self.is_whole else "names", len(self.names), found)
+        names = [*self.names, *found.names[len(self.names) :]]
+        if len(set(names)) < len(names):
+            raise ConfigurationError(f"several columns have one name: {shortened(', '.join(names))}", sqlstate="42701")
+        types = [field.dtype for field in found]
+        for key, text in self.types:
+            types[_place(key, names, len(self.types), found)] = _type(text)
+        return Schema(tuple(map(Field, names, types)))
+
+
+def _place(key: str | int, names: Sequence[str], num_types: int, found: Schema) -> int:
+    if isinstance(key, str):
+        if key not in names:
+            raise ColumnNotFoundError(f'the files have no column "{key}"', hint=did_you_mean(key, names))
+        return names.index(key)
+    if key >= len(names):
+        raise _wrong_number("types", num_types, found)
+    return key
+
+
+def _wrong_number(what: str, num_given: int, found: Schema) -> ConfigurationError:
+    names = shortened(", ".join(found.names))
+    message = f"entries of the option {what}: {num_given}; columns of the files: {len(found)} ({names})"
+    return ConfigurationError(message, sqlstate="42601")
+
+
+def _type(text: str) -> DataType:
+    try:
+        return parse_type(_OTHER_NAMES.get(text.strip().lower(), text))
+    except ParseError as error:
+        raise ConfigurationError(error.message, hint=error.hint, sqlstate="42601") from None

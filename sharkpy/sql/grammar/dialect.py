@@ -116,7 +116,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
         if not self._match(TokenType.ALIAS):
             self.missing("AS")
         query = self._parse_wrapped(self.parse_query)
-        if not isinstance(query, exp.Query):
+        if not isinstance(query, (exp.Query, exp.Values)):
             self.raise_error("a query in the parentheses expected", self._prev)
         return self.expression(exp.CTE(this=query, alias=exp.TableAlias(this=name, columns=columns)))
 

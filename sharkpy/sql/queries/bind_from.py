@@ -78,6 +78,9 @@ def _bind_item(context: Context, node: exp.Expr, parent: Scope | None) -> Relati
         case BoundRelation():
             bound: Relation = node.this
             return bound
+        case exp.Table() if isinstance(values := node.this, exp.Values):
+            context.only(node, "this", "alias", "joins")
+            return _aliased(context, bind_values(context, values, parent), node, parent)
         case exp.Table():
             return _bind_table(context, node, parent)
         case exp.Subquery():
@@ -331,13 +334,34 @@ def _divided(context: Context, table: Table, query: LogicalPlan) -> tuple[Divide
 
 def _bind_subquery(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
     context.only(node, "this", "alias", "joins", "sample", "pivots")
-    if isinstance(node.this, (exp.Table, exp.Subquery)) and not any(map(node.args.get, ("alias", "sample", "pivots"))):
+    is_renamed = any(map(node.args.get, ("alias", "sample", "pivots")))
+    if _is_relation(node.this) or (isinstance(node.this, exp.Subquery) and not is_renamed):
         from sharkpy.sql.queries.bind_join import bind_joined
 
-        return bind_joined(context, node.this, node.this.args.get("joins") or [], parent, frozenset())
+        relation = bind_joined(context, node.this, node.this.args.get("joins") or [], parent, frozenset())
+        if not is_renamed:
+            return relation
+        return _aliased(context, sampled(context, _shown(context, relation), node, None), node, parent)
     # A subquery in FROM does not see its neighbours, but an enclosing query's columns it does.
     plan = context.bind_query(node.this, context, parent)
     return _aliased(context, sampled(context, plan, node, None), node, parent)
+
+
+def _is_relation(node: exp.Expr) -> bool:
+    """True for a table or a join in parentheses, False for a query in them."""
+    if isinstance(node, exp.Subquery):
+        return any(map(node.args.get, ("alias", "joins"))) or _is_relation(node.this)
+    return isinstance(node, exp.Table)
+
+
+def _shown(context: Context, relation: Relation) -> LogicalPlan:
+    """Plan with the columns that `*` stands for."""
+    shown = [column for column in relation.scope.columns if not column.qualified_only]
+    items = [
+        column.expr if isinstance(column.expr, ColumnRef) else Alias(column.expr, next(context.ids), column.name)
+        for column in shown
+    ]
+    return relation.plan if tuple(items) == relation.plan.output else Project(relation.plan, tuple(items))
 
 
 def _aliased(

@@ -17,7 +17,7 @@ from sharkpy.plan.references import column_ids
 from sharkpy.sql.expressions.bind_json import bind_from_json, bind_schema_of_json
 from sharkpy.sql.expressions.bind_macro import bind_macro
 from sharkpy.sql.expressions.bind_make_interval import bind_make_interval
-from sharkpy.sql.expressions.bind_name import GROUPING_ID, resolve
+from sharkpy.sql.expressions.bind_name import GROUPING_ID, MOST_BITS, resolve
 from sharkpy.sql.expressions.bind_null_treatment import OF_WINDOWS, POSITIONS, without_nulls
 from sharkpy.sql.expressions.bind_predict import bind_predict
 from sharkpy.sql.expressions.bind_struct import bind_struct
@@ -364,6 +364,9 @@ def _bind_grouping(binder: ExprBinder, node: exp.Expr) -> Expr:
     if not node.expressions or not binder.clause.aggregates:
         message = "grouping() takes grouping columns, in SELECT, HAVING or ORDER BY"
         raise binder.context.error(message, node, sqlstate="42803")
+    if len(node.expressions) > MOST_BITS:
+        message = f"grouping() has bits for {MOST_BITS} columns, not {len(node.expressions)}"
+        raise binder.context.error(message, node, sqlstate="54000")
     args = tuple(map(binder.bind, node.expressions))
     return AggregateCall(GROUPING, args, INT if len(args) == 1 else BIGINT)
 

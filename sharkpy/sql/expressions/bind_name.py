@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder
 
 GROUPING_ID = "grouping_id"
+MOST_BITS = 63
+"""Grouping expressions that an id, a BIGINT, has bits for."""
 _BESIDE_TEXT = (exp.EQ, exp.NEQ, exp.Like, exp.In, exp.Tuple)
 """Comparisons in which an unknown name may well be text without its quotes."""
 _VIRTUAL_COLUMNS = ("row__offset__inside__block", "row__id")

@@ -11,7 +11,7 @@ from sharkpy.plan.logical import Aggregate, Expand, LogicalPlan, Union, Values
 from sharkpy.plan.references import column_ids, substitute
 from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.sql.expressions.bind_function import GROUPING
-from sharkpy.sql.expressions.bind_name import GROUPING_ID
+from sharkpy.sql.expressions.bind_name import GROUPING_ID, MOST_BITS
 from sharkpy.udf.user.function import shown_name
 from sharkpy.values.types import BIGINT, BOOLEAN, DataType
 
@@ -135,8 +135,11 @@ class Aggregation:
 
     def _id_of(self, chosen: frozenset[int]) -> int:
         """GROUPING__ID of a set: a bit per grouping expression, the first the highest, set if it is aggregated away.
-        Before Hive 2.3: the first the lowest, set if it is grouped by.
+        Before Hive 2.3: the first the lowest, set if it is grouped by. With more than MOST_BITS expressions, which no
+        query sees the id of: the set's number.
         """
+        if len(self.groups) > MOST_BITS and self.sets is not None:
+            return self.sets.index(chosen)
         if self.legacy_id:
             return sum(1 << index for index in chosen)
         return _away_bits(range(len(self.groups)), chosen)

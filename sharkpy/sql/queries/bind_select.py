@@ -14,6 +14,7 @@ from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Values
 from sharkpy.plan.references import column_ids
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
+from sharkpy.sql.expressions.bind_name import GROUPING_ID, MOST_BITS
 from sharkpy.sql.expressions.expr_binder import ExprBinder
 from sharkpy.sql.expressions.function_names import function_name, registry_name
 from sharkpy.sql.queries.aggregation import Aggregation
@@ -262,10 +263,22 @@ def _aggregate(
         hint = "add it to GROUP BY" if select.args.get("group") else "add GROUP BY"
         return context.error(message, nodes[0] if nodes else select, hint=hint, sqlstate="42803")
 
+    if sets is not None and len(groups) > MOST_BITS:
+        _check_no_id(select, context, len(groups), exprs)
     legacy_id = context.conf.value(settings.LEGACY_GROUPING_ID)
     aggregation = Aggregation(plan, groups, sets, context.column, not_grouped, legacy_id)
     rewritten = [aggregation.rewrite(expr) for expr in exprs]
     return aggregation.plan(), rewritten
+
+
+def _check_no_id(select: exp.Expr, context: Context, num_groups: int, exprs: Sequence[Expr]) -> None:
+    """BindError 54000 for GROUPING__ID of so many grouping expressions."""
+    parts = (part for expr in exprs for part in expr.walk())
+    if not any(isinstance(part, AggregateCall) and part.function == GROUPING_ID for part in parts):
+        return
+    nodes = (node for node in select.find_all(exp.Column, exp.Anonymous) if node.name.lower().startswith("grouping_"))
+    message = f"GROUPING__ID has bits for {MOST_BITS} grouping columns, not {num_groups}"
+    raise context.error(message, next(nodes, select), hint="grouping(column) tells of one column", sqlstate="54000")
 
 
 def _windows(context: Context, plan: LogicalPlan, exprs: Sequence[Expr]) -> tuple[LogicalPlan, list[Expr]]:

@@ -24,6 +24,8 @@ from sharkpy.sql.statements.table_parts import columns_by_format
 from sharkpy.sql.statements.watermark_clause import check_watermark, taken_watermark
 from sharkpy.values.types import Field, Schema
 
+_TELLING = frozenset(("parquet", "orc", "avro"))
+"""Formats of which each file tells its columns, whatever the options."""
 _OTHERS = ("location", "buckets", "skew")
 """Clauses of tables that streams do not have."""
 
@@ -72,14 +74,16 @@ def _stream(
         return _with_computed(binder, command, computed, at_columns)
     if clauses.partitions and kind is not FOLDER:
         raise reader.unsupported(f"PARTITIONED BY of a stream FROM {kind.name}")
-    fields, of_path = path_columns(binder, clauses.partitions, fields, begin)
-    fields = _checked_columns(binder, kind, fields, begin)
     place = reader.string(kind.place) if kind.place else None
     options, properties = _options(binder, kind, clauses, begin)
     source = StreamSource(kind.name, options)
     storage = combined(reader, clauses.row, clauses.file)
     if clauses.options and storage is not None:
         storage = with_options(reader, storage, clauses.options)
+    if not fields and kind is FOLDER and storage is not None and storage.name in _TELLING:
+        fields = _columns_of_files(binder, storage, place or "", clauses, begin)
+    fields, of_path = path_columns(binder, clauses.partitions, fields, begin)
+    fields = _checked_columns(binder, kind, fields, begin)
     if storage is not None:
         fields = columns_by_format(binder, storage, properties, fields) or fields
     command = CreateStream(
@@ -94,6 +98,23 @@ def _stream(
         clauses.comment,
     )
     return _with_computed(binder, command, [*of_path, *computed], at_columns)
+
+
+def _columns_of_files(
+    binder: CommandBinder, storage: StorageFormat, place: str, clauses: TableClauses, token: Token | None
+) -> list[Field]:
+    """Columns of the files that are in the folder of a stream which lists none; those of its Hive partitions are there
+    if PARTITIONED BY names them without types.
+    """
+    with binder.place_of(token):
+        table = binder.context.catalog.file_table(storage.name, place)
+    if table is None:
+        raise binder.error("a list of columns expected", token, ParseError)
+    by_name = {one if isinstance(one, str) else one.name: one for one in clauses.partitions or ()}
+    if missing := next((name for name in table.partition_columns if name not in by_name), None):
+        message = f'the folder has Hive partitions of "{missing}"'
+        raise binder.error(message, token, hint=f"PARTITIONED BY ({missing})", sqlstate="42000")
+    return [field for field in table.schema if isinstance(by_name.get(field.name, ""), str)]
 
 
 def _with_computed(

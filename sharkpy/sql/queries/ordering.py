@@ -32,9 +32,7 @@ class Ordering:
 
 def bind_ordering(select: exp.Expr, binder: ExprBinder, outputs: Sequence[Expr]) -> Ordering:
     parts = {
-        key: select.args[key].expressions
-        for key in ("order", "sort", "cluster", "distribute")
-        if select.args.get(key)
+        key: select.args[key].expressions for key in ("order", "sort", "cluster", "distribute") if select.args.get(key)
     }
     if len(parts) > 1 and set(parts) != {"sort", "distribute"}:
         words = " and ".join(f"{key.upper()} BY" for key in parts)

@@ -18,7 +18,7 @@ from types import TracebackType
 import pyarrow as pa
 
 from bench.compare import difference
-from bench.engines import DuckdbBench, EngineOptions, SharkpyBench
+from bench.engines import BenchEngine, DuckdbBench, EngineOptions, SharkpyBench
 from bench.pde import Figure
 from bench.refresh.staging import Dates, DeletedDates, write_staging
 from bench.suites import CACHE, ROOT, SUITES
@@ -59,11 +59,12 @@ class RefreshedTables:
         self._data, self._folder = data, folder
         self._clause, self._in_memory = clause, in_memory
         self._ours, self._theirs = SharkpyBench(options), DuckdbBench(options)
+        self._engines: tuple[BenchEngine, BenchEngine] = (self._ours, self._theirs)
         self._functions = {name: function(name) for name in (*INSERTING, *DELETING)}
         self._is_staged = False
 
     def __enter__(self) -> RefreshedTables:
-        for engine in (self._ours, self._theirs):
+        for engine in self._engines:
             engine.start()
         for table in SUITES["tpcds"].tables:
             folder = self._data / table
@@ -76,7 +77,7 @@ class RefreshedTables:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for engine in (self._ours, self._theirs):
+        for engine in self._engines:
             engine.stop()
 
     def refresh(self, scale: float, seed: int) -> dict[str, tuple[float, float]]:
@@ -87,7 +88,7 @@ class RefreshedTables:
         for name, one in self._functions.items():
             taken = [0.0, 0.0]
             for statement in _statements(name, one, dates):
-                for place, engine in enumerate((self._ours, self._theirs)):
+                for place, engine in enumerate(self._engines):
                     with _added(taken, place):
                         engine.run(statement)
             seconds[name] = (taken[0], taken[1])
@@ -106,7 +107,7 @@ class RefreshedTables:
         found, taken = [], [0.0, 0.0] if seconds is None else seconds
         for name, sql in SUITES["tpcds"].queries().items():
             answers = []
-            for place, engine in enumerate((self._ours, self._theirs)):
+            for place, engine in enumerate(self._engines):
                 with _added(taken, place):
                     answers.append(engine.run(sql))
             if what := difference(*answers):
@@ -126,13 +127,13 @@ class RefreshedTables:
         if not self._is_staged:
             for one in self._functions.values():
                 if one.view is not None:
-                    for engine in (self._ours, self._theirs):
+                    for engine in self._engines:
                         engine.run(one.view)
         self._is_staged = True
         return taken[0], taken[1]
 
     def _is_same(self, table: str) -> bool:
-        ours, theirs = (_sorted(engine.run(f"SELECT * FROM {table}")) for engine in (self._ours, self._theirs))
+        ours, theirs = (_sorted(engine.run(f"SELECT * FROM {table}")) for engine in self._engines)
         return ours.cast(theirs.schema).equals(theirs)
 
 

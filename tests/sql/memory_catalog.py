@@ -9,7 +9,7 @@ from sharkpy.base.errors import DatabaseNotFoundError, TableNotFoundError, did_y
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.file_options import NO_OPTIONS, FileOptions
 from sharkpy.catalog.lake_tables import LakePoint
-from sharkpy.catalog.model import Database, StorageFormat, StreamSource, Table, TableKind
+from sharkpy.catalog.model import Database, StorageFormat, StreamSource, Table, TableKind, Watermark
 from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.plan.commands import CreateView
 from sharkpy.plan.logical import LogicalPlan
@@ -52,11 +52,11 @@ class MemoryCatalog:
     def add(self, database: str, name: str, columns: str, kind: TableKind = TableKind.MANAGED) -> None:
         self._put(database, name, kind, Schema(tuple(_fields(columns))), None)
 
-    def add_stream(self, database: str, name: str, columns: str) -> None:
+    def add_stream(self, database: str, name: str, columns: str, watermark: Watermark | None = None) -> None:
         """Add a stream of files of JSON."""
         self.add(database, name, columns, TableKind.STREAM)
         source, storage = StreamSource("FOLDER", place="/in"), StorageFormat("json")
-        self._tables[database, name] = replace(self._tables[database, name], stream=source, storage=storage)
+        self.put(replace(self._tables[database, name], stream=source, storage=storage, watermark=watermark))
 
     def add_view(self, database: str, name: str, text: str) -> None:
         """Add a view, bound as CREATE VIEW binds it."""
@@ -70,7 +70,11 @@ class MemoryCatalog:
 
     def _put(self, database: str, name: str, kind: TableKind, schema: Schema, text: str | None) -> None:
         table = Table(f"t{next(self._ids)}", database, name, kind, schema, view_text=text)
-        self._tables[database, name] = table
+        self.put(table)
+
+    def put(self, table: Table) -> None:
+        """Add a table as it is, in place of one of its name."""
+        self._tables[table.database, table.name] = table
 
     def table(self, database: str, name: str) -> Table:
         if (found := self.find_table(database, name)) is None:

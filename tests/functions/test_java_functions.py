@@ -7,12 +7,14 @@ import decimal
 import importlib.util
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError, SharkError, TypeMismatchError
+from tests.waiting import allowed
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("javac") is None, reason="there is no javac to make a JAR with"),
@@ -94,6 +96,14 @@ public class Pairs extends GenericUDTF {
     for (String word : values[0].toString().split(" ")) forward(new Object[] {word, word.length()});
   }
   public void close() throws HiveException { forward(new Object[] {"end", -1}); }
+}""",
+    "Endless": """
+import org.apache.hadoop.hive.ql.exec.UDF;
+public class Endless extends UDF {
+  public Integer evaluate(Integer seconds) {
+    new Thread(() -> { try { Thread.sleep(seconds * 1000L); } catch (InterruptedException ended) { } }).start();
+    return seconds;
+  }
 }""",
     "Empty": "import org.apache.hadoop.hive.ql.exec.UDF;\npublic class Empty extends UDF {}",
     "Plain": "public class Plain {}",
@@ -238,6 +248,13 @@ def test_wrong_classes(session: sharkpy.SharkContext, name: str, sqlstate: str, 
     with pytest.raises(BindError, match=said) as raised:
         session.sql(f"CREATE TEMPORARY FUNCTION f AS '{name}'")
     assert raised.value.sqlstate == sqlstate
+
+
+def test_the_process_ends_though_a_thread_of_java_goes_on(jar: Path, tmp_path: Path) -> None:
+    statements = f"ADD JAR {jar}; CREATE TEMPORARY FUNCTION f AS 'com.example.Endless'; SELECT f(3600)"
+    command = [sys.executable, "-m", "sharkpy", "--warehouse", str(tmp_path), "-e", statements]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=allowed(60))
+    assert (ended.returncode, "3600" in ended.stdout) == (0, True), ended.stderr
 
 
 def test_permanent_with_its_jar(driver: sharkpy.SharkContext, jar: Path) -> None:

@@ -72,8 +72,11 @@ def _start(home: str) -> Jvm:
     if not is_available():
         raise ConfigurationError("Java functions need the package JPype1", hint=_INSTALL)
     import jpype
+    import jpype.config
 
     if not jpype.isJVMStarted():
+        # The end of the process would wait until all threads of Java have ended, those that functions started, too.
+        jpype.config.destroy_jvm = False
         opened = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
         try:
             jpype.startJVM(_library(home), *_OPTIONS, *opened, classpath=_class_path(), convertStrings=False)

@@ -1,4 +1,4 @@
-"""HyperLogLog: how many distinct values there are, from figures of blocks that merge (SPEC M3).
+"""HyperLogLog: how many distinct values there are, from figures of blocks that merge.
 
 Flajolet et al., AofA 2007, with the estimator of Ertl, "New cardinality estimation algorithms for HyperLogLog
 sketches", 2017, section 3, which needs neither tables nor thresholds. Standard error 4.6 %.

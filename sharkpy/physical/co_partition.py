@@ -1,4 +1,4 @@
-"""Co-partitioned tables (SPEC M4): joins, groups and windows over scans by bucket, for which no row is moved."""
+"""Co-partitioned tables: joins, groups and windows over scans by bucket, for which no row is moved."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def spread_buckets(key_hash: int, pieces: int, num_spread: int) -> tuple[int, ..
 
 @dataclass(frozen=True, slots=True)
 class ExchangeStatistics:
-    """Measurements of an exchange whose map stage has run (SPEC P1).
+    """Measurements of an exchange whose map stage has run.
 
     1. `rows` and `bytes_per_bucket` are exact; spread buckets come behind the ordinary ones.
     2. Those of collectors are empty where a stage has none.

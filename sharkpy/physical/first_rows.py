@@ -1,4 +1,4 @@
-"""Blocks in order of promise (SPEC P6): a TopN or Limit opens first what may hold its rows, and then no more.
+"""Blocks in order of promise: a TopN or Limit opens first what may hold its rows, and then no more.
 
 At plan time `cut_blocks` leaves out what row counts and bounds prove needless. At run time `Waves` deals out
 the rest; blocks that cannot beat the n-th row found so far are not opened.

@@ -1,4 +1,4 @@
-"""Semi-join filters from sides too large to broadcast (SPEC P2): their distinct keys go to the side that waits.
+"""Semi-join filters from sides too large to broadcast: their distinct keys go to the side that waits.
 
 The keys filter exactly the rows that the other side would move and, as those of any build side that has run,
 prune the blocks of its scans (`learned_filters`).

@@ -1,4 +1,4 @@
-"""Filters learned from joins (SPEC M3): what the keys of a build side that has run say of the probe side's scans.
+"""Filters learned from joins: what the keys of a build side that has run say of the probe side's scans.
 
 Rows of the probe side whose key is none of the build side's cannot contribute. The keys prune the blocks
 of the scans below; where the rows would be moved or grouped before they reach the join, they filter them too.

@@ -1,4 +1,4 @@
-"""DISTINCT aggregates in two levels (SPEC P4): rows of a group that many rows share are taken by several tasks.
+"""DISTINCT aggregates in two levels: rows of a group that many rows share are taken by several tasks.
 
 Rows are first brought together by group and arguments, so that equal ones meet, once they have met in the map stage
 where that leaves few of them; of the states made there, only one a task and group moves by group. With several sets of

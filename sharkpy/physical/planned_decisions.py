@@ -1,4 +1,4 @@
-"""Decisions of the planner with their figures, as they are shown: placement, buckets, join distributions (SPEC P7)."""
+"""Decisions of the planner with their figures, as they are shown: placement, buckets, join distributions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicates of scans in the terms that block statistics understand (SPEC M3); anything else is Unknown."""
+"""Predicates of scans in the terms that block statistics understand; anything else is Unknown."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ class ResultSink:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How an exchange treats keys that many of its rows share (SPEC P4): their rows are dealt over spread buckets.
+    """How an exchange treats keys that many of its rows share: their rows are dealt over spread buckets.
 
     `min_rows`: rows of one key in one task from which it counts as heavy. `is_forced`: every key does (tests).
     `kept`: hashes of keys whose rows stay together, as the join's other side has spread them.

@@ -1,4 +1,4 @@
-"""Physical plans split into stages at their Exchanges (SPEC P2, P5).
+"""Physical plans split into stages at their Exchanges.
 
 The runner's calls, in order: `next_exchange`; where it is a range exchange, `sample_plan` and
 `range_bounds`; `lower_stage(exchange.child, sink_of(...))`, run; `replace_exchange` by `read_of(...)`;

@@ -1,4 +1,4 @@
-"""Aggregates that statistics answer without reading a block or a file (SPEC M7)."""
+"""Aggregates that statistics answer without reading a block or a file."""
 
 from __future__ import annotations
 

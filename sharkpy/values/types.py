@@ -1,4 +1,4 @@
-"""Hive's types, schemas and implicit coercions (SPEC H5).
+"""Hive's types, schemas and implicit coercions.
 
 Arrow is the only in-memory form: `to_arrow` gives the Arrow type that every column of a type has at
 run time (TIMESTAMP is microseconds without a zone, DECIMAL is decimal128, CHAR/VARCHAR are strings).

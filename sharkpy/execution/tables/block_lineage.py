@@ -1,4 +1,4 @@
-"""Lineage of tables that are blocks alone: the statements that made their blocks, to make lost ones again (SPEC M5)."""
+"""Lineage of tables that are blocks alone: the statements that made their blocks, to make lost ones again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choice of the Hive partitions of a cached table to hold in memory (SPEC M5): pure decisions."""
+"""Choice of the Hive partitions of a cached table to hold in memory: pure decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repair of lost blocks of tables that are blocks alone, by the queries that made them (SPEC M5)."""
+"""Repair of lost blocks of tables that are blocks alone, by the queries that made them."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def sample_positions(num_rows: int) -> Numbers:
 
 @dataclass(slots=True)
 class Spreader:
-    """Spreader: finds a task's heavy keys (SPEC P4) and deals their rows over spread buckets, one after the other.
+    """Spreader: finds a task's heavy keys and deals their rows over spread buckets, one after the other.
 
     A key is heavy if a window has more rows of it than a bucket should have. It gets PIECES spread buckets for each
     fair share of a bucket that it has, and keeps those for the rest of the task.

@@ -1,4 +1,4 @@
-"""FeatureRDD: the rows of a query as NumPy blocks (SPEC L1)."""
+"""FeatureRDD: the rows of a query as NumPy blocks."""
 
 from __future__ import annotations
 

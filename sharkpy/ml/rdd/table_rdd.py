@@ -1,4 +1,4 @@
-"""TableRDD: rows of a query as an RDD (SPEC L1)."""
+"""TableRDD: rows of a query as an RDD."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Group keys of few values packed into one small integer: one key is hashed instead of several (SPEC M2)."""
+"""Group keys of few values packed into one small integer: one key is hashed instead of several."""
 
 from __future__ import annotations
 

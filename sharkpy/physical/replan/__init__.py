@@ -1,4 +1,4 @@
-"""Changes to the rest of a plan after a map stage has been measured (SPEC P2, P4, P5): rules, one a file."""
+"""Changes to the rest of a plan after a map stage has been measured: rules, one a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Skew by key (SPEC P4): rows of a key that many share are dealt over several tasks of a shuffled join.
+"""Skew by key: rows of a key that many share are dealt over several tasks of a shuffled join.
 
 1. Before a side runs, its exchange is allowed to spread: each map task deals the rows of keys that it finds heavy
    over spread buckets behind the ordinary ones. Keys that the other side has spread are kept together.

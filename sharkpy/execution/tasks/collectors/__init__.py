@@ -1,4 +1,4 @@
-"""Collectors of statistics about the rows that map tasks move (SPEC P1, after Shark's PDE).
+"""Collectors of statistics about the rows that map tasks move (after Shark's PDE).
 
 1. A task makes one of each, lets it observe each window of rows, and encodes its findings.
 2. A task's collectors take TASK_BYTES in all; a collector gets its share and coarsens its

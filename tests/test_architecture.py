@@ -1,23 +1,36 @@
-"""Check of the query that ARCHITECTURE.md shows at every step. UPDATE_PLANS=1 writes the text anew."""
+"""Check of the query, the write and the epoch that ARCHITECTURE.md shows step by step.
+
+UPDATE_PLANS=1 writes the text anew.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import sharkpy
+from sharkpy.catalog.readable_catalog import CATALOG_FILE
+from sharkpy.execution.commands.insert import insert_with
+from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.queries.bind_text import bind_text
 from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, sink_of
+from sharkpy.plan.commands import Insert
 from sharkpy.plan.logical import LogicalPlan
+from sharkpy.sources.layout import visible_generations
+from sharkpy.streaming import steps
+from tests.streaming.folder_input import put
 
 DOCUMENT = Path(__file__).parents[1] / "ARCHITECTURE.md"
-BEGIN, END = "<!-- walk: begin -->\n", "<!-- walk: end -->\n"
 
 TABLES = """
 CREATE TABLE airlines (carrier STRING, name STRING) TBLPROPERTIES ('shark.cache' = 'MEMORY');
@@ -65,15 +78,141 @@ def _result(plan: object) -> object:
     return Exchange(0, plan, SinglePartitioning())  # type: ignore[arg-type]
 
 
+def _check(name: str, written: str) -> None:
+    """Compare the part of the document between the markers `name` with what was `written`, or replace it."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+    text = DOCUMENT.read_text()
+    before, rest = text.split(begin)
+    known, after = rest.split(end)
+    if os.environ.get("UPDATE_PLANS"):
+        DOCUMENT.write_text(before + begin + written + end + after)
+    else:
+        assert known == written, "run the test with UPDATE_PLANS=1 and read the difference"
+
+
 @pytest.mark.spark
 def test_the_walk_through_one_query_is_true(tmp_path: Path) -> None:
     with sharkpy.connect("local[2]", tmp_path, shark_placement_driver=False, shark_task_single_max_bytes=0) as context:
         context.sql(TABLES).close()
         walk = "\n".join(_walk(context))
-    text = DOCUMENT.read_text()
-    before, rest = text.split(BEGIN)
-    written, after = rest.split(END)
-    if os.environ.get("UPDATE_PLANS"):
-        DOCUMENT.write_text(before + BEGIN + walk + END + after)
-    else:
-        assert written == walk, "run the test with UPDATE_PLANS=1 and read the difference"
+    _check("walk", walk)
+
+
+WRITE = "INSERT INTO flights VALUES (8, 'DL', 9)"
+WRITE_STEPS = {
+    "before": "two writes have made two generations",
+    "staged": "the query has run; its rows are in a staging folder",
+    "start": "threads begin to sync the files to the disk",
+    "prepare": "blocks are made of the rows; the sync has ended",
+    "place": "in the catalog's transaction: one rename",
+    "show": "the transaction is committed",
+    "clean": "the new version in memory takes the blocks",
+}
+"""What is done when a step ends; those from `start` on are the steps of `StagedWrite`."""
+
+
+class _Recorder(QuietWrite):
+    """Last target of a write, which records each step when the targets before it have done theirs."""
+
+    def __init__(self, context: sharkpy.SharkContext) -> None:
+        self.context = context
+        self.lines = [
+            "| after the step | what is done | visible in the folder | hidden | blocks made | rows in memory |",
+            "|---|---|---|---|---:|---:|",
+        ]
+
+    def record(self, step: str) -> None:
+        table = self.context.catalog.table("default", "flights")
+        folder, version = table.location or "", self.context.table_cache.known_version(table)
+        visible = [one.name for one, _ in visible_generations(folder)]
+        hidden = {re.sub(r"-.*", "-…", path.name) for path in Path(folder).iterdir()} - {*visible}
+        assert version is not None
+        blocks, num_rows = self.context.engine.store.usage().num_blocks, version.statistics.count()
+        shown = f"{_code(visible)} | {_code(hidden)} | {blocks} | {num_rows}"
+        self.lines.append(f"| {step} | {WRITE_STEPS[step]} | {shown} |")
+
+    def start(self, syncs: object) -> None:
+        self.record("staged")
+        self.record("start")
+
+    def prepare(self) -> None:
+        self.record("prepare")
+
+    def place(self) -> None:
+        self.record("place")
+
+    def show(self) -> None:
+        self.record("show")
+
+    def clean(self) -> None:
+        self.record("clean")
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))
+
+
+def test_the_steps_of_one_write_are_true(tmp_path: Path) -> None:
+    with sharkpy.connect("local[2]", tmp_path) as context:
+        context.sql(TABLES).close()
+        assert context.sql("SELECT count(*) FROM flights").fetchall() == [(8,)]
+        recorder = _Recorder(context)
+        recorder.record("before")
+        command = bind_text(context, WRITE)
+        assert isinstance(command, Insert)
+        snapshot = context.snapshot()
+        insert_with(command, context, snapshot, recorder)
+        assert context.sql("SELECT count(*) FROM flights").fetchall() == [(9,)]
+    _check("write", "\n".join([*_block("**HiveQL**", WRITE, "sql"), *recorder.lines, ""]))
+
+
+STREAM = "CREATE STREAM departures (carrier STRING, delay INT) STORED AS JSONFILE FROM FOLDER '{}'"
+CONTINUOUS = """CREATE CONTINUOUS TABLE late TRIGGER AVAILABLE NOW AS
+SELECT carrier, delay FROM departures WHERE delay > 15"""
+EPOCH_STEPS = {
+    "before": "epoch 1 has ended; another file has come",
+    "begun": "the range of the epoch is in the log",
+    "staged": "the query has run as an INSERT; files and log are on the disk",
+    "placed": "in the catalog's transaction: the files have their place",
+    "committed": "rows, epoch and offset count together",
+    "ended": "the log has the end, with rows and time",
+}
+"""What is done when a step ends; those from `begun` on are the steps of `sharkpy.streaming.steps`."""
+
+
+def _epoch(context: sharkpy.SharkContext, root: Path) -> Iterator[str]:
+    """Text of a stream, a continuous table, and of what other processes see at each step of its second epoch."""
+    folder = root / "in"
+    put(folder, "1.json", [{"carrier": "AA", "delay": 20}])
+    context.sql(STREAM.format(folder)).close()
+    context.sql(CONTINUOUS).close()
+    put(folder, "2.json", [{"carrier": "UA", "delay": 4}, {"carrier": "DL", "delay": 31}])
+    yield from _block("**HiveQL**", f"{STREAM.format('in')};\n{CONTINUOUS};\nRESUME CONTINUOUS TABLE late;", "sql")
+    yield "| after the step | what is done | lines of the log | in the folder | epoch | offset | newest generation |"
+    yield "|---|---|---:|---|---:|---:|---:|"
+    lines = [_epoch_line("before", context)]
+    steps.hook = lambda step: lines.append(_epoch_line(step, context))
+    context.sql("RESUME CONTINUOUS TABLE late").close()
+    yield from lines
+    yield ""
+
+
+def _epoch_line(step: str, context: sharkpy.SharkContext) -> str:
+    table = context.catalog.table("default", "late")
+    root, folder = Path(context.catalog.warehouse_dir), Path(table.location or "")
+    (log,) = root.rglob("*.jsonl")
+    with closing(sqlite3.connect(f"file:{root / CATALOG_FILE}?mode=ro", uri=True)) as catalog:
+        ((epoch, offsets),) = catalog.execute("SELECT epoch, offsets FROM continuous_").fetchall()
+        ((newest,),) = catalog.execute("SELECT newest FROM generation_").fetchall()
+    ((_, offset),) = json.loads(offsets)
+    names = _code(path.name for path in folder.glob("delta_*"))
+    num_lines = len(log.read_text().splitlines())
+    return f"| {step} | {EPOCH_STEPS[step]} | {num_lines} | {names} | {epoch} | {offset} | {newest} |"
+
+
+def test_the_steps_of_one_epoch_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "hook", None)
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        text = "\n".join(_epoch(context, tmp_path))
+        assert context.sql("SELECT carrier FROM late ORDER BY carrier").fetchall() == [("AA",), ("DL",)]
+    _check("epoch", text)

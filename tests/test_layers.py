@@ -145,10 +145,14 @@ def test_each_room_has_its_place() -> None:
     named = {entry.stem for entry in PACKAGE.iterdir() if entry.is_dir() or entry.suffix == ".py"}
     assert named - {"__init__", "__main__", "__pycache__"} == set(ROOMS)
     assert len(ROOMS) <= MOST_ROOMS
-    table = (ROOT / "CONTRIBUTING.md").read_text().partition("## Recipes")[0]
+    table = (ROOT / "ARCHITECTURE.md").read_text().partition("## The rooms")[2].partition("\n## ")[0]
+    places = []
     for room in ROOMS[:-1]:
         assert ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text())), f"{room} says nothing"
-        assert re.search(rf"[`/{{,]{room}[/,}}]", table), f"{room} is not in CONTRIBUTING's table"
+        found = re.search(rf"^\| .*?[`/{{,]{room}[/,}}`]", table, re.MULTILINE)
+        assert found is not None, f"{room} is not in ARCHITECTURE's table of rooms"
+        places.append(found.end())
+    assert places == sorted(places), "ARCHITECTURE's table of rooms has another order"
 
 
 def test_imports_go_up() -> None:

@@ -20,8 +20,8 @@ export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@echo "make demo      install what is needed and run the guided demo"
-	@echo "make test      lint, types and the test suite"
-	@echo "make check     lint and types alone"
+	@echo "make test      make check and the test suite"
+	@echo "make check     lint, words and types only"
 	@echo "make test-all  the suite with the slow tests and more configurations"
 	@echo "make oracles   Spark SQL and DuckDB on every SQL test again"
 	@echo "make bench     TPC-H at SCALE (default 1) against Spark SQL and DuckDB"
@@ -46,6 +46,7 @@ demo: $(STAMP)
 
 check: $(TEST_STAMP)
 	$(PY) -m ruff check .
+	$(PY) -m tests.words
 	$(PY) -m mypy
 
 # Types are checked beside the tests: mypy keeps one core busy for a minute or two.

@@ -1,1 +1,1 @@
-"""Queries over streams, divided into what epochs compute of their rows and what is computed when the result is read."""
+"""Queries over streams, divided into the state that epochs maintain and the result computed when it is read."""

@@ -1,4 +1,4 @@
-"""GROUP BY, DISTINCT and aggregates over streams: a state for each group, of what the aggregates keep of its rows."""
+"""State of GROUP BY, DISTINCT and aggregates over streams: the partial aggregates of each group."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP, ArrayType, Field, M
 
 @dataclass(frozen=True, slots=True)
 class AggregateState:
-    """State of an Aggregate. Its keys are the groups, and the arguments of aggregates of distinct values."""
+    """State of an Aggregate. Its keys are the groups, and the arguments of DISTINCT aggregates."""
 
     node: Aggregate
     schema: Schema
     added: Aggregate
-    """Its groups are the keys, its aggregates the columns of states."""
+    """Aggregate of an epoch's rows. Its groups are the keys, its aggregates the state columns."""
     kept: tuple[States | DistinctValues, ...]
-    """One for each aggregate of the node, and for the number of late rows."""
+    """One entry for each aggregate of the node and, with `closing`, one for the number of late rows."""
     panes: Panes | None
     summary: LogicalPlan | None
-    """Row of the state for no rows, which have an answer without groups, and in the empty set of GROUPING SETS."""
+    """State row for empty input, if that has a result: without groups, or with an empty grouping set."""
     new_column: NewColumn
     is_bounded: bool = False
-    """True where a watermark bounds the groups that rows are still expected for."""
+    """True if a watermark bounds the groups that may still get rows."""
     closing: Closing | None = None
-    """What closes the windows; None where their rows are given before they are closed. Then the key behind those of
-    the groups is the watermark that rows have come behind, and the last column the number of rows that were too late
-    for all of their windows.
+    """How windows are closed; None if their rows are emitted before that.
+
+    With `closing`, the key after the groups is the watermark at which late rows arrived. The last column is the number
+    of rows that were too late for all of their windows.
     """
 
     def delta(self, kept: Kept) -> LogicalPlan:
@@ -49,7 +50,7 @@ class AggregateState:
         return replace(self.added, child=self.closing.beside(self.added.child, kept, self.closing.mark))
 
     def late_rows(self, kept: Kept) -> LogicalPlan | None:
-        """Rows of an epoch that come when all their windows are closed; None where no row comes too late."""
+        """Rows of an epoch whose windows are all closed already; None if no row can be late."""
         if self.closing is None or not self.closing.leaves_out:
             return None
         rows = self.added.child
@@ -57,7 +58,7 @@ class AggregateState:
         return Project(Filter(beside, self.closing.is_late), rows.output)
 
     def num_late(self, rows: LogicalPlan) -> LogicalPlan:
-        """A row with the number of rows that came too late for all of their windows, of a state with `closing`."""
+        """A row with the number of rows that were too late for all of their windows. The state must have `closing`."""
         counted = AggregateCall("sum", (rows.output[-1],), BIGINT)
         return Aggregate(rows, (), (self.new_column("late", BIGINT).holding(counted),))
 
@@ -72,7 +73,7 @@ class AggregateState:
         return self._read(rows, closed)
 
     def closed_within(self, rows: LogicalPlan, spans: LogicalPlan, _kept: Kept) -> LogicalPlan:
-        """The operator's rows of windows that were closed within one of the spans."""
+        """The operator's rows for windows that were closed within one of the spans."""
         panes = self.panes
         assert panes is not None  # they are closed
 
@@ -82,8 +83,10 @@ class AggregateState:
         return self._read(rows, closed)
 
     def given(self, place: int, epoch: EpochState) -> LogicalPlan:
-        """The operator's rows that an epoch gives: those of windows that it closes, or of groups that it adds to; where
-        there are no aggregates, of groups that come with it.
+        """The operator's rows that an epoch emits.
+
+        These are the rows of windows that the epoch closes, or of groups that it updates. Without aggregates, they are
+        the new groups.
         """
         if self.closing is not None and epoch.emit is EmitMode.APPEND:
             return self.closed_within(epoch.after.rows(place), self.closing.moved(epoch, self.new_column), epoch.after)
@@ -92,11 +95,11 @@ class AggregateState:
         return self.changed(epoch.after.rows(place), epoch.added(place))
 
     def changed(self, rows: LogicalPlan, added: LogicalPlan) -> LogicalPlan:
-        """The operator's rows of the groups that are among `added` rows of the state."""
+        """The operator's rows for the groups of the `added` rows of the state."""
         return self._read(rows, self._groups.among(added, JoinKind.SEMI) if self.node.groups else None)
 
     def _new_groups(self, added: LogicalPlan, before: LogicalPlan) -> LogicalPlan:
-        """The operator's rows of `added` groups that were not there before."""
+        """The operator's rows for `added` groups that did not exist before."""
         return replace(self, summary=None)._read(added, self._groups.among(before, JoinKind.ANTI))
 
     @property
@@ -104,7 +107,7 @@ class AggregateState:
         return StateGroups(self.node.groups, self.panes, self.closing is not None, self.new_column)
 
     def _read(self, rows: LogicalPlan, wanted: Wanted | None = None) -> LogicalPlan:
-        """The operator's rows, of the `wanted` rows of the state."""
+        """The operator's rows, computed from the `wanted` rows of the state."""
         if self.summary is not None:
             both = tuple(self.new_column(column.name, column.dtype) for column in rows.output)
             rows = Union((rows, self.summary), both)
@@ -127,7 +130,7 @@ class AggregateState:
             is_behind = Call("gt", (end, mark), BOOLEAN)
             if closing.gives is EmitMode.APPEND:
                 return is_behind
-            # Rows without a time are a group of their own, which nothing closes.
+            # Rows without a time form a group of their own, which is never closed.
             is_timeless = Call("and", (is_null(begin), is_null(seen)), BOOLEAN)
             return Call("or", (is_behind, is_timeless), BOOLEAN)
 
@@ -179,8 +182,10 @@ class AggregateState:
 def aggregate_state(
     node: Aggregate, new_column: NewColumn, *, is_bounded: bool = False, closing: Closing | None = None
 ) -> AggregateState:
-    """State for an Aggregate over rows of epochs; `closing` closes the windows, or sessions, that it is by.
-    UnsupportedError for an aggregate that has no state.
+    """Build the state for an Aggregate over the rows of epochs.
+
+    `closing` closes the windows or sessions of the Aggregate. Raise UnsupportedError for an aggregate that has no
+    state.
     """
     names, keys, panes = Names(set()), list[Alias](), panes_of(node)
 
@@ -208,7 +213,7 @@ def aggregate_state(
             found.append((item, row))
         elif call.distinct or row.ignores_distinct:
             name = shown_name(call.function)
-            # Of no rows there is a row of the state, too: its keys are NULL, and so do not count.
+            # Empty input has a state row, too. Its keys are NULL, and so do not count.
             is_of_rows = not node.groups and all(isinstance(arg, Literal) for arg in call.args)
             places = [
                 None if isinstance(arg, Literal) and not is_of_rows else key_of(arg, f"{name}_of") for arg in call.args
@@ -240,14 +245,14 @@ def aggregate_state(
 
 
 def label_of(node: Aggregate, groups: Sequence[Alias | ColumnRef]) -> str:
-    """What an Aggregate keeps for some groups, in words."""
+    """Text that describes the state of an Aggregate by `groups`."""
     functions = dict.fromkeys(shown_name(call_of(item).function) for item in node.aggregates)
     states = f"states of {', '.join(functions)}" if functions else "values"
     return f"{states} by {', '.join(group.name for group in groups)}" if groups else states
 
 
 def rows_of(node: Aggregate) -> LogicalPlan:
-    """Rows that an Aggregate is of; those of GROUPING SETS without the added one, which no aggregate counts."""
+    """Input rows of an Aggregate. GROUPING SETS add a row, which no aggregate counts and which is left out."""
     match node.child:
         case Union((Expand() as rows, Values())):
             return rows
@@ -255,14 +260,14 @@ def rows_of(node: Aggregate) -> LogicalPlan:
 
 
 def _of_no_rows(added: Aggregate) -> LogicalPlan:
-    """Row of the state that says of no rows that they have come."""
+    """State row for empty input."""
     states = Aggregate(Values(added.child.output, ()), (), added.aggregates)
     keys = (replace(key, expr=Literal(None, key.dtype)) for key in added.groups if isinstance(key, Alias))
     return Project(states, (*keys, *states.output))
 
 
 def _parts_of(child: LogicalPlan) -> tuple[LogicalPlan, LogicalPlan | None]:
-    """Rows of an Aggregate, and the added one of GROUPING SETS, both under the ids of the child's columns."""
+    """Input rows of an Aggregate, and the row that GROUPING SETS add, both with the column ids of `child`."""
     match child:
         case Union((Expand() as rows, Values() as added), columns):
             return under(columns, rows), under(columns, added)
@@ -270,7 +275,7 @@ def _parts_of(child: LogicalPlan) -> tuple[LogicalPlan, LogicalPlan | None]:
 
 
 def as_group(value: Expr, group: Alias | ColumnRef) -> Alias | ColumnRef:
-    """The value as that group of an Aggregate: under its column id."""
+    """Return the value as this group of an Aggregate, under the group's column id."""
     if isinstance(value, ColumnRef) and value.column_id == group.column_id:
         return value
     return Alias(value, group.column_id, group.name)

@@ -1,5 +1,7 @@
-"""Rows with the watermarks that they came behind: they tell what a row could still match from what it could not. Where
-streams have several, a row matches others than one that comes behind the same ones, but later: epochs are told apart.
+"""Rows with the watermarks at their arrival, which tell the rows that they could still match.
+
+If there are several watermarks, rows that arrived in different epochs may have different matches even under the same
+watermarks. The number of earlier rows then distinguishes the epochs.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from sharkpy.values.types import BIGINT, TIMESTAMP
 
 @dataclass(frozen=True, slots=True)
 class ArrivalMarks(Producer):
-    """A row with watermarks, and numbers of rows, as they are before an epoch, of parts of the state; `with_marks` puts
-    them in its place.
+    """Placeholder for a row with watermarks and row counts of parts of the state, as of before an epoch.
+
+    `with_marks` replaces it.
     """
 
     columns: tuple[ColumnRef, ...]
@@ -28,8 +31,10 @@ class ArrivalMarks(Producer):
 
 
 def arrived(rows: LogicalPlan, watermarks: tuple[int, ...], num_rows: int | None, new_column: NewColumn) -> LogicalPlan:
-    """Rows of an epoch, with the watermarks that they come behind as their last columns, and with the number of rows of
-    their stream that have come before, where a part of the state has it.
+    """Append the watermarks at arrival to the rows of an epoch, and optionally the number of earlier rows of their
+    stream.
+
+    `watermarks` and `num_rows` are the places of parts of the state.
     """
     columns, places = tuple(new_column("watermark", TIMESTAMP) for _ in watermarks), watermarks
     if num_rows is not None:
@@ -38,7 +43,7 @@ def arrived(rows: LogicalPlan, watermarks: tuple[int, ...], num_rows: int | None
 
 
 def with_marks(plan: LogicalPlan, kept: Kept) -> LogicalPlan:
-    """The plan of an epoch with the watermarks that are kept."""
+    """Replace each ArrivalMarks in the plan of an epoch by the stored watermarks and row counts."""
 
     def replaced(node: LogicalPlan) -> LogicalPlan:
         if not isinstance(node, ArrivalMarks):

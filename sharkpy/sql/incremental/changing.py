@@ -1,4 +1,4 @@
-"""Queries whose rows change, or go, when others come, where rows have to be given that do not."""
+"""Errors for queries whose rows may change or disappear later, if only final rows can be emitted."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _UPDATED = "EMIT UPDATE, which gives the groups that change to a sink TO KAFKA w
 
 
 def changing(gives: EmitMode | None) -> SharkError:
-    """Error for such a query; `gives`: what others than readers are to be given of it, None for a continuous table with
-    EMIT APPEND.
+    """Error for a query whose rows change with later input.
+
+    `gives` is the output mode of an insert or sink; None for a continuous table with EMIT APPEND.
     """
     hint = f"{_APPENDED} {'EMIT UPDATE' if gives is None else f'{_UPDATED}; {_OF_TABLES}'}"
     if gives is EmitMode.UPDATE:
@@ -26,7 +27,7 @@ def changing(gives: EmitMode | None) -> SharkError:
 
 
 def changing_tables(gives: EmitMode | None) -> SharkError:
-    """Error for rows of tables beside those of a stream; `gives`: see `changing`."""
+    """Error for rows of tables that are combined with rows of a stream. `gives`: see `changing`."""
     hint = f"{_TABLES_FIRST}; {'or EMIT UPDATE' if gives is None else _OF_TABLES}"
     return _not_given(gives, f"{WITH_TABLES}, which may change", hint)
 

@@ -1,4 +1,4 @@
-"""Check that a query over streams can be kept up to date epoch by epoch, and divide one that needs state."""
+"""Check that a query over streams can be maintained epoch by epoch, and divide a query that needs state."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ _OF_NEW = "make a new one: the state of this one would lack what has come before
 
 
 class NoStreamError(BindError):
-    """The query of a continuous query reads no stream."""
+    """A continuous query reads no stream."""
 
 
 def check_row_wise(query: LogicalPlan) -> None:
-    """NoStreamError if the query reads no stream; UnsupportedError, naming the operator, if it needs rows of other
-    epochs than the one that it computes.
+    """Check that a query needs only the rows of the epoch that it computes.
+
+    Raise NoStreamError if the query reads no stream, or UnsupportedError, which names the operator, if it needs rows of
+    other epochs.
     """
     if (fault := row_wise_fault(query, _streams_of(query))) is not None:
         fault.hint = fault.hint or _OF_NEW
@@ -33,7 +35,7 @@ def check_row_wise(query: LogicalPlan) -> None:
 
 
 def needs_state(queries: Sequence[LogicalPlan]) -> bool:
-    """True if one of the queries is not row-wise; NoStreamError if one reads no stream."""
+    """Return whether one of the queries is not row-wise. Raise NoStreamError if one reads no stream."""
     faults = [row_wise_fault(query, _streams_of(query)) for query in queries]
     return any(fault is not None for fault in faults)
 
@@ -41,10 +43,11 @@ def needs_state(queries: Sequence[LogicalPlan]) -> bool:
 def division(
     query: LogicalPlan, context: Context, emit: EmitMode | None, *, expires: bool = False
 ) -> DividedQuery | None:
-    """Divide a query that was bound in a context; None for one that needs no state. NoStreamError if it reads no
-    stream; UnsupportedError, naming the operator, if it cannot be kept up to date so that `emit` of it is given.
-    `expires`: rows of joins of streams are kept only as long as watermarks say that others may match them, where the
-    times of both are bounded.
+    """Divide a query into state and result, or return None if it needs no state.
+
+    The query was bound in `context`. `emit` is its output mode. With `expires`, rows of stream joins are kept only
+    while watermarks allow a match, if the times of both sides are bounded. Raise NoStreamError if the query reads no
+    stream, or UnsupportedError, which names the operator, if its result cannot be maintained in that mode.
     """
     streams = _streams_of(query)
     if row_wise_fault(query, streams) is None:
@@ -58,11 +61,12 @@ def division(
 def division_to_give(
     queries: Sequence[LogicalPlan], context: Context, emit: EmitMode, *, expires: bool = False
 ) -> GivenQueries:
-    """As `division`, of the queries of a continuous insert or sink, of which one `needs_state`: epochs give `emit` of
-    them to others, APPEND or UPDATE, and what was given may be forgotten.
+    """Divide the queries of a continuous insert or sink, of which at least one `needs_state`; see `division`.
+
+    Epochs emit their rows in mode `emit`, APPEND or UPDATE. Emitted rows may be forgotten.
     """
     first, *others = queries
-    # A source that they share is in all of them.
+    # The queries share the FROM clause: each of them contains it.
     if others and any(map(has_subqueries, queries)):
         raise refused("a subquery beside several INSERTs of which one needs state", "INSERTs of their own have it")
     found = [first, *(apart(query, context.column) for query in others)]

@@ -1,5 +1,6 @@
-"""Windows that a watermark has closed meanwhile: the rows of a stream FROM a table of windows that it closes. Each row
-of the stream's files is a span: the watermark from which, and the one to which, it has moved.
+"""Closed windows, as the rows of a stream FROM a table of windows that a watermark closes.
+
+Each row of the stream's files is a span: the watermark before and after a move.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from sharkpy.values.types import BOOLEAN, TIMESTAMP
 
 
 def closed_within(rows: LogicalPlan, window: Expr, seen: ColumnRef, spans: LogicalPlan) -> LogicalPlan:
-    """Rows of windows that end within one of the spans; `seen`: see `came_in_time`."""
+    """Rows of windows that end within one of the spans. `seen`: see `came_in_time`."""
     after, until = spans.output
     end = end_of(window)
     is_within = Call("and", (Call("gt", (end, after), BOOLEAN), Call("le", (end, until), BOOLEAN)), BOOLEAN)
@@ -19,7 +20,10 @@ def closed_within(rows: LogicalPlan, window: Expr, seen: ColumnRef, spans: Logic
 
 
 def gives_closed_windows(node: LogicalPlan) -> bool:
-    """True for an Aggregate over rows of `closed_within`: all rows of a window come with its span, in one epoch."""
+    """Return whether `node` is an Aggregate over rows of `closed_within`.
+
+    All rows of a window then arrive in one epoch, with its span.
+    """
     match node:
         case Aggregate(Filter(Join(_, Scan() as spans))):
             return spans.table.is_stream and spans.names == SPANS.names
@@ -31,5 +35,5 @@ def end_of(window: Expr) -> Expr:
 
 
 def came_in_time(window: Expr, seen: ColumnRef) -> Expr:
-    """Whether a row came before its window was closed; `seen` is the watermark that it has come behind, if any."""
+    """Condition that a row arrived before its window was closed. `seen` is its column of `Closing.seen`."""
     return Call("or", (Call("is_null", (seen,), BOOLEAN), Call("gt", (end_of(window), seen), BOOLEAN)), BOOLEAN)

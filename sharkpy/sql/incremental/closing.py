@@ -1,5 +1,6 @@
-"""Windows and sessions that a watermark, or a number of rows, closes: then their rows are given, and do not change any
-more.
+"""Windows and sessions that a watermark or a number of rows closes.
+
+Their rows are emitted when they are closed, and are final.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sharkpy.sql.incremental.watermarks import Watermarks
 from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP
 
 _BEGIN = Literal(datetime.datetime(1, 1, 1), TIMESTAMP)
-"""No window ends before it."""
+"""The earliest time. No window ends before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +29,32 @@ class Closing:
 
     marks: Watermarks | CountedRows
     mark: ColumnRef
-    """The watermark before an epoch, beside the rows of it."""
+    """Column with the watermark before an epoch, appended to the epoch's rows."""
     first_end: Expr
     """End of the first window that a row is in."""
     last_end: Expr
-    """End of the last one: a watermark that has come so far has closed all of them."""
+    """End of the last window that a row is in. A watermark that has reached it has closed all of them."""
     gives: EmitMode | None = None
-    """What others are given of the windows, which are forgotten when they are closed; None: readers have them."""
+    """Output mode of an insert or sink, whose windows are forgotten when they are closed; None for a table."""
 
     @property
     def label(self) -> str:
-        """What becomes of windows that are closed, for people."""
+        """Text that says when windows are emitted, or until when they are kept."""
         return f"{'kept until' if self.gives is EmitMode.UPDATE else 'given when'} {self.marks.label}"
 
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
-        """Rows with the watermark, as it is kept, as their last column `mark`."""
+        """Append the stored watermark to rows, as column `mark`."""
         return self.marks.beside(rows, kept, mark)
 
     @property
     def seen(self) -> Expr:
-        """The watermark that a row has come behind, if it is not in all of its windows any more; NULL else."""
+        """The watermark at a row's arrival, if it had already closed one of the row's windows; else NULL."""
         is_behind = _is_at_most(self.first_end, self.mark)
         return Call("case_when", (is_behind, self.mark, Literal(None, TIMESTAMP)), TIMESTAMP)
 
     @property
     def num_late(self) -> AggregateCall:
-        """Number of rows that are in no window any more."""
+        """Number of rows whose windows were all closed at their arrival."""
         return AggregateCall("count", (), BIGINT, filter=self.is_late)
 
     @property
@@ -62,21 +63,22 @@ class Closing:
 
     @property
     def leaves_out(self) -> bool:
-        """False where no row comes too late: rows have their numbers as they come."""
+        """True if rows can be too late. Windows of rows have no late rows, since rows are numbered on arrival."""
         return isinstance(self.marks, Watermarks)
 
     def closed(
         self, rows: LogicalPlan, window: Expr, seen: ColumnRef, kept: Kept, new_column: NewColumn
     ) -> LogicalPlan:
-        """Rows of windows that are closed, but for those that came when their window was closed already; `seen` is the
-        watermark that a row has come behind.
+        """Rows of closed windows, without rows that arrived after their window was closed.
+
+        `seen` is the column of `Closing.seen`.
         """
         mark = new_column("watermark", TIMESTAMP)
         is_given = Call("and", (_is_at_most(end_of(window), mark), came_in_time(window, seen)), BOOLEAN)
         return Filter(self.beside(rows, kept, mark), is_given)
 
     def moved(self, epoch: EpochState, new_column: NewColumn) -> LogicalPlan:
-        """The span of an epoch: a row with the watermark before it, and the one behind it."""
+        """The span of an epoch: a row with the watermarks before and after it."""
         after, before, until = (new_column(name, TIMESTAMP) for name in ("after", "before", "until"))
         rows = self.beside(Values((), ((),)), epoch.before, before)
         rows = self.beside(rows, epoch.after, until)
@@ -85,14 +87,19 @@ class Closing:
     def unclosed(
         self, rows: LogicalPlan, kept: Kept, new_column: NewColumn, is_open: Callable[[ColumnRef], Expr]
     ) -> LogicalPlan:
-        """Rows of the state that a watermark, of which `is_open` tells, has not closed; all where there is none yet."""
+        """Rows of the state that the watermark has not closed; all rows if there is no watermark yet.
+
+        `is_open` makes the condition of an open row from the column of the watermark.
+        """
         mark = new_column("watermark", TIMESTAMP)
         is_kept = Call("or", (is_null(mark), is_open(mark)), BOOLEAN)
         return Project(Filter(self.beside(rows, kept, mark), is_kept), rows.output)
 
     def with_late(self, kept: LogicalPlan, rows: LogicalPlan, seen: int, new_column: NewColumn) -> LogicalPlan:
-        """What is `kept` of rows of the state, and one row more with the number of late ones, their last column. It is
-        in no window, and in the column `seen`, by its place, it has a watermark, as rows without a time have not.
+        """The `kept` rows of the state, and one more row with the number of late rows, in its last column.
+
+        The number is the sum over `rows`. The added row is in no window. Its column at place `seen` has a watermark,
+        unlike rows without a time.
         """
         counted, total = apart(rows, new_column), new_column("late", BIGINT)
         call = AggregateCall("sum", (counted.output[-1],), BIGINT)

@@ -1,4 +1,4 @@
-"""The number of rows that have come, as what closes windows of rows."""
+"""The number of rows that have arrived, which closes windows of rows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sharkpy.values.types import TIMESTAMP
 
 @dataclass(frozen=True, slots=True)
 class CountedRows:
-    """The number of rows that have come as the watermark of their numbers: no row comes with an earlier one."""
+    """The number of rows that have arrived, as the watermark of row numbers: later rows have larger numbers."""
 
     place: int
-    """Of the part with that number."""
+    """Place of the part with that number."""
     new_column: NewColumn
 
     @property
@@ -26,11 +26,11 @@ class CountedRows:
 
     @property
     def label(self) -> str:
-        """When windows are closed, for people."""
+        """Text that says when windows are closed."""
         return "all their rows have come"
 
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
-        """Rows with the watermark, as it is kept, as their last column `mark`."""
+        """Append the stored watermark to rows, as column `mark`."""
         counted = kept(self.place)
         time = Call(TIME_OF_ROW, counted.output[:1], TIMESTAMP)
         return beside_least(rows, [Project(counted, (self.new_column("watermark", TIMESTAMP).holding(time),))], mark)

@@ -1,4 +1,4 @@
-"""A query over streams as its state, which epochs add to, and what is computed of the state when it is read."""
+"""A query over streams, divided into a state that epochs add to and a result computed when the state is read."""
 
 from __future__ import annotations
 
@@ -27,36 +27,37 @@ from sharkpy.sql.incremental.window_state import NumLateRows, PassedRows
 from sharkpy.values.types import BIGINT, TIMESTAMP, Field, Schema
 
 NOT_IDLE = "streams that are not idle"
-"""Column of `progress` with the watermark of these."""
+"""Column of `progress` with the watermark of streams that are not idle."""
 LATE_ROWS = "late rows"
-"""Column of `progress` with the number of rows that came too late."""
+"""Column of `progress` with the number of late rows."""
 _CLOSED_PARTS = (AggregateState, SessionState)
-"""Parts whose rows something may close."""
+"""Parts whose windows or sessions may be closed."""
 _WATERMARKS = (*EXTREMES, NumRows)
 _ONE_ROW = (*_WATERMARKS, NumLateRows)
-"""Parts that are folded to a row."""
+"""Parts that fold to one row."""
 _APPENDED_PARTS = (KeptRows, PassedRows)
-"""Parts to which epochs add rows of the answer."""
+"""Parts to which epochs add rows of the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class DividedQuery:
     """Query over streams with its state.
 
-    1. Epochs add the rows of `delta` to a table with the columns of `schema`, of which it may read what is there.
-    2. `read` gives the query's rows, under the ids of its own columns; it is given a new scan of that table for each
-       of the state's parts.
-    3. `folds` give fewer rows that mean the same as all rows of the table, or of some epochs.
+    1. Epochs add the rows of `delta` to a table with the columns of `schema`. `delta` may read the table's earlier
+       rows.
+    2. `read` returns the query's rows, under the query's own column ids. It gets a new scan of that table for each part
+       of the state.
+    3. `folds` return fewer rows that are equivalent to all rows of the table, or to the rows of some epochs.
     """
 
     query: LogicalPlan
     parts: Sequence[tuple[LogicalPlan, StatePart]]
-    """With the operators in whose place they are."""
+    """Parts of the state, each with the operator that it replaces."""
     joins: Sequence[StreamJoin]
     numbers: Sequence[RowNumbers]
     new_column: NewColumn
     unkept: frozenset[int] = frozenset()
-    """Places of parts whose rows an epoch gives to others, and that are in no state."""
+    """Places of parts whose rows an epoch emits and the state does not store."""
 
     @property
     def schema(self) -> Schema:
@@ -64,7 +65,7 @@ class DividedQuery:
 
     @property
     def added_schema(self) -> Schema:
-        """Columns of `delta`: those of the state, and of parts whose rows are given and not kept."""
+        """Columns of `delta`: the columns of the state, and of parts that are emitted and not stored."""
         return self.columns.schema(range(len(self.parts)))
 
     @property
@@ -83,18 +84,19 @@ class DividedQuery:
         if len(self.parts) == 1:
             return self.parts[0][1].delta(kept)
         made = [self._of_epoch(self.parts[place][1].delta(kept), kept) for place in places]
-        # Sides of joins, and rows that are numbered, are in the plans of several parts.
+        # Sides of joins and numbered rows occur in the plans of several parts.
         is_shared = bool(self.joins or self.numbers)
         added = [apart(one, self.new_column) for one in made] if is_shared else made
         return self.columns.together(dict(zip(places, added, strict=True)), places)
 
     def kept_of(self, added: LogicalPlan) -> LogicalPlan:
-        """Rows of the state among those that `delta` has given."""
+        """Rows of the state among the rows that `delta` returned."""
         return self.columns.without(self.unkept, added) if self.unkept else added
 
     def late_rows(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan | None:
-        """Rows of an epoch that come when all their windows are closed; None where there are none, or UnsupportedError
-        for those of several aggregates.
+        """Rows of an epoch whose windows are all closed; None if no row can be late.
+
+        Raise UnsupportedError if several parts have late rows.
         """
         kept = self.kept(scan)
         states = (part for _, part in self.parts if isinstance(part, (*_CLOSED_PARTS, NumLateRows)))
@@ -104,7 +106,7 @@ class DividedQuery:
         return self._of_epoch(found[0], kept) if found else None
 
     def _of_epoch(self, plan: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """The plan with joins of streams, and numbers of rows, as what an epoch adds to them."""
+        """Replace joins of streams and row numbers in a plan by the rows that an epoch adds to them."""
         found: list[StreamJoin | RowNumbers] = [*self.joins, *self.numbers]
         known = {id(one.node): one for one in found}
 
@@ -115,7 +117,7 @@ class DividedQuery:
         return with_marks(_with_added(plan, known, added), kept)
 
     def _live(self, one: StreamJoin, join: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """The join of rows of an epoch, without those that come when no row may match them any more."""
+        """The join of an epoch's rows, without rows that no other row can match any more."""
         parts = [self.parts[place][1] for place in (one.left, one.right)]
         sides = zip(join.children, parts, strict=True)
         return join.with_children(
@@ -124,7 +126,7 @@ class DividedQuery:
 
     @property
     def shown_delta(self) -> LogicalPlan:
-        """Rows that an epoch adds to the first part but watermarks, over ones that nobody knows."""
+        """Rows that an epoch adds to the first part that is not a watermark, over a placeholder state."""
 
         def rows(place: int) -> LogicalPlan:
             return self._unknown(self.parts[place][1].schema)
@@ -137,12 +139,12 @@ class DividedQuery:
         return with_marks(shown, kept)
 
     def _unknown(self, columns: Iterable[Field | ColumnRef]) -> LogicalPlan:
-        """A row that nobody knows."""
+        """A placeholder row of NULLs."""
         made = tuple(self.new_column(column.name, column.dtype) for column in columns)
         return Values(made, (tuple(Literal(None, column.dtype) for column in made),))
 
     def kept(self, scan: Callable[[], LogicalPlan]) -> Kept:
-        """The state of which `scan` gives a new scan each time."""
+        """The state that `scan` reads. Each call of `scan` returns a new scan."""
 
         def rows(place: int) -> LogicalPlan:
             return self.columns.rows_of(place, scan())
@@ -157,12 +159,12 @@ class DividedQuery:
 
     @property
     def places(self) -> Mapping[int, int]:
-        """Places of the parts by the ids of the operators in whose place they are."""
+        """Places of the parts, by the id of the operator that each part replaces."""
         return {id(node): place for place, (node, _) in enumerate(self.parts)}
 
     @property
     def closing(self) -> Closing | None:
-        """What closes the windows that all of its rows are of; None where it has others, or several things do."""
+        """How the windows of all rows are closed; None if some have no windows, or are closed in another way."""
         parts = [self.parts[place][1] for place in self._read_places()]
         found = [part.closing if isinstance(part, _CLOSED_PARTS) else None for part in parts]
         is_one = len({None if one is None else one.marks.places for one in found}) == 1
@@ -170,19 +172,20 @@ class DividedQuery:
 
     @property
     def appends_rows(self) -> bool:
-        """True if epochs add its rows to the state, and nothing else becomes of them."""
+        """True if epochs only append rows of the result to the state."""
         return all(isinstance(self.parts[place][1], _APPENDED_PARTS) for place in self._read_places())
 
     def watermark(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        """A row with the watermark that closes the windows; NULL where there is none yet."""
+        """A row with the watermark that closes the windows; NULL if there is none yet."""
         if self.closing is None:
             raise InternalError("nothing closes the windows of the query")
         mark = self.new_column("watermark", TIMESTAMP)
         return self.closing.beside(Values((), ((),)), self.kept(scan), mark)
 
     def progress(self, scan: Callable[[], LogicalPlan]) -> LogicalPlan:
-        """A row with the watermark of each stream whose own one is kept, under its name, and behind them, where rows
-        may come too late for all of their windows, the number of those that did.
+        """A row with the stored watermarks, each in a column named after its stream, or `NOT_IDLE`.
+
+        If rows can be late, the last column, `LATE_ROWS`, has their number.
         """
         kept = self.kept(scan)
         rows: LogicalPlan = Values((), ((),))
@@ -204,19 +207,22 @@ class DividedQuery:
         return Project(rows, tuple(items))
 
     def closed_within(self, scan: Callable[[], LogicalPlan], spans: Callable[[], Scan]) -> LogicalPlan:
-        """As `read`, of the windows that were closed within one of the spans: a scan of them, a new one each time."""
+        """Rows of the query for windows that were closed within one of the spans; see `read`.
+
+        Each call of `spans` returns a new scan of the spans.
+        """
         if self.closing is None:
             raise InternalError("nothing closes the windows of the query")
 
         def read(place: int) -> LogicalPlan:
             part = self.parts[place][1]
-            assert isinstance(part, _CLOSED_PARTS)  # others have no closing
+            assert isinstance(part, _CLOSED_PARTS)  # other parts have no closing
             return part.closed_within(self.columns.rows_of(place, scan()), spans(), self.kept(scan))
 
         return replaced(self.query, self.places, read)
 
     def _read_places(self) -> list[int]:
-        """Places of the parts that stand for operators of the query; others are read by these alone."""
+        """Places of the parts that replace operators of the query. Only these parts read the remaining ones."""
         places, waiting = self.places, [self.query]
         found = list[int]()
         while waiting:
@@ -228,8 +234,10 @@ class DividedQuery:
         return found
 
     def folds(self, scan: Callable[[], LogicalPlan], *, is_first: bool) -> tuple[LogicalPlan, ...]:
-        """Rows for files of their own: those of a part are read without the others. Parts of one row share a file.
-        `is_first`: see `Kept`.
+        """Folded rows, one plan for each file.
+
+        Each part has a file of its own, so that it can be read separately. Parts of one row share a file. `is_first`:
+        see `Kept`.
         """
         kept, places = replace(self.kept(scan), is_first=is_first), self._kept_places
         folded = {place: self.parts[place][1].fold(self.columns.rows_of(place, scan()), kept) for place in places}
@@ -241,22 +249,24 @@ class DividedQuery:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What is kept, in words, for each part."""
+        """Text that describes each stored part."""
         return tuple(self.parts[place][1].label for place in self._kept_places)
 
     @property
     def expires(self) -> bool:
-        """True if something is kept only as long as a watermark says that rows may match it, or be added to it."""
+        """True if rows are kept only while the watermark allows a match or an update."""
         return any(isinstance(part, ExpiringRows) or _is_forgotten(part) for _, part in self.parts)
 
     @property
     def growth(self) -> str | None:
-        """What lets the state grow with the streams, in words; None where something bounds it."""
+        """Text that says why the state grows with the streams; None if it is bounded."""
         return next((growth for _, part in self.parts if (growth := part.growth) is not None), None)
 
     def has_state_of(self, other: DividedQuery) -> bool:
-        """True if epochs of both add the same rows to the same state, folds forget the same, and rows that wait are
-        given at the same time.
+        """Return whether both queries can use the same state.
+
+        Their epochs add the same rows, their folds forget the same rows, and rows that wait are emitted at the same
+        time.
         """
         return self.schema == other.schema and self._uses_of_state == other._uses_of_state
 
@@ -267,22 +277,22 @@ class DividedQuery:
 
     @property
     def kept_delta(self) -> LogicalPlan:
-        """Rows that an epoch adds to the parts that are kept, which has found nothing there."""
+        """Rows that an epoch adds to the stored parts if the state is empty."""
         return self._delta(self.nothing, self._kept_places)
 
     @property
     def _given_of_waiting(self) -> list[LogicalPlan]:
-        """Rows that wait in the state, and that an epoch gives, which are in no part of it."""
+        """Rows that wait in the state until an epoch emits them, for parts that are not stored."""
         given = (self.parts[place][1] for place in sorted(self.unkept))
         return [one.window.passing(self.kept(self.nothing)) for one in given if isinstance(one, PassedRows)]
 
     def nothing(self) -> LogicalPlan:
-        """A state without rows."""
+        """An empty state."""
         return Values(tuple(self.new_column(field.name, field.dtype) for field in self.schema), ())
 
 
 def _is_forgotten(part: StatePart) -> bool:
-    """True for windows that are forgotten when they are closed, though their rows are given before that."""
+    """Return whether windows are emitted before they are closed, and forgotten when they are closed."""
     closing = part.closing if isinstance(part, _CLOSED_PARTS) else None
     return closing is not None and closing.gives is EmitMode.UPDATE
 
@@ -296,19 +306,22 @@ def _with_added(
     known: Mapping[int, StreamJoin | RowNumbers],
     added: Callable[[StreamJoin | RowNumbers, LogicalPlan], LogicalPlan],
 ) -> LogicalPlan:
-    """The plan with nodes, by their ids, as what an epoch adds to them."""
+    """Replace nodes of a plan, by their ids, by the rows that an epoch adds to them."""
     made = plan.map_children(lambda child: _with_added(child, known, added))
     one = known.get(id(plan))
     return made if one is None else added(one, made)
 
 
 def _numbered(plan: LogicalPlan) -> LogicalPlan:
-    """The plan with the ids of columns counted from its own first one."""
+    """The plan with its column ids numbered from 0."""
     known: dict[int, int] = {}
     return renumbered(plan, lambda column_id: known.setdefault(column_id, len(known)))
 
 
 def replaced(plan: LogicalPlan, places: Mapping[int, int], read: Callable[[int], LogicalPlan]) -> LogicalPlan:
-    """The plan with what is read of parts of a state, by their places, in the place of nodes, by their ids."""
+    """Replace nodes of a plan by the result of reading parts of the state.
+
+    `places` has the place of each part, by the id of its node.
+    """
     place = places.get(id(plan))
     return plan.map_children(lambda child: replaced(child, places, read)) if place is None else read(place)

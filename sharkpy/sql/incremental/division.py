@@ -1,4 +1,4 @@
-"""Division of a query: for each operator that needs more than the rows of an epoch, a part of the state."""
+"""Division of a query: each operator that needs more than the rows of an epoch gets a part of the state."""
 
 from __future__ import annotations
 
@@ -70,15 +70,17 @@ def divided(
     expires: bool,
     gives: bool = False,
 ) -> DividedQuery:
-    """Divide a query that reads streams and is not row-wise, or several whose state is one. UnsupportedError, naming
-    the operator, where what they need of earlier epochs cannot be kept, or `emit` of it be given; to RECOMPUTE all rows
-    are kept for such an operator. `expires`: see `division`; `gives`: see `division_to_give`.
+    """Divide a query that reads streams and is not row-wise, or several queries that share a state.
+
+    With RECOMPUTE, all input rows are kept for an operator that has no state. `expires`: see `division`. `gives`: see
+    `division_to_give`. Raise UnsupportedError, which names the operator, if the state of earlier epochs cannot be kept,
+    or if `emit` is impossible.
     """
     return _Division(streams, context, emit, expires=expires, gives=gives).of(queries)
 
 
 class _Division:
-    """Parts of the state of a query, as they are found."""
+    """Builder of the parts of a query's state."""
 
     def __init__(
         self, streams: Streams, context: Context, emit: EmitMode | None, *, expires: bool, gives: bool
@@ -89,7 +91,7 @@ class _Division:
         self._appends = emit is EmitMode.APPEND
         self._gives = emit if gives else None
         self._is_bounding = self._appends or gives
-        """True where rows are given that no reader takes back, and so may not go."""
+        """True if emitted rows cannot be withdrawn, and so have to be final."""
         times = context.times_read
         self._clock = None if times is None else Clock(*(Literal(time, TIMESTAMP) for time in times))
         self._expires = expires
@@ -97,7 +99,7 @@ class _Division:
 
     def of(self, queries: Sequence[LogicalPlan]) -> DividedQuery:
         for query in queries:
-            # Rows of a row-wise one are given as they are.
+            # The rows of a row-wise query are emitted as they are.
             if not self._gives or row_wise_fault(query, self._streams) is not None:
                 self._of_query(query)
         if not self._state.parts:
@@ -118,7 +120,7 @@ class _Division:
                 waiting += [(child, node) for child in reversed(node.children)]
 
     def _divide(self, node: LogicalPlan, above: LogicalPlan | None) -> bool:
-        """Add the part of the state that comes in the place of a node; False where there is none."""
+        """Add the part of the state that replaces a node. Return False if there is none."""
         if _is_aggregate(node) and (rows := _rows_of(node, self._streams)) is not None:
             self._add_aggregate(node, rows)
         elif self._is_bounding and (window := _window_below(node, self._streams)) is not None:
@@ -128,7 +130,7 @@ class _Division:
                 raise changing(self._gives)
             self._add_rows(node, kept)
         elif row_wise_fault(node, self._streams, with_joins=True, beside_tables=True) is None:
-            # Without an operator above, the rows are the answer.
+            # Without an operator above, the rows are the result.
             if above is not None and not (self._recomputes or self._is_bounding):
                 raise fault_of(above, node, self._streams)
             growth = None if above is None or self._is_bounding else _OF_READERS
@@ -141,14 +143,17 @@ class _Division:
         return True
 
     def _add_rows(self, node: LogicalPlan, kept: KeptRows) -> None:
-        """Add a part that keeps rows, in the place of a node."""
+        """Add a part that keeps rows, in place of a node."""
         of_streams, part = self._beside_tables(kept.rows, kept.over)
         self._state.add(node, part, of_streams)
 
     def _beside_tables(
         self, rows: LogicalPlan, part_of: Callable[[LogicalPlan], StatePart]
     ) -> tuple[LogicalPlan, StatePart]:
-        """Those of some rows that come from streams, and the part of the state of all; `part_of` gives that of some."""
+        """The rows that come from streams, and the part of the state of all rows.
+
+        `part_of` makes the part of some of the rows.
+        """
         of_streams, of_tables = apart_from_tables(rows, self._streams)
         part = part_of(of_streams)
         if of_tables is None:
@@ -160,7 +165,7 @@ class _Division:
         return of_streams, BesideTables(part, part_of(of_tables), self._new_column)
 
     def _add_window(self, node: LogicalPlan, window: Window) -> None:
-        """Add the parts of a Window; `node` is that, or what makes its rows the answer."""
+        """Add the parts of a Window. `node` is the Window, or the topmost operator over it."""
         first, rows = self._new_column("first", INT), window.child
         back = look_back(window, first)
         if has_subqueries(window):
@@ -182,7 +187,7 @@ class _Division:
         parts.append((rows, NumLateRows(found)))
 
     def _add_aggregate(self, node: Aggregate, rows: LogicalPlan) -> None:
-        """Add the state of an Aggregate, or of all rows that it is of."""
+        """Add the state of an Aggregate, or of all its input rows with RECOMPUTE."""
         try:
             of_streams, part = self._beside_tables(rows, lambda some: self._of_aggregate(node, rows, some))
         except UnsupportedError:
@@ -193,7 +198,7 @@ class _Division:
             self._state.add(node, part, of_streams)
 
     def _of_aggregate(self, node: Aggregate, every: LogicalPlan, rows: LogicalPlan) -> StatePart:
-        """State of an Aggregate over some of its rows, which are `every`."""
+        """State of an Aggregate over `rows`, which are some of its input rows `every`."""
         node = node.map_children(lambda child: with_rows(child, every, rows))
         sessions, panes = sessions_below(node), panes_of(node)
         time = sessions.first if sessions is not None else panes.time if panes is not None else None
@@ -207,25 +212,26 @@ class _Division:
                 raise changing(self._gives)
             return session_state(node, sessions, self._new_column, is_bounded=is_bounded, closing=closing)
         timed = node if self._clock is None else in_clock_time(node, self._clock)
-        # Who reads a table wants groups that nothing is added to any more; when others have been given them, it is
-        # closing that lets them go.
+        # Readers of a continuous table want old groups, too. An insert or sink has emitted them, so closing can forget
+        # them.
         is_bounded = is_bounded if self._gives is None else closing is not None
         state = aggregate_state(timed, self._new_column, is_bounded=is_bounded, closing=closing)
         return self._resumed(state, rows) if resumed(state) else state
 
     def _closes(self, node: Aggregate, *, is_bounded: bool) -> bool:
-        """True if windows, or sessions, are closed. UnsupportedError where rows have to be given that do not change,
-        and nothing tells which.
+        """Return whether windows or sessions are closed.
+
+        Raise UnsupportedError if emitted rows have to be final and nothing tells when they are.
         """
         if not self._appends:
             return self._gives is not None and self._expires and is_bounded and not resumes(node)
-        # Groups of which nothing but themselves is told do not change.
+        # Groups without aggregates do not change.
         if not is_bounded and (self._gives is None or node.aggregates or sessions_below(node) is not None):
             raise changing(self._gives)
         return is_bounded
 
     def _resumed(self, state: AggregateState, rows: LogicalPlan) -> StatePart:
-        """State of aggregates that go on from the latest one, with the watermark, or clock, that a timeout is by."""
+        """State of aggregates that resume from their latest state, with the watermark or clock of their timeout."""
         timeout = None
         if (found := timeout_of(state)) is not None:
             length, time = found
@@ -239,7 +245,7 @@ class _Division:
         return resumed_state(state, len(self._state.parts), timeout, self._new_column)
 
     def _closing(self, rows: LogicalPlan, first_end: Expr, last_end: Expr, counts_rows: bool) -> Closing:
-        """What closes windows of some rows: the watermarks of all streams that they come from, or their number."""
+        """How windows of some rows are closed: by the watermarks of all their streams, or by their number."""
         mark = self._new_column("watermark", TIMESTAMP)
         if not counts_rows:
             what = "EMIT APPEND of windows" if self._appends else "windows without WITH UNBOUNDED STATE"
@@ -250,7 +256,7 @@ class _Division:
 
 
 def _window_below(node: LogicalPlan, streams: Streams) -> Window | None:
-    """The Window that a node is, or that is below projections and filters, of the rows of each epoch."""
+    """The Window at `node`, or below its projections and filters, if the input of the Window is row-wise."""
     while isinstance(node, (Project, Filter)) and _keeps_rows(node, streams):
         node = node.child
     if not isinstance(node, Window) or is_numbering(node):
@@ -259,20 +265,21 @@ def _window_below(node: LogicalPlan, streams: Streams) -> Window | None:
 
 
 def _is_aggregate(node: LogicalPlan) -> TypeGuard[Aggregate]:
-    """True for an Aggregate to which other epochs may add."""
+    """Return whether `node` is an Aggregate to whose groups several epochs may add."""
     return isinstance(node, Aggregate) and not gives_closed_windows(node)
 
 
 def _rows_of(node: Aggregate, streams: Streams) -> LogicalPlan | None:
-    """Rows that an Aggregate is of, in no sessions yet; None where they need other epochs."""
+    """Input rows of an Aggregate, before they are in sessions; None if they need other epochs."""
     sessions = sessions_below(node)
     rows = rows_of(node) if sessions is None else sessions.rows
     return rows if row_wise_fault(rows, streams, with_joins=True, beside_tables=True) is None else None
 
 
 def _ends(sessions: Sessions | None, panes: Panes | None) -> tuple[Expr, Expr]:
-    """Ends of the first and the last window that a row is in. Of sessions it is that of its own moment: rows in time
-    then touch no session that is closed.
+    """Ends of the first and the last window that a row is in.
+
+    For sessions both are right after the row's own time: a row in time then never touches a closed session.
     """
     if sessions is not None:
         after = behind(sessions.first, 1)
@@ -283,7 +290,7 @@ def _ends(sessions: Sessions | None, panes: Panes | None) -> tuple[Expr, Expr]:
 
 
 def _keeps_rows(node: LogicalPlan, streams: Streams) -> bool:
-    """True if a node leaves rows as they are that do not change any more."""
+    """Return whether the output of a node is final if its input is."""
     has_queries = any(True for _ in queries_in(node))
     is_sort_by = isinstance(node, Sort) and not node.is_global
     is_keeping = isinstance(node, _KEEPING) or is_sort_by or is_table_function(node)

@@ -1,4 +1,4 @@
-"""Groups of rows that are alike to the last bit: a GROUP BY takes zeros of both signs for one value."""
+"""Groups of rows that are equal in every bit. GROUP BY treats 0.0 and -0.0 as one value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REALS: tuple[DataType, ...] = (DOUBLE, FLOAT)
 def exact_groups(
     rows: LogicalPlan, columns: Sequence[ColumnRef], items: tuple[Alias, ...], new_column: NewColumn
 ) -> LogicalPlan:
-    """Aggregate rows by columns, whose values stay as they are; its columns are in the order of these and `items`."""
+    """Aggregate rows by columns without changing the columns' values. The output has these columns, then `items`."""
     signs = {
         column.column_id: new_column("sign", sign.dtype).holding(sign)
         for column in columns
@@ -30,7 +30,7 @@ def exact_groups(
 
 
 def _sign(column: ColumnRef) -> Expr | None:
-    """What tells values with a -0.0 from those with a 0.0; None where no value has one."""
+    """Expression that distinguishes -0.0 from 0.0; None if the type has no such values."""
     if column.dtype in _REALS:
         # The angle of a point to the left of the origin is pi above the axis, and -pi below it.
         angle = Call("atan2", (Cast(column, DOUBLE), Literal(-1.0, DOUBLE)), DOUBLE)
@@ -39,7 +39,7 @@ def _sign(column: ColumnRef) -> Expr | None:
 
 
 def _restored(column: ColumnRef, signs: dict[int, Alias], new_column: NewColumn) -> ColumnRef | Alias:
-    """The column of a group as its rows have it: of zeros of both signs a group has any."""
+    """The column of a group with the sign that its rows have. GROUP BY returns a zero of either sign."""
     if column.dtype not in _REALS:
         return column
     is_zero = Call("eq", (column, Literal(0.0, column.dtype)), BOOLEAN)

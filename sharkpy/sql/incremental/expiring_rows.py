@@ -1,4 +1,4 @@
-"""Rows of a side of a join of streams that are kept as long as rows of the other side may come that match them."""
+"""Rows of one side of a stream join, kept as long as later rows of the other side may match them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from sharkpy.values.types import BOOLEAN, Schema
 
 @dataclass(frozen=True, slots=True)
 class ExpiringRows:
-    """State of the rows of a side of a join. Rows of the other side match those whose time is up to `reach`
-    microseconds before theirs. So rows that are kept are joined no more when the other side's watermark, as it was
-    before an epoch, is further away, whether folds have removed them or not. Rows that come may match ones that are
-    kept, if the other side is ahead of them: they are joined no more when their own watermark is so far away, too.
+    """State of the rows of one side of a join.
+
+    Rows of the other side match rows whose time is at most `reach` microseconds before theirs. So a stored row expires
+    when the other side's watermark, as of before the epoch, is further ahead. It is then not joined any more, whether a
+    fold has removed it or not. A new row may match stored rows if the other side is ahead. So it expires only when its
+    own side's watermark is that far ahead, too.
     """
 
     rows: KeptRows
@@ -25,9 +27,9 @@ class ExpiringRows:
     """Place of the time among the columns."""
     reach: int
     other: int
-    """Part of the state with the watermark of the other side."""
+    """Place of the part with the watermark of the other side."""
     own: int | None
-    """That of this side; None where all rows that come are joined."""
+    """Place of the part with the watermark of this side; None if all new rows are joined."""
 
     @property
     def schema(self) -> Schema:
@@ -40,7 +42,10 @@ class ExpiringRows:
         return self.rows.read(self.live(rows, kept), kept)
 
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """`kept` has the watermark of the folded rows, which is not beyond that of all."""
+        """Fold the rows that have not expired.
+
+        `kept` has the watermark of the folded rows, which is at most the watermark of all rows.
+        """
         return self.rows.fold(self.live(rows, kept), kept)
 
     @property
@@ -56,15 +61,16 @@ class ExpiringRows:
         return reaching(rows, self.time, self.reach, kept(self.other))
 
     def live_new(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """Rows of an epoch that rows in time, which are kept or come, may match."""
+        """Rows of an epoch that rows in time, stored or new, may match."""
         if self.own is None:
             return rows
         return reaching(rows, self.time, self.reach, *map(kept, dict.fromkeys((self.other, self.own))))
 
 
 def reaching(rows: LogicalPlan, time: int, reach: int, *watermarks: LogicalPlan) -> LogicalPlan:
-    """Rows from whose time, the column at a place, one of some watermarks is not further away than `reach`
-    microseconds.
+    """Rows whose time is at most `reach` microseconds before one of the watermarks.
+
+    `time` is the place of the column. A watermark that is NULL keeps all rows.
     """
     columns, until = rows.output, behind(rows.output[time], reach)
     terms = list[Expr]()

@@ -1,4 +1,4 @@
-"""What keeps a query from being divided, or its rows from being given, by the names of its operators."""
+"""Errors that name the operator for which a query cannot be divided, or its rows cannot be emitted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sharkpy.sql.incremental.row_wise import (
 
 
 def fault_of(node: LogicalPlan, rows: LogicalPlan, streams: Streams) -> SharkError:
-    """What keeps an operator from being computed of `rows`, its own, of one epoch."""
+    """Error for an operator that cannot be computed from `rows`, its input in one epoch."""
     if isinstance(node, Join) and _has_tables(rows, streams):
         return refused(f"{WITH_TABLES}, in a side of a join of streams,", RECOMPUTE)
     if is_numbering(node) and _has_tables(rows, streams):
@@ -34,14 +34,14 @@ def fault_of(node: LogicalPlan, rows: LogicalPlan, streams: Streams) -> SharkErr
 
 
 def _has_tables(rows: LogicalPlan, streams: Streams) -> bool:
-    """True for rows of streams, and of tables beside them."""
+    """Return whether rows come from streams and, by UNION ALL, from tables."""
     if row_wise_fault(rows, streams, with_joins=True) is None:
         return False
     return row_wise_fault(rows, streams, with_joins=True, beside_tables=True) is None
 
 
 def changing_fault(node: LogicalPlan, streams: Streams, gives: EmitMode | None) -> SharkError:
-    """What lets the rows of a node change, where they must not; `gives`: see `changing`."""
+    """Error for a node whose rows may change although they have to be final. `gives`: see `changing`."""
     below = (child for child in node.children if streams.below(child))
     is_of_tables = is_beside_tables(node, streams) or any(_has_tables(child, streams) for child in below)
     return changing_tables(gives) if is_of_tables else changing(gives)

@@ -1,4 +1,4 @@
-"""Queries of a continuous insert or sink with state: its epochs give others the rows that have come, or changed."""
+"""Queries of a continuous insert or sink with state. Their epochs emit new or changed rows."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _GIVING_PARTS = (AggregateState, SessionState, ResumedState, KeptRows, PassedRow
 
 @dataclass(frozen=True, slots=True)
 class GivenQueries:
-    """Queries with the state that they have together.
+    """Queries that share a state.
 
-    1. An epoch computes the rows of `state.delta`, of which it adds `state.kept_of` to the state.
-    2. `given` gives the rows of each query that others get with that epoch.
+    1. An epoch computes the rows of `state.delta`, and adds `state.kept_of` of them to the state.
+    2. `given` returns the rows of each query that the epoch emits.
     """
 
     state: DividedQuery
@@ -32,8 +32,10 @@ class GivenQueries:
     emit: EmitMode
 
     def given(self, scan: Callable[[], LogicalPlan], added: Callable[[], LogicalPlan]) -> list[LogicalPlan]:
-        """Rows that an epoch gives, of each query. `scan` gives a new scan of the state before the epoch, and `added`
-        one of what the epoch computes, with the columns of `state.added_schema`.
+        """Rows of each query that an epoch emits.
+
+        Each call of `scan` returns a new scan of the state before the epoch. Each call of `added` returns a new scan of
+        the epoch's rows, with the columns of `state.added_schema`.
         """
         parts, new_column, columns = self.state.parts, self.state.new_column, self.state.columns
         before = self.state.kept(scan)
@@ -54,7 +56,7 @@ class GivenQueries:
 
         def given(place: int) -> LogicalPlan:
             part = parts[place][1]
-            assert isinstance(part, _GIVING_PARTS)  # others are in no operator's place
+            assert isinstance(part, _GIVING_PARTS)  # other parts replace no operator
             return part.given(place, epoch)
 
         return [replaced(query, self.state.places, given) for query in self.queries]

@@ -1,5 +1,6 @@
-"""Watermarks of several streams of which some are IDLE AFTER a time: one without rows for so long, by the clock, holds
-nothing back.
+"""Watermarks of several streams of which some have IDLE AFTER.
+
+A stream without rows for that time, by the clock, does not hold back the watermark.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from sharkpy.sql.incremental.watermarks import StreamWatermark, read_next
 from sharkpy.values.types import BIGINT, BOOLEAN, TIMESTAMP, Field, Schema
 
 NEVER = Literal(datetime.datetime(9999, 12, 31), TIMESTAMP)
-"""A time behind all others."""
+"""A time after every other time."""
 _NOTHING = Literal(None, TIMESTAMP)
 
 
 @dataclass(frozen=True, slots=True)
 class StreamArrivals:
-    """State of when rows of a stream have come: the time of the last epoch that had some."""
+    """State of the last arrival of a stream's rows: the time of the last epoch with some."""
 
     watermark: StreamWatermark
     now: Literal
@@ -55,19 +56,21 @@ class StreamArrivals:
 
 @dataclass(frozen=True, slots=True)
 class ActiveStream:
-    """A stream, its watermark, and when its rows have come; without these it always counts."""
+    """A stream with its watermark and its arrivals. A stream without arrivals is never idle."""
 
     place: int
     watermark: StreamWatermark
     arrivals: tuple[int, StreamArrivals] | None = None
     idle: int = 0
-    """Microseconds without rows after which it does not count."""
+    """Microseconds without rows after which the stream is idle."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveWatermark:
-    """State of the watermark of several streams: the least one of those that are not idle, as it was when an epoch
-    looked. It never goes back: a stream that was idle may be behind.
+    """State of the watermark of several streams: the least watermark of the streams that are not idle, as of each
+    epoch.
+
+    It never moves back, even if a stream that was idle resumes with an earlier time.
     """
 
     place: int
@@ -80,7 +83,7 @@ class ActiveWatermark:
         return Schema((Field("active_watermark", TIMESTAMP), Field("began", TIMESTAMP)))
 
     def delta(self, kept: Kept) -> LogicalPlan:
-        # A stream without rows is idle so long after the first epoch.
+        # For a stream that never had rows, the idle time begins with the first epoch.
         rows: LogicalPlan = _extreme("min", kept.rows(self.place), 1, self.new_column)
         began = Call("coalesce", (rows.output[0], self.now), TIMESTAMP)
         marks = list[Expr]()
@@ -121,7 +124,7 @@ class ActiveWatermark:
 
 
 def _extreme(function: str, rows: LogicalPlan, place: int, new_column: NewColumn) -> LogicalPlan:
-    """A row with the least or the latest time of a column."""
+    """A row with `function`, min or max, of a column of times."""
     column = rows.output[place]
     call = AggregateCall(function, (column,), TIMESTAMP)
     return Aggregate(rows, (), (new_column(column.name, TIMESTAMP).holding(call),))

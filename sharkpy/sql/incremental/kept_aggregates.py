@@ -1,4 +1,4 @@
-"""Aggregates of a state by groups: what is kept of each, and how it is begun, merged and answered."""
+"""Aggregates of a state by groups: their state columns, and the calls that start, merge and finish states."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sharkpy.values.types import DataType
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """An aggregate whose states are kept: columns `first` and following of the state's."""
+    """An aggregate with a state in columns of the state table, from column `first` on."""
 
     item: Alias
     row: AggregateFunction
@@ -36,9 +36,9 @@ class States:
         return len(self.row.merges)
 
     def begun(self) -> list[AggregateCall]:
-        """What gives each column of its state for the rows of an epoch alone."""
+        """Calls that compute each state column from only the rows of an epoch."""
         types = state_types(self.row, self.form(FormKind.STATE).types, self.call.dtype)
-        # Where states do not merge, there is none to go on from.
+        # States that do not merge resume from a state, here from NULL.
         before = tuple(Literal(None, dtype) for dtype in types) if self.row.resumes else ()
         kind = FormKind.RESUME if before else FormKind.STATE
         forms = [(self.form(kind, part), dtype) for part, dtype in enumerate(types)]
@@ -51,7 +51,10 @@ class States:
 
 @dataclass(frozen=True, slots=True)
 class DistinctValues:
-    """An aggregate whose distinct arguments are kept as keys of the state: by their places, None for constants."""
+    """An aggregate of DISTINCT arguments, which are keys of the state.
+
+    `places` are the places of the arguments, None for constants.
+    """
 
     item: Alias
     places: tuple[int | None, ...]

@@ -1,4 +1,4 @@
-"""States that are rows: the first ones by an order, or all of them."""
+"""States that consist of rows: the first rows in some order, or all rows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sharkpy.sql.incremental.state import EpochState, Kept, NewColumn, as_state,
 from sharkpy.values.types import BIGINT, BOOLEAN, Schema
 
 _RANKS = ("row_number", "rank")
-"""Functions of a window that count up in its order: rows behind the n-th are never among the first n again."""
+"""Window functions that increase in their order: a row after the n-th is never among the first n again."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """State of an operator over `rows` of epochs: those of them that `first` leaves.
+    """State of an operator over `rows` of epochs: the rows that `first` selects.
 
-    `answer` gives the operator's rows from rows with the columns of `rows`.
+    `answer` computes the operator's rows from rows with the columns of `rows`.
     """
 
     rows: LogicalPlan
@@ -32,7 +32,7 @@ class KeptRows:
     new_column: NewColumn
 
     def over(self, rows: LogicalPlan) -> KeptRows:
-        """The same of other rows with these columns."""
+        """The same state for other rows with these columns."""
         return replace(self, rows=rows, added=as_state(self.first(rows), rows.output, self.schema, self.new_column))
 
     def delta(self, _kept: Kept) -> LogicalPlan:
@@ -42,7 +42,7 @@ class KeptRows:
         return self.answer(under(self.rows.output, rows))
 
     def given(self, place: int, epoch: EpochState) -> LogicalPlan:
-        """The rows that an epoch adds, where all rows are kept."""
+        """The rows that an epoch adds, if all rows are kept."""
         return self.read(epoch.added(place), epoch.before)
 
     def fold(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
@@ -50,8 +50,9 @@ class KeptRows:
 
 
 def kept_rows(node: LogicalPlan, streams: Streams, new_column: NewColumn) -> KeptRows | None:
-    """State for the first rows by an order, of all or of each group; None for another operator, or where its rows need
-    other epochs.
+    """State for the first rows in some order, of all rows or of each group.
+
+    Return None for other operators, or if the input rows need other epochs.
     """
     match node:
         case Limit(child, int() as count, offset) if (sort := _sort_below(child)) is not None:
@@ -90,7 +91,7 @@ def kept_rows(node: LogicalPlan, streams: Streams, new_column: NewColumn) -> Kep
 
 
 def all_rows(rows: LogicalPlan, label: str, growth: str | None, new_column: NewColumn) -> KeptRows:
-    """State of all rows; `growth` says for what they are kept."""
+    """State of all rows. `growth` is the text that says why they are kept."""
     return _made(rows, lambda given: given, lambda given: given, label, growth, new_column)
 
 
@@ -112,26 +113,26 @@ def _is_row_wise(rows: LogicalPlan, streams: Streams) -> bool:
 
 
 def _sort_below(plan: LogicalPlan) -> Sort | None:
-    """The order of all rows under projections, which leave out columns that rows are ordered by."""
+    """The global Sort below projections, which may leave out its keys."""
     while isinstance(plan, Project) and not any(True for _ in queries_in(plan)):
         plan = plan.child
     return plan if isinstance(plan, Sort) and plan.is_global else None
 
 
 def _window_below(plan: LogicalPlan) -> Window | None:
-    """Window under projections."""
+    """The Window below projections."""
     while isinstance(plan, Project):
         plan = plan.child
     return plan if isinstance(plan, Window) else None
 
 
 def with_rows(node: LogicalPlan, old: LogicalPlan, new: LogicalPlan) -> LogicalPlan:
-    """The operator with other rows in the place of those of one below it."""
+    """Replace the rows of `old`, a node at or below `node`, by `new`."""
     return new if node is old else node.map_children(lambda child: with_rows(child, old, new))
 
 
 def _most(predicate: Expr, child: LogicalPlan, window: Window) -> int | None:
-    """Largest rank of rows that the predicate keeps; None where it does not bound one."""
+    """Largest rank that the predicate keeps; None if it sets no bound."""
     item = window.windows[0]
     if not isinstance(item.expr, WindowCall) or item.expr.function not in _RANKS:
         return None
@@ -141,7 +142,7 @@ def _most(predicate: Expr, child: LogicalPlan, window: Window) -> int | None:
 
 
 def _ids_of(column_id: int, plan: LogicalPlan) -> frozenset[int]:
-    """Ids of a column and of what projections above it call it."""
+    """Ids of a column, including the ids that projections above it give it."""
     if not isinstance(plan, Project):
         return frozenset((column_id,))
     below = _ids_of(column_id, plan.child)
@@ -171,5 +172,5 @@ def _is_one(expr: Expr, ids: frozenset[int]) -> bool:
 
 
 def shown(expr: Expr) -> str:
-    """What people call what rows are by."""
+    """Text of a key, for messages and labels."""
     return expr.name if isinstance(expr, ColumnRef) else str(expr)

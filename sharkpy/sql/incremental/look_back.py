@@ -23,32 +23,37 @@ _BOUNDED = (
 
 @dataclass(frozen=True, slots=True)
 class LookBack:
-    """How far the functions of a Window look back, and ahead."""
+    """How far the functions of a Window look back and ahead."""
 
     time: int
-    """Place of the time that they are in the order of, among the columns of their rows."""
+    """Place of the time column by which they are ordered."""
     rows: int
-    """Rows before a row, in its partition."""
+    """Number of rows before a row, in its partition."""
     microseconds: int
     """Time before a row."""
     ahead: int
-    """Time behind a row, in microseconds: when it has come, the row is given."""
+    """Time after a row, in microseconds. The row is emitted when that time has passed."""
     rows_ahead: int
-    """Rows behind a row, in its partition: when they have come, the row is given."""
+    """Number of rows after a row, in its partition. The row is emitted when they have arrived."""
     running: tuple[Running, ...]
-    """Functions that look at all rows before."""
+    """Functions over all rows before a row."""
     partition_by: tuple[Expr, ...]
-    """Of the functions that look back by rows, or at all; of all, where one looks ahead by rows."""
+    """Partition of functions that look back by rows or over all rows.
+
+    If a function looks ahead by rows, this is the partition of all functions.
+    """
 
     @property
     def by_rows(self) -> int:
-        """Rows that a row looks back, and ahead: so many are needed when the watermark has passed them."""
+        """Number of rows to keep after the watermark has passed them, for functions that look back or ahead by rows."""
         return self.rows + self.rows_ahead
 
 
 def look_back(window: Window, first: ColumnRef) -> LookBack:
-    """How far the functions look. UnsupportedError, naming the function, for one in another order, and for one that
-    looks at all rows behind its own, or at all rows before it and cannot be gone on from. `first`: see `running_of`.
+    """Compute how far the functions of a Window look.
+
+    `first`: see `running_of`. Raise UnsupportedError, which names the function, for a function in another order, over
+    all rows after its own, or over all rows before it if it cannot be resumed.
     """
     calls = [item.expr for item in window.windows if isinstance(item.expr, WindowCall)]
     times = [_time(call, window) for call in calls]
@@ -59,7 +64,7 @@ def look_back(window: Window, first: ColumnRef) -> LookBack:
     reaches = {call: (0, 0, 0, 0) if call in at_all else _reach(call) for call in calls}
     most_rows, longest, ahead, rows_ahead = (max(some) for some in zip(*reaches.values(), strict=True))
     if rows_ahead and (longest or ahead):
-        # Rows that wait for others would need those around their time for as long.
+        # A row that waits for later rows would need the rows around its time for as long.
         by_time = next(call for call, (_, before, behind, _) in reaches.items() if before or behind)
         raise _refused(by_time, "by time beside one that looks ahead by rows,")
     keeping = [call for call in calls if call in at_all or reaches[call][0] or rows_ahead]
@@ -70,7 +75,7 @@ def look_back(window: Window, first: ColumnRef) -> LookBack:
 
 
 def _time(call: WindowCall, window: Window) -> int:
-    """Place of the time that the rows of a function are in the order of."""
+    """Place of the time column by which a function is ordered."""
     match call.order_by:
         case (SortKey(ColumnRef() as key, ascending=True),) if has_watermark(key, window.child):
             ids = [column.column_id for column in window.child.output]
@@ -79,7 +84,7 @@ def _time(call: WindowCall, window: Window) -> int:
 
 
 def _reach(call: WindowCall) -> tuple[int, int, int, int]:
-    """How many rows, and microseconds, a function looks back, and how many microseconds, and rows, ahead."""
+    """How far a function looks: rows back, microseconds back, microseconds ahead, rows ahead."""
     if (offset := _offset(call)) is not None:
         return (offset, 0, 0, 0) if call.function == "lag" else (0, 0, 0, offset)
     row = registry.window(call.function)
@@ -96,7 +101,7 @@ def _reach(call: WindowCall) -> tuple[int, int, int, int]:
 
 
 def _offset(call: WindowCall) -> int | None:
-    """By how many rows `lag` or `lead` looks away; None for others."""
+    """Number of rows that `lag` or `lead` looks away; None for other calls."""
     if call.function not in ("lag", "lead") or call.ignore_nulls:
         return None
     match call.args[1:2]:
@@ -108,9 +113,7 @@ def _offset(call: WindowCall) -> int | None:
 
 
 def _microseconds(bound: FrameBound) -> int | None:
-    """How far a bound of a RANGE frame is behind its row, less than 0 for one before it; None where it has no end, or
-    is not so far.
-    """
+    """Distance of a RANGE frame's bound from its row, negative before the row; None if it is not a fixed time."""
     match bound:
         case 0:
             return 0

@@ -1,5 +1,6 @@
-"""Fewer rows and columns in the sides of joins of streams, which keep them: conditions of one side filter it, and
-columns that nothing uses are left out.
+"""Fewer stored rows and columns for joins of streams.
+
+Conditions on one side are applied before the join, and unused columns are left out.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.sql.incremental.row_wise import Streams, is_stream_join
 
 _NAMING = (Project, Filter, Join, Aggregate, Generate, Window, Sort, Limit, Distribute, Scan)
-"""Nodes that use the columns in their expressions and no others; others take all columns, by their places."""
+"""Nodes that use only the columns in their expressions. Other nodes use all columns, by position."""
 
 
 def narrowed(query: LogicalPlan, streams: Streams) -> LogicalPlan:
-    """The query with narrow sides of joins of streams; itself where it has no such join."""
+    """Narrow the sides of joins of streams. Return the query itself if it has no such join."""
     if not any(_is_join(node, streams) for node in query.walk()):
         return query
     query = _filtered_sides(query, streams)
     used = {column.column_id for column in query.output}
     for node in query.walk():
-        # A column that the node is the first to have is not used by it.
+        # A node does not use the columns that it creates.
         own = frozenset(node.new_columns)
         for expr in node.expressions:
             used |= frozenset() if expr in own else column_ids(expr)
@@ -51,7 +52,7 @@ def _is_join(node: LogicalPlan, streams: Streams) -> bool:
 
 
 def _filtered_sides(plan: LogicalPlan, streams: Streams) -> LogicalPlan:
-    """Put conditions of one side of an inner join below it."""
+    """Move conditions on one side of an inner join below the join."""
     terms: Sequence[Expr] = ()
     join = plan
     if isinstance(plan, Filter) and is_stream_join(plan.child, streams):
@@ -67,7 +68,7 @@ def _filtered_sides(plan: LogicalPlan, streams: Streams) -> LogicalPlan:
 
 
 def _is_of(term: Expr, side: LogicalPlan) -> bool:
-    """True if a condition may be looked at before the join, of the rows of one side."""
+    """Return whether a condition can be checked before the join, for rows of one side."""
     is_plain = not any(
         isinstance(part, SUBQUERIES) or (isinstance(part, Call) and not is_deterministic_function(part.function))
         for part in term.walk()

@@ -1,5 +1,7 @@
-"""Outer, semi and anti joins of streams: rows of a side that have no match go when one comes. So each side keeps its
-rows with whether they have one, and who reads the table looks at that.
+"""Outer, semi and anti joins of streams.
+
+A row without a match may get one later. So each side stores for each row whether it has a match, and the result is
+computed from that when it is read.
 """
 
 from __future__ import annotations
@@ -25,19 +27,24 @@ OUTER_JOINS = {
     JoinKind.SEMI: (True, False),
     JoinKind.ANTI: (True, False),
 }
-"""Whether the left and the right side have rows in the answer that depend on whether they have a match."""
+"""Whether the left and the right side have rows in the result that depend on a match."""
 
 
 def is_outer_stream_join(node: LogicalPlan, streams: Streams) -> TypeGuard[Join]:
-    """True for a join of streams of which rows go, or come, when others come; its sides are row-wise."""
+    """Return whether `node` is a join of streams whose rows may appear or disappear when other rows arrive.
+
+    Its sides are row-wise.
+    """
     is_one = isinstance(node, Join) and node.kind in OUTER_JOINS and all(map(streams.below, node.children))
     return is_one and all(row_wise_fault(side, streams) is None for side in node.children)
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """When a row of a side finds no match any more: its time, the column at a place, is more than `reach` microseconds
-    before the watermark of a part of the state.
+    """Time after which a row of one side finds no match.
+
+    The row's time is in the column at place `time`. It finds no match if its time is more than `reach` microseconds
+    before the watermark, which is a part of the state.
     """
 
     time: int
@@ -45,7 +52,7 @@ class End:
     watermark: int
 
     def over(self, rows: LogicalPlan, kept: Kept) -> tuple[LogicalPlan, Expr]:
-        """Rows of a side with the watermark behind them, and the condition that none can match one any more."""
+        """Rows of a side with the watermark appended, and the condition that a row finds no match any more."""
         watermark = kept(self.watermark)
         mark, time = watermark.output[0], rows.output[self.time]
         is_behind = Call("lt", (behind(time, self.reach), mark), BOOLEAN)
@@ -57,25 +64,26 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class MatchedRows:
-    """State of one side of a join: rows that are alike, how many they are, and whether the other side has a match.
+    """State of one side of a join: distinct rows, their number, and whether the other side has a match.
 
-    Where rows are joined only as long as watermarks allow, rows are alike that came behind the same ones, and, where
-    both streams have one, in one epoch; and rows that find no match any more are forgotten, if they are not wanted.
+    If watermarks limit which rows are joined, only rows that arrived under the same watermarks are merged, and, if both
+    streams have one, only rows of one epoch. Rows that find no match any more are forgotten, unless the result needs
+    them.
     """
 
     side: LogicalPlan
-    """Its last columns tell these."""
+    """Rows of the side. If watermarks limit which rows are joined, `arrived` adds the last columns."""
     inner: Join
     """The inner join of both sides."""
     columns: tuple[ColumnRef, ...]
-    """The first columns of the side, which are in the answer."""
+    """The first columns of the side, which are in the result."""
     end: End | None
-    """When rows find no match any more; None where they always may."""
+    """When rows find no match any more; None if they always may."""
     wants_match: bool
-    """True if rows with a match are wanted, False if those without one are."""
+    """True if the result has the rows with a match, False if it has the rows without one."""
     new_column: NewColumn
     is_given: bool = False
-    """True if epochs give the wanted rows to others: then they are forgotten, too."""
+    """True if epochs emit the rows of the result. These rows are then forgotten, too."""
 
     @property
     def schema(self) -> Schema:
@@ -90,14 +98,16 @@ class MatchedRows:
         return self._folded(Union((own, matched), columns))
 
     def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
-        """The rows of the side, each with whether it has a match."""
+        """The rows of the side, with a last column that says whether they have a match."""
         folded = self._folded(rows)
         *found, number, is_matched = folded.output
         return Project(self._each(folded, number), (*found[: len(self.columns)], is_matched))
 
     def given(self, place: int, epoch: EpochState, end: End | None) -> LogicalPlan:
-        """The rows of the side that an epoch gives: those that have a match with it, or come with one; or those of
-        which `end` tells with it that they will have none.
+        """The rows of the side that an epoch emits.
+
+        With `wants_match`, these are rows that get a match in the epoch. Otherwise, they are rows of which `end` says
+        in this epoch that they will have none.
         """
         folded = self._with_earlier(epoch.before.rows(place), epoch.added(place))
         *found, number, is_matched, earlier, was_matched = folded.output
@@ -105,7 +115,7 @@ class MatchedRows:
         is_wanted: Expr = is_matched
         was_given: Expr = was_matched
         if not self.wants_match:
-            assert end is not None  # else they might go
+            assert end is not None  # else a match might still arrive
             rows, is_over = end.over(rows, epoch.after)
             rows, was_over = end.over(rows, epoch.before)
             is_wanted = Call("and", (_not(is_matched), is_over), BOOLEAN)
@@ -118,7 +128,7 @@ class MatchedRows:
 
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         folded = self._folded(rows)
-        # Of rows with a match, others that are alike may be among earlier ones, and the match be of them alone.
+        # A match in these rows may be that of equal rows that are stored earlier.
         if self.end is None or not (self.wants_match or kept.is_first):
             return folded
         is_matched = folded.output[-1]
@@ -129,12 +139,12 @@ class MatchedRows:
         return Project(Filter(beside, is_kept), folded.output)
 
     def _each(self, rows: LogicalPlan, number: ColumnRef) -> LogicalPlan:
-        """Rows as often as a column says."""
+        """Each row, repeated by the number in a column."""
         times = Call("array_repeat", (Literal(True, BOOLEAN), Cast(number, INT)), ArrayType(BOOLEAN))
         return Generate(rows, Call("explode", (times,), BOOLEAN), (self.new_column("one", BOOLEAN),), False)
 
     def _with_earlier(self, before: LogicalPlan, added: LogicalPlan) -> LogicalPlan:
-        """Rows of the state and those that an epoch adds, folded; the last columns are what they are without these."""
+        """Rows of the state and of an epoch, folded. The last two columns have the values before the epoch."""
         names = [*(field.name for field in self.schema), "earlier", "was_matched"]
         types = [*(field.dtype for field in self.schema), BIGINT, BOOLEAN]
         pairs: list[tuple[LogicalPlan, Sequence[Expr]]] = [
@@ -166,7 +176,7 @@ class MatchedRows:
 
     @property
     def growth(self) -> str | None:
-        # With watermarks rows are in the answer, or are forgotten.
+        # With watermarks, rows are in the result or are forgotten.
         return OF_JOINS if self.end is None else None
 
     def _marked(self, rows: LogicalPlan, num_rows: int, *, is_matched: bool) -> LogicalPlan:
@@ -177,8 +187,9 @@ class MatchedRows:
 
 @dataclass(frozen=True, slots=True)
 class SemiJoinState:
-    """State of a semi or an anti join: the rows of its left side. `end` tells when no match can come any more; None
-    where rows without one are given before that.
+    """State of a semi or anti join: the rows of its left side.
+
+    `end` says when no match can arrive any more; None if rows without a match are emitted before that.
     """
 
     node: Join
@@ -218,8 +229,10 @@ class SemiJoinState:
 
 @dataclass(frozen=True, slots=True)
 class WithoutMatch:
-    """Rows of a side that have no match, of a part of the state. `end` tells when none can come any more; None where
-    they are given before that, and go when a match comes.
+    """Rows of one side that have no match, from a part of the state.
+
+    `end` says when no match can arrive any more; None if the rows are emitted before that, and disappear when a match
+    arrives.
     """
 
     side: int
@@ -229,7 +242,7 @@ class WithoutMatch:
 
 @dataclass(frozen=True, slots=True)
 class OuterJoinState:
-    """State of an outer join: the rows of both sides that match. Those that do not are in the parts of the sides."""
+    """State of an outer join: the rows with a match. Rows without one are in the parts of the sides."""
 
     node: Join
     joined: KeptRows
@@ -249,12 +262,12 @@ class OuterJoinState:
         return self._together(joined, lambda alone: _without_match(kept(alone.side), alone.end, kept))
 
     def given(self, place: int, epoch: EpochState) -> LogicalPlan:
-        """The rows that match with an epoch, and those of which it tells that they will not."""
+        """The rows that get a match in an epoch, and the rows that cannot get one after it."""
         joined = self.joined.given(place, epoch)
         return self._together(joined, lambda alone: alone.rows.given(alone.side, epoch, alone.end))
 
     def _together(self, joined: LogicalPlan, rows_of: Callable[[WithoutMatch], LogicalPlan]) -> LogicalPlan:
-        """Rows that match, and those of the sides without a match."""
+        """Rows with a match, and rows of the sides without one."""
         inputs = [self._under(joined)]
         nothing = [[Literal(None, column.dtype) for column in side.output] for side in self.node.children]
         if self.left is not None:
@@ -285,7 +298,7 @@ class OuterJoinState:
 
 
 def _without_match(side: LogicalPlan, end: End | None, kept: Kept) -> LogicalPlan:
-    """The rows of a side that have no match; with `end`, those that will have none."""
+    """Rows of a side without a match. With `end`, only rows that will have none."""
     *columns, is_matched = side.output
     rows: LogicalPlan = Filter(side, _not(is_matched))
     if end is not None:

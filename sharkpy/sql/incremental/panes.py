@@ -1,5 +1,6 @@
-"""Panes of windows of time: the longest pieces that all windows of a query are made of. A state is kept by panes, and
-rows are never repeated for each of their windows.
+"""Panes of time windows: the longest intervals of which all windows of a query consist.
+
+State is kept for each pane, so that rows are not repeated for each of their windows.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from sharkpy.values.types import BIGINT, TIMESTAMP
 
 @dataclass(frozen=True, slots=True)
 class Panes:
-    """Panes of the windows that group `place` of an Aggregate is."""
+    """Panes of the windows by which an Aggregate groups, at `place` among its groups."""
 
     place: int
     windows: Call
-    """Call of `window`, or of `windows_of` where they overlap."""
+    """Call of `window`, or of `windows_of` if windows overlap."""
     child: LogicalPlan
-    """Rows that are not repeated for their windows."""
+    """Input rows, not repeated for their windows."""
     column: ColumnRef | None = None
     """Column of overlapping windows."""
 
@@ -39,7 +40,7 @@ class Panes:
 
     @property
     def end(self) -> Expr:
-        """End of a row's pane, which is that of the first of its windows, or before it."""
+        """End of a row's pane, at or before the end of the first of its windows."""
         return self._bound("end", self._length)
 
     @property
@@ -48,18 +49,18 @@ class Panes:
         return self.last_end_at(self.time)
 
     def last_end_at(self, time: Expr) -> Expr:
-        """End of the last window of a time; of a pane, by its beginning, it is that of any time in it."""
+        """End of the last window of a time. The begin of a pane has the same last window as the other times in it."""
         size, slide = _number(self.windows.args[1]), _number(self.windows.args[-2])
         return behind(_bound("start", time, slide, self.windows.args[-1]), size)
 
     @property
     def label(self) -> str:
-        """How long a pane is, for people."""
+        """Text with the length of a pane."""
         return f"{self._length} rows" if self.counts_rows else f"{self._length / 1e6:g} s"
 
     @property
     def counts_rows(self) -> bool:
-        """True if the times are numbers of rows, as they come."""
+        """True if the times are row numbers, in order of arrival."""
         nodes = (node for node in self.child.walk() if isinstance(node, Project) and is_numbering(node.child))
         items = (item for node in nodes for item in node.items)
         found = (item.expr for item in items if isinstance(item, Alias) and item.ref == self.time)
@@ -71,16 +72,16 @@ class Panes:
         return math.gcd(*map(_number, self.windows.args[1:-1]))
 
     def _bound(self, name: str, length: int) -> Expr:
-        """Start or end of the window of that length that a row is in."""
+        """Start or end of the window of this length that a row is in."""
         return _bound(name, self.time, length, self.windows.args[-1])
 
     def windows_at(self, begin: Expr) -> Call:
-        """Windows of a pane: those of any time in it."""
+        """Windows of the pane that begins at `begin`."""
         return Call(self.windows.function, (begin, *self.windows.args[1:]), self.windows.dtype)
 
 
 def panes_of(node: Aggregate) -> Panes | None:
-    """Panes of the windows that an Aggregate has as a group, and uses nowhere else; None where it has no such group."""
+    """Panes of the windows that an Aggregate groups by and uses nowhere else; None if it has no such group."""
     for place, group in enumerate(node.groups):
         expr = group.expr if isinstance(group, Alias) else group
         if isinstance(expr, Call) and expr.function == WINDOW:
@@ -95,7 +96,7 @@ def panes_of(node: Aggregate) -> Panes | None:
 
 
 def pane_begin(time: Expr, length: int) -> Expr:
-    """Beginning of the pane of that length, in microseconds, that a time is in."""
+    """Begin of the pane that a time is in, for panes of `length` microseconds."""
     return _bound("start", time, length, Literal(0, BIGINT))
 
 

@@ -1,4 +1,4 @@
-"""Aggregates whose states do not merge: an epoch goes on from the states of those before it, one for each group."""
+"""Aggregates whose states do not merge. An epoch resumes from the latest state of each group."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from sharkpy.values.types import BOOLEAN, TIMESTAMP, Schema
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The time of a statement, as CURRENT_TIMESTAMP has it, and in UTC: who reads a state may be in another zone than
-    those who add to it.
+    """The time of a statement, as returned by CURRENT_TIMESTAMP, and in UTC.
+
+    A reader of a state may use another time zone than the epochs that add to it.
     """
 
     local: Literal
@@ -29,8 +30,8 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Timeout:
-    """How long a group is kept without a row: `length` microseconds, by the watermark of a part of the state, or by a
-    time of the clock.
+    """How long a group is kept without a row: `length` microseconds, by the watermark of a part of the state or by the
+    clock.
     """
 
     length: int
@@ -39,15 +40,15 @@ class Timeout:
 
 @dataclass(frozen=True, slots=True)
 class ResumedState:
-    """State of an Aggregate: that of any other one, but that of several states of a group the latest counts. So an
-    epoch adds, for the groups of its rows, what becomes of the latest state with these rows.
+    """State of an Aggregate of which only the latest state of each group counts.
 
-    With a timeout, groups are forgotten that the watermark has left so far behind.
+    An epoch reads the latest states of the groups of its rows, and adds the states that follow from these rows. With a
+    timeout, groups are forgotten if the watermark or clock is that far past their last time.
     """
 
     states: AggregateState
     place: int
-    """Which part of the state it is."""
+    """Place of this part in the state."""
     timeout: Timeout | None
     new_column: NewColumn
 
@@ -66,7 +67,7 @@ class ResumedState:
         return Aggregate(beside, tuple(map(as_group, keys, added.groups)), self._going_on(before.output))
 
     def _going_on(self, before: tuple[ColumnRef, ...]) -> tuple[Alias, ...]:
-        """The aggregates that begin states, going on from the columns of the states before."""
+        """The aggregates that start states, changed to resume from the state columns `before`."""
         items, num_keys = list(self.states.added.aggregates), len(self.states.added.groups)
         for one in resumed(self.states):
             known = before[one.first : one.first + one.num_parts]
@@ -87,19 +88,19 @@ class ResumedState:
         return self.states.fold(self._live(rows, kept), kept)
 
     def _live(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """Rows of the state of groups that are not forgotten."""
+        """Rows of the state whose groups are not forgotten."""
         if self.timeout is None:
             return rows
         columns = rows.output
         times = tuple(columns[one.first + one.num_parts - 1] for one in resumed(self.states))
-        # One that is NULL does not count: its aggregate has had no row of the group.
+        # A NULL time does not count: its aggregate has had no row of the group.
         known = [Call("coalesce", (*times[place:], *times[:place]), TIMESTAMP) for place in range(len(times))]
         latest = times[0] if len(times) == 1 else Call("greatest", tuple(known), TIMESTAMP)
         timed = Project(rows, (*columns, self.new_column("latest", TIMESTAMP).holding(latest)))
         return Project(reaching(timed, -1, self.timeout.length, self._mark(self.timeout.mark, kept)), columns)
 
     def _mark(self, mark: int | Literal, kept: Kept) -> LogicalPlan:
-        """A row with the time that a timeout is by."""
+        """A row with the time to which a timeout is compared."""
         if isinstance(mark, int):
             return kept(mark)
         return Values((self.new_column("now", TIMESTAMP),), ((mark,),))
@@ -115,20 +116,21 @@ class ResumedState:
 
 
 def resumes(node: Aggregate) -> bool:
-    """True if some of an Aggregate's functions go on from their latest state."""
+    """Return whether some functions of an Aggregate resume from their latest state."""
     calls = map(call_of, node.aggregates)
     rows = (registry.aggregate_of(call.function, [arg.dtype for arg in call.args]) for call in calls)
     return any(row is not None and row.resumes for row in rows)
 
 
 def resumed(state: AggregateState) -> list[States]:
-    """The aggregates of a state that go on from the latest one."""
+    """Aggregates of a state that resume from their latest state."""
     return [one for one in state.kept if isinstance(one, States) and one.row.resumes]
 
 
 def resumed_state(state: AggregateState, place: int, timeout: Timeout | None, new_column: NewColumn) -> ResumedState:
-    """State of aggregates that are `resumed`, as part `place` of a query's; UnsupportedError where it cannot be kept
-    so.
+    """State of `resumed` aggregates, as part `place` of a query's state.
+
+    Raise UnsupportedError if it cannot be kept.
     """
     if state.closing is not None:
         raise resuming_fault(state, "with EMIT APPEND")
@@ -140,7 +142,7 @@ def resumed_state(state: AggregateState, place: int, timeout: Timeout | None, ne
 
 
 def in_clock_time(node: Aggregate, clock: Clock) -> Aggregate:
-    """The Aggregate with the time of the clock in UTC where aggregates with a timeout are by CURRENT_TIMESTAMP."""
+    """Replace CURRENT_TIMESTAMP in aggregates with a timeout by the time in UTC."""
     items = []
     for item in node.aggregates:
         call = call_of(item)
@@ -152,7 +154,10 @@ def in_clock_time(node: Aggregate, clock: Clock) -> Aggregate:
 
 
 def timeout_of(state: AggregateState) -> tuple[int, Expr] | None:
-    """Timeout of a state's aggregates, and the time that it is by; UnsupportedError where they do not have one."""
+    """Timeout of a state's aggregates, and the time that it uses; None if there is none.
+
+    Raise UnsupportedError if the aggregates differ in it.
+    """
     found = {(one.row.timeout, one.call.args[:1]) for one in resumed(state)}
     if all(length is None for length, _ in found):
         return None

@@ -1,4 +1,4 @@
-"""row_number() OVER () of streams: rows are counted as they come."""
+"""row_number() OVER () of streams: rows are counted as they arrive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.values.types import BIGINT, Field, Schema
 
 
 def is_numbering(node: LogicalPlan) -> TypeGuard[Window]:
-    """True for a Window that numbers all rows, in no order but that in which they come."""
+    """Return whether `node` is a Window that numbers all rows, in the order of their arrival."""
     if not isinstance(node, Window) or len(node.windows) != 1:
         return False
     call = node.windows[0].expr
@@ -23,7 +23,7 @@ def is_numbering(node: LogicalPlan) -> TypeGuard[Window]:
 
 @dataclass(frozen=True, slots=True)
 class NumRows:
-    """State of the number of rows that have come."""
+    """State of the number of rows that have arrived."""
 
     rows: LogicalPlan
     new_column: NewColumn
@@ -56,13 +56,13 @@ class NumRows:
 
 @dataclass(frozen=True, slots=True)
 class RowNumbers:
-    """Numbers of rows, which go on from the number of those that have come, a part of the state."""
+    """Row numbers that continue from the number of earlier rows, which is a part of the state."""
 
     node: Window
     place: int
 
     def added(self, window: LogicalPlan, kept: Kept, new_column: NewColumn) -> LogicalPlan:
-        """Rows that an epoch adds; `window` numbers its own ones from 1."""
+        """Rows that an epoch adds. `window` is the Window over only the epoch's own rows."""
         (rows,), (item,) = window.children, self.node.windows
         own, before = new_column(item.name, BIGINT), kept(self.place)
         numbered = Window(rows, (own.holding(WindowCall("row_number", (), (), (), None, BIGINT)),))

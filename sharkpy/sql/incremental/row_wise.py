@@ -1,4 +1,4 @@
-"""Parts of queries that make the rows of an epoch from the rows of that epoch alone."""
+"""Parts of queries that compute an epoch's output from only the rows of that epoch."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WITH_TABLES = "UNION ALL of a stream and rows that are there already"
 _ROW_WISE = (Project, Filter, Generate, Union, Distribute, Scan, Expand)
 _LEFT_JOINS = (JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT, JoinKind.SINGLE, *LEFT_ONLY_JOINS, *LATERAL_JOINS)
 _RIGHT_JOINS = (JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT)
-"""Joins of which the stream may be that side."""
+"""Joins that allow a stream on that side."""
 _WORDS: tuple[tuple[type[LogicalPlan], str], ...] = (
     (Aggregate, "GROUP BY, DISTINCT or an aggregate over a stream"),
     (Window, "a window function over a stream"),
@@ -50,14 +50,14 @@ _WORDS: tuple[tuple[type[LogicalPlan], str], ...] = (
 
 
 class Streams:
-    """Which parts of a plan read streams, each looked at once."""
+    """Cache of which parts of a plan read streams. Each part is checked once."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[LogicalPlan, bool]] = {}
-        """By the id of a node, which lives as long as this does."""
+        """By the id of a node. The node is held, so that its id stays unique."""
 
     def below(self, plan: LogicalPlan) -> bool:
-        """True if a stream is read by the plan, by queries in its expressions, or by those behind its tables."""
+        """Return whether the plan reads a stream, also in subqueries of expressions or in queries of its tables."""
         if id(plan) not in self._known:
             for node in reversed(list(plan.walk())):
                 self._known[id(node)] = (node, self._here(node))
@@ -77,10 +77,10 @@ class Streams:
 def row_wise_fault(
     query: LogicalPlan, streams: Streams, *, with_joins: bool = False, beside_tables: bool = False
 ) -> SharkError | None:
-    """UnsupportedError that names the first operator that needs rows of other epochs than the one that it computes;
-    None if none does. `with_joins`: joins of streams, and numbers of rows, may: what they make of a new epoch is all
-    that it adds. `beside_tables`: rows of tables may be among the rows, but not among those that joins of streams, or
-    numbers, are of.
+    """Error that names the first operator that needs rows of other epochs; None if there is none.
+
+    `with_joins`: joins of streams and row numbers are allowed, because an epoch only adds to their output.
+    `beside_tables`: rows of tables are allowed, but not as input of joins of streams or row numbers.
     """
     waiting = [(query, beside_tables)]
     while waiting:
@@ -100,18 +100,18 @@ def row_wise_fault(
 
 
 def is_stream_join(node: LogicalPlan, streams: Streams) -> TypeGuard[Join]:
-    """True for a join of streams of which no row goes when others come."""
+    """Return whether `node` is a join of streams whose rows never disappear."""
     is_inner = isinstance(node, Join) and node.kind in (JoinKind.INNER, JoinKind.CROSS)
     return is_inner and all(map(streams.below, node.children))
 
 
 def is_beside_tables(node: LogicalPlan, streams: Streams) -> TypeGuard[Union]:
-    """True for a UNION ALL of rows of a stream and others, which are there already."""
+    """Return whether `node` is a UNION ALL of rows of streams and of tables."""
     return isinstance(node, Union) and streams.below(node) and not all(map(streams.below, node.inputs))
 
 
 def is_counted(node: LogicalPlan) -> TypeGuard[Window]:
-    """True for numbers of rows that go on over epochs: what is below is the same wherever it is computed."""
+    """Return whether `node` numbers rows across epochs. Its input has to be the same each time it is computed."""
     if not is_numbering(node) or has_subqueries(node):
         return False
     return varying_function(expressions_of(node)) is None
@@ -122,22 +122,22 @@ def has_subqueries(plan: LogicalPlan) -> bool:
 
 
 def expressions_of(plan: LogicalPlan) -> Iterator[Expr]:
-    """Expressions of all nodes of a plan, and what these are made of."""
+    """Expressions of all nodes of a plan, and their parts."""
     return (part for one in plan.walk() for expr in one.expressions for part in expr.walk())
 
 
 def varying_function(expressions: Iterable[Expr]) -> str | None:
-    """Function among some expressions that gives something else wherever it is computed, as rand; None for none."""
+    """Name of a function that is not deterministic, such as rand; None if there is none."""
     calls = (part.function for part in expressions if isinstance(part, Call))
     return next((one for one in calls if not is_deterministic_function(one)), None)
 
 
 def node_fault(node: LogicalPlan, streams: Streams) -> SharkError | None:
-    """As `row_wise_fault`, for one node with a stream at or below it."""
+    """Error for one node with a stream at or below it, or None; see `row_wise_fault`."""
     if (fault := reading_fault(node, streams)) is not None:
         return fault
     if is_beside_tables(node, streams):
-        # Each epoch would have them again.
+        # Each epoch would add the rows of tables again.
         hint = "START FROM TABLE … THEN STREAM …"
         return refused(WITH_TABLES, hint)
     if isinstance(node, Join):
@@ -152,7 +152,7 @@ def node_fault(node: LogicalPlan, streams: Streams) -> SharkError | None:
 
 
 def is_table_function(node: LogicalPlan) -> bool:
-    """True for a user's table function that makes its rows of one row each."""
+    """Return whether `node` is a user's table function that makes its rows from one row each."""
     match node:
         case Step(step=TableFunctionStep() as step):
             return not step.function.has_last_rows
@@ -160,7 +160,7 @@ def is_table_function(node: LogicalPlan) -> bool:
 
 
 def reading_fault(node: LogicalPlan, streams: Streams) -> SharkError | None:
-    """UnsupportedError if the node reads a stream where no epoch can give it rows."""
+    """UnsupportedError if the node reads a stream in a place to which epochs cannot give rows; else None."""
     if streams.in_expressions(node):
         return refused("a stream in a subquery of an expression")
     if isinstance(node, Scan) and isinstance(node.table, QueryTable):
@@ -169,7 +169,7 @@ def reading_fault(node: LogicalPlan, streams: Streams) -> SharkError | None:
 
 
 def words_for(node: LogicalPlan) -> str:
-    """What people call an operator over a stream."""
+    """Name of an operator over a stream, for messages."""
     return next((what for kind, what in _WORDS if isinstance(node, kind)), type(node).__name__)
 
 

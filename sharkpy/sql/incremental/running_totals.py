@@ -1,5 +1,6 @@
-"""Window functions over all rows before a row, of streams: what they have come to is kept for each partition. An epoch
-goes on from a row that has it, and comes before the others.
+"""Window functions over all rows before a row, for streams.
+
+The totals of each partition are kept. An epoch continues from a row with the totals, which sorts before its own rows.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ from sharkpy.values.types import BIGINT, BOOLEAN, INT, DecimalType
 _EARLIER = WindowFrame("ROWS", None, 0)
 _ONE = Literal(1, BIGINT)
 _MOST_DIGITS = 38
-"""Of a DECIMAL: a total with more is NULL, from which no sum could go on."""
+"""Maximum precision of a DECIMAL. A total with more digits is NULL, and a sum cannot continue from it."""
 _Made: TypeAlias = tuple[Expr, AggregateCall, str, WindowFrame | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A window function over all rows before its own, as another one, `function`, over a value of each row. In the
-    place of the values of some rows may be one of a row before the others: the `total` of these.
+    """A window function over all rows before its own, expressed as `function` over a value of each row.
+
+    A row with the `total` of earlier rows may take the place of these rows.
     """
 
     item: Alias
@@ -47,19 +49,24 @@ class Running:
 
     @property
     def counts_times(self) -> bool:
-        """True if rows of one time count once."""
+        """True if rows with the same time count once."""
         return isinstance(self.item.expr, WindowCall) and self.item.expr.function == "dense_rank"
 
     def call(self, value: ColumnRef, partition_by: tuple[Expr, ...], order: tuple[ColumnRef, ColumnRef]) -> WindowCall:
-        """`order`: the time, and the place of a row, which may not tell rows of one time from each other elsewhere."""
+        """The call over the rows of an epoch.
+
+        `order` is the time and the position of a row. The position distinguishes rows with the same time only in ROWS
+        frames.
+        """
         is_by_rows = self.frame is not None and self.frame.unit == "ROWS"
         keys = tuple(map(SortKey, order if is_by_rows else order[:1]))
         return WindowCall(self.function, (value,), partition_by, keys, self.frame, self.total.dtype)
 
 
 def running_of(item: Alias, first: ColumnRef) -> Running | None:
-    """A window function over all rows before its own that can be gone on from; None for another one. `first`: the
-    number of a row among those of its time, for functions that count times.
+    """A window function over all rows before its own that can be resumed; None for any other one.
+
+    `first` is the number of a row among the rows with its time, for functions that count times.
     """
     call = item.expr
     if not isinstance(call, WindowCall) or call.distinct or call.ignore_nulls or len(call.order_by) != 1:
@@ -93,7 +100,7 @@ def _made(call: WindowCall, first: ColumnRef) -> _Made | None:
 
 
 def _counted(args: tuple[Expr, ...]) -> Expr:
-    """1 for a row without a NULL among the arguments, else 0."""
+    """1 for a row without a NULL argument, else 0."""
     if not args:
         return _ONE
     known = [Call("is_not_null", (arg,), BOOLEAN) for arg in args]
@@ -104,7 +111,7 @@ def _counted(args: tuple[Expr, ...]) -> Expr:
 def totals_state(
     rows: LogicalPlan, found: tuple[Running, ...], partition_by: tuple[Expr, ...], new_column: NewColumn
 ) -> AggregateState:
-    """State of what functions over `rows` have come to, in each partition."""
+    """State of the totals of functions over `rows`, for each partition."""
     groups = tuple(new_column("partition", expr.dtype).holding(expr) for expr in partition_by)
     totals = tuple(new_column(one.item.name, one.total.dtype).holding(one.total) for one in found)
     if _counts_rows(found, partition_by):
@@ -113,7 +120,7 @@ def totals_state(
 
 
 def _counts_rows(found: tuple[Running, ...], partition_by: tuple[Expr, ...]) -> bool:
-    """True where totals of no rows, which are there without partitions, have to be told from others."""
+    """Return whether totals of no rows, which exist without partitions, have to be recognized."""
     return not partition_by and any(one.function == "first_value" for one in found)
 
 
@@ -125,9 +132,10 @@ def with_running(
     partition_by: tuple[Expr, ...],
     new_column: NewColumn,
 ) -> tuple[LogicalPlan, dict[int, Expr]]:
-    """The rows of an epoch, all of which have a time, with running functions that go on from `totals`: those of earlier
-    epochs, with the partition before them. And the values of the functions, by the ids of their columns. `order`: the
-    time and the place of each row.
+    """Compute running functions over the rows of an epoch, continued from `totals`.
+
+    All rows have a time. `totals` are the partition and the totals of earlier epochs. `order` is the time and the
+    position of each row. Return the rows, and the values of the functions by the ids of their columns.
     """
     if _counts_rows(found, partition_by):
         *of_functions, num_rows = totals.output
@@ -144,7 +152,7 @@ def with_running(
     made = [new_column(one.item.name, one.total.dtype) for one in found]
     calls = [one.call(value, keys, order) for one, value in zip(found, values, strict=True)]
     windowed = Window(both, tuple(column.holding(call) for column, call in zip(made, calls, strict=True)))
-    # Totals have no time, and so come first.
+    # Totals have no time, and so sort first.
     of_epoch = Filter(windowed, Call("is_not_null", (order[0],), BOOLEAN))
     pairs = zip(found, made, strict=True)
     return of_epoch, {one.item.column_id: _as(column, one.item) for one, column in pairs}

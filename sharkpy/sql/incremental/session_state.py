@@ -1,5 +1,6 @@
-"""GROUP BY session_window over streams: a state for each pane as long as the gap, from which sessions are put together
-when the table is read.
+"""GROUP BY session_window over streams.
+
+The state has a group for each pane as long as the gap. Sessions are made of panes when the table is read.
 """
 
 from __future__ import annotations
@@ -20,21 +21,22 @@ from sharkpy.values.types import BOOLEAN, TIMESTAMP, Schema
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """State of an Aggregate by sessions: that of any other one, with the first and the last time of its rows. Which
-    session they are in, other rows may change, so that is told when the table is read.
+    """State of an Aggregate by sessions: an aggregate state, with the first and the last time of its rows.
 
-    With `closing`, sessions are given when the watermark is behind their ends. Rows that come behind the watermark are
-    late, also where their session is not closed yet: so rows in time never touch a session that was given.
+    Later rows may change sessions, so sessions are made when the table is read. With `closing`, a session is emitted
+    when the watermark is past its end. Rows older than the watermark are late even if their session is still open, so
+    rows in time never touch an emitted session.
     """
 
     node: Aggregate
     sessions: Sessions
     paned: AggregateState
-    """By panes as long as the gap, at `place` among the groups: rows of a pane are of one session, whatever comes. The
-    times are the last two columns but for the number of late rows.
+    """State by panes as long as the gap, at `place` among the groups.
+
+    The rows of a pane are always in one session. The times are the last two columns before the number of late rows.
     """
     numbered: AggregateState
-    """The same by sessions."""
+    """The same state by sessions."""
     place: int
     schema: Schema
     new_column: NewColumn
@@ -59,18 +61,18 @@ class SessionState:
 
     def given(self, place: int, epoch: EpochState) -> LogicalPlan:
         """The operator's rows of sessions that an epoch closes."""
-        assert self.closing is not None  # others change when rows come
+        assert self.closing is not None  # without it, later rows may change sessions
         spans = self.closing.moved(epoch, self.new_column)
         return self.closed_within(epoch.after.rows(place), spans, epoch.after)
 
     def late_rows(self, kept: Kept) -> LogicalPlan | None:
-        """Rows of an epoch that come behind the watermark; None where no row comes too late."""
+        """Rows of an epoch that are older than the watermark; None if no row can be late."""
         found, rows = self.paned.late_rows(kept), self.sessions.rows
-        # Above the rows as they came, a projection has the groups that are computed.
+        # The projection above the input rows computes the groups.
         return Project(found, rows.child.output) if found is not None and isinstance(rows, Project) else found
 
     def num_late(self, rows: LogicalPlan) -> LogicalPlan:
-        """A row with the number of rows that came too late, of a state with `closing`."""
+        """A row with the number of late rows. The state must have `closing`."""
         return self.paned.num_late(rows)
 
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
@@ -79,7 +81,7 @@ class SessionState:
             return self._folded(rows, kept)
         in_time = self._folded(self._in_time(rows), kept)
         end = behind(in_time.output[-2], self.sessions.gap)
-        # All rows that may be in a session that is open are among these: the others come behind the watermark.
+        # All rows of open sessions are among these: any other row of them would have been late.
         live = closing.unclosed(in_time, kept, self.new_column, lambda mark: Call("ge", (end, mark), BOOLEAN))
         return closing.with_late(live, rows, self._num_groups, self.new_column)
 
@@ -97,14 +99,14 @@ class SessionState:
         return self.numbered.growth
 
     def _read(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """The sessions of rows in time, with the first and the last time of each as the last columns."""
+        """The sessions of rows in time. The last two columns are the first and the last time of each session."""
         return self.numbered.read(self._with_numbers(self._in_time(rows)), kept)
 
     def _folded(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
         return _without(self.place, self.numbered.fold(self._with_numbers(rows), kept))
 
     def _in_time(self, rows: LogicalPlan) -> LogicalPlan:
-        """Rows of the state but those that have come behind the watermark."""
+        """Rows of the state without late rows."""
         return rows if self.closing is None else Filter(rows, is_null(rows.output[self._num_groups]))
 
     def _end(self, found: LogicalPlan) -> Expr:
@@ -112,21 +114,22 @@ class SessionState:
 
     @property
     def _num_groups(self) -> int:
-        """Number of groups but the session. Behind them in the state is the watermark that late rows came behind."""
+        """Number of groups other than the session. In the state, the watermark of late rows follows them."""
         return len(self.node.groups) - 1
 
     def _with_numbers(self, rows: LogicalPlan) -> LogicalPlan:
         columns, is_closing = rows.output, self.closing is not None
         first, last = columns[-3:-1] if is_closing else columns[-2:]
-        # Late rows are in no session of others.
+        # Late rows are not in a session with other rows.
         groups = columns[: self._num_groups + is_closing]
         found = in_sessions(rows, (first, last), groups, self.sessions.gap, self.new_column)
         return Project(found.plan, (*columns[: self.place], found.number, *columns[self.place :]))
 
 
 def sessions_below(node: Aggregate) -> Sessions | None:
-    """Sessions that an Aggregate is of: one of its groups is their number, the others are the groups that they are
-    in; None for others.
+    """Sessions by which an Aggregate groups, or None.
+
+    One of its groups is the number of the session. The remaining ones are the groups that sessions are in.
     """
     found = sessions_of(node.child)
     if found is None or found.number not in node.groups:
@@ -140,8 +143,9 @@ def sessions_below(node: Aggregate) -> Sessions | None:
 def session_state(
     node: Aggregate, sessions: Sessions, new_column: NewColumn, *, is_bounded: bool, closing: Closing | None = None
 ) -> SessionState:
-    """State for an Aggregate by sessions of rows of epochs; `closing` closes the sessions. UnsupportedError for an
-    aggregate that has no state.
+    """Build the state for an Aggregate by sessions over the rows of epochs.
+
+    `closing` closes the sessions. Raise UnsupportedError for an aggregate that has no state.
     """
     times = (("min", "first_time"), ("max", "last_time"))
     added = [

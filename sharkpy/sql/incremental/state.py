@@ -1,4 +1,4 @@
-"""Parts of a query over streams that keep something from one epoch to the next."""
+"""Parts of a query over streams that keep state from one epoch to the next."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ NewColumn = Callable[[str, DataType], ColumnRef]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """State, as it was before an epoch where an epoch reads it; its parts by their places."""
+    """The state, read by the places of its parts. An epoch reads it as it was before the epoch."""
 
     read: Callable[[int], LogicalPlan]
-    """Rows of the operator in whose place a part is."""
+    """Rows of the operator that a part replaces."""
     rows: Callable[[int], LogicalPlan]
     """Rows of a part itself."""
     is_first: bool = False
-    """True where rows are folded before which there are none, so that each is there with all that was said of it."""
+    """True if the folded rows are the first rows of the state, so that no earlier row adds to what they say."""
 
     def __call__(self, place: int) -> LogicalPlan:
         return self.read(place)
@@ -31,21 +31,22 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class EpochState:
-    """State as an epoch finds it, and as it leaves it: what the epoch gives to others is told by both. `emit` is
-    APPEND, for rows that do not change any more, or UPDATE, for those of groups that have come or changed.
+    """State before and after an epoch, from which the rows that the epoch emits are computed.
+
+    `emit` is APPEND for final rows, or UPDATE for rows of new and changed groups.
     """
 
     emit: EmitMode
     before: Kept
     after: Kept
     added: Callable[[int], LogicalPlan]
-    """Rows that the epoch adds to a part, or to none: those of a part that is given and not kept."""
+    """Rows that the epoch computes for a part, also if the part is emitted and not stored."""
 
 
 class StatePart(Protocol):
-    """State in place of an operator over streams: rows that epochs add to, and that are folded to fewer.
+    """State that replaces an operator over streams. Epochs add rows to it, and folds reduce the rows.
 
-    The rows of several epochs together, and what they are folded to, mean the same to `read`.
+    `read` returns the same rows from the rows of several epochs as from the rows they are folded to.
     """
 
     @property
@@ -53,33 +54,33 @@ class StatePart(Protocol):
         """Columns of the state, with names that are unique in it."""
 
     def delta(self, kept: Kept, /) -> LogicalPlan:
-        """Rows that an epoch adds, computed from its rows of the streams; the columns are those of `schema`."""
+        """Rows that an epoch adds, computed from its input, with the columns of `schema`."""
 
     def read(self, rows: LogicalPlan, kept: Kept, /) -> LogicalPlan:
-        """The operator's rows, under its own column ids, from rows of the state."""
+        """The operator's rows, under its own column ids, computed from rows of the state."""
 
     def fold(self, rows: LogicalPlan, kept: Kept, /) -> LogicalPlan:
-        """Fewer rows of the state that mean the same as `rows`; `kept` gives what is read of the folded rows alone."""
+        """Fewer rows of the state that are equivalent to `rows`. `kept` reads only the folded rows."""
 
     @property
     def label(self) -> str:
-        """What is kept, in words."""
+        """Text that describes the state."""
 
     @property
     def growth(self) -> str | None:
-        """What lets the state grow with the streams, in words; None where something bounds it."""
+        """Text that says why the state grows with the streams; None if it is bounded."""
 
 
 class GivingPart(Protocol):
-    """Part in whose place a sink or an insert is given rows."""
+    """Part that emits rows to a sink or an insert."""
 
     def given(self, place: int, epoch: EpochState, /) -> LogicalPlan:
-        """The operator's rows that an epoch gives, under its own column ids; the part is at a `place` of the state."""
+        """The operator's rows that an epoch emits, under its own column ids. `place` is the place of this part."""
 
 
 @dataclass(slots=True)
 class Names:
-    """Names of the columns of a state, each given once."""
+    """Unique names for the columns of a state."""
 
     taken: set[str]
 
@@ -93,19 +94,19 @@ class Names:
 
 
 def schema_of(columns: Sequence[ColumnRef]) -> Schema:
-    """Columns of a state of rows with some columns."""
+    """Columns of a state that stores rows with these columns."""
     names = Names(set())
     return Schema(tuple(Field(names.take(column.name), column.dtype) for column in columns))
 
 
 def as_state(rows: LogicalPlan, columns: Sequence[ColumnRef], schema: Schema, new_column: NewColumn) -> LogicalPlan:
-    """Some columns of rows as those of a state, under ids of their own."""
+    """Project columns of rows to the columns of a state, with new ids."""
     made = [new_column(field.name, field.dtype) for field in schema]
     pairs = zip(columns, made, strict=True)
     return Project(rows, tuple(one.holding(column) for column, one in pairs))
 
 
 def under(columns: Sequence[ColumnRef], rows: LogicalPlan) -> LogicalPlan:
-    """Rows with their columns under the ids and names of `columns`."""
+    """Rows with the ids and names of `columns`."""
     pairs = zip(columns, rows.output, strict=True)
     return Project(rows, tuple(column.holding(given) for column, given in pairs))

@@ -1,4 +1,4 @@
-"""Columns of a state of several parts, which are rows of one table."""
+"""Columns of a state with several parts, whose rows are in one table."""
 
 from __future__ import annotations
 
@@ -14,30 +14,33 @@ from sharkpy.sql.incremental.watermarks import StreamWatermark
 from sharkpy.values.types import BOOLEAN, INT, Field, Schema
 
 EXTREMES = (StreamWatermark, StreamArrivals, ActiveWatermark)
-"""Parts of whose rows the least and the latest values are asked for, which rows of other parts, with NULLs, leave."""
+"""Parts that are read with min and max. Rows of other parts have NULL in their columns, and do not count."""
 _PART = "part"
-"""Column of a state of several parts: whose row it is."""
+"""Column of a state with several parts: the part of a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateColumns:
-    """Columns of the parts of a state, each under a name that no other has, behind the one that says whose row it is.
-    A single part has its own alone.
+    """Columns of the parts of a state, each with a unique name, after the column with the part of a row.
+
+    A state with one part has only the columns of that part.
     """
 
     parts: Sequence[StatePart]
     new_column: NewColumn
 
     def schema(self, places: Iterable[int]) -> Schema:
-        """Columns of rows of the parts at some places."""
+        """Columns of the parts at `places`."""
         if len(self.parts) == 1:
             return self.parts[0].schema
         fields = self._fields
         return Schema((Field(_PART, INT), *(field for place in places for field in fields[place])))
 
     def rows_of(self, place: int, rows: LogicalPlan) -> LogicalPlan:
-        """Rows of one part, with its columns alone; beside them may be others that change nothing, where statistics of
-        blocks answer instead of rows if all of these are meant.
+        """Rows of one part, with only its columns.
+
+        Rows of other parts may be included if they change nothing. Statistics of blocks can then answer, as they need
+        the rows of all parts.
         """
         if len(self.parts) == 1:
             return rows
@@ -47,14 +50,14 @@ class StateColumns:
         return Project(rows, tuple(columns[field.name] for field in self._fields[place]))
 
     def without(self, places: Iterable[int], rows: LogicalPlan) -> LogicalPlan:
-        """Rows of the parts but for those at some places, and their columns."""
+        """Rows and columns of all parts except the parts at `places`."""
         others = [place for place in range(len(self.parts)) if place not in places]
         columns = {column.name: column for column in rows.output}
         own = Filter(rows, _is_one_of(columns[_PART], others))
         return Project(own, tuple(columns[name] for name in self.schema(others).names))
 
     def together(self, plans: Mapping[int, LogicalPlan], places: Sequence[int]) -> LogicalPlan:
-        """Rows of some parts, by their places, each with NULL in the columns of the others at `places`."""
+        """Combine the rows of parts, by their places. Columns of other parts at `places` are NULL."""
         if len(self.parts) == 1:
             return plans[0]
         fields, schema, inputs = self._fields, self.schema(places), list[LogicalPlan]()
@@ -81,7 +84,7 @@ def _is_in_memory(rows: LogicalPlan) -> bool:
 
 
 def _is_one_of(part: Expr, places: Sequence[int]) -> Expr:
-    """Whether a row is of one of the parts at some places."""
+    """Condition that a row belongs to one of the parts at `places`."""
     found = disjunction([Call("eq", (part, Literal(place, INT)), BOOLEAN) for place in places])
     assert found is not None  # there are places
     return found

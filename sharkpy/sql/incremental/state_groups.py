@@ -1,4 +1,4 @@
-"""Groups of rows of a state: once for each of their windows, in time, and among those of other rows or not."""
+"""Groups of the rows of a state, repeated for their windows, without late rows, and compared with other groups."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from sharkpy.sql.incremental.state import NewColumn
 from sharkpy.values.types import BOOLEAN
 
 Wanted: TypeAlias = Callable[[LogicalPlan, Sequence[Expr], Sequence[ColumnRef]], LogicalPlan]
-"""Leaves some rows of a state out, which are there once for each of their windows: it is given the values of their
-groups, and the columns of the state.
+"""Filter of the rows of a state, which are repeated for each of their windows.
+
+It gets the rows, the values of their groups, and the columns of the state.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class StateGroups:
-    """Groups of an Aggregate, as the first columns of its state; behind them, where it `is_closing`, is the watermark
-    that late rows have come behind.
+    """Groups of an Aggregate, as the first columns of its state.
+
+    If `is_closing`, the watermark of late rows follows them.
     """
 
     groups: Sequence[Alias | ColumnRef]
@@ -31,8 +33,9 @@ class StateGroups:
     new_column: NewColumn
 
     def in_windows(self, rows: LogicalPlan, window: ColumnRef | None) -> tuple[LogicalPlan, Sequence[Expr]]:
-        """Rows of the state, once for each of their windows, and the values of their groups; `window` is the column of
-        windows that overlap.
+        """Rows of the state, repeated for each of their windows, and the values of their groups.
+
+        `window` is the column of windows, if windows overlap.
         """
         values: list[Expr] = list(rows.output[: len(self.groups)])
         if self.panes is not None:
@@ -44,7 +47,7 @@ class StateGroups:
         return rows, values
 
     def among(self, others: LogicalPlan, kind: JoinKind) -> Wanted:
-        """Leaves rows in time whose groups are among those of others, by a SEMI join, or are not, by an ANTI join."""
+        """Filter for rows in time whose groups are among other groups (SEMI), or are not (ANTI)."""
         known, of_others = self._others(others)
 
         def wanted(rows: LogicalPlan, values: Sequence[Expr], columns: Sequence[ColumnRef]) -> LogicalPlan:
@@ -65,12 +68,12 @@ class StateGroups:
         return Project(found, items), columns
 
     def _in_time(self, rows: LogicalPlan, values: Sequence[Expr], columns: Sequence[ColumnRef]) -> LogicalPlan:
-        """The rows without those that came to a window that was closed."""
+        """The rows without rows that arrived after their window was closed."""
         if self.panes is None or not self.is_closing:
             return rows
         return Filter(rows, came_in_time(values[self.panes.place], columns[len(values)]))
 
     def _keys(self, values: Sequence[Expr]) -> Sequence[Expr]:
-        """Values of groups, of which a window is told by its end."""
+        """Values of groups, with the end of a window in place of the window."""
         place = None if self.panes is None else self.panes.place
         return [end_of(value) if number == place else value for number, value in enumerate(values)]

@@ -1,4 +1,4 @@
-"""Parts of the state of a query, as they are found. Joins of streams, and numbers of rows, bring others with them."""
+"""Collection of the parts of a query's state. Joins of streams and row numbers add further parts."""
 
 from __future__ import annotations
 
@@ -35,11 +35,10 @@ from sharkpy.sql.incremental.watermarks import has_watermark
 
 
 class StateParts:
-    """Parts of the state of a query, in the order in which they are found, each with the node that it is of.
+    """Parts of a query's state, in the order in which they are found, each with its node.
 
-    `gives`: what others than readers are given of the query; None for a continuous table. `is_bounding`: rows are given
-    that no reader takes back, and so may not go. `expires`: rows of joins are kept only as long as watermarks say that
-    others may match them.
+    `gives` is the output mode of an insert or sink; None for a continuous table. `is_bounding`: emitted rows have to be
+    final. `expires`: rows of joins are kept only while watermarks allow a match.
     """
 
     def __init__(
@@ -52,19 +51,19 @@ class StateParts:
         self._expires = expires
         self.parts = list[tuple[LogicalPlan, StatePart]]()
         self.unkept = set[int]()
-        """Places of those whose rows are given and not kept."""
+        """Places of parts whose rows are emitted and not stored."""
         self.joins = list[StreamJoin]()
         self.numbers = dict[int, RowNumbers]()
-        """By the id of the Window that they are the numbers of."""
+        """By the id of the Window that numbers the rows."""
         self.marks = WatermarkParts(self.parts, context)
 
     def of(self, query: LogicalPlan) -> DividedQuery:
-        """The query with these parts."""
+        """Divide the query into these parts."""
         numbers, unkept = list(self.numbers.values()), frozenset(self.unkept)
         return DividedQuery(query, self.parts, self.joins, numbers, self._new_column, unkept)
 
     def give_only(self) -> None:
-        """Let the rows of the next part be given and not kept, where there is somebody to give them to."""
+        """Emit the rows of the next part without storing them, if the query is of an insert or sink."""
         if self._gives is not None:
             self.unkept.add(len(self.parts))
 
@@ -80,7 +79,7 @@ class StateParts:
             self.place_of_number(window)
 
     def place_of_number(self, window: Window) -> int:
-        """Place of the part with the number of rows that a Window numbers."""
+        """Place of the part that counts the rows that a Window numbers."""
         if id(window) not in self.numbers:
             self.numbers[id(window)] = RowNumbers(window, len(self.parts))
             self.parts.append((window.child, NumRows(window.child, self._new_column)))
@@ -97,12 +96,14 @@ class StateParts:
         self.joins.append(StreamJoin(join, place, place + 1))
 
     def _side(self, side: LogicalPlan, other: LogicalPlan, reach: int | None, *, are_both: bool) -> StatePart:
-        """Rows of a side of a join: those of the other side match ones whose time is up to `reach` before theirs.
-        `are_both`: the other side has a reach, too, and so the watermark of this one is kept.
+        """Part with the rows of one side of a join.
+
+        Rows of the other side match rows whose time is at most `reach` before theirs. `are_both`: the other side has a
+        reach, too, so the watermark of this side is stored.
         """
         rows = all_rows(side, "rows of a side of a join", OF_JOINS, self._new_column)
         scans = [stream_scans(one) for one in (side, other)]
-        # Rows of a join come with times of rows that are there already.
+        # The rows of a join may have old times.
         if reach is None or any(len(one) > 1 for one in scans):
             return rows
         time = next(place for place, one in enumerate(side.output) if has_watermark(one, side))
@@ -123,7 +124,7 @@ class StateParts:
             sides = zip(node.children, numbers, strict=True)
             left, right = (arrived(side, marks, number, self._new_column) for side, number in sides)
         inner = Join(left, right, JoinKind.INNER, node.condition, node.hint)
-        # Both sides keep whether they have a match, each by itself.
+        # Each side computes by itself whether its rows have a match.
         if node.condition is not None and (name := varying_function(node.condition.walk())) is not None:
             raise refused(f"{name} in the condition of an outer join of two streams")
         found = stream_joins(inner, self._streams)
@@ -152,9 +153,7 @@ class StateParts:
             self._add_sides(join, expires=bounds is not None)
 
     def _bounds_of(self, node: Join) -> tuple[End, End] | None:
-        """When rows of both sides of an outer join find no match any more; None where nothing tells, or no rows are to
-        be forgotten.
-        """
+        """When rows of both sides of an outer join find no match any more; None if unknown, or if nothing expires."""
         if not self._expires:
             return None
         least, most = time_bounds(node)

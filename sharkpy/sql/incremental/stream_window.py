@@ -1,5 +1,7 @@
-"""Window functions over streams, in the order of a time with a WATERMARK: an epoch gives the rows that the watermark
-passes, with what the functions find of these and of the rows that they look back to, and ahead to.
+"""Window functions over streams, in the order of a time with a WATERMARK.
+
+An epoch emits the rows that the watermark passes. Their functions use these rows, and the rows that they look back or
+ahead to.
 """
 
 from __future__ import annotations
@@ -21,34 +23,35 @@ from sharkpy.values.types import BOOLEAN, INT, TIMESTAMP, Schema
 
 _PEERS = WindowFrame("RANGE", 0, 0)
 _NEW, _WAITING, _LAST = range(3)
-"""Where rows come from that an epoch looks at: from the streams, or from the parts of the state."""
+"""Source of the rows that an epoch uses: its own rows, or one of two parts of the state."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamWindow:
-    """A Window over rows of epochs, and the parts of the state that its rows wait in.
+    """A Window over the rows of epochs, and the parts of the state in which its rows wait.
 
-    Rows wait until the watermark has passed their time, by as much as functions look ahead, and as many rows behind
-    them as functions look ahead to: then all rows before them, and up to there, are there, for those that come behind
-    the watermark are late, and left out, as are rows without a time. Rows of one time are given together.
+    A row waits until the watermark has passed its time by the time that functions look ahead, and until as many rows
+    follow it as functions look ahead. Then all rows that its functions need are present, because rows older than the
+    watermark are late and left out. Rows without a time are left out, too. Rows with the same time are emitted
+    together.
     """
 
     node: Window
     back: LookBack
     marks: Watermarks
     waiting: int
-    """Part with rows that wait, or that are within the time that functions look back."""
+    """Place of the part with rows that wait, or that are within the time that functions look back."""
     last: int | None
-    """Part with the last rows of each partition; None where no function looks back, or ahead, by rows."""
+    """Place of the part with the last rows of each partition; None if no function looks back or ahead by rows."""
     totals: int | None
-    """Part with what functions over all rows before have come to; None where there are none."""
+    """Place of the part with the totals of functions over all rows before; None if there are none."""
     first: ColumnRef
-    """Number of a row among those of its time, where functions count times."""
+    """Number of a row among the rows with its time, for functions that count times."""
     new_column: NewColumn
 
     @property
     def partition(self) -> str:
-        """What functions that look back by rows, or at all, are by, for people."""
+        """Partition keys of functions that look back by rows or over all rows, as text."""
         return ", ".join(map(shown, self.back.partition_by))
 
     @property
@@ -56,11 +59,11 @@ class StreamWindow:
         return self.node.child.output
 
     def new_rows(self) -> LogicalPlan:
-        """Rows of an epoch, under ids of their own."""
+        """Rows of an epoch, with new column ids."""
         return apart(self.node.child, self.new_column)
 
     def beside_mark(self, rows: LogicalPlan, kept: Kept) -> tuple[LogicalPlan, ColumnRef]:
-        """Rows with the watermark that is kept as their last column, which is given too."""
+        """Append the stored watermark to rows. Return the rows and the new column."""
         mark = self._new_mark()
         return self.marks.beside(rows, kept, mark), mark
 
@@ -68,7 +71,7 @@ class StreamWindow:
         return columns[self.back.time]
 
     def reached(self, time: Expr) -> Expr:
-        """Until when no watermark may be, so that a row of a time is looked back to by rows that wait."""
+        """Latest watermark at which waiting rows still look back to a row with this time."""
         return behind(time, self.back.microseconds + self.back.ahead)
 
     def passed(self, kept: Kept) -> LogicalPlan:
@@ -80,7 +83,7 @@ class StreamWindow:
         at_all = {one.item.column_id for one in running}
         bounded = [item for item in self.node.windows if item.column_id not in at_all]
         time, place = self.time_of(rows.output), self.new_column("place", INT)
-        # Rows of one time are in one order for all functions.
+        # Rows with the same time are in the same order for all functions.
         numbers = WindowCall("row_number", (), partition_by, (SortKey(time),), None, INT)
         columns = (*self.columns, *(item.ref for item in bounded), place)
         passed = self._passing(Window(rows, (*bounded, place.holding(numbers))), before, after, columns)
@@ -94,41 +97,47 @@ class StreamWindow:
         return Project(passed, (*self.columns, *items))
 
     def passing(self, kept: Kept) -> LogicalPlan:
-        """As `passed`, without the functions, but with what they count."""
+        """Rows that an epoch's watermark passes, without the functions; see `passed`.
+
+        If functions count times, the rows have the column `first`.
+        """
         rows, before, after = self._looked_at(kept, with_last=self.back.rows_ahead > 0)
         return self._numbered(self._passing(rows, before, after, self.columns))
 
     def left_behind(self, kept: Kept) -> LogicalPlan:
-        """Rows whose time an epoch's watermark passes, whatever rows come behind them."""
+        """Rows whose time an epoch's watermark passes, also if they wait for rows that follow them."""
         rows, before, after = self._looked_at(kept, with_last=False)
         return _between(rows, self._until(rows), before, after, self.columns)
 
     def as_state(self, rows: LogicalPlan, schema: Schema) -> LogicalPlan:
-        """Rows as those of a part of the state, under ids of their own."""
+        """Project rows to the columns of a part of the state, with new ids."""
         return apart(as_state(rows, rows.output, schema, self.new_column), self.new_column)
 
     def _passing(
         self, rows: LogicalPlan, before: ColumnRef, after: ColumnRef, columns: Sequence[ColumnRef]
     ) -> LogicalPlan:
-        """Those of some rows that a watermark passes, with some of their columns."""
+        """The rows that the watermark passes, with `columns`."""
         if not self.back.rows_ahead:
             return _between(rows, self._until(rows), before, after, columns)
         time, partition_by = self.time_of(rows.output), self.back.partition_by
         following, last = (self.new_column("following", TIMESTAMP) for _ in range(2))
         ahead = (time, Literal(self.back.rows_ahead, INT))
         rows = Window(rows, (following.holding(_over("lead", ahead, partition_by, time)),))
-        # Of the rows of one time the last one waits for the latest row.
+        # Among rows with the same time, the last one waits for the latest row.
         is_last = Call("coalesce", (following, NEVER), TIMESTAMP)
         rows = Window(rows, (last.holding(_over("max", (is_last,), partition_by, time, _PEERS)),))
         return _between(rows, last, before, after, columns)
 
     def _until(self, rows: LogicalPlan) -> Expr:
-        """What a watermark has to pass, so that all rows within the time that functions look ahead have come."""
+        """Time that the watermark has to pass before all rows within the time to look ahead have arrived."""
         time = self.time_of(rows.output)
         return behind(time, self.back.ahead) if self.back.ahead else time
 
     def _numbered(self, rows: LogicalPlan) -> LogicalPlan:
-        """Rows with the column `first`, where functions count times. Those of one time are among them, or none is."""
+        """Rows with the column `first`, if functions count times.
+
+        The rows include either all rows of a time or none.
+        """
         if not any(one.counts_times for one in self.back.running):
             return rows
         time = self.time_of(rows.output)
@@ -136,8 +145,9 @@ class StreamWindow:
         return Window(rows, (self.first.holding(call),))
 
     def _looked_at(self, kept: Kept, *, with_last: bool) -> tuple[LogicalPlan, ColumnRef, ColumnRef]:
-        """Rows that wait, are new, or are looked back to, under the ids of the Window's child; and the columns behind
-        them with the watermark before the epoch and the one that it comes to.
+        """Rows that wait, are new, or are looked back to, under the ids of the Window's child.
+
+        Also return the appended columns with the watermarks before and after the epoch.
         """
         given = {_NEW: self.new_rows(), _WAITING: kept.rows(self.waiting)}
         if with_last and self.last is not None:
@@ -155,7 +165,7 @@ class StreamWindow:
         wanted = {
             _NEW: is_from(time, before),
             _WAITING: is_from(reached, before),
-            # The others are among those that wait.
+            # Later rows are among the rows that wait.
             _LAST: Call("lt", (reached, before), BOOLEAN),
         }
         terms = [
@@ -182,12 +192,12 @@ def _over(
 def _between(
     rows: LogicalPlan, time: Expr, before: ColumnRef, after: ColumnRef, columns: Sequence[ColumnRef]
 ) -> LogicalPlan:
-    """Rows with a time from one watermark, if there is one yet, to before another."""
+    """Rows whose time is from the watermark `before`, if there is one, to before the watermark `after`."""
     is_passed = Call("and", (is_from(time, before), Call("lt", (time, after), BOOLEAN)), BOOLEAN)
     return Project(Filter(rows, is_passed), tuple(columns))
 
 
 def is_from(time: Expr, mark: ColumnRef) -> Expr:
-    """Whether a time is not before a watermark, if there is one yet."""
+    """Condition that a time is not before a watermark, if there is one yet."""
     is_first = Call("and", (Call("is_null", (mark,), BOOLEAN), Call("is_not_null", (time,), BOOLEAN)), BOOLEAN)
     return Call("or", (Call("ge", (time, mark), BOOLEAN), is_first), BOOLEAN)

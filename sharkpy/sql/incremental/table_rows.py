@@ -1,5 +1,7 @@
-"""UNION ALL of rows of streams and of tables: epochs add the former to the state, and who reads computes the latter
-anew, of the tables as they are then. So the answer is always that of the query over both, whatever becomes of tables.
+"""UNION ALL of rows of streams and of tables.
+
+Epochs add only the rows of streams to the state. A reader computes the rows of tables again, from their current
+versions. So the result is always the one of the query over both, even if tables change.
 """
 
 from __future__ import annotations
@@ -14,14 +16,12 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class BesideTables:
-    """State of an operator over rows of streams, and of tables beside them: what the latter would add to it is none of
-    the state.
-    """
+    """State of an operator over rows of streams and of tables. The rows of tables are not in the state."""
 
     kept: StatePart
-    """Of the rows of streams."""
+    """State of the rows of streams."""
     tables: StatePart
-    """Of those of the tables."""
+    """State of the rows of tables."""
     new_column: NewColumn
 
     @property
@@ -48,8 +48,9 @@ class BesideTables:
 
 
 def apart_from_tables(rows: LogicalPlan, streams: Streams) -> tuple[LogicalPlan, LogicalPlan | None]:
-    """Parts of row-wise rows: those that come from streams, and those that come from tables alone; None where there are
-    none. The columns of both are those of the rows.
+    """Split row-wise rows into rows from streams, and rows that come only from tables, or None.
+
+    Both have the columns of `rows`.
     """
     of_streams = _of_streams(rows, streams)
     return of_streams, None if of_streams is rows else _of_tables(rows, streams)
@@ -69,7 +70,7 @@ def _of_tables(plan: LogicalPlan, streams: Streams) -> LogicalPlan | None:
     if isinstance(plan, Union):
         found = [rows for one in plan.inputs if (rows := _of_tables(one, streams)) is not None]
         return _united(plan, found) if found else None
-    # What a row-wise node makes of the rows of its child is what it makes of parts of them; nothing comes of none.
+    # A row-wise node can be applied to parts of its input. Empty input has empty output.
     children = [_of_tables(child, streams) for child in plan.children]
     known = [child for child in children if child is not None]
     return plan.with_children(*known) if known and len(known) == len(children) else None

@@ -1,4 +1,4 @@
-"""Bounds that the condition of a join of streams sets to the time between two rows that match."""
+"""Bounds on the time between two matching rows, from the condition of a join of streams."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from sharkpy.values.types import INTERVAL_DAY_TIME
 
 
 def time_bounds(join: Join) -> tuple[int | None, int | None]:
-    """How many microseconds the right one of two rows that match is later, by the times that have watermarks: at least
-    and at most; None where nothing bounds that.
+    """Least and most microseconds by which the right row of a match is later than the left one.
+
+    The times are the columns with watermarks. A bound is None if the condition does not set it.
     """
     least, most = list[int](), list[int]()
     for term in conjuncts(join.condition):
@@ -35,7 +36,7 @@ def _comparisons(term: Expr) -> Iterator[tuple[str, Expr, Expr]]:
 
 
 def _bound(function: str, one: Expr, other: Expr, join: Join) -> tuple[str, int] | None:
-    """How the difference of the right and the left time compares with so many microseconds; None for other terms."""
+    """Comparison of the right time minus the left time with a number of microseconds; None for other terms."""
     moved, other_moved = _moved(one), _moved(other)
     if moved is None or other_moved is None:
         return None
@@ -48,7 +49,7 @@ def _bound(function: str, one: Expr, other: Expr, join: Join) -> tuple[str, int]
 
 
 def _moved(expr: Expr) -> tuple[ColumnRef, int] | None:
-    """A column, and by how many microseconds it is moved."""
+    """A column, and the number of microseconds added to it; None for other expressions."""
     match expr:
         case ColumnRef():
             return expr, 0

@@ -1,4 +1,4 @@
-"""Parts of a state with the watermarks of streams: each is there once, whatever needs it; and with numbers of rows."""
+"""Parts of a state with the watermarks of streams, each stored once, and with numbers of rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sharkpy.values.types import TIMESTAMP
 
 
 class WatermarkParts:
-    """Adds the parts with watermarks to those of a query."""
+    """Builder that adds the parts with watermarks to the parts of a query."""
 
     def __init__(self, parts: list[tuple[LogicalPlan, StatePart]], context: Context) -> None:
         self._parts = parts
@@ -29,13 +29,14 @@ class WatermarkParts:
         return self._of_stream(scan)[0]
 
     def num_rows(self, scan: Scan) -> int:
-        """Place of a part with the number of rows of a stream that have come."""
+        """Add a part with the number of rows of a stream that have arrived. Return its place."""
         times = stream_watermark(scan, self._context).times
         return self._add(scan, NumRows(times, self._context.column))
 
     def of_other(self, scan: Scan, waiting: Scan) -> int:
-        """Place of the part with the watermark of a stream that rows of another one wait for: that of both, where it
-        may be idle.
+        """Place of the part with the watermark of a stream for which rows of another stream wait.
+
+        If the stream may be idle, this is the watermark of both.
         """
         streams = {one.table.table_id: one for one in (scan, waiting)}
         watermark = scan.table.watermark
@@ -46,8 +47,9 @@ class WatermarkParts:
         return self._of_active(list(streams.values()), idle)[0]
 
     def of_rows(self, rows: LogicalPlan, what: str) -> Watermarks:
-        """The watermarks of the streams that some rows come from. UnsupportedError where one has none, which `what`
-        needs.
+        """The watermarks of the streams that some rows come from.
+
+        Raise UnsupportedError if a stream has none. `what` names the feature that needs it.
         """
         scans = {scan.table.table_id: scan for scan in stream_scans(rows)}
         idle = dict[str, int]()
@@ -69,7 +71,7 @@ class WatermarkParts:
         return self._of_streams[stream]
 
     def _of_active(self, scans: Sequence[Scan], idle: dict[str, int]) -> tuple[int, ActiveWatermark]:
-        """The watermark of several streams; `idle`: times after which some of them hold nothing back."""
+        """The watermark of several streams. `idle` has the microseconds after which some of them are idle."""
         known = frozenset(scan.table.table_id for scan in scans)
         if known not in self._active:
             now = Literal(self._context.utc_now, TIMESTAMP)

@@ -1,4 +1,4 @@
-"""Watermarks of streams: columns that have one, and how far it is, as a part of a state."""
+"""Watermarks of streams: the columns that have one, and its value as a part of a state."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StreamWatermark:
         return self._latest(self.times)
 
     def read(self, rows: LogicalPlan, _kept: Kept) -> LogicalPlan:
-        """A row with the watermark; NULL where no time has come."""
+        """A row with the watermark; NULL if no time has arrived."""
         latest = self._latest(rows)
         mark = behind(latest.output[0], -self.delay)
         return Project(latest, (self.new_column("watermark", TIMESTAMP).holding(mark),))
@@ -56,8 +56,8 @@ class StreamWatermark:
 
 
 def read_next(place: int, part: StatePart, kept: Kept, new_column: NewColumn) -> LogicalPlan:
-    """What is read of a part of a state with what an epoch adds to it."""
-    # Folded by itself, what is kept may be told by statistics.
+    """Read a part of the state as it will be after the epoch."""
+    # Stored rows are folded separately, so that statistics may answer.
     before = part.fold(kept.rows(place), kept)
     columns = tuple(new_column(column.name, column.dtype) for column in before.output)
     return part.read(Union((before, apart(part.delta(kept), new_column)), columns), kept)
@@ -65,10 +65,10 @@ def read_next(place: int, part: StatePart, kept: Kept, new_column: NewColumn) ->
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
-    """The watermarks of the streams that rows come from. The least one counts: NULL before all of them have one."""
+    """The watermarks of the streams that rows come from. The least one counts; NULL until all of them have one."""
 
     parts: tuple[tuple[int, StatePart], ...]
-    """With their places among the parts of the state."""
+    """Parts, with their places in the state."""
     new_column: NewColumn
 
     @property
@@ -77,20 +77,20 @@ class Watermarks:
 
     @property
     def label(self) -> str:
-        """When windows are closed, for people."""
+        """Text that says when windows are closed."""
         return "the watermark closes their windows"
 
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
-        """Rows with the watermark, as it is kept, as their last column `mark`."""
+        """Append the stored watermark to rows, as column `mark`."""
         return beside_least(rows, [kept(place) for place, _ in self.parts], mark)
 
     def beside_next(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
-        """Rows with the watermark that an epoch comes to."""
+        """Append the watermark after the epoch to rows, as column `mark`."""
         return beside_least(rows, [read_next(place, part, kept, self.new_column) for place, part in self.parts], mark)
 
 
 def beside_least(rows: LogicalPlan, marks: Sequence[LogicalPlan], mark: ColumnRef) -> LogicalPlan:
-    """Rows with the least of some watermarks, each a row, as their last column; NULL if one of them is."""
+    """Append the least of some watermarks, each a row, to rows; NULL if one of them is NULL."""
     columns, found = rows.output, tuple(one.output[0] for one in marks)
     for one in marks:
         rows = Join(rows, one, JoinKind.CROSS)
@@ -99,7 +99,7 @@ def beside_least(rows: LogicalPlan, marks: Sequence[LogicalPlan], mark: ColumnRe
 
 
 def stream_watermark(scan: Scan, context: Context) -> StreamWatermark:
-    """The watermark of the stream that is scanned."""
+    """The watermark of a scanned stream."""
     watermark = scan.table.watermark
     if watermark is None:
         raise InternalError(f"{scan.table.qualified_name} has no watermark")
@@ -110,7 +110,7 @@ def stream_watermark(scan: Scan, context: Context) -> StreamWatermark:
 
 
 def has_watermark(time: Expr, rows: LogicalPlan) -> bool:
-    """True for a column of `rows` that is, perhaps under another name, the one of which a stream has a watermark."""
+    """Return whether `time` is a column of `rows` on which a stream has a watermark, also if it was renamed."""
     return isinstance(time, ColumnRef) and time.column_id in _times_of(rows)
 
 

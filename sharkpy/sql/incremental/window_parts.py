@@ -1,4 +1,4 @@
-"""Window functions over all rows before a row, of streams, that are computed of others, which can be gone on from."""
+"""Window functions over all rows before a row, for streams, computed from functions that can be resumed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from sharkpy.sql.incremental.watermarks import has_watermark
 from sharkpy.values.types import BIGINT, DOUBLE, INT, MAX_PRECISION, DataType, DecimalType
 
 _TOTAL_DIGITS, _NUMBER_DIGITS = 10, 19
-"""How many digits more the total of DECIMALs has than these, and how many a number of rows has."""
+"""Digits that the total of DECIMALs has more than its values, and digits of a number of rows."""
 _UP_TO, _PEERS = WindowFrame("RANGE", None, 0), WindowFrame("RANGE", 0, 0)
 
 
 def with_parts(query: LogicalPlan, new_column: NewColumn) -> LogicalPlan:
-    """The query with `rank`, and `avg` over all rows before, as what is computed of counts and sums, where these are in
-    the order of a time with a WATERMARK.
+    """Rewrite `rank`, and `avg` over all rows before, as expressions over counts and sums.
+
+    This applies to functions in the order of a time with a WATERMARK.
     """
     return query.transform_up(lambda node: _divided(node, new_column) if isinstance(node, Window) else node)
 
@@ -40,7 +41,7 @@ def _divided(window: Window, new_column: NewColumn) -> LogicalPlan:
 
 
 def _parts(call: WindowCall, window: Window, new_column: NewColumn) -> tuple[list[Alias], Expr] | None:
-    """Functions that a function is computed of, and how; None for one that stays as it is."""
+    """The functions from which a function is computed, and the expression; None if it stays unchanged."""
     match call.order_by:
         case (SortKey(ColumnRef() as time, ascending=True),) if has_watermark(time, window.child):
             pass
@@ -58,7 +59,7 @@ def _parts(call: WindowCall, window: Window, new_column: NewColumn) -> tuple[lis
 
 
 def _average(call: WindowCall, arg: Expr, new_column: NewColumn) -> tuple[list[Alias], Expr] | None:
-    """A total divided by a number of values; None where the total of DECIMALs may be too long to go on from it."""
+    """A total divided by a number of values; None if the total of DECIMALs may be too long to resume from it."""
     of_total: DataType = DOUBLE
     of_number: DataType = DOUBLE
     match arg.dtype:
@@ -73,6 +74,6 @@ def _average(call: WindowCall, arg: Expr, new_column: NewColumn) -> tuple[list[A
 
 
 def _counted(call: WindowCall, args: tuple[Expr, ...], frame: WindowFrame | None, new_column: NewColumn) -> Alias:
-    """The number of rows in a frame of the same window."""
+    """The count over a frame of the same window."""
     counted = WindowCall("count", args, call.partition_by, call.order_by, frame, BIGINT)
     return new_column("number", BIGINT).holding(counted)

@@ -1,5 +1,7 @@
-"""Parts of the state of window functions over streams: rows that were given, rows that wait or are looked back to, what
-functions over all rows before have come to, and the number of late rows.
+"""Parts of the state of window functions over streams.
+
+They have the emitted rows, the rows that wait or are looked back to, the totals of functions over all rows before, and
+the number of late rows.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ from sharkpy.values.types import BIGINT, BOOLEAN, INT, Field, Schema
 
 @dataclass(frozen=True, slots=True)
 class PassedRows:
-    """State of rows that the watermark has passed, with what the functions have found and the operators above have made
-    of them. They do not change any more.
+    """State of rows that the watermark has passed, with the results of the functions and of operators above.
+
+    These rows are final.
     """
 
     node: LogicalPlan
@@ -56,7 +59,7 @@ class PassedRows:
 
 @dataclass(frozen=True, slots=True)
 class WaitingRows:
-    """State of rows that the watermark has not passed, or only by less than the time that functions look."""
+    """State of rows that the watermark has not passed, or not by the time that functions look back and ahead."""
 
     window: StreamWindow
 
@@ -76,7 +79,10 @@ class WaitingRows:
         return Project(Filter(beside, is_from(reached, mark)), rows.output)
 
     def fold(self, rows: LogicalPlan, kept: Kept) -> LogicalPlan:
-        """`kept` has the watermark of the folded rows, which is not beyond that of all."""
+        """Fold rows that may still be needed.
+
+        `kept` has the watermark of the folded rows, which is at most the watermark of all rows.
+        """
         return self.read(rows, kept)
 
     @property
@@ -91,8 +97,9 @@ class WaitingRows:
 
 @dataclass(frozen=True, slots=True)
 class LastRows:
-    """State of the last rows of each partition that the watermark has passed, as many as functions look back to, of
-    those that wait for rows behind them.
+    """State of the last rows of each partition that the watermark has passed.
+
+    These are the rows that wait for later rows, and as many rows before them as functions look back.
     """
 
     window: StreamWindow
@@ -122,7 +129,7 @@ class LastRows:
         return f"the state of the last rows by {names} grows with the values of these" if names else None
 
     def _last(self, rows: LogicalPlan, columns: tuple[ColumnRef, ...]) -> LogicalPlan:
-        """The last rows of each partition; `columns` are those of the Window's child."""
+        """The last rows of each partition. `columns` match the columns of the Window's child."""
         known: dict[int, Expr] = {own.column_id: given for own, given in zip(self.window.columns, columns, strict=True)}
         partition = tuple(substitute(expr, known) for expr in self.window.back.partition_by)
         order = (SortKey(self.window.time_of(columns), ascending=False, nulls_first=False),)
@@ -133,7 +140,7 @@ class LastRows:
             rows,
             tuple(one.holding(WindowCall(name, (), partition, order, None, INT)) for one, name in numbers.items()),
         )
-        # Rows of one time wait together, and each of them looks back.
+        # Rows with the same time wait together, and each of them looks back.
         is_waiting = Call("le", (rank, Literal(back.rows_ahead, INT)), BOOLEAN)
         one = Call("case_when", (is_waiting, Literal(1, INT), Literal(0, INT)), INT)
         number = WindowCall("sum", (one,), partition, (), None, BIGINT)
@@ -144,8 +151,9 @@ class LastRows:
 
 @dataclass(frozen=True, slots=True)
 class RunningTotals:
-    """State of what functions over all rows before have come to, in each partition, of rows that the watermark has
-    passed.
+    """State of the totals of functions over all rows before, for each partition.
+
+    It covers the rows that the watermark has passed.
     """
 
     window: StreamWindow
@@ -177,7 +185,7 @@ class RunningTotals:
 
 @dataclass(frozen=True, slots=True)
 class NumLateRows:
-    """State of the number of rows that came behind the watermark."""
+    """State of the number of rows that were older than the watermark at their arrival."""
 
     window: StreamWindow
 
@@ -189,7 +197,7 @@ class NumLateRows:
         return self._aggregated(self.late_rows(kept), "count", ())
 
     def late_rows(self, kept: Kept) -> LogicalPlan:
-        """Rows of an epoch that come behind the watermark."""
+        """Rows of an epoch that are older than the watermark."""
         rows = self.window.new_rows()
         beside, mark = self.window.beside_mark(rows, kept)
         return Project(Filter(beside, Call("lt", (self.window.time_of(rows.output), mark), BOOLEAN)), rows.output)

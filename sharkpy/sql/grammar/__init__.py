@@ -1,1 +1,1 @@
-"""HiveQL text to tokens and sqlglot trees, with errors that say what was expected where."""
+"""Parser of HiveQL: text to tokens and sqlglot trees, with errors that name the expected token and the place."""

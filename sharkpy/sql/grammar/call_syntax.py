@@ -24,7 +24,7 @@ def _operand(parser: Any) -> Any:
 
 
 def _rest(parser: Any) -> list[Any]:
-    """The arguments behind a comma, if there is one."""
+    """Parse the remaining arguments after a comma, if there is one."""
     rest: list[Any] = parser._parse_csv(parser._parse_disjunction) if parser._match(TokenType.COMMA) else []
     return rest
 
@@ -88,7 +88,7 @@ CALL_SYNTAX: dict[str, Callable[[Any], Any]] = {
     "SUBSTR": _substring("substr"),
     "SUBSTRING": _substring("substring"),
     "OVERLAY": _overlay,
-    # Nothing raises here that TRY_CAST would catch: CAST gives NULL.
+    # TRY_CAST has nothing to catch here: CAST returns NULL instead of an error.
     "TRY_CAST": lambda parser: parser._parse_cast(True),
 }
-"""Function -> parser of the arguments of its calls, commas included."""
+"""Function name -> parser of the arguments of its calls, including commas."""

@@ -18,17 +18,17 @@ _ORDER = (
     (TokenType.ORDER_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.SORT_BY),
     (TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH),
 )
-"""Clauses in their order. Those of one row may change places, and WINDOW may follow ORDER BY, as in Spark."""
+"""Clauses in their order. Clauses of one row may be swapped, and WINDOW may follow ORDER BY, as in Spark."""
 _PLACES = {token_type: place for place, row in enumerate(_ORDER) for token_type in row}
 _OF_THE_WHOLE = _PLACES[TokenType.ORDER_BY]
-"""Place from which on clauses are about the rows of a UNION, not of its parts."""
+"""Place from which on clauses apply to the rows of a whole UNION, not to its parts."""
 _SET_OPERATIONS = (TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT)
 
 ClauseParser = Callable[[Any], tuple[str, Any]]
 
 
 def in_order(parsers: Mapping[TokenType, ClauseParser]) -> dict[TokenType, ClauseParser]:
-    """Wrap the parsers of clauses, so that each checks the word that comes next."""
+    """Wrap the parsers of clauses, so that each one checks the word after its clause."""
     return {token_type: _checked(token_type, parser) for token_type, parser in parsers.items()}
 
 

@@ -1,8 +1,8 @@
-"""HiveQL as a sqlglot dialect: tokens, and the grammar of queries. The grammars of FROM and of expressions are beside
-it.
+"""HiveQL as a sqlglot dialect: tokens, and the grammar of queries.
 
-sqlglot parses to translate between dialects: it turns functions into generic ones and lets much pass. Here functions
-keep their names (the registry knows them), and foreign constructs are refused.
+Other files have the grammars of FROM and of expressions. sqlglot parses to translate between dialects: it replaces
+functions by generic ones and accepts invalid text. Here functions keep their names (the registry knows them), and
+constructs of other dialects are refused.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ _QUOTED = {TokenType.IDENTIFIER}
 
 
 class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser, WindowingParser):
-    """Parser of HiveQL, stricter than sqlglot's Hive parser: nothing may be missing after a comma, AND, THEN or a
-    keyword.
+    """Parser of HiveQL, stricter than sqlglot's Hive parser.
+
+    Nothing may be missing after a comma, AND, THEN or another keyword.
     """
 
     QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Any]] = in_order(
@@ -70,15 +71,15 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
         }
     )
     QUERY_MODIFIER_TOKENS: ClassVar[set[TokenType]] = set(QUERY_MODIFIER_PARSERS)
-    # A keyword that ends a clause is no alias: `from a left join b`, `select a from t full join …`.
+    # A keyword that ends a clause is not an alias: `from a left join b`, `select a from t full join …`.
     ALIAS_TOKENS: ClassVar[set[TokenType]] = HiveParser.ALIAS_TOKENS - _RESERVED_ALIASES
     TABLE_ALIAS_TOKENS: ClassVar[set[TokenType]] = HiveParser.TABLE_ALIAS_TOKENS - _RESERVED_ALIASES
-    # A column may be called so; what begins a row of VALUES decides.
+    # A column may have this name. The next token tells whether rows follow.
     ID_VAR_TOKENS: ClassVar[set[TokenType]] = HiveParser.ID_VAR_TOKENS | {TokenType.VALUES}
     OPTIONAL_ALIAS_TOKEN_CTE: ClassVar[bool] = False
 
     def parse_query(self) -> Any:
-        """Parse a query: SELECT, VALUES, or queries in parentheses, with the clauses that may follow each."""
+        """Parse a query: SELECT, VALUES, or queries in parentheses, each with the clauses that may follow."""
         if not self._match(TokenType.L_PAREN, advance=False):
             return self._parse_select()
         query = self._parse_paren()
@@ -90,7 +91,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
         return self.required(self._parse_disjunction, "an expression")
 
     def parse_source(self) -> Any:
-        """Parse [WITH …] FROM source, as a Select of nothing."""
+        """Parse [WITH …] FROM source, as a Select without a select list."""
         with_ = self._parse_with()
         from_ = self._parse_from(joins=True)
         if from_ is None or from_.this is None:
@@ -98,7 +99,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
         return exp.Select(with_=with_, from_=from_)
 
     def _parse_in(self, this: Any, alias: bool = False) -> Any:
-        """Parse IN (value, …) | (query); the query may be VALUES … or TABLE t too."""
+        """Parse IN (value, …) | (query). The query may also be VALUES … or TABLE t."""
         if not (self._next and self._next.token_type in (TokenType.VALUES, TokenType.TABLE)):
             return super()._parse_in(this, alias)
         return self.expression(exp.In(this=this, query=self.in_parentheses(self.parse_query)))
@@ -121,8 +122,9 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
         return self.expression(exp.CTE(this=query, alias=exp.TableAlias(this=name, columns=columns)))
 
     def _parse_ordered(self, parse_method: Any = None) -> Any:
-        """Parse a sort key: expression [ASC | DESC] [NULLS FIRST | LAST]. NULLs sort as the smallest values
-        by default. Keys with directions may share parentheses: (a DESC, b).
+        """Parse a sort key: expression [ASC | DESC] [NULLS FIRST | LAST].
+
+        By default, NULL sorts as the smallest value. Keys with directions may share parentheses: (a DESC, b).
         """
         if self._at_directed_keys():
             keys = self.in_parentheses(lambda: self._parse_csv(self._parse_ordered))
@@ -139,7 +141,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
         return self.expression(exp.Ordered(this=this, desc=bool(descends), nulls_first=nulls_first))
 
     def _at_directed_keys(self) -> bool:
-        """True if a group in parentheses follows that holds a direction of a sort key, and no query."""
+        """Return whether parentheses with a direction of a sort key, and without a query, follow."""
         depth = 0
         for token in self._tokens[self._index :]:
             depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
@@ -217,7 +219,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
         return self._parse_query_modifiers(query)
 
     def _has_select(self, start: int) -> bool:
-        """True if the query from token `start` on has a SELECT outside of parentheses."""
+        """Return whether the query from token `start` on has a SELECT outside of parentheses."""
         depth = 0
         for token in self._tokens[start : self._index]:
             depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
@@ -249,7 +251,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
         return group
 
     def _parse_cube_or_rollup(self, with_prefix: bool = False) -> Any:
-        """Parse CUBE (a, b + 1), or CUBE alone after WITH."""
+        """Parse CUBE (a, b + 1), or only CUBE after WITH."""
         if not self._match_set((TokenType.CUBE, TokenType.ROLLUP)):
             return None
         kind = exp.Cube if self._prev.token_type == TokenType.CUBE else exp.Rollup
@@ -266,7 +268,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser,
 
 
 def _with_single_keys(clause: exp.Expr) -> exp.Expr:
-    """Split sort keys in one pair of parentheses: CLUSTER BY (a, b) has two."""
+    """Split sort keys that share parentheses: CLUSTER BY (a, b) has two keys."""
     keys: list[exp.Expr] = []
     for key in clause.expressions:
         listed = key.this.expressions if isinstance(key.this, exp.Tuple) else ()
@@ -277,10 +279,10 @@ def _with_single_keys(clause: exp.Expr) -> exp.Expr:
 
 
 class HiveQL(Hive):
-    """Dialect of HiveQL. Suffixes of numbers become casts, types are left as text."""
+    """Dialect of HiveQL. Suffixes of numbers become casts, types stay text."""
 
     class Tokenizer(Hive.Tokenizer):
-        # What sqlglot swallows whole as opaque commands is tokenised like everything else.
+        # Commands, which sqlglot keeps as opaque text, are split into tokens like other statements.
         COMMANDS: ClassVar[set[TokenType]] = set()
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
             text: TokenType.VAR if token == TokenType.COMMAND else token
@@ -299,8 +301,9 @@ DIALECT = HiveQL()
 
 
 def tokenize(text: str) -> list[Token]:
-    """Split `text` into tokens, with long lists of literals as one; sqlglot's TokenError if a quote or comment does not
-    end.
+    """Split `text` into tokens, with each long list of literals as one token.
+
+    Raise sqlglot's TokenError if a quote or comment is not closed.
     """
     tokens = DIALECT.tokenize(text) if len(text) < LONG_TEXT else tokenize_long(text, DIALECT.tokenize)
     return with_windowing_words(with_script_words(tokens))

@@ -1,4 +1,4 @@
-"""Numbers with an exponent end before a sign that does not belong to it: sqlglot takes `1e5+1` for one number."""
+"""Split numbers with an exponent from the sign after them: sqlglot reads `1e5+1` as one number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"(?:[0-9]++\.?[0-9]*+|\.[0-9]++)[eE][0-9]++(?=[+-])")
 
 
 def with_numbers_apart(text: str, tokens: list[Token], tokenize: Callable[[str], list[Token]]) -> list[Token]:
-    """The tokens of a text, which `tokenize` has found, with such numbers apart from the sign and what follows it."""
+    """Return the `tokens` of a text, with such numbers separate from the sign and the text after it."""
     cuts = [token.start + end for token in tokens if (end := _end_of_number(token))]
     if not cuts:
         return tokens
@@ -20,7 +20,7 @@ def with_numbers_apart(text: str, tokens: list[Token], tokenize: Callable[[str],
     line = 0
     for start, end in pairwise((0, *cuts, len(text))):
         piece = text[start:end]
-        # What follows the sign may be another one.
+        # The text after the sign may begin with another such number.
         for token in with_numbers_apart(piece, tokenize(piece), tokenize):
             token.start += start
             token.end += start
@@ -31,7 +31,7 @@ def with_numbers_apart(text: str, tokens: list[Token], tokenize: Callable[[str],
 
 
 def _end_of_number(token: Token) -> int:
-    """Where the number ends that a token begins with, if a sign follows it there; else 0."""
+    """Length of the number at the start of a token, if a sign follows the number; else 0."""
     if token.token_type not in (TokenType.NUMBER, TokenType.VAR):
         return 0
     found = _NUMBER.match(token.text)

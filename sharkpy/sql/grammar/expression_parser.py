@@ -1,4 +1,4 @@
-"""Grammar of expressions: nothing may be missing, and functions keep their names."""
+"""Grammar of expressions: no part may be missing, and functions keep their names."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FOREIGN_RANGES = (
 )
 
 _SHIFTS = {"<<": "shiftleft", ">>>": "shiftrightunsigned", ">>": "shiftright"}
-"""Sign -> its function; longer signs stand before those that they begin with."""
+"""Operator -> its function. Longer operators come before their prefixes."""
 _JSON_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _LITERALS = (TokenType.NUMBER, TokenType.STRING)
 _ENDS_OF_ITEMS = (TokenType.COMMA, TokenType.R_PAREN)
@@ -62,7 +62,7 @@ class ExpressionParser(LiteralParser):
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         "CASE": lambda self: self._parse_case(),
     }
-    # Hive's ^ binds closer than *; those of _parse_bitwise less close than +.
+    # Hive's ^ binds tighter than *; the operators of `_parse_bitwise` bind less tightly than +.
     EXPONENT: ClassVar[dict[TokenType, Any]] = {TokenType.CARET: exp.BitwiseXor}
     RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
         **{token: parser for token, parser in HiveParser.RANGE_PARSERS.items() if token not in _FOREIGN_RANGES},
@@ -71,14 +71,14 @@ class ExpressionParser(LiteralParser):
     }
 
     def _parse_disjunction(self) -> Any:
-        """Parse an expression; a literal that is one by itself needs none of the grammar of operators."""
+        """Parse an expression. A literal followed by a comma or ")" skips the grammar of operators."""
         if self._curr.token_type in _LITERALS and self._next.token_type in _ENDS_OF_ITEMS:
             self._advance()
             return self.PRIMARY_PARSERS[self._prev.token_type](self, self._prev)
         return super()._parse_disjunction()
 
     def _parse_bitwise(self) -> Any:
-        """Parse the operators between + and comparisons, each closer than the next: ||, shifts, &, |."""
+        """Parse the operators between + and comparisons, the tightest first: ||, shifts, &, |."""
         return self._left_to_right(self._parse_bitwise_and, TokenType.PIPE, exp.BitwiseOr)
 
     def _left_to_right(self, operand: Callable[[], Any], sign: TokenType, kind: type[exp.Binary]) -> Any:
@@ -91,7 +91,7 @@ class ExpressionParser(LiteralParser):
         return self._left_to_right(self._parse_shift, TokenType.AMP, exp.BitwiseAnd)
 
     def _parse_shift(self) -> Any:
-        """Parse a << b, a >> b, a >>> b as calls of the functions that shift."""
+        """Parse a << b, a >> b, a >>> b as calls of the shift functions."""
         this = self._parse_concatenation()
         while sign := self._shift_sign():
             self._advance(len(sign))
@@ -100,7 +100,7 @@ class ExpressionParser(LiteralParser):
         return this
 
     def _shift_sign(self) -> str | None:
-        """Shift sign whose characters the next tokens are, without spaces between them."""
+        """Return the shift operator that the next tokens form, without spaces between them; else None."""
         if not self._curr or self._curr.token_type not in (TokenType.LT, TokenType.GT):
             return None
         ends = {sign: self._index + len(sign) - 1 for sign in _SHIFTS}
@@ -127,7 +127,7 @@ class ExpressionParser(LiteralParser):
         return case
 
     def _lacks_then(self, start: int) -> bool:
-        """True if the CASE that began at token `start` has fewer THENs than WHENs."""
+        """Return whether the CASE that began at token `start` has fewer THENs than WHENs."""
         span = self._tokens[start : self._index]
         whens = sum(token.token_type == TokenType.WHEN for token in span)
         return whens != sum(token.token_type == TokenType.THEN for token in span)
@@ -164,7 +164,7 @@ class ExpressionParser(LiteralParser):
         return self._parse_escape(self.expression(exp.Like(this=this, expression=pattern)))
 
     def _parse_ilike(self, this: Any) -> Any:
-        """Parse value ILIKE … as LIKE of lower case on both sides."""
+        """Parse value ILIKE … as LIKE with both sides in lower case."""
         found = self._parse_like(self.expression(exp.Anonymous(this="lower", expressions=[this])))
         like = found.this if isinstance(found, exp.Escape) else found
         choices = like.expression.this
@@ -176,7 +176,7 @@ class ExpressionParser(LiteralParser):
         return found
 
     def _parse_place(self) -> Any:
-        """Parse position(part IN text), or position(part, text[, start]) as of locate."""
+        """Parse position(part IN text), or position(part, text[, start]), as a call of locate."""
         part = self._parse_bitwise()
         if part is None:
             self.missing("an expression")
@@ -194,7 +194,7 @@ class ExpressionParser(LiteralParser):
         return self.expression(exp.Cast(this=this, to=to))
 
     def parse_type_name(self) -> Any:
-        """Parse a type as its text (in a Var): the types module knows the grammar of types."""
+        """Parse a type as text, in a Var. The module of types has the grammar of types."""
         first = self._curr
         if not first or first.token_type in (TokenType.R_PAREN, TokenType.COMMA):
             self.missing("a type")
@@ -209,26 +209,27 @@ class ExpressionParser(LiteralParser):
         return name.update_positions(first)
 
     def _continues_type(self) -> bool:
-        """True if the current token belongs to the type before it: `(`, `<`, or PRECISION after DOUBLE."""
+        """Return whether the current token belongs to the type before it: `(`, `<`, or PRECISION after DOUBLE."""
         if self._curr.token_type in (TokenType.L_PAREN, TokenType.LT):
             return True
         return self._curr.text.upper() == "PRECISION"
 
     def _parse_dcolon(self) -> Any:
-        """Parse the type behind `::`, as of CAST; the tokenizer puts `::` before the suffix of a number too."""
+        """Parse the type after `::`, like the type of CAST.
+
+        The tokenizer also puts `::` before the suffix of a number.
+        """
         is_written = self._find_sql(self._prev, self._prev) == "::"
         return self.parse_type_name() if is_written else super()._parse_dcolon()
 
     def build_cast(self, strict: bool, **kwargs: Any) -> Any:  # noqa: ARG002  overridden as declared
-        """Build the cast of `x::type`, and of numbers with a suffix: `1L` is a CAST with the suffix as a Var."""
+        """Build the cast of `x::type`, and of a number with a suffix: `1L` is a CAST with the suffix as a Var."""
         if isinstance(kwargs["to"], exp.Var):
             return self.expression(exp.Cast(this=kwargs["this"], to=kwargs["to"]))
         return self.expression(exp.Cast(this=kwargs["this"], to=exp.Var(this="#" + self._prev.text.lower())))
 
     def _parse_lambda(self, alias: bool = False) -> Any:
-        """Parse an argument of a function: an expression, DISTINCT expressions, or a function `x -> …`,
-        `(x, y) -> …`.
-        """
+        """Parse an argument of a function: an expression, DISTINCT expressions, or a lambda such as `(x, y) -> …`."""
         if self._is_lambda():
             names = self._parse_wrapped_id_vars() if self._match(TokenType.L_PAREN, advance=False) else None
             names = names or [self.required(self._parse_id_var, "a name")]
@@ -252,13 +253,13 @@ class ExpressionParser(LiteralParser):
         return self._type_at(self._index + 1) == TokenType.ARROW
 
     def _parse_transform_call(self) -> Any:
-        """Parse transform(array, x -> …), the function; with USING behind it, it would be a script."""
+        """Parse the function transform(array, x -> …). With USING after it, TRANSFORM is a script."""
         if self._text_at(self._closing(self._index - 1) + 1) in SCRIPT_WORDS:
             self.refuse("TRANSFORM beside other items of a select list")
         return self.expression(exp.Anonymous(this="transform", expressions=self._parse_csv(self._parse_lambda)))
 
     def _parse_column(self) -> Any:
-        """Parse a column; `text:path` is the value at a path in JSON, as of `get_json_object`."""
+        """Parse a column. `text:path` is the value at a path in JSON, as in `get_json_object`."""
         column = super()._parse_column()
         is_colon = self._match(TokenType.COLON, advance=False) and self._is_connected()
         is_path = is_colon and self._next and self._next.start == self._curr.end + 1
@@ -271,7 +272,7 @@ class ExpressionParser(LiteralParser):
         )
 
     def _parse_json_path(self) -> str:
-        """Parse name | [number | 'name' | *], followed by more of them, names after a dot."""
+        """Parse name | [number | 'name' | *], repeated, with a dot before further names."""
         steps: list[str] = []
         while True:
             if self._match(TokenType.L_BRACKET):
@@ -292,7 +293,7 @@ class ExpressionParser(LiteralParser):
         return f".{name}"
 
     def _parse_types(self, *args: Any, **kwargs: Any) -> Any:
-        """Parse a type; `array(NULL, 'a')` is a call, as the types ARRAY, MAP and STRUCT go on with `<`."""
+        """Parse a type. `array(NULL, 'a')` is a call: after the types ARRAY, MAP and STRUCT comes `<`."""
         if self._curr.token_type in _NESTED_TYPES and self._type_at(self._index + 1) == TokenType.L_PAREN:
             return None
         return super()._parse_types(*args, **kwargs)

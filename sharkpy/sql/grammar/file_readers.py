@@ -1,4 +1,4 @@
-"""Functions of FROM that read files, read_csv('x.csv', header = true), as tables at a path."""
+"""Functions of FROM that read files, such as read_csv('x.csv', header = true), as tables at a path."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from sharkpy.catalog.given_columns import GivenColumns
 from sharkpy.sql.grammar.strict_parser import SyntaxProblem
 
 FILE_OPTIONS = "file_options"
-"""Part of the tree of a table at a path: its FileOptions."""
+"""Key for the FileOptions in the tree of a table at a path."""
 
 
 def is_reader(table: Any) -> bool:
-    """True for a call of a function that reads files."""
+    """Return whether a table is a call of a function that reads files."""
     is_call = isinstance(table, exp.Table) and isinstance(table.this, exp.Anonymous)
     return is_call and not table.args.get("db") and table.this.name.lower() in READERS
 
 
 def table_of_files(table: Any, end: Any) -> exp.Table:
-    """The table at the path that a call names first, with the options that follow. SyntaxProblem at its `end`."""
+    """Return the table at the path in a call's first argument, with the options in the other arguments.
+
+    Raise SyntaxProblem at the token `end`.
+    """
     call = table.this
     name = call.name.lower()
     word, fixed = READERS[name]
@@ -40,7 +43,7 @@ def table_of_files(table: Any, end: Any) -> exp.Table:
 
 
 def _places(node: Any) -> list[exp.Expr]:
-    """Literals, or names in backticks, of paths."""
+    """Literals of paths, or their names in backticks; empty for other nodes."""
     match node:
         case exp.Literal() if node.is_string:
             return [node]
@@ -53,14 +56,14 @@ def _places(node: Any) -> list[exp.Expr]:
 
 
 def _option_name(node: Any) -> str:
-    """Name of an option in lower case; empty for what is none."""
+    """Name of an option in lower case; empty if the node is not an option."""
     if isinstance(node, (exp.EQ, exp.PropertyEQ)) and isinstance(node.this, (exp.Column, exp.Identifier)):
         return node.this.name.lower()
     return ""
 
 
 def _columns(options: Sequence[Any], end: Any) -> GivenColumns | None:
-    """Names and types of columns; None if there are no options of columns."""
+    """Names and types of columns from `options`; None if there are no options."""
     found = GivenColumns()
     for node in options:
         read, form = _OF_COLUMNS[_option_name(node)]
@@ -93,19 +96,20 @@ _OF_COLUMNS: dict[str, tuple[Callable[[Any], GivenColumns | None], str]] = {
     **dict.fromkeys(("names", "column_names"), (_names, "names = ['a', 'b']")),
     **dict.fromkeys(("types", "dtypes", "column_types"), (_types, "types = {'a': 'INT'} or types = ['INT']")),
 }
-"""Options that say what columns there are: how each is read, and its form."""
+"""Options for names and types of columns: the function that reads each, and its form."""
 
 
 def _texts(node: Any) -> list[str]:
-    """Texts of a list of literals; none for anything else."""
+    """Texts of a list of literals; empty for other nodes."""
     is_list = isinstance(node, (exp.Array, exp.Tuple)) or (isinstance(node, exp.Anonymous) and node.name == "array")
     items = node.expressions if is_list else []
     return [item.name for item in items] if all(map(_is_text, items)) else []
 
 
 def _pairs(node: Any) -> dict[str, str]:
-    """Texts by names in lower case, of a struct or map of literals; none for anything else, or a name that is there
-    twice.
+    """Texts in a struct or map of literals, by their names in lower case.
+
+    Empty for other nodes, or if a name occurs twice.
     """
     items = node.expressions
     match node:

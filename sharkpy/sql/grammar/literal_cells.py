@@ -11,7 +11,7 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.sql.grammar import dialect
 
 Cell = tuple[TokenType, str]
-"""Literal of a row: a number may have a minus before it."""
+"""Literal of a row. A number may have a minus sign."""
 _PART = re.compile(
     r"""(?P<string>'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+")|(?P<end>\))|(?P<cell>[^\s,()]++)""",
     re.DOTALL,
@@ -43,5 +43,5 @@ def _cell(part: re.Match[str]) -> Cell:
     if part.lastgroup == "cell":
         kind = _WORDS.get(text.upper(), TokenType.NUMBER)
         return kind, text
-    # Only the tokenizer knows what \ does.
+    # The tokenizer resolves escapes.
     return TokenType.STRING, dialect.tokenize(text)[0].text if "\\" in text else text[1:-1]

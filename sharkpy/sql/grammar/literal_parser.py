@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class LiteralList(exp.Expression):
-    """Items or rows of literals; `this` is their text, which `literal_cells` reads."""
+    """Items or rows of literals. `this` is their text, which `literal_cells` reads."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
@@ -31,7 +31,7 @@ class LiteralParser(StrictParser):
     }
 
     def _parse_number_literal(self, token: Any) -> Any:
-        """Parse a number that ends with its digits: in `0x1F` or `12ab` the letters would become an alias."""
+        """Parse a number, and refuse letters right after it: in `0x1F` or `12ab` they would become an alias."""
         following = self._curr
         if following and following.token_type == TokenType.VAR and following.start == token.end + 1:
             self.raise_error("a space or an operator expected after the number", following)
@@ -41,8 +41,9 @@ class LiteralParser(StrictParser):
         return parse(self, token)
 
     def _parse_interval(self, *_args: Any, **_kwargs: Any) -> Any:
-        """Parse INTERVAL value unit [TO unit] …, INTERVAL '1 day 2 hours', and after + or - also `1 day`,
-        `(n) days`.
+        """Parse INTERVAL value unit [TO unit] …, or INTERVAL '1 day 2 hours'.
+
+        After + or -, also parse `1 day` and `(n) days`.
         """
         if not self._match(TokenType.INTERVAL):
             return self._parse_bare_interval()
@@ -51,7 +52,7 @@ class LiteralParser(StrictParser):
         while (value := self._parse_interval_value()) is not None:
             parts.append(self._interval_of(value, is_alone=not parts))
         if not parts:
-            # A column of that name.
+            # INTERVAL is a column here.
             self._retreat(start - 1)
             return None
         result = parts[0]
@@ -60,7 +61,7 @@ class LiteralParser(StrictParser):
         return result if len(parts) == 1 else self.expression(exp.Paren(this=result))
 
     def _parse_interval_value(self) -> Any:
-        """Parse a value with a unit behind it, or a string; None if there is neither."""
+        """Parse a value with a unit after it, or a string; None if there is neither."""
         if self._curr.token_type == TokenType.STRING:
             return self._parse_primary()
         start = self._index
@@ -85,7 +86,7 @@ class LiteralParser(StrictParser):
         return self.expression(exp.Interval(this=value, unit=exp.Var(this=unit)))
 
     def _parse_bare_interval(self) -> Any:
-        """Parse `1 day` and `(n) days` after + or -, as in Hive; elsewhere the unit would be an alias."""
+        """Parse `1 day` and `(n) days` after + or -, as in Hive. Elsewhere the unit would be an alias."""
         if self._prev.token_type not in (TokenType.PLUS, TokenType.DASH):
             return None
         if self._curr.token_type == TokenType.NUMBER:
@@ -114,7 +115,7 @@ class LiteralParser(StrictParser):
         return literal if literal is not None else super()._parse_type(*args, **kwargs)
 
     def _parse_prefixed_literal(self) -> Any:
-        """Parse X'4142' as bytes; `_UTF-8 'text'` and `_UTF-8 0xE982B5` as text in a character set."""
+        """Parse X'4142' as bytes, and `_UTF-8 'text'` or `_UTF-8 0xE982B5` as text in a character set."""
         first = self._curr
         if first.text in ("X", "x") and self._type_at(self._index + 1) == TokenType.STRING and self._touches_next():
             self._advance(2)
@@ -139,7 +140,7 @@ class LiteralParser(StrictParser):
         return exp.Literal.string(text).update_positions(first)
 
     def _parse_charset_data(self) -> bytes | None:
-        """Bytes of a string or of `0x…`."""
+        """Parse the bytes of a string or of `0x…`; None if there is neither."""
         if self._match(TokenType.STRING):
             return str(self._prev.text).encode()
         digits = self._text_at(self._index + 1)
@@ -149,7 +150,7 @@ class LiteralParser(StrictParser):
         return bytes.fromhex(digits[1:])
 
     def _touches_next(self) -> bool:
-        """True if the next token follows the current one without a space."""
+        """Return whether the next token follows the current one without a space."""
         following = self._next
         return bool(following) and following.start == self._curr.end + 1
 

@@ -1,7 +1,7 @@
-"""Tokens of long texts, made piece by piece, with long lists of literals as one token each.
+"""Tokens of long texts, made in pieces, with each long list of literals as one token.
 
-Programs write long statements: IN with a hundred thousand numbers, VALUES with as many rows. A token, a tree and an
-expression for each of them would take a hundred times the memory of the text, and most of the time of the statement.
+Programs write long statements: IN with a hundred thousand numbers, VALUES with as many rows. A token, a tree node and
+an expression for each of them would take a hundred times the memory of the text, and most of the statement's time.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ParseError
 
 LONG_TEXT = 1 << 14
-"""Characters from which a text is taken in pieces."""
+"""Number of characters from which on a text is split into pieces."""
 MOST_TOKENS = 400_000
 LITERAL_LIST = TokenType.HEREDOC_STRING
-"""Type of the token of a list or of rows of literals, which HiveQL has no token of; its text is as written."""
+"""Token type of a list or of rows of literals, a type that HiveQL does not use. The token has the original text."""
 _PIECE = 1 << 16
 _LONGEST_PIECE = 1 << 18
 _AHEAD = 16
-"""Characters behind a place that tell whether it may be cut: the longest second word of a keyword."""
+"""Characters after a place that decide whether to cut there: the longest second word of a keyword."""
 _LONGEST_OPENING = 1 << 12
 _LEAST_ITEMS = 1_000
 _LEAST_ROWS = 100
@@ -34,7 +34,7 @@ _NUMBER = r"-?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?(?![\w.])"
 _CELL = rf"(?:{_NUMBER}|{_STRING}|(?:null|true|false)\b)"
 _ROW = rf"\(\s*+{_CELL}(?:\s*+,\s*+{_CELL})*+\s*+\)"
 _FLAGS = re.DOTALL | re.IGNORECASE
-# At most 64 times 1,024 characters of plain text at once: a search in it lets no other thread run.
+# At most 64 times 1,024 characters of plain text at once: other threads cannot run during a search.
 _PLAIN = r"""(?:[^'"`/{\-]{1,1024}+|/(?!\*)|\{(?!\#)|-(?!-)){1,64}+"""
 _SCANNED = re.compile(
     rf"""--[^\r\n]*|(?P<comment>/\*|\{{\#)|{_STRING}|`[^`]*+`|(?P<open>['"`])|(?P<plain>{_PLAIN})""", re.DOTALL
@@ -46,8 +46,8 @@ _LISTS = (
     re.compile(rf"{_SINGLE}(?:\s*+,\s*+{_SINGLE}){{{_LEAST_ITEMS - 1},}}+(?=\s*+\))", _FLAGS),
 )
 _ROWS = (re.compile(rf"{_ROW}(?:\s*+,\s*+{_ROW}){{{_LEAST_ROWS - 1},}}+(?!\s*+,)", _FLAGS),)
-# Between two tokens that are none together: behind a bracket, a comma or a semicolon, which are in no other token;
-# where an operator meets a space or its like; behind an operator or a space, before a word that begins a token. A
+# Places between two tokens that cannot merge: after a bracket, comma or semicolon, which no other token contains;
+# between an operator and a space or the same operator; after an operator or space, before a word that begins a token. A
 # variable stays with its @.
 _CUT = re.compile(
     r"""(?<=[()\[\],;])|(?<=[-+*/=<>|&%!^~.]\s)(?=\w)|(?<=[-+*=<>|&%!^~.])(?=\s)
@@ -56,28 +56,31 @@ _CUT = re.compile(
     |(?<=[\w)'"`]\s)(?!(?:by|key|precision|security|sets|to|varying)\b)(?=[a-z_])""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Where a stretch that has none of these may be cut: as many spaces, comments or operators without a word or a bracket
-# are in no statement that has a meaning.
+# Cuts for a stretch without any of these places. No valid statement has so many spaces, comments or operators without a
+# word or a bracket.
 _FAR_CUT = re.compile(r"""(?<![\w`])(?![\w`])|(?<=['"`/{])(?=\w)|(?<=\w)(?=--|/\*[^+])""")
 _WORD = re.compile(r"\w*+")
 _ALONE = "()[],;"
-"""Signs that each are a token."""
+"""Characters that are each a token."""
 Tokenizer = Callable[[str], list[Token]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Part of a text up to `end`, then literals up to `literals`; 0 without them."""
+    """Part of a text up to `end`, then literals up to `literals`, or 0 without literals."""
 
     end: int
     literals: int = 0
 
 
 def tokenize_long(text: str, tokenize: Tokenizer) -> list[Token]:
-    """Tokens of `text`, which `tokenize` finds in each piece; ParseError 54000 if there are more than MOST_TOKENS."""
+    """Split a long `text` into tokens, with `tokenize` for each piece.
+
+    Raise ParseError 54000 if there are more than MOST_TOKENS.
+    """
     tokens: list[Token] = []
     start = line = 0
-    # All pieces first: a text with too many signs is refused before there are tokens of it.
+    # All pieces come first: a text with too many signs is refused before it has tokens.
     for piece in list(_pieces(text)):
         check_cancelled()
         for token in tokenize(text[start : piece.end]):
@@ -103,7 +106,7 @@ def _check_number(tokens: int) -> None:
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
-    """Pieces of `text`; ParseError 54000 if their signs are more than MOST_TOKENS."""
+    """Pieces of `text`. Raise ParseError 54000 if they have more than MOST_TOKENS signs."""
     start = place = signs = 0
     while place < len(text):
         found = _SCANNED.match(text, place)
@@ -130,10 +133,13 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 
 def _plain_pieces(text: str, start: int, place: int, limit: int) -> Iterator[_Piece]:
-    """Pieces that end between `place` and `limit`, where no quote nor comment is; the first begins at `start`."""
+    """Pieces that end between `place` and `limit`, in text without quotes and comments.
+
+    The first piece begins at `start`.
+    """
     opening = _opening(text, place, limit)
     until = limit if opening is None else opening.end()
-    # Within a word there is no cut. Nor right at `place`: the two characters before may be the end of a comment.
+    # No cuts are within a word. Nor right at `place`: the two characters before it may end a comment.
     word = _WORD.match(text, place, limit)
     first = place if word is None else word.end()
     while (cut := _CUT.search(text, max(first, place + 2, start + _PIECE), until + _AHEAD)) and cut.start() < until:
@@ -144,7 +150,7 @@ def _plain_pieces(text: str, start: int, place: int, limit: int) -> Iterator[_Pi
 
 
 def _opening(text: str, place: int, limit: int) -> re.Match[str] | None:
-    """The first opening of a long list or of rows of literals between two places."""
+    """First opening of a long list or of rows of literals between two places."""
     for opening in _OPENING.finditer(text, place, limit + min(limit - place, _LONGEST_OPENING)):
         if opening.start() >= limit:
             return None
@@ -154,7 +160,7 @@ def _opening(text: str, place: int, limit: int) -> re.Match[str] | None:
 
 
 def _literals_end(text: str, opening: re.Match[str]) -> int:
-    """End of the list or the rows that begin behind `opening`; 0 if they are short, or not of literals alone."""
+    """End of the list or rows that begin after `opening`; 0 if they are short, or have other items than literals."""
     for pattern in _LISTS if opening.lastgroup == "list" else _ROWS:
         if (found := pattern.match(text, opening.end())) is not None:
             return found.end()
@@ -162,10 +168,10 @@ def _literals_end(text: str, opening: re.Match[str]) -> int:
 
 
 def _comment_end(text: str, opening: str, place: int) -> int:
-    """End of a comment, within which others may begin and end."""
+    """End of a comment, in which other comments may be nested."""
     depth = 1
     if text.startswith("+", place):
-        opening = "/*+"  # a hint: none begins within it
+        opening = "/*+"  # a hint: comments in it are not nested
     while depth and (found := _COMMENT_ENDS[opening].search(text, place)) is not None:
         depth += 1 if found.group() == opening else -1
         place = found.end()

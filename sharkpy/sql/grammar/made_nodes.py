@@ -1,7 +1,7 @@
-"""Nodes of a long statement's trees, taken apart once it is bound.
+"""Nodes of a long statement's trees, taken apart when it is bound.
 
-A node knows its parent, so a tree is full of circles. Those of a long statement would wait for the collector of
-garbage, which stops all threads while it looks through them.
+Nodes know their parents, so a tree is full of reference cycles. Trees of a long statement would wait for the garbage
+collector, which stops all threads during its search.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def note_node(node: exp.Expr) -> None:
 
 @contextlib.contextmanager
 def taken_apart(text: str) -> Iterator[None]:
-    """Take the trees of `text` that are made inside apart at the end, if it is long: nobody has them any more."""
+    """Take apart the trees that are made inside for a long `text`, at the end. No code may use them after that."""
     if len(text) < LONG_TEXT:
         yield
         return

@@ -1,4 +1,4 @@
-"""HiveQL text to sqlglot trees, with errors that say what was expected where."""
+"""HiveQL text to sqlglot trees, with errors that name the expected token and the place."""
 
 from __future__ import annotations
 
@@ -50,11 +50,14 @@ _OPERATORS = {
     "NEG": "-",
     "REGEXPLIKE": "RLIKE",
 }
-"""sqlglot's names of operators -> as they are written."""
+"""sqlglot's names of operators -> their signs in HiveQL."""
 
 
 def tokenize(text: str) -> list[Token]:
-    """Split one statement into tokens, without a semicolon at its end; ParseError if a quote is open."""
+    """Split one statement into tokens, without a final semicolon.
+
+    Raise ParseError if a quote or comment is not closed, or for a second statement.
+    """
     try:
         tokens = dialect.tokenize(text)
     except TokenError:
@@ -75,7 +78,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def _check_characters(text: str, token: Token) -> None:
-    """Refuse typographic quotes, dashes and their like; letters and digits of any script may be in names."""
+    """Refuse typographic quotes, dashes and similar characters. Names may have letters and digits of any script."""
     for place_in_text in range(token.start, token.end + 1):
         character = text[place_in_text]
         is_letter = character.isalnum() or unicodedata.category(character).startswith("M")
@@ -88,12 +91,12 @@ def _check_characters(text: str, token: Token) -> None:
 
 
 def parse(text: str) -> exp.Expr:
-    """Parse one query; ParseError if it is malformed."""
+    """Parse one query. Raise ParseError if it is malformed."""
     return parse_query(text, tokenize(text))
 
 
 def parse_query(text: str, tokens: list[Token]) -> exp.Expr:
-    """Parse the query that `tokens`, a tail or part of the tokens of `text`, make up."""
+    """Parse a query from `tokens`, which are all or some of the tokens of `text`."""
     return _parse(text, tokens, dialect.HiveQLParser.parse_query)
 
 
@@ -103,12 +106,12 @@ def parse_source(text: str, tokens: list[Token]) -> exp.Expr:
 
 
 def parse_expression(text: str, tokens: list[Token]) -> exp.Expr:
-    """Parse the expression that `tokens`, a part of the tokens of `text`, make up."""
+    """Parse an expression from `tokens`, which are some of the tokens of `text`."""
     return _parse(text, tokens, dialect.HiveQLParser.parse_expression)
 
 
 def _refuse_partition_functions(tokens: list[Token]) -> None:
-    """Refuse `noop(ON table PARTITION BY …)`, matchpath and their like."""
+    """Refuse `noop(ON table PARTITION BY …)`, matchpath and similar functions."""
     for name, parenthesis, on in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if on.token_type == TokenType.ON and parenthesis.token_type == TokenType.L_PAREN:
             message = f"{name.text}(ON …), a function of a partitioned table, is not supported"
@@ -172,7 +175,7 @@ def _message(description: str) -> str:
 
 
 def _unterminated(text: str) -> int:
-    """Find the start of the quote or comment that runs to the end of the text."""
+    """Find the start of the quote or comment that is not closed."""
     for match in _CLOSED.finditer(text):
         if match.group() in ("'", '"', "`") or (match.group() == "/" and text.startswith("/*", match.start())):
             return match.start()

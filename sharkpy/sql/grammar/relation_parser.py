@@ -28,7 +28,7 @@ _ENDS_OF_JOINS = (
 _OPTION_NAMES = (TokenType.STRING, TokenType.VAR, TokenType.IDENTIFIER)
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 STATE = "state"
-"""Part of the tree of a table whose state is read."""
+"""Key in the tree of a table that marks its state as the source."""
 _BYTES = re.compile(r"(\d{1,38})([bkmg])", re.ASCII | re.IGNORECASE)
 _VERSION = re.compile(r"v(\d{1,19})", re.ASCII | re.IGNORECASE)
 _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -42,7 +42,7 @@ class RelationParser(StrictParser):
     }
 
     def _parse_joins(self, alias_tokens: Any = None) -> Iterator[Any]:
-        """Parse joins and lateral views in the order written; both end up in the `joins` of the query."""
+        """Parse joins and lateral views in written order. Both end up in the `joins` of the query."""
         while True:
             item = self._parse_lateral() or self._parse_join(alias_tokens=alias_tokens)
             if item is None:
@@ -63,7 +63,7 @@ class RelationParser(StrictParser):
         method, side, kind = (None if word is None else word.text.upper() for word in words)
         join = exp.Join(this=table, method=method, side=side, kind=kind)
         if self._has_own_condition(self._index):
-            # a JOIN b JOIN c ON … ON …: the first ON is of the last JOIN.
+            # a JOIN b JOIN c ON … ON …: the first ON belongs to the last JOIN.
             if nested := list(self._parse_joins(alias_tokens)):
                 table.set("joins", nested)
             if self._match(TokenType.ON):
@@ -79,7 +79,10 @@ class RelationParser(StrictParser):
         return self.required(lambda: self._parse_table(alias_tokens=alias_tokens), what)
 
     def _has_own_condition(self, index: int) -> bool:
-        """True if an ON or USING from token `index` on is for the join before it: each is for the last one."""
+        """Return whether an ON or USING from token `index` on belongs to the join before it.
+
+        Each condition belongs to the last join that has none.
+        """
         wanted, depth = 1, 0
         for place in range(index, len(self._tokens)):
             token_type = self._tokens[place].token_type
@@ -136,7 +139,7 @@ class RelationParser(StrictParser):
         return table
 
     def _parse_table_parts(self, *args: Any, **kwargs: Any) -> Any:
-        """Parse [database.]table; `t$name` is `t.name`, the facts of a lake table."""
+        """Parse [database.]table. `t$name` is `t.name`, a metadata table of a lake table."""
         if self._match(TokenType.DOT, advance=False):
             self.missing("a table")
         table = super()._parse_table_parts(*args, **kwargs)
@@ -153,7 +156,7 @@ class RelationParser(StrictParser):
         return table
 
     def _has_options(self, table: exp.Table) -> bool:
-        """True before OPTIONS (name = value, …) behind a path; an alias of columns has commas."""
+        """Return whether OPTIONS (name = value, …) follows a path. An alias with columns has commas or one name."""
         if (
             not table.this.args.get("quoted")
             or self._curr.text.upper() != "OPTIONS"
@@ -185,7 +188,7 @@ class RelationParser(StrictParser):
                 self.missing('"," or ")"')
 
     def _parse_version(self) -> Any:
-        """Parse VERSION | TIMESTAMP AS OF …; `t@v1` is `t VERSION AS OF 1`."""
+        """Parse VERSION | TIMESTAMP AS OF …. `t@v1` is `t VERSION AS OF 1`."""
         if not self._is_sign("@"):
             return super()._parse_version()
         self._advance()
@@ -196,22 +199,22 @@ class RelationParser(StrictParser):
         return self.expression(exp.Version(this="VERSION", expression=number, kind="AS OF"))
 
     def _is_sign(self, sign: str) -> bool:
-        """True before this sign, right after a name."""
+        """Return whether this sign comes next, right after a name."""
         return self._curr.token_type == TokenType.PARAMETER and self._curr.text == sign and self._is_connected()
 
     def _is_state(self) -> bool:
-        """True before STATE OF name; a table called `state` has no name behind its alias `of`."""
+        """Return whether STATE OF name comes next. A table `state` with the alias `of` has no name after it."""
         words = [token.text.upper() for token in self._tokens[self._index : self._index + 2]]
         behind = self._tokens[self._index + 2 : self._index + 3]
         return words == ["STATE", "OF"] and any(one.token_type in _NAMES for one in behind)
 
     def _parse_derived_table_values(self, *args: Any, **kwargs: Any) -> Any:
-        """Parse VALUES rows; not if `values` is a column, nor `(VALUES …)`, which is a query in parentheses."""
+        """Parse VALUES rows. `values` may also be a column, and `(VALUES …)` is a query in parentheses."""
         is_rows = self._match(TokenType.VALUES, advance=False) and self._next.token_type in _ROW_STARTS
         return super()._parse_derived_table_values(*args, **kwargs) if is_rows else None
 
     def _parse_value(self, values: bool = True) -> Any:  # noqa: ARG002  overridden as declared
-        """Parse a row of VALUES: (value, …), or one value alone; many rows of literals are one LiteralList."""
+        """Parse a row of VALUES: (value, …), or a single value. Many rows of literals are one LiteralList."""
         value = self._parse_disjunction()
         if value is None:
             self.missing("a row of values")
@@ -257,7 +260,7 @@ class RelationParser(StrictParser):
         return exp.TableSample(rows=rows)
 
     def _parse_byte_length(self) -> int | None:
-        """Parse `100M`, which the tokenizer takes for a name that starts with a digit, or for a number and a name."""
+        """Parse `100M`, which the tokenizer reads as a name that starts with a digit, or as a number and a name."""
         text, count = self._curr.text, 1
         if self._curr.token_type == TokenType.NUMBER and self._next and self._next.start == self._curr.end + 1:
             text, count = text + self._next.text, 2
@@ -322,7 +325,7 @@ class RelationParser(StrictParser):
         return self.in_parentheses(clause)  # type: ignore[no-any-return]
 
     def _parse_aliased(self) -> Any:
-        """Parse an expression with its name, if it has one."""
+        """Parse an expression and its name, if it has one."""
         value = self._parse_bitwise()
         if value is None:
             return None

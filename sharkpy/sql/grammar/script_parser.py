@@ -1,4 +1,4 @@
-"""Grammar of scripts in queries: SELECT TRANSFORM (…) USING 'script' …, and MAP and REDUCE, which mean the same."""
+"""Grammar of scripts in queries: SELECT TRANSFORM (…) USING 'script' …, and its synonyms MAP and REDUCE."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sharkpy.sql.grammar.token_reader import TokenReader
 from sharkpy.sql.queries.script_clause import script_clause
 
 SCRIPT_WORDS = ("USING", "ROW", "RECORDWRITER")
-"""Words that follow a script's values, and never the parentheses of the function transform."""
+"""Words that may follow the values of a script, and never the parentheses of the function transform."""
 _KEYWORDS = ("MAP", "REDUCE")
 _DEPTHS = {TokenType.L_PAREN: 1, TokenType.L_BRACKET: 1, TokenType.R_PAREN: -1, TokenType.R_BRACKET: -1}
 _OTHER_CLAUSES = ("FROM", "WHERE", "SELECT", "INSERT")
 
 
 class Script(exp.Expression):
-    """Script, the only item of its select list: `expressions` are the script's input, `clause` is its ScriptClause."""
+    """Script, the only item of its select list. `expressions` are its input, `clause` is its ScriptClause."""
 
     arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "clause": True}
 
@@ -46,7 +46,7 @@ class ScriptParser(StrictParser):
 
 
 def with_script_words(tokens: list[Token]) -> list[Token]:
-    """Replace each MAP and REDUCE that begins a query by a SELECT: both are reserved words of Hive's."""
+    """Replace each MAP and REDUCE that begins a query by SELECT. Both are reserved words in Hive."""
     if not any(token.text.upper() in _KEYWORDS for token in tokens):
         return tokens
     changed, until = list(tokens), 0
@@ -62,9 +62,7 @@ def with_script_words(tokens: list[Token]) -> list[Token]:
 
 
 def _values_end(tokens: Sequence[Token], start: int) -> int | None:
-    """Find the end of a list of values before USING 'script', or before a word that may precede it; None if there is
-    none.
-    """
+    """Find the end of a list of values: USING 'script', or a word that may precede it. Return None without one."""
     depth = 0
     for place in range(start, len(tokens)):
         depth += _DEPTHS.get(tokens[place].token_type, 0)
@@ -77,7 +75,7 @@ def _values_end(tokens: Sequence[Token], start: int) -> int | None:
 
 
 def _is_script(tokens: Sequence[Token], place: int) -> bool:
-    """True if the parenthesis at `place` is closed before a word of scripts."""
+    """Return whether a word of scripts follows the parentheses that open at `place`."""
     if place >= len(tokens) or tokens[place].token_type != TokenType.L_PAREN:
         return False
     depth = 0
@@ -89,7 +87,7 @@ def _is_script(tokens: Sequence[Token], place: int) -> bool:
 
 
 def _word(tokens: Sequence[Token], place: int) -> str:
-    """Token in upper case; empty at the end and for strings and quoted names."""
+    """Text of a token in upper case; empty at the end, and for strings and quoted names."""
     if place >= len(tokens) or tokens[place].token_type in (TokenType.STRING, TokenType.IDENTIFIER):
         return ""
     return str(tokens[place].text.upper())

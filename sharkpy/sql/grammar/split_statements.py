@@ -1,4 +1,4 @@
-"""Splitting of a script into statements, at semicolons outside of quotes and comments."""
+"""Split a script into statements, at semicolons outside of quotes and comments."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def split_statements(text: str) -> list[tuple[str, int]]:
 
 
 def _without(text: str, start: int, end: int, escapes: list[int]) -> str:
-    """The statement between two places, without the backslashes of escaped semicolons."""
+    """Text of the statement between two places, without the backslashes of escaped semicolons."""
     pieces = []
     for escape in escapes:
         pieces.append(text[start:escape])

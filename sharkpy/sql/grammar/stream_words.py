@@ -1,4 +1,4 @@
-"""Words of other systems for windows and continuous queries, where they make a query that cannot be parsed."""
+"""Syntax of other systems for windows and continuous queries, in queries that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _CLAUSES = (
     ["LATE", "ROWS", "TO"],
     ["ON", "BAD", "ROW"],
 )
-"""First words of such clauses."""
+"""First words of these clauses."""
 _KSQL_WINDOWS = ("TUMBLING", "HOPPING", "SESSION")
 
 
 @dataclass(frozen=True, slots=True)
 class StreamWords:
-    """Construct of a stream that is not supported, and what to write instead."""
+    """Unsupported construct of a stream, with a hint that says what to write instead."""
 
     construct: str
     token: Token
@@ -52,7 +52,7 @@ def stream_words(tokens: Sequence[Token]) -> StreamWords | None:
 
 
 def _window(words: Sequence[str]) -> str | None:
-    """The construct that some words begin, if it is one of windows."""
+    """Name of the window construct that begins with these words, or None."""
     match words:
         case [name, "(", "TABLE"] if name in _TABLE_FUNCTIONS:
             return f"{name}(TABLE …)"

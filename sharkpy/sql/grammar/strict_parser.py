@@ -1,4 +1,4 @@
-"""Base of all parts of the HiveQL parser: sqlglot's Hive parser, whose errors name what was expected where."""
+"""Base of all parts of the HiveQL parser: sqlglot's Hive parser with errors that name the expected token."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 
 
 class SyntaxProblem(ParseError):
-    """Syntax error at `token`; None is the end of the text. `is_unsupported`: the construct is known, but not
-    supported.
+    """Syntax error at `token`; None is the end of the text.
+
+    `is_unsupported`: the construct is known, but not supported.
     """
 
     def __init__(
@@ -32,8 +33,9 @@ class SyntaxProblem(ParseError):
 
 
 class StrictParser(HiveParser):
-    """Parser in which nothing may be missing after a comma or a keyword. It ends with the statement that the thread
-    works for.
+    """Parser in which nothing may be missing after a comma or a keyword.
+
+    It stops when the statement of its thread is cancelled.
     """
 
     def expression(self, instance: Any, token: Any = None, comments: Any = None) -> Any:
@@ -43,7 +45,7 @@ class StrictParser(HiveParser):
 
     def raise_error(self, message: str, token: Any = None) -> NoReturn:
         if message.startswith("Expected "):
-            # sqlglot names the token behind which it missed something: what stands there instead says more.
+            # sqlglot names the token before the missing one. The token found in its place says more.
             token = None
         raise SyntaxProblem(message, token or self._curr or None)
 
@@ -56,19 +58,19 @@ class StrictParser(HiveParser):
         raise SyntaxProblem(f"{construct} is not supported", self._prev, is_unsupported=True)
 
     def required(self, parse_method: Callable[[], Any], what: str) -> Any:
-        """Read with `parse_method`; an error that `what` was expected if it finds nothing."""
+        """Parse with `parse_method`. Raise the error that `what` was expected if it returns None."""
         found = parse_method()
         if found is None:
             self.missing(what)
         return found
 
     def expect(self, *words: str) -> None:
-        """Take these words; an error if they do not come next."""
+        """Take these words. Raise an error if they do not come next."""
         if not self._match_text_seq(*words):
             self.missing(" ".join(words))
 
     def in_parentheses(self, parse_method: Callable[[], Any]) -> Any:
-        """Read `(…)` around what `parse_method` reads."""
+        """Parse `(…)` with `parse_method` for the content."""
         if not self._match(TokenType.L_PAREN):
             self.missing('"("')
         found = parse_method()
@@ -77,7 +79,7 @@ class StrictParser(HiveParser):
         return found
 
     def whole_number(self, what: str) -> int:
-        """Read a number without sign, point or exponent."""
+        """Parse a number without sign, point or exponent."""
         text = self._curr.text if self._curr else ""
         if self._curr.token_type != TokenType.NUMBER or (number := whole_number(text)) is None:
             self.missing(what)
@@ -85,7 +87,10 @@ class StrictParser(HiveParser):
         return number
 
     def check_apart(self, last: Any, alias: Any) -> None:
-        """Refuse an alias that begins right after the token `last`: `a$b`, `'a'b`. Brackets may close before it."""
+        """Refuse an alias that begins right after the token `last`: `a$b`, `'a'b`.
+
+        A closing bracket may be right before it.
+        """
         if last and alias and last.end + 1 == alias.start and last.token_type not in _CLOSING:
             raise SyntaxProblem("a blank or AS expected before an alias", alias)
 
@@ -95,7 +100,10 @@ class StrictParser(HiveParser):
         return name or self.missing(what)
 
     def _parse_placeholder(self) -> None:
-        """`?`, `@name`, `:name` and `$name` are no expressions or names: parameters come into the text before."""
+        """Refuse `?`, `@name`, `:name` and `$name` as expressions and names.
+
+        Parameters are put into the text before it is parsed.
+        """
 
     def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
         item = parse_method()
@@ -105,7 +113,7 @@ class StrictParser(HiveParser):
         return items
 
     def _closing(self, index: int) -> int:
-        """Find the close of the parenthesis opened at token `index`; the last token if there is none."""
+        """Return the index of the parenthesis that closes the one at `index`; the last token if there is none."""
         depth = 0
         for place in range(index, len(self._tokens)):
             token_type = self._tokens[place].token_type
@@ -118,6 +126,6 @@ class StrictParser(HiveParser):
         return self._tokens[index].token_type if index < len(self._tokens) else None
 
     def _text_at(self, index: int) -> str:
-        """Token at `index` in upper case; empty at the end and for strings."""
+        """Text of the token at `index` in upper case; empty at the end and for strings."""
         token = self._tokens[index] if index < len(self._tokens) else None
         return "" if token is None or token.token_type == TokenType.STRING else str(token.text.upper())

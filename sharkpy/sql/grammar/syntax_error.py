@@ -9,12 +9,12 @@ from sharkpy.base.errors import ParseError
 
 
 def place(text: str, offset: int) -> tuple[int, int]:
-    """Find the 1-based line and column of a character of `text`."""
+    """Return the 1-based line and column of a character of `text`."""
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 def syntax_error(text: str, message: str, token: Token | None) -> ParseError:
-    """Make a ParseError at `token`; None is the end of the text."""
+    """Return a ParseError at `token`; None is the end of the text."""
     if token is None:
         line, column = place(text, len(text.rstrip()))
         return ParseError(f"syntax error at the end: {message}", line=line, column=column)

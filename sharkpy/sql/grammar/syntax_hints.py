@@ -1,4 +1,4 @@
-"""Hints for queries that cannot be parsed: misspelt keywords, and constructs of other systems."""
+"""Hints for queries that cannot be parsed: misspelt keywords, and syntax of other systems."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FOREIGN: Mapping[str, str] = {
     "NOT": "a value stands before NOT IN, NOT LIKE and NOT BETWEEN",
     **dict.fromkeys(("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "SEMI", "ANTI"), "JOIN follows this word"),
 }
-"""Hints by the token at the error, or the one before it."""
+"""Hints by the token at the error, or by the token before it."""
 
 
 def hint_at(tokens: Sequence[Token], found: Token | None) -> str | None:
@@ -47,17 +47,17 @@ def hint_at(tokens: Sequence[Token], found: Token | None) -> str | None:
             return f"write {word} BY"
         if hint := _FOREIGN.get(word):
             return hint
-    # `FROM t WHREE a = 1`: what comes first was taken for an alias.
+    # `FROM t WHREE a = 1`: the misspelt word was parsed as an alias, so the token before the error is checked first.
     hints = (misspelt(word) for word in reversed(words))
     return next((hint for hint in hints if hint), None)
 
 
 def sign_hint(found: Token | None) -> str | None:
-    """Hint for a sign that begins no value and no name."""
+    """Hint for a sign that cannot begin a value or a name."""
     return None if found is None else _SIGNS.get(found.text)
 
 
 def misspelt(word: str) -> str | None:
-    """Hint for a word that is a keyword but for a letter or two."""
+    """Hint for a word that differs from a keyword in a letter or two."""
     alike = [keyword for keyword in _KEYWORDS if abs(len(keyword) - len(word)) < 2]
     return did_you_mean(word, alike) if word.isalpha() and word.upper() not in alike else None

@@ -1,4 +1,4 @@
-"""Cursor over the tokens of a statement, for the statements that are not queries."""
+"""Cursor over the tokens of statements other than queries."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _OPEN, _CLOSE = (TokenType.L_PAREN, TokenType.LT), (TokenType.R_PAREN, TokenType
 
 
 def word_of(token: Token | None) -> str:
-    """A token in upper case; empty for none, and for strings and quoted names, which are no words."""
+    """Text of a token in upper case; empty without a token, and for strings and quoted names, which are not words."""
     if token is None or token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
         return ""
     return str(token.text.upper())
 
 
 class TokenReader:
-    """Reader of words, names and values in order; an unexpected token raises ParseError at its place."""
+    """Reader of words, names and values in order. An unexpected token raises ParseError at its place."""
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self.text = text
@@ -46,11 +46,11 @@ class TokenReader:
         return UnsupportedError(f"{construct} is not supported", line=line, column=column)
 
     def word(self) -> str:
-        """Current token in upper case; empty at the end and for strings and quoted names."""
+        """Text of the current token in upper case; empty at the end and for strings and quoted names."""
         return word_of(self.current)
 
     def peek(self, *phrase: str) -> bool:
-        """True if the next tokens are these words."""
+        """Return whether the next tokens are these words."""
         found: list[str] = []
         for token in self.tokens[self.position : self.position + len(phrase)]:
             if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
@@ -59,7 +59,7 @@ class TokenReader:
         return found[: len(phrase)] == list(phrase)
 
     def match(self, *phrase: str) -> bool:
-        """Take these words if they come next."""
+        """Take these words if they come next. Return whether they did."""
         if not self.peek(*phrase):
             return False
         count = 0
@@ -69,7 +69,7 @@ class TokenReader:
         return True
 
     def match_any(self, *words: str) -> str | None:
-        """Take one of these words if it comes next."""
+        """Take and return one of these words if it comes next; else None."""
         word = self.word()
         if word in words:
             self.position += 1
@@ -77,8 +77,9 @@ class TokenReader:
         return None
 
     def until(self, *words: str) -> list[Token]:
-        """Take the tokens up to one of `words` outside of parentheses and CASE … END, or up to the closing
-        parenthesis.
+        """Take the tokens up to one of `words`, or up to the closing parenthesis.
+
+        Words within parentheses and CASE … END are skipped.
         """
         start, depth = self.position, 0
         while self.current is not None and not (depth == 0 and self.word() in (*words, ")")):
@@ -141,7 +142,7 @@ class TokenReader:
         return number
 
     def optional_string(self, *phrase: str) -> str | None:
-        """Take the string after `phrase`, if that comes next."""
+        """Take the string after `phrase`, if `phrase` comes next."""
         return self.string() if self.match(*phrase) else None
 
     def if_exists(self) -> bool:
@@ -161,7 +162,10 @@ class TokenReader:
         return ".".join(parts)
 
     def properties(self) -> tuple[tuple[str, str], ...]:
-        """Take ('key' = 'value', …). UnsupportedError for a secret: the catalog keeps and shows properties."""
+        """Take ('key' = 'value', …).
+
+        Raise UnsupportedError for a secret, because the catalog stores and shows properties.
+        """
         self.expect("(")
         pairs: dict[str, str] = {}
         while True:
@@ -179,7 +183,7 @@ class TokenReader:
             self.expect(",")
 
     def data_type(self) -> DataType:
-        """Take a type, as far as its brackets reach."""
+        """Take a type, up to its closing bracket."""
         first = self.current
         if first is None or not _is_word(first.text):
             raise self.error("a type expected")

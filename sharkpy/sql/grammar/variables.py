@@ -34,10 +34,10 @@ SYSTEM: dict[str, Callable[[], str]] = {
 
 
 def substitute_variables(text: str, conf: Mapping[str, str], *, of_machine: bool = False) -> str:
-    """Replace the variables in `text` by their values, and the variables in these; unknown ones stay.
+    """Replace the variables in `text` by their values, also variables in values. Unknown variables stay.
 
-    With `of_machine`, the environment and the system properties of this process are known. ParseError if values refer
-    to one another without end.
+    With `of_machine`, the environment and the system properties of this process are available. Raise ParseError if
+    values refer to one another without end.
     """
 
     def value(found: re.Match[str]) -> str:
@@ -57,7 +57,7 @@ def substitute_variables(text: str, conf: Mapping[str, str], *, of_machine: bool
 
 
 def variable(space: str, name: str, conf: Mapping[str, str], *, of_machine: bool) -> str | None:
-    """Value of `space:name`; the session's own settings take precedence over the machine's."""
+    """Return the value of `space:name`, or None. Settings of the session take precedence over the machine's."""
     key = name if space in ("hiveconf", "metaconf") else f"{space}:{name}"
     if (found := conf.get(key)) is not None or not of_machine:
         return found

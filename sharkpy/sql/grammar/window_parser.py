@@ -38,7 +38,7 @@ class WindowParser(StrictParser):
         return keys
 
     def _parse_window_spec(self) -> Any:
-        """Parse a bound of a frame; there are two only after BETWEEN."""
+        """Parse a bound of a frame. Two bounds need BETWEEN."""
         opener = self._prev.token_type
         spec = super()._parse_window_spec()
         if spec["value"] is None:

@@ -1,4 +1,4 @@
-"""WINDOWING, the clause behind GROUP BY, and the function `window`, whose name is the word of another clause."""
+"""The clause WINDOWING after GROUP BY, and the function `window`, whose name is also a keyword."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sharkpy.sql.grammar.strict_parser import StrictParser
 
 WINDOWING = TokenType.MATCH_RECOGNIZE
-"""Type of the word: HiveQL has no clause that the parser knows it for."""
+"""Token type of the word. HiveQL has no clause with this type."""
 _UNITS = {
     **dict.fromkeys(("MS", "MILLISECOND", "MILLISECONDS"), "milliseconds"),
     **dict.fromkeys(("S", "SEC", "SECOND", "SECONDS"), "seconds"),
@@ -21,15 +21,20 @@ _UNITS = {
 
 
 class Windowing(exp.Expression):
-    """WINDOWING: `this` is a call of `window` or `session_window` without its time, or of `row_window`, or `since` the
-    moment after which rows count; `on` is the time.
+    """The clause WINDOWING.
+
+    `this` is a call of `window` or `session_window` without its time, or of `row_window`. Or `since` is the moment
+    after which rows count. `on` is the time.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "since": False, "on": False}
 
 
 def with_windowing_words(tokens: list[Token]) -> list[Token]:
-    """Let WINDOWING begin a clause where a length follows, and WINDOW be a name where a parenthesis does."""
+    """Change the types of WINDOWING before a length, SESSION or SINCE, and of WINDOW before a parenthesis.
+
+    The former then begins a clause, the latter is a name.
+    """
     found = [place for place, token in enumerate(tokens[:-1]) if _begins(token, tokens[place + 1])]
     if not found:
         return tokens
@@ -52,8 +57,10 @@ def _begins(token: Token, following: Token) -> bool:
 
 class WindowingParser(StrictParser):
     def _parse_windowing(self) -> Any:
-        """Parse WINDOWING length [EVERY length] | SESSION length | SINCE moment, each with [ON time]; or WINDOWING
-        number ROWS [EVERY number ROWS].
+        """Parse the clause WINDOWING.
+
+        Its forms are: length [EVERY length], SESSION length, or SINCE moment, each with [ON time]; number ROWS [EVERY
+        number ROWS].
         """
         self._advance()
         clause = self.expression(Windowing(), self._prev)
@@ -85,7 +92,7 @@ class WindowingParser(StrictParser):
         return number
 
     def _length(self) -> Any:
-        """Parse a length of time, such as 60 s, as its text."""
+        """Parse a length of time, such as 60 s, into its text."""
         if not self._match(TokenType.NUMBER):
             self.missing("a number")
         number, unit = self._prev.text, self._curr.text.upper() if self._curr else ""

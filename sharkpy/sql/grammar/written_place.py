@@ -1,4 +1,4 @@
-"""Places for errors of running commands, which know names alone: the name's place in the statement."""
+"""Places in the statement for errors of running commands, which know only the names of objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _QUOTED = re.compile(r'"([^"]+)"|\b(?:not found|found) (\S+)')
 
 
 def add_place(error: SharkError, text: str) -> None:
-    """Give an error without a place that of the first token of `text` that its message quotes."""
+    """Set the place of an error without one to the first token of `text` that its message quotes."""
     match = _QUOTED.search(error.message)
     if error.line is not None or match is None:
         return

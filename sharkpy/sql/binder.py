@@ -1,4 +1,4 @@
-"""Bind one statement: HiveQL text to a logical plan or a command, everything in it resolved and typed."""
+"""Bind one statement: HiveQL text to a logical plan or a command, with all names resolved and types known."""
 
 from __future__ import annotations
 
@@ -96,9 +96,10 @@ _SET = re.compile(r"set\b", re.IGNORECASE)
 def bind(
     text: str, catalog: CatalogReader, conf: Conf, current_database: str, clock: StatementClock | None = None
 ) -> Statement:
-    """Bind the statement in `text`. ParseError, BindError or UnsupportedError if it cannot be carried out.
+    """Bind the statement in `text` to a logical plan or a command.
 
-    `clock` gives the time of the statement, and shows afterwards whether the statement depends on it.
+    `clock` gives the time of the statement, and tells afterwards whether the statement depends on it. Raise ParseError,
+    BindError or UnsupportedError if the statement is invalid or not supported.
     """
     if (leading := _COMMENTS.match(text)) and _SET.match(text, leading.end()):
         return bind_session.bind_set(text[leading.end() :])
@@ -116,7 +117,7 @@ def bind_epoch(
     database: str,
     clock: StatementClock | None = None,
 ) -> Insert | MultiInsert | StateInserts:
-    """Bind a continuous query as the INSERTs of an epoch; the errors, and `clock`, are those of `bind`."""
+    """Bind a continuous query as the INSERTs of an epoch. `clock` and errors: see `bind`."""
     return _bound_query(text, catalog, conf, database, partial(epoch_insert, tables=tables), clock)
 
 
@@ -128,9 +129,7 @@ def bind_state(
     database: str,
     clock: StatementClock | None = None,
 ) -> DividedQuery:
-    """Bind a continuous insert or sink, and divide it as one with some `state`; the errors, and `clock`, are those of
-    `bind`.
-    """
+    """Bind a continuous insert or sink, and divide it into a `state` and its result. `clock` and errors: see `bind`."""
 
     def bound(binder: CommandBinder) -> DividedQuery:
         return given_queries(binder, state, queries_of_text(binder)[1]).state
@@ -148,20 +147,22 @@ def bind_state_folds(
     *,
     is_first: bool,
 ) -> tuple[LogicalPlan, ...]:
-    """Bind a continuous query as those that fold rows of its state, each for a file of its own; before these rows there
-    are none if they are the first. The errors, and `clock`, are those of `bind`.
+    """Bind a continuous query as the queries that fold rows of its state, one for each file.
+
+    `is_first`: the state has no rows before these. `clock` and errors: see `bind`.
     """
     return _bound_query(text, catalog, conf, database, partial(state_folds, state=state, is_first=is_first), clock)
 
 
 def bind_state_watermark(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> LogicalPlan:
-    """Bind a continuous query as one that gives the watermark of its state; the errors are those of `bind`."""
+    """Bind a continuous query as a query for the watermark of its state. Errors: see `bind`."""
     return _bound_query(text, catalog, conf, database, partial(state_watermark, state=state))
 
 
 def bind_state_progress(text: str, state: Table, catalog: CatalogReader, conf: Conf, database: str) -> LogicalPlan:
-    """Bind a continuous query as one that tells how far the times of its streams are: see `DividedQuery.progress`; the
-    errors are those of `bind`.
+    """Bind a continuous query as a query for the watermarks of its streams, see `DividedQuery.progress`.
+
+    Errors: see `bind`.
     """
     return _bound_query(text, catalog, conf, database, partial(state_progress, state=state))
 
@@ -174,7 +175,7 @@ def _bound_query(
     bind_whole: Callable[[CommandBinder], _Bound],
     clock: StatementClock | None = None,
 ) -> _Bound:
-    """Bind the text of a continuous query by what is given its binder."""
+    """Bind the text of a continuous query with `bind_whole`."""
 
     def bind_tokens(context: Context, reader: TokenReader) -> _Bound:
         return bind_whole(CommandBinder(context, reader))
@@ -238,5 +239,5 @@ def _bind_tokens(context: Context, reader: TokenReader) -> Statement:
 
 
 def _deleted(binder: CommandBinder) -> ModuleType:
-    """Module that binds a DELETE: of rows of a table, or of files that were added to the session."""
+    """Return the module that binds a DELETE: of rows of a table, or of files that were added to the session."""
     return bind_row_changes if binder.reader.peek("DELETE", "FROM") else bind_resources

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MOST_EXPRESSIONS = 500_000
 MOST_TABLES = 5_000
-# Labels of columns in messages lose the id that plans print.
+# Labels of columns have ids in plans, and none in messages.
 _COLUMN_ID = re.compile(r"(?<=\w)#\d+")
 _CONSTRUCTS = {
     "sample": "TABLESAMPLE",
@@ -51,68 +51,84 @@ _CONSTRUCTS = {
 
 
 class CatalogReader(Protocol):
-    """The part of the catalog that binding reads. Names are lower case."""
+    """The part of the catalog that the binder reads. Names are in lower case."""
 
     def table(self, database: str, name: str) -> Table:
-        """Look up a table; TableNotFoundError, with a hint, if it is missing."""
+        """Look up a table. Raise TableNotFoundError, with a hint, if it is missing."""
 
     def find_table(self, database: str, name: str) -> Table | None: ...
 
     def find_entry(self, database: str, name: str) -> Table | None:
-        """As `find_table`, but a lake table is found too where its format does not know it any more."""
+        """Find a table, or None.
+
+        Unlike `find_table`, this also finds a lake table that its format does not know any more.
+        """
 
     def lake_at(self, table: Table, point: LakePoint) -> Table:
-        """A lake table at an earlier snapshot; BindError 22023 where there is none."""
+        """Return a lake table as of an earlier snapshot. Raise BindError 22023 if there is none."""
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:
-        """Table about a lake table, such as that of its snapshots."""
+        """Return a metadata table of a lake table, such as its snapshots."""
 
     def source_of(self, stream: Table) -> Table | None:
-        """Table of whose rows a stream is; None for a stream of others, or where the table was dropped."""
+        """Return the table whose rows a stream reads.
+
+        None if the stream has another source, or if the table was dropped.
+        """
 
     def system_table(self, database: str, name: str) -> SystemTable | None:
-        """A table of the engine's own database of that name; None if there is none. TableNotFoundError, with a hint."""
+        """Return a table of the engine's own database; None for other databases.
+
+        Raise TableNotFoundError, with a hint, if the table is missing.
+        """
 
     def given_rows(self, name: str, *, is_registered: bool) -> GivenRows | None:
-        """Rows of the program that calls: registered under a name, or those of a variable. ParameterError and DataError
-        for data that is no table.
+        """Return rows of the calling program: registered under a name, or in a variable; None if there are none.
+
+        Raise ParameterError or DataError if the data is not a table.
         """
 
     def file_table(self, word: str, place: str, given: FileOptions = NO_OPTIONS) -> Table | None:
-        """Table of the files at a path, or of a pattern, in the format that `word` names, or, where it is empty, the
-        names of the files; the same one until they change. None where neither names one.
+        """Return the table of the files at a path or pattern, in the format that `word` names, or None.
+
+        If `word` is empty, the names of the files tell the format. The result is the same object until the files
+        change. It is None if neither tells a format.
         """
 
     def database(self, name: str) -> Database:
-        """Look up a database; DatabaseNotFoundError if it is missing."""
+        """Look up a database. Raise DatabaseNotFoundError if it is missing."""
 
     def table_names(self, database: str) -> Iterable[str]: ...
 
     def find_function(self, database: str, name: str) -> CatalogFunction | None:
-        """Find the user's function that `name` or `database.name` means; None for a built-in or unknown one."""
+        """Return the user's function `name` or `database.name`; None for a built-in or unknown one."""
 
     def function_place(self, database: str, name: str) -> str | None:
-        """Database of the permanent function that a name means; empty for a temporary one, None for others."""
+        """Return the database of a permanent function, "" for a temporary one, or None for other names."""
 
     def model_function(self, table: Table, method: str) -> ModelFunction:
-        """`predict` or `predict_proba` of the model that `table` holds; BindError if it holds no model, or none with
-        that method.
+        """Return `predict` or `predict_proba` of the model in `table`.
+
+        Raise BindError if the table is not a model, or the model has no such method.
         """
 
     def resource_paths(self, kind: str) -> tuple[str, ...]:
-        """Paths of the session's ADD FILE, ADD JAR and ADD ARCHIVE."""
+        """Return the paths of the session's ADD FILE, ADD JAR or ADD ARCHIVE."""
 
     def named_schema_text(self, location: str) -> str:
-        """Text of the schema at a remote location that the statement names; NotAllowedError as for `check_path`."""
+        """Return the text of the schema at a remote location in the statement. Raise NotAllowedError as
+        `check_path`.
+        """
 
     def check_path(self, path: str) -> None:
-        """NotAllowedError for a path that the session's statements may not name."""
+        """Raise NotAllowedError if the session's statements may not use a path."""
 
 
 @dataclass(slots=True)
 class BoundCte:
-    """State of a CTE with several uses, once one use was bound: the table that all uses read, else a plan
-    for one use.
+    """State of a CTE with several uses, after one use was bound.
+
+    It has the table that all uses read, or else a plan for one use.
     """
 
     is_known: bool = False
@@ -122,7 +138,7 @@ class BoundCte:
 
 @dataclass(frozen=True, slots=True)
 class Cte:
-    """A WITH query: its tree, its column names if given, and the context it was written in; see `bind_cte`."""
+    """A WITH query: its tree, its column names if given, and the context in which it was written. See `bind_cte`."""
 
     name: str
     query: exp.Expr
@@ -133,7 +149,7 @@ class Cte:
 
 
 class StatementClock:
-    """Clock that stands still from the first time it is read. A plan made with a clock that was read is for one run."""
+    """Clock that stops when it is first read. A plan that was made with a clock that was read is for one run."""
 
     def __init__(self) -> None:
         self._now: datetime.datetime | None = None
@@ -153,7 +169,10 @@ class StatementClock:
 
 
 class ExpressionBudget:
-    """Count of a statement's expressions, with those that names and macros repeat: each of these may double them."""
+    """Limit of a statement's expressions, including copies made by names and macros.
+
+    Each name or macro may double the number of expressions.
+    """
 
     def __init__(self, most: int = MOST_EXPRESSIONS) -> None:
         self.most = most
@@ -161,37 +180,41 @@ class ExpressionBudget:
         self.num_tables = 0
 
     def take(self, number: int = 1) -> bool:
-        """Count `number` more; False if they are too many."""
+        """Count `number` more expressions. Return False if there are too many."""
         self.num_expressions += number
         return self.num_expressions <= self.most
 
     def take_table(self) -> bool:
-        """Count a table, or a view or CTE with those that it reads; False if they are too many."""
+        """Count a table, view or CTE. Views and CTEs count in addition to the tables that they read.
+
+        Return False if there are too many.
+        """
         self.num_tables += 1
         return self.num_tables <= MOST_TABLES
 
     def take_copy(self, expr: Expr) -> bool:
-        """Count a copy of `expr`; False if it is too large."""
+        """Count a copy of `expr`. Return False if there are too many expressions."""
         left = self.most - self.num_expressions
         return self.take(sum(1 for _ in itertools.islice(expr.walk(), left + 1)))
 
 
 @dataclass(frozen=True, slots=True)
 class KeptTexts:
-    """Texts by their first and last offset in `text`, in whose place others stand where the query is kept: each `*` and
-    each name that would mean something else in `database`, or in another folder.
+    """Replacements for parts of a query's text before it is stored, by first and last offset in `text`.
+
+    Replaced are each `*`, and each name that would mean something else in `database` or in another folder.
     """
 
     text: str
     database: str
     permanent: str = ""
-    """The permanent view or function that keeps the query, which no temporary object may be part of; else empty."""
+    """The permanent view or function whose query this is, which may not use temporary objects; else empty."""
     texts: dict[tuple[int, int], str] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Context in which a query is bound. Column ids come from `ids`, one counter for the whole statement."""
+    """Context in which a query is bound. `ids` counts column ids for the whole statement."""
 
     catalog: CatalogReader
     conf: Conf
@@ -205,21 +228,21 @@ class Context:
     clock: StatementClock = dataclasses.field(default_factory=StatementClock)
     budget: ExpressionBudget = dataclasses.field(default_factory=ExpressionBudget)
     kept: KeptTexts | None = None
-    """What the text of a query that is kept needs to mean the same later; None: the query is not kept."""
+    """Replacements that keep the meaning of a stored query's text; None if the query is not stored."""
 
     @property
     def is_kept_text(self) -> bool:
-        """True if what is being bound is the text of the query that is kept, and not that of a view or macro in it."""
+        """True while the text of the stored query itself is bound, and not the text of a view or macro in it."""
         return self.kept is not None and self.kept.text is self.text
 
     @property
     def now(self) -> datetime.datetime:
-        """Time of the whole statement, in the session's zone: CURRENT_TIMESTAMP has this value in every task."""
+        """Time of the whole statement, in the session's time zone: the value of CURRENT_TIMESTAMP in every task."""
         return self.clock.read().astimezone(time_zone(zone_name(self.conf.value(TIME_ZONE))))
 
     @property
     def times_read(self) -> tuple[datetime.datetime, datetime.datetime] | None:
-        """The time of the statement as CURRENT_TIMESTAMP has it, and in UTC; None where nothing has read the clock."""
+        """Time of the statement as returned by CURRENT_TIMESTAMP, and in UTC; None if the clock was not read."""
         return (self.now.replace(tzinfo=None), self.utc_now) if self.clock.was_read else None
 
     @property
@@ -228,7 +251,7 @@ class Context:
         return self.clock.read().replace(tzinfo=None)
 
     def column(self, name: str, dtype: DataType) -> ColumnRef:
-        """New column of this statement."""
+        """Create a column of this statement."""
         return ColumnRef(next(self.ids), name, dtype)
 
     def error(
@@ -239,7 +262,7 @@ class Context:
         hint: str | None = None,
         sqlstate: str | None = None,
     ) -> SharkError:
-        """Error at the place of `node`."""
+        """Create an error at the place of `node`."""
         offset = _nearest_offset(node) if node is not None else None
         line, column = place(self.text, offset) if offset is not None else (None, None)
         return kind(_COLUMN_ID.sub("", message), hint=hint, sqlstate=sqlstate, line=line, column=column)
@@ -256,7 +279,7 @@ class Context:
         return self.error(f"{construct} is not supported", node, UnsupportedError)
 
     def only(self, node: exp.Expr, *allowed: str) -> None:
-        """UnsupportedError if `node` has a part that the binder does not know."""
+        """Raise UnsupportedError if `node` has a part that is not `allowed`."""
         for key, value in node.args.items():
             if value and key not in allowed:
                 name = _CONSTRUCTS.get(key) or f"{key.strip('_').replace('_', ' ').upper()} in {node.key.upper()}"
@@ -264,7 +287,7 @@ class Context:
 
 
 def _nearest_offset(node: exp.Expr) -> int | None:
-    """Offset of `node`, or of the smallest node around it that has one; that of the statement if none has."""
+    """Offset of `node`, or of the smallest enclosing node with an offset; 0 if there is none."""
     around: exp.Expr | None = node
     while around is not None:
         if (offset := node_offset(around)) is not None:
@@ -274,12 +297,12 @@ def _nearest_offset(node: exp.Expr) -> int | None:
 
 
 def node_offset(node: exp.Expr) -> int | None:
-    """Offset in the text of the first token of `node` whose place is known."""
+    """Offset in the text of the first token in `node` with a known place; None if there is none."""
     offsets = [item._meta["start"] for item in node.walk() if item._meta and "start" in item._meta]
     return min(offsets, default=None)
 
 
 def node_end(node: exp.Expr) -> int | None:
-    """Offset in the text of the last character of `node` whose place is known."""
+    """Offset in the text of the last character in `node` with a known place; None if there is none."""
     offsets = [item._meta["end"] for item in node.walk() if item._meta and "end" in item._meta]
     return max(offsets, default=None)

@@ -1,4 +1,4 @@
-"""Names in the text of a query that is kept: what would mean something else in another database, folder or session."""
+"""Names in the text of a stored query that would mean something else in another database, folder or session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sharkpy.sql.context import Context, node_end, node_offset
 
 
 def note_table(context: Context, node: exp.Expr, table: Table, *, is_qualified: bool) -> None:
-    """Note a table that the kept text names. BindError for one that is gone before the view."""
+    """Note a table that the stored text names. Raise BindError if a permanent view names a temporary table."""
     if context.is_kept_text and context.kept is not None and table.kind in TEMPORARY_KINDS and context.kept.permanent:
         raise _temporary(context, f"{table.streaming_kind or 'table'} {table.name}", node)
     if not is_qualified:
@@ -25,21 +25,24 @@ def note_table(context: Context, node: exp.Expr, table: Table, *, is_qualified: 
 
 
 def note_database(context: Context, node: exp.Expr) -> None:
-    """Note the database of the name that begins with the first part of a table's name."""
+    """Note the database of an unqualified name. The name begins with the first part of a table's name."""
     kept, parts = context.kept, node.parts if isinstance(node, exp.Table) else [node]
     if kept is not None and context.is_kept_text and kept.database != context.database:
         _note(context, parts[0], [context.database, parts[0].name])
 
 
 def note_files(context: Context, node: exp.Expr) -> None:
-    """Note the whole path of files that the kept text names by a relative one."""
+    """Note the absolute path of files that the stored text names by a relative path."""
     path = node.this.name
     if context.is_kept_text and not uri.scheme_of(path) and not Path(path).is_absolute():
         _note(context, node.this, [local_path(path)])
 
 
 def note_function(context: Context, node: exp.Expr, name: str, found: CatalogFunction) -> None:
-    """Note a user's function that the kept text calls."""
+    """Note a user's function that the stored text calls.
+
+    Raise BindError if a permanent view or function calls a temporary function.
+    """
     kept = context.kept
     if kept is None or not context.is_kept_text or "." in name:
         return
@@ -52,7 +55,7 @@ def note_function(context: Context, node: exp.Expr, name: str, found: CatalogFun
 
 
 def _temporary(context: Context, what: str, node: exp.Expr) -> BindError:
-    assert context.kept is not None  # where a name is noted
+    assert context.kept is not None  # names are noted only for stored queries
     message = f"{context.kept.permanent} would outlive the temporary {what}"
     hint = "CREATE TEMPORARY … makes one of this session"
     found = context.error(message, node, BindError, hint, "42K0F")
@@ -63,7 +66,7 @@ def _temporary(context: Context, what: str, node: exp.Expr) -> BindError:
 def _note(context: Context, node: exp.Expr, parts: Sequence[str]) -> None:
     start, end = node_offset(node), node_end(node)
     if isinstance(node, exp.Anonymous):
-        # The place of a call's name is that of the node itself, without its arguments.
+        # For a call, the node itself has the place of the name, without the arguments.
         start, end = node.meta.get("start"), node.meta.get("end")
     if context.kept is not None and start is not None and end is not None:
         context.kept.texts[start, end] = ".".join(f"`{part.replace('`', '``')}`" for part in parts)

@@ -12,16 +12,16 @@ from sharkpy.base.errors import DataError, ParameterError, UnsupportedError
 from sharkpy.values.types import MAX_PRECISION
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r"})
-"""Escapes of characters. A quote is escaped with a backslash: in HiveQL 'a''b' is two strings side by side."""
+"""Escapes of characters. A quote gets a backslash: in HiveQL, 'a''b' is two adjacent strings."""
 WRONG_PARAMETERS = "07001"
 _NAMED_FLOATS = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
 def literal(value: object) -> str:
-    """Literal of `value`, in one line. A negative number begins with its sign.
+    """Return the literal of `value`, on one line. A negative number begins with its sign.
 
-    A list, tuple or set is the right side of IN, in parentheses. DataError if no value of HiveQL is equal,
-    UnsupportedError if no type of HiveQL fits.
+    A list, tuple or set becomes the right side of IN, in parentheses. Raise DataError if HiveQL has no equal value, or
+    UnsupportedError if it has no such type.
     """
     value = plain(value)
     if value is None:
@@ -33,7 +33,7 @@ def literal(value: object) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert values of NumPy and pandas to Python's own: scalars, arrays and series; missing values to None."""
+    """Convert values of NumPy and pandas (scalars, arrays, series) to Python's own. Missing values become None."""
     kind = type(value)
     root = kind.__module__.split(".")[0]
     if root not in ("numpy", "pandas"):
@@ -47,7 +47,7 @@ def plain(value: Any) -> Any:
 
 
 def list_items(values: Any) -> str:
-    """Literals of IN's right side without parentheses."""
+    """Return the literals for the right side of IN, without parentheses. Raise ParameterError if there are none."""
     if not values:
         raise ParameterError("an empty list of values: IN takes at least one", sqlstate=WRONG_PARAMETERS)
     return ", ".join(map(literal, values))
@@ -113,4 +113,4 @@ _WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     (datetime.timedelta, _interval),
     ((list, tuple, set, frozenset), lambda values: f"({list_items(values)})"),
 )
-"""Writers by type. bool stands before int and datetime before date: each is a subclass of the other."""
+"""Writers by type. bool precedes int, and datetime precedes date, because they are subclasses of these."""

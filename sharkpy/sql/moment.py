@@ -11,7 +11,10 @@ MOMENT_HINT = "write 'yyyy-mm-dd hh:mm:ss'"
 
 
 def milliseconds(text: str, conf: Conf) -> int | None:
-    """Milliseconds since 1970 of a moment, in the session's zone unless it names one; None for another text."""
+    """Parse a moment to milliseconds since 1970; None if the text is not one.
+
+    Without a time zone, the text is in the session's zone.
+    """
     try:
         clock = datetime.datetime.fromisoformat(text.strip())
         zoned = clock if clock.tzinfo else clock.replace(tzinfo=time_zone(zone_name(conf.value(TIME_ZONE))))
@@ -21,6 +24,6 @@ def milliseconds(text: str, conf: Conf) -> int | None:
 
 
 def moment_text(moment_ms: int) -> str:
-    """Text of a moment that means the same in every session."""
+    """Return a text for a moment that has the same meaning in every session."""
     moment = datetime.datetime.fromtimestamp(moment_ms / 1000, datetime.UTC)
     return moment.isoformat(" ", "milliseconds")

@@ -1,6 +1,7 @@
-"""Bound on the nesting of a statement: its planning recurses, and ends in an error long before the thread's stack does.
+"""Limit on the nesting of a statement: planning recurses, and raises an error long before the stack overflows.
 
-Frames of Python's own calls are not on that stack, so that a thread of 8 MB holds several times as many as the limit.
+Calls between Python functions take no space on the thread's stack. So a thread of 8 MB can hold several times as many
+frames as the limit.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from sharkpy.sql.grammar.syntax_error import place
 T = TypeVar("T")
 
 MOST_LEVELS = 512
-"""Maximum of parentheses, brackets, CASEs and NOTs around one place of a text."""
+"""Maximum number of parentheses, brackets, CASEs and NOTs around one place of a text."""
 _FRAMES = 24_000
-"""Frames that the parser, which has about 33 for a level, takes for all levels, and that later phases take."""
+"""Frames that the parser needs for all levels, about 33 for each, and that later phases need."""
 _HINT = "write it with fewer nested parentheses"
 _STEPS = {
     TokenType.L_PAREN: 1,
@@ -32,7 +33,7 @@ _STEPS = {
 
 
 def check_nesting(text: str, tokens: Iterable[Token]) -> None:
-    """ParseError 54001 at the first token that is nested more than MOST_LEVELS deep."""
+    """Raise ParseError 54001 at the first token that is nested more than MOST_LEVELS deep."""
     brackets = cases = nots = 0
     for token in tokens:
         kind = token.token_type
@@ -49,8 +50,8 @@ def check_nesting(text: str, tokens: Iterable[Token]) -> None:
 
 
 def within_stack(function: Callable[[], T]) -> T:
-    """Call `function`; ParseError 54001 if it recurses too deeply."""
-    # The limit belongs to the whole process: one for all statements, which nobody takes back under another.
+    """Call `function`. Raise ParseError 54001 if it recurses too deeply."""
+    # The limit is set once for the process, for all statements: lowering it again could break another thread.
     if sys.getrecursionlimit() < _FRAMES:
         sys.setrecursionlimit(_FRAMES)
     try:

@@ -1,6 +1,6 @@
-"""Placeholders of parameters in a statement's text: `?` by place, `:name` by name.
+"""Placeholders of parameters in a statement's text: `?` by position, `:name` by name.
 
-The engine's own tokenizer finds the placeholders, so that strings, quoted names, comments and hints hold none.
+The engine's own tokenizer finds the placeholders, so strings, quoted names, comments and hints contain none.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _LISTS = (list, tuple, set, frozenset)
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """Placeholder at the characters `start` to `end` of a template; `name` is None if it goes by place. `is_enclosed`:
-    alone in parentheses.
+    """Placeholder at the characters `start` to `end` of a template.
+
+    `name` is None for a placeholder by position. `is_enclosed`: it is the only item in parentheses.
     """
 
     start: int
@@ -38,7 +39,7 @@ class Placeholder:
     is_enclosed: bool
 
     def text(self, value: object) -> str:
-        """Text for a literal in this place, set off by spaces: `5-?` and `a?` stay what they are."""
+        """Return the literal of `value`, with spaces around it, so that `5-?` and `a?` keep their meaning."""
         value = plain(value)
         if self.is_enclosed and isinstance(value, _LISTS):
             return f" {list_items(value)} "
@@ -47,14 +48,16 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True)
 class BoundText:
-    """Template with literals in it; `starts` has, for each piece, where it begins there and in the template."""
+    """Template with literals in it. `starts` has the start of each piece in the text and in the template."""
 
     text: str
     template: str
     starts: tuple[tuple[int, int], ...] = ((0, 0),)
 
     def place(self, line: int, column: int) -> tuple[int, int]:
-        """Line and column in the template of a place in the text; a literal's is that of its placeholder."""
+        """Convert a line and column in the text to the template. A place in a literal becomes that of its
+        placeholder.
+        """
         lines = self.text.split("\n")
         offset = sum(len(text) + 1 for text in lines[: line - 1]) + column - 1
         index = bisect_right(self.starts, offset, key=lambda start: start[0]) - 1
@@ -63,7 +66,7 @@ class BoundText:
         return place(self.template, min(there + offset - here, after - 1))
 
     def behind(self, prefix: str) -> BoundText:
-        """The same text with words in front that are not in the template."""
+        """Return the same text after a `prefix` that is not in the template."""
         length = len(prefix)
         return BoundText(
             prefix + self.text, self.template, ((0, 0), *((at + length, there) for at, there in self.starts))
@@ -72,7 +75,7 @@ class BoundText:
 
 @contextlib.contextmanager
 def placed(text: BoundText) -> Iterator[None]:
-    """Errors of the body have their place in the template of the text that it runs."""
+    """Convert the places of errors that are raised in the body to the template of `text`."""
     try:
         yield
     except SharkError as error:
@@ -84,7 +87,7 @@ def placed(text: BoundText) -> Iterator[None]:
 
 
 def placeholders(template: str, *, named: bool, tokens: Sequence[Token] | None = None) -> list[Placeholder]:
-    """Placeholders of `template` in their order; ParseError if a quote or comment does not end."""
+    """Placeholders of `template`, in order. Raise ParseError if a quote or comment is not closed."""
     if ("?" not in template) if not named else (":" not in template):
         return []
     known = tokenize(template) if tokens is None else tokens
@@ -101,7 +104,7 @@ def _by_place(template: str, tokens: Sequence[Token]) -> Iterator[Placeholder]:
 
 
 def _named(template: str, tokens: Sequence[Token]) -> Iterator[Placeholder]:
-    """Placeholders `:name` whose colon follows no name: `struct<a:int>` is a type."""
+    """Placeholders `:name` whose colon does not follow a name: `struct<a:int>` is a type."""
     for index, (colon, name) in enumerate(itertools.pairwise(tokens)):
         if colon.token_type.name != "COLON" or name.start != colon.end + 1:
             continue
@@ -112,21 +115,21 @@ def _named(template: str, tokens: Sequence[Token]) -> Iterator[Placeholder]:
 
 
 def is_enclosed_at(tokens: Sequence[Token], first: int, last: int) -> bool:
-    """True if the tokens from `first` to `last` stand alone in parentheses."""
+    """Return whether the tokens from `first` to `last` are the only ones in parentheses."""
     if not first or last + 1 >= len(tokens):
         return False
     return tokens[first - 1].token_type.name == "L_PAREN" and tokens[last + 1].token_type.name == "R_PAREN"
 
 
 def bind_parameters(template: str, parameters: Parameters | None) -> BoundText:
-    """Put the parameters into `template`; ParameterError 07001 if their number or names do not fit."""
+    """Put the parameters into `template`. Raise ParameterError 07001 if their number or names do not match."""
     named = isinstance(parameters, Mapping)
     found = placeholders(template, named=named)
     return put_in(template, found, values_of(found, () if parameters is None else parameters))
 
 
 def values_of(found: Sequence[Placeholder], parameters: Parameters) -> list[object]:
-    """Value of each placeholder."""
+    """Return the value of each placeholder. Raise ParameterError 07001 if the number or names do not match."""
     if isinstance(parameters, Mapping):
         missing = [one.name for one in found if one.name not in parameters]
         if missing:

@@ -1,4 +1,4 @@
-"""Columns that names can mean at a place in a query, and the search for the column of a dotted name."""
+"""Columns that are visible at a place in a query, and the lookup of dotted names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharkpy.values.types import is_nested
 
 @dataclass(frozen=True, slots=True)
 class ScopeColumn:
-    """Column that can be named. With `qualified_only`, it is hidden behind a merged one (USING)."""
+    """Column that can be named. With `qualified_only`, a merged column (USING) hides its unqualified name."""
 
     relation: str | None
     database: str | None
@@ -22,15 +22,19 @@ class ScopeColumn:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Result of a dotted name's look-up: candidate columns (several: ambiguous) and the remaining field names."""
+    """Result of the lookup of a dotted name: the columns found, and the remaining field names.
+
+    Several columns mean that the name is ambiguous.
+    """
 
     columns: tuple[ScopeColumn, ...]
     fields: tuple[str, ...]
 
 
 class Scope:
-    """Columns in the order of `*`, and hidden columns that `*` leaves out. A name not found here is looked up in
-    `parent`, the outer query.
+    """Visible columns in the order of `*`, and hidden columns that `*` leaves out.
+
+    Names that are not found are looked up in `parent`, the scope of the outer query.
     """
 
     __slots__ = ("_by_name", "_relations", "columns", "depth", "hidden", "parent", "takes_aggregates")
@@ -42,7 +46,7 @@ class Scope:
         self.hidden = tuple(hidden)
         self.parent = parent
         self.takes_aggregates = False
-        """Aggregates of these columns may stand in the queries within the expression, as in those of HAVING."""
+        """True if subqueries of the expression may contain aggregates of these columns, as in HAVING."""
         self.depth: int = 1 if parent is None else parent.depth + 1
         self._by_name: dict[str, list[ScopeColumn]] = {}
         self._relations: set[str | None] = {column.relation for column in columns}
@@ -67,14 +71,14 @@ class Scope:
         ]
 
     def find(self, parts: Sequence[str]) -> Resolved | None:
-        """Look up `parts` here, not in outer queries: [database.]table.column.field… or column.field…"""
+        """Look up [database.]table.column.field… or column.field… in this scope, not in outer queries."""
         if len(parts) > 2 and (found := self._qualified(parts[2], parts[1], parts[0])):
             return Resolved(found, tuple(parts[3:]))
         if len(parts) > 1 and (found := self._qualified(parts[1], parts[0], None)):
             return Resolved(found, tuple(parts[2:]))
         found = tuple(column for column in self._by_name.get(parts[0], ()) if not column.qualified_only)
         if len(parts) > 1 and parts[0] in self._relations:
-            # The name of a relation and of a column: a field of the column is meant only if it can have one.
+            # The name is a relation and a column. It is the column only if that can have fields.
             found = tuple(column for column in found if is_nested(column.expr.dtype))
         return Resolved(found, tuple(parts[1:])) if found else None
 
@@ -88,7 +92,7 @@ class Scope:
         )
 
     def chain(self) -> Iterable[Scope]:
-        """Yield this scope and those of the outer queries, innermost first."""
+        """Yield this scope and the scopes of the outer queries, innermost first."""
         scope: Scope | None = self
         while scope is not None:
             yield scope

@@ -1,8 +1,8 @@
 """Time zone and time settings of a session, written into the bound statement.
 
-TIMESTAMP has no zone. Conversions between TIMESTAMP and a number of seconds use the clock of the session's zone. Such
-casts and calls are spelled out here with the zone as a literal, so that every task, and every kept plan, has it. In UTC
-there is nothing to write.
+TIMESTAMP has no zone. Conversions between TIMESTAMP and a number of seconds use the wall clock of the session's zone.
+Such casts and calls are rewritten here with the zone as a literal, so that every task and every cached plan has it. UTC
+needs no rewriting.
 """
 
 from __future__ import annotations
@@ -90,12 +90,12 @@ def _clock_of(moment: Expr, zone: str) -> Expr:
 
 
 def _moment_of(clock: Expr, zone: str) -> Expr:
-    """Time in UTC at which the zone's wall clock shows the given one."""
+    """Time in UTC at which the zone's wall clock shows `clock`."""
     return Call("to_utc_timestamp", (clock, string_literal(zone)), TIMESTAMP)
 
 
 def _to_timestamp(call: Call, zone: str) -> Expr:
-    """TIMESTAMP of a number of seconds; text without a zone of its own is wall clock."""
+    """TIMESTAMP of a number of seconds or of text. Text without a zone is wall clock time."""
     if len(call.args) == 2 and _may_name_zone(call.args[1]):
         return _clock_of(_parsed(call.args[0], call.args[1], zone), zone)
     if len(call.args) == 1 and call.args[0].dtype == STRING:
@@ -111,7 +111,7 @@ def _to_date(call: Call, zone: str) -> Expr:
 
 
 def _may_name_zone(pattern: Expr) -> bool:
-    """Whether texts in a pattern may say where their clock hangs: it has a letter for that, or is not known yet."""
+    """Return whether texts in a pattern may name a zone. A pattern that is not a literal may."""
     return not isinstance(pattern, Literal) or (isinstance(pattern.value, str) and has_zone(pattern.value))
 
 

@@ -1,1 +1,1 @@
-"""Expressions: from sqlglot trees to bound expressions with types, casts made explicit."""
+"""Binder of expressions: sqlglot trees to bound expressions with types and explicit casts."""

@@ -1,8 +1,8 @@
 """Long chains of arithmetic, `a + b - c + …`, as trees of few levels.
 
-A chain of integers becomes a balanced tree where that gives the same value: integers wrap, so that the terms of a sum,
-the factors of a product and the operands of a bit operator may be grouped in any way. Sums of other numbers keep the
-order in which they are written.
+A chain of integers becomes a balanced tree if that gives the same value. Integers wrap, so the terms of a sum, the
+factors of a product and the operands of a bit operator may be grouped in any way. Sums of other numbers keep their
+written order.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _GROUPED_AS = {
 }
 """Functions of integers whose chains may be grouped in any way -> the one that joins their operands."""
 BALANCED_FROM = 16
-"""Operands from which a chain becomes a balanced tree: no later phase then recurses once for each."""
+"""Number of operands from which on a chain becomes a balanced tree, so that later phases do not recurse for each."""
 _CHAINED = frozenset((*_GROUPED_AS, "divide", "div", "mod"))
 MOST_OPERATORS = 5_000
 MOST_LEVELS = 2_500
-"""Levels of a chain, in each of which every later phase recurses."""
+"""Maximum number of levels of a chain. Every later phase recurses at each level."""
 
 
 def regrouped(whole: Expr) -> tuple[Expr, int]:
-    """The same value, with balanced trees in place of chains of integers, and the levels of its chain."""
+    """Replace chains of integers by balanced trees. Return the expression, of the same value, and its levels."""
     links: list[Call | Cast] = []
     made = whole
     while isinstance(made, Cast) or (isinstance(made, Call) and made.function in _CHAINED):
@@ -51,7 +51,7 @@ def regrouped(whole: Expr) -> tuple[Expr, int]:
 
 
 def _way(link: Expr) -> tuple[str, DataType] | None:
-    """Function that the operands of a chain may be joined by in any order, and its type; None if there is none."""
+    """Function that may join the operands of a chain in any order, and its type; None if there is none."""
     if isinstance(link, Call) and link.function in _GROUPED_AS and link.dtype in INTEGER_TYPES:
         return _GROUPED_AS[link.function], link.dtype
     return None

@@ -49,7 +49,7 @@ def _is_later(start: FrameBound, end: FrameBound) -> bool:
 
 
 def _counted(binder: ExprBinder, frame: WindowFrame, spec: exp.Expr) -> WindowFrame:
-    """Bind the bounds of ROWS and GROUPS, which count and so are whole numbers."""
+    """Bind the bounds of ROWS and GROUPS, which are whole numbers."""
     if all(bound is None or isinstance(bound, int) for bound in (frame.start, frame.end)):
         return frame
     raise binder.context.error(f"a bound of a {frame.unit} frame must be a whole number", spec, sqlstate="42P20")
@@ -58,7 +58,7 @@ def _counted(binder: ExprBinder, frame: WindowFrame, spec: exp.Expr) -> WindowFr
 def _in_units_of_key(
     binder: ExprBinder, frame: WindowFrame, order_by: tuple[SortKey, ...], spec: exp.Expr
 ) -> WindowFrame:
-    """Bind the bounds of RANGE over one key: numbers for numbers, days for DATEs, seconds for TIMESTAMPs."""
+    """Bind the bounds of RANGE over one key: numbers for numbers, days for DATE, seconds for TIMESTAMP."""
     if len(order_by) != 1:
         raise binder.context.error("a RANGE frame with an offset takes one ORDER BY key", spec, sqlstate="42P20")
     key = order_by[0].dtype

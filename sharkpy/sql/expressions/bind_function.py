@@ -1,4 +1,4 @@
-"""Function calls: scalar functions and aggregates by the rows of the registry."""
+"""Function calls: scalar functions and aggregates, by their rows in the registry."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 GROUPING = "grouping"
 
-# The functions whose result is one of their arguments: an integer literal beside a DECIMAL is exact there too.
+# Functions that return one of their arguments: next to a DECIMAL, their integer literals become exact decimals, too.
 _MIXING = ("coalesce", "nvl", "greatest", "least", "case_when")
 
 _EXTRACTS = {
@@ -67,7 +67,7 @@ _SYMBOLS = {
     "bit_or": "|",
     "bit_xor": "^",
 }
-"""Operators as messages write them."""
+"""Operators as they appear in messages."""
 _CLOCKS: dict[str, Callable[[datetime.datetime], PythonValue]] = {
     "current_date": lambda now: now.date(),
     "current_timestamp": lambda now: now.replace(tzinfo=None),
@@ -91,7 +91,7 @@ _NO_PAREN: dict[type[exp.Expr], str] = {
 
 
 def call_scalar(binder: ExprBinder, name: str, args: Sequence[Expr], node: exp.Expr) -> Expr:
-    """Call of the registry's scalar function `name`, arguments cast as its row says."""
+    """Call the registry's scalar function `name`, with its arguments cast as its row says."""
     row = registry.scalar(name)
     if row is None:
         raise not_found(binder, name, node)
@@ -115,7 +115,7 @@ def scalar_call(binder: ExprBinder, row: ScalarFunction, args: Sequence[Expr], n
 
 
 def _joined_at_once(args: Sequence[Expr]) -> tuple[Expr, ...]:
-    """The arguments of a concat, with those of other concats among them in place of these."""
+    """Arguments of a concat, with nested concats replaced by their own arguments."""
     joined: list[Expr] = []
     for arg in args:
         joined += arg.args if isinstance(arg, Call) and arg.function == "concat" else (arg,)
@@ -123,12 +123,12 @@ def _joined_at_once(args: Sequence[Expr]) -> tuple[Expr, ...]:
 
 
 def literal_values(args: Sequence[Expr]) -> list[object]:
-    """Values of the constants among the arguments, None for the others."""
+    """Return the values of constant arguments, and None for other arguments."""
     return [arg.value if isinstance(arg, Literal) else _constant(arg) for arg in args]
 
 
 def _constant(arg: Expr) -> object:
-    """Value of a call over literals alone, such as concat('a', 'b'); None for other expressions."""
+    """Return the value of a call over only literals, such as concat('a', 'b'); None for other expressions."""
     from sharkpy.optimizer.evaluate import evaluate
     from sharkpy.optimizer.function_traits import is_deterministic_function
 
@@ -143,7 +143,10 @@ def _constant(arg: Expr) -> object:
 def argument_types(
     binder: ExprBinder, name: str, rule: TypeRule, args: Sequence[Expr], node: exp.Expr
 ) -> Sequence[DataType]:
-    """Types that a function's arguments are cast to; TypeMismatchError if it does not take them."""
+    """Return the types to which a function's arguments are cast.
+
+    Raise TypeMismatchError if the function does not take the arguments.
+    """
     targets = rule([arg.dtype for arg in args])
     if targets is None:
         if name in _SYMBOLS and len(args) == 2:
@@ -154,7 +157,7 @@ def argument_types(
 
 
 def not_taken(binder: ExprBinder, name: str, args: Sequence[Expr], node: exp.Expr) -> Exception:
-    """Error for arguments that the function does not take; it has the name as written, and the function's usage."""
+    """Return the error for arguments that a function does not take, with its name as written and its usage."""
     given = ", ".join(str(arg.dtype) for arg in args) or "nothing"
     written = function_name(node) if isinstance(node, exp.Anonymous) else shown_name(name)
     message = f"the function {written} does not take ({given})"
@@ -164,7 +167,7 @@ def not_taken(binder: ExprBinder, name: str, args: Sequence[Expr], node: exp.Exp
 
 
 def not_found(binder: ExprBinder, name: str, node: exp.Expr) -> Exception:
-    """Error for the call of a name that is no function, or none that queries may call."""
+    """Return the error for the call of an unknown function, or of one that queries may not call."""
     if registry.relation_function(name):
         message = f"the function {shown_name(name)} is of whole tables: GENERATE calls it, a query does not"
         return binder.context.error(message, node, sqlstate="42809")
@@ -176,7 +179,7 @@ def not_found(binder: ExprBinder, name: str, node: exp.Expr) -> Exception:
 
 
 def bind_no_paren(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind functions without parentheses: CURRENT_DATE and its like."""
+    """Bind functions without parentheses, such as CURRENT_DATE."""
     return call_scalar(binder, _NO_PAREN[type(node)], (), node)
 
 
@@ -233,7 +236,7 @@ def plain_arguments(binder: ExprBinder, node: exp.Expr) -> None:
 
 
 def bind_arguments(binder: ExprBinder, node: exp.Expr) -> tuple[Expr, ...]:
-    """Bind the arguments of a call; `*` and `t.*` among them stand for columns, as in a select list."""
+    """Bind the arguments of a call. `*` and `t.*` are expanded to columns, as in a select list."""
     args: list[Expr] = []
     for arg in node.expressions:
         columns = binder.context.expand_star(binder.context, binder.scope, arg)
@@ -254,7 +257,7 @@ def bind_filter(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _is_of_outer_query(binder: ExprBinder, row: AggregateFunction, node: exp.Expr) -> bool:
-    """True for an aggregate in a subquery, as in one of HAVING, whose arguments are columns of the outer query."""
+    """Return whether an aggregate in a subquery, such as one in HAVING, is over columns of the outer query."""
     from sharkpy.sql.expressions.expr_binder import AGGREGATE
 
     outer = binder.scope.parent
@@ -285,7 +288,7 @@ def bind_aggregate(
 
 
 def aggregate_type(row: AggregateFunction | WindowFunction, args: Sequence[Expr]) -> DataType:
-    """Result type of an aggregate, perhaps over a window, whose arguments are cast."""
+    """Return the result type of an aggregate or window function with cast arguments."""
     if not args and row.name == "count":
         return BIGINT
     types = [arg.dtype for arg in args]
@@ -297,7 +300,7 @@ def aggregate_type(row: AggregateFunction | WindowFunction, args: Sequence[Expr]
 def aggregate_arguments(
     binder: ExprBinder, row: AggregateFunction | WindowFunction, node: exp.Expr
 ) -> tuple[tuple[Expr, ...], bool]:
-    """Cast arguments, and whether DISTINCT was written. `count(*)` and `count(1)` have no arguments."""
+    """Return the cast arguments, and whether DISTINCT was written. `count(*)` and `count(1)` have no arguments."""
     nodes, distinct = list(node.expressions), False
     if nodes and isinstance(nodes[0], exp.Distinct):
         nodes, distinct = list(nodes[0].expressions), True
@@ -336,14 +339,14 @@ def _bind_if(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _bind_type_function(binder: ExprBinder, target: DataType, node: exp.Expr) -> Expr:
-    """Bind int(x), string(x) and their like as casts."""
+    """Bind int(x), string(x) and similar functions as casts."""
     from sharkpy.sql.expressions.bind_literal import cast_checked
 
     return cast_checked(binder, binder.bind(node.expressions[0]), target, node)
 
 
 def _bind_element_at(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind element_at, which counts from 1, and from the end if negative; brackets count from 0."""
+    """Bind element_at. It counts from 1, or from the end if negative; brackets count from 0."""
     args = tuple(map(binder.bind, node.expressions))
     match args:
         case (container, Literal(int() as position)) if isinstance(container.dtype, ArrayType):
@@ -360,7 +363,7 @@ def _bind_element_at(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _bind_grouping(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind grouping(column, …): a bit for each column, set if it is aggregated away in a row's grouping set."""
+    """Bind grouping(column, …): one bit for each column, set if the row's grouping set does not contain it."""
     if not node.expressions or not binder.clause.aggregates:
         message = "grouping() takes grouping columns, in SELECT, HAVING or ORDER BY"
         raise binder.context.error(message, node, sqlstate="42803")
@@ -372,7 +375,7 @@ def _bind_grouping(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _bind_grouping_id(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind grouping_id(): GROUPING__ID; with all or some grouping columns, their bits."""
+    """Bind grouping_id(), which is GROUPING__ID. With columns as arguments, bind it as grouping()."""
     return _bind_grouping(binder, node) if node.expressions else resolve(binder, ["grouping__id"], node)
 
 

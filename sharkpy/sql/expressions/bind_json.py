@@ -1,4 +1,4 @@
-"""from_json and to_json with their options, and schema_of_json, whose argument is a constant."""
+"""from_json with its options, and schema_of_json, which takes a constant."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def bind_schema_of_json(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _options(binder: ExprBinder, given: Expr, node: exp.Expr) -> Literal:
-    """Options of a call: a map of constants as a JSON text, names in lower case."""
+    """Options of a call: a map of constants, as JSON text with names in lower case."""
     match given:
         case Call("map", args) if all(isinstance(arg, Literal) for arg in args):
             texts = [str(arg.value) for arg in args if isinstance(arg, Literal)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder
 
 MOST_FUNCTIONS = 8
-"""Functions within one another: the time that DuckDB takes to bind them grows with a power of their number."""
+"""Maximum nesting of functions. DuckDB's time to bind them grows with a power of their number."""
 
 
 def bind_higher_order(binder: ExprBinder, row: HigherOrderFunction, node: exp.Expr) -> Expr:
@@ -38,7 +38,7 @@ def bind_higher_order(binder: ExprBinder, row: HigherOrderFunction, node: exp.Ex
     if row.folds:
         wider = common_type(others[1].dtype, lambdas[0].dtype)
         if wider is not None and wider != others[1].dtype:
-            # The start value's type does not hold what the function gives.
+            # The function's result does not fit the type of the start value.
             others[1] = cast(others[1], wider)
             types = [(wider, *one[1:]) for one in types]
             lambdas = [_bind_lambda(binder, function, one) for function, one in zip(functions, types, strict=True)]

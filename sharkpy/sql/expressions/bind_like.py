@@ -21,8 +21,9 @@ _QUANTIFIERS: dict[type[exp.Expr], str] = {exp.Any: "likeany", exp.All: "likeall
 
 
 def bind_like(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind value [NOT] LIKE | RLIKE pattern, and value [NOT] LIKE ANY | ALL (pattern, …), where NOT negates
-    the whole.
+    """Bind value [NOT] LIKE | RLIKE pattern, and value [NOT] LIKE ANY | ALL (pattern, …).
+
+    NOT negates the whole predicate.
     """
     binder.context.only(node, "this", "expression", "negate")
     function = "like" if isinstance(node, exp.Like) else "rlike"
@@ -41,7 +42,7 @@ def bind_like(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def bind_escape(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind value LIKE 'pattern' ESCAPE 'c': the pattern is rewritten as in Hive, with a backslash."""
+    """Bind value LIKE 'pattern' ESCAPE 'c'. The pattern is rewritten with Hive's escape, a backslash."""
     like, escape = node.this, node.expression
     if not isinstance(like, exp.Like) or type(like.expression) in _QUANTIFIERS:
         raise binder.context.error("ESCAPE is for LIKE with one pattern", node)

@@ -38,7 +38,7 @@ def bind_literal(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _at(binder: ExprBinder, node: exp.Expr, make: object) -> Literal:
-    """Literal made by `make`, with errors at the place of `node`."""
+    """Return the literal that `make` makes, with errors at the place of `node`."""
     try:
         return make()  # type: ignore[operator,no-any-return]
     except SharkError as error:
@@ -85,7 +85,7 @@ def _interval_of(binder: ExprBinder, node: exp.Expr, unit: str) -> Expr:
 
 def bind_negation(binder: ExprBinder, node: exp.Expr) -> Expr:
     if isinstance(node.this, exp.Cast) and (suffix := _suffix(node.this)) is not None:
-        # -128Y: 128Y alone would not fit.
+        # -128Y: 128Y without the sign would not fit.
         number = node.this.this.this
         return _at(binder, node, lambda: literals.suffixed_literal(f"-{number}", suffix))
     operand = binder.bind(node.this)
@@ -109,13 +109,13 @@ def bind_cast(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _suffix(node: exp.Expr) -> str | None:
-    """Suffix of a number, which the parser makes a Cast; None for other casts."""
+    """Suffix of a number, which the parser turns into a Cast; None for other casts."""
     target = node.args["to"]
     return target.name[1:] if isinstance(target, exp.Var) and target.name.startswith("#") else None
 
 
 def cast_checked(binder: ExprBinder, expr: Expr, target: DataType, node: exp.Expr) -> Expr:
-    """Bind CAST; TypeMismatchError if it is not defined between the types."""
+    """Bind CAST. Raise TypeMismatchError if it is not defined between the types."""
     if not castable(expr.dtype, target):
         message = f"{expr} is {expr.dtype} and cannot be cast to {target}"
         raise binder.context.error(message, node, TypeMismatchError)
@@ -133,7 +133,7 @@ def _typed_literal(binder: ExprBinder, node: exp.Expr, target: exp.DataType) -> 
 
 
 def castable(source: DataType, target: DataType) -> bool:
-    """True if CAST is defined between the types; values that do not fit become NULL."""
+    """Return whether CAST is defined between the types. Values that do not fit become NULL."""
     if source in (target, NULL):
         return True
     match source, target:

@@ -1,4 +1,4 @@
-"""IN over a LiteralList: integers become an Arrow array at once, other literals one by one."""
+"""IN over a LiteralList: integers become one Arrow array, other literals are converted one by one."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _NUMBER = re.compile(r"\d+\.?\d*([eE][+-]?\d+)?")
 
 
 def in_integers(value: Expr, text: str) -> InSet | None:
-    """`value IN (text)` of integers; None if they are not, or the comparison is in a type without sets.
+    """Bind `value IN (text)` for a list of integers; None for other lists, or if the compared type has no sets.
 
-    The least and the largest one decide the type: what both of them are cast to without loss, all are.
+    The least and the greatest integer decide the type: if both can be cast without loss, all can.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -54,7 +54,7 @@ def _cast(integers: pa.Array[Any], dtype: DataType) -> pa.Array[Any] | None:
 
     try:
         if isinstance(dtype, DecimalType):
-            # Arrow asks for room for any integer before it looks at these.
+            # Arrow requires room for all int64 values, whatever the values are.
             integers = pc.cast(integers, pa.decimal128(MAX_PRECISION, dtype.scale))
         return pc.cast(integers, to_arrow(dtype))
     except pa.ArrowInvalid:
@@ -62,12 +62,12 @@ def _cast(integers: pa.Array[Any], dtype: DataType) -> pa.Array[Any] | None:
 
 
 def list_items(context: Context, node: exp.Expr) -> list[Expr]:
-    """Literals of a list, as if each had been bound by itself."""
+    """Return the literals of a list, as if each one had been bound separately."""
     return [cell_literal(context, cell, node) for cell in items_of(node.name)]
 
 
 def cell_literal(context: Context, cell: Cell, node: exp.Expr) -> Literal:
-    """Literal of a cell, with errors at the place of `node`."""
+    """Return the literal of a cell, with errors at the place of `node`."""
     try:
         return literal_of(*cell)
     except SharkError as error:

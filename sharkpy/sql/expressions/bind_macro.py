@@ -1,4 +1,4 @@
-"""Macros: expressions over parameters, bound at each call with the cast arguments in place of the parameters."""
+"""Macros: expressions over parameters, bound at each call with the cast arguments in place of parameters."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder
 
 _open_macros: ContextVar[tuple[str, ...]] = ContextVar("open_macros", default=())
-"""Macros whose expressions are being bound, the outermost first."""
+"""Macros whose expressions are being bound, outermost first."""
 
 
 def bind_macro(binder: ExprBinder, macro: Macro, node: exp.Expr) -> Expr:
-    """Expression of a macro over the call's arguments, each cast to the type of its parameter."""
+    """Bind a macro's expression over the call's arguments, each cast to the type of its parameter."""
     if len(node.expressions) != len(macro.parameters):
         message = f"the {macro.kind} {macro.signature} does not take {len(node.expressions)} arguments"
         raise binder.context.error(message, node, TypeMismatchError)
@@ -53,7 +53,7 @@ def bind_macro(binder: ExprBinder, macro: Macro, node: exp.Expr) -> Expr:
 
 
 def bind_table_macro(binder: ExprBinder, macro: Macro, node: exp.Expr) -> LogicalPlan:
-    """Query of a table function, with the call's arguments in the place of its parameters."""
+    """Bind the query of a table function, with the call's arguments in place of its parameters."""
     if len(node.expressions) != len(macro.parameters):
         message = f"the function {macro.signature} does not take {len(node.expressions)} arguments"
         raise binder.context.error(message, node, TypeMismatchError)
@@ -70,7 +70,7 @@ def bind_table_macro(binder: ExprBinder, macro: Macro, node: exp.Expr) -> Logica
 
 
 def macro_query(macro: Macro, context: Context) -> tuple[LogicalPlan, tuple[ColumnRef, ...]]:
-    """Query of a table function over columns that stand for the parameters, and these."""
+    """Bind the query of a table function. Return it with the columns that represent its parameters."""
     columns = tuple(context.column(name, dtype) for name, dtype in macro.parameters)
     own = replace(inner_context(macro, context), text=macro.text)
     plan = own.bind_query(parse(macro.text), own, relation_scope(macro.name, None, columns, None))
@@ -78,7 +78,7 @@ def macro_query(macro: Macro, context: Context) -> tuple[LogicalPlan, tuple[Colu
 
 
 def with_columns_of(macro: Macro, plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """The rows of a table function's query, under its columns' names and of their types."""
+    """Cast and rename the rows of a table function's query to its declared columns."""
     if len(plan.output) != len(macro.columns):
         raise BindError(f"{macro.name} returns {len(macro.columns)} columns, its query has {len(plan.output)}")
     pairs = zip(plan.output, macro.columns, strict=True)
@@ -86,7 +86,7 @@ def with_columns_of(macro: Macro, plan: LogicalPlan, context: Context) -> Logica
 
 
 def macro_expression(macro: Macro, context: Context) -> tuple[Expr, tuple[ColumnRef, ...]]:
-    """Expression of a macro over columns that stand for the parameters."""
+    """Bind the expression of a macro. Return it with the columns that represent its parameters."""
     from sharkpy.sql.expressions.expr_binder import Clause, ExprBinder
 
     columns = tuple(context.column(name, dtype) for name, dtype in macro.parameters)
@@ -99,7 +99,7 @@ def macro_expression(macro: Macro, context: Context) -> tuple[Expr, tuple[Column
 
 
 def inner_context(macro: Macro, context: Context) -> Context:
-    """Context of the text of a macro or function."""
+    """Return the context for the text of a macro or function."""
     return replace(context, ctes={}, kept=None, database=macro.database or context.database)
 
 
@@ -108,7 +108,7 @@ def parsed(macro: Macro) -> exp.Expr:
 
 
 def check_calls(macro: Macro, context: Context) -> None:
-    """BindError if the macro or function calls itself, perhaps through others."""
+    """Raise BindError if a macro or function calls itself, directly or indirectly."""
     waiting, seen = [macro], {macro.key}
     while waiting:
         outer = waiting.pop()
@@ -127,7 +127,7 @@ def check_calls(macro: Macro, context: Context) -> None:
 def _check_repeated(
     binder: ExprBinder, macro: Macro, expr: Expr, columns: Sequence[ColumnRef], args: Sequence[Expr], node: exp.Expr
 ) -> None:
-    """Refuse a repeated parameter for an argument such as rand(), which has one value in a call."""
+    """Refuse an argument such as rand() for a parameter that occurs several times. It must have one value in a call."""
     from sharkpy.optimizer.function_traits import is_deterministic_function
 
     uses = [part.column_id for part in expr.walk() if isinstance(part, ColumnRef)]

@@ -1,4 +1,4 @@
-"""make_interval(years, months, weeks, days, hours, minutes, seconds): one of Hive's two kinds of interval."""
+"""make_interval(years, months, weeks, days, hours, minutes, seconds), as one of Hive's two interval types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _ZERO = Literal(0, INT)
 
 
 def bind_make_interval(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind make_interval by its parts that are not the constant 0: of months, or of days and time; both is an error."""
+    """Bind make_interval as an interval of months, or of days and time.
+
+    The parts that are not the constant 0 decide. Raise UnsupportedError for parts of both.
+    """
     from sharkpy.sql.expressions.bind_function import call_scalar
 
     if len(node.expressions) > len(_UNITS):

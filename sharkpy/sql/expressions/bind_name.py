@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 GROUPING_ID = "grouping_id"
 MOST_BITS = 63
-"""Grouping expressions that an id, a BIGINT, has bits for."""
+"""Maximum number of grouping expressions for a grouping id, which is a BIGINT."""
 _BESIDE_TEXT = (exp.EQ, exp.NEQ, exp.Like, exp.In, exp.Tuple)
-"""Comparisons in which an unknown name may well be text without its quotes."""
+"""Comparisons in which an unknown name may be text without quotes."""
 _VIRTUAL_COLUMNS = ("row__offset__inside__block", "row__id")
 
 
 def name_parts(node: exp.Expr) -> list[str]:
-    """Lower-case parts of a Column, outermost first."""
+    """Return the parts of a Column's name in lower case, outermost first."""
     keys = ("catalog", "db", "table", "this")
     return [node.args[key].name.lower() for key in keys if node.args.get(key) is not None]
 
@@ -44,7 +44,7 @@ def bind_column(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def resolve(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> Expr:
-    """Resolve a dotted name to a column or select item, with the fields selected from it."""
+    """Resolve a dotted name to a column or select item, and select the fields that follow it."""
     name = parts[0]
     if name in binder.variables:
         return _select_fields(binder, binder.variables[name], parts[1:], node)
@@ -86,7 +86,7 @@ def _not_found(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> Shar
     relations = {name for scope in scopes for name in scope.relations}
     names: set[str]
     if len(parts) > 1 and parts[0] not in relations:
-        # A qualified name of which neither the table nor a column to take a field from is known.
+        # Neither the table nor a column with fields is known for this qualified name.
         hint = did_you_mean(parts[0], relations) or there_are(relations)
         return binder.context.error(f'no table or alias "{parts[0]}" here', node, ColumnNotFoundError, hint)
     if len(parts) > 1:
@@ -100,7 +100,7 @@ def _not_found(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> Shar
 
 
 def _meant(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> str | None:
-    """Hint for an unknown name that is a select item's, or text whose quotes are missing."""
+    """Hint for an unknown name that names a select item, or that may be text without quotes."""
     select = node.find_ancestor(exp.Select)
     if len(parts) > 1 or not isinstance(node.this, exp.Identifier) or node.this.quoted:
         return None
@@ -112,7 +112,7 @@ def _meant(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> str | No
 
 
 def bind_dot(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind `expr.field`; a long dotted name is a Column inside Dots."""
+    """Bind `expr.field`. A long dotted name is a Column inside Dots."""
     fields: list[str] = []
     inner: exp.Expr = node
     while isinstance(inner, exp.Dot):
@@ -146,7 +146,7 @@ def _select_field(binder: ExprBinder, expr: Expr, name: str, node: exp.Expr) -> 
 
 
 def bind_bracket(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind `array[index]`, from 0, and `map[key]`."""
+    """Bind `array[index]`, counted from 0, and `map[key]`."""
     if len(node.expressions) != 1:
         raise binder.context.unsupported("a slice", node)
     container, key = binder.bind(node.this), binder.bind(node.expressions[0])

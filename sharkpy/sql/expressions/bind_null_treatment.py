@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 POSITIONS = ("first", "last", "any_value")
 OF_WINDOWS = {"first_value": "first", "last_value": "last"}
-"""Window functions that are aggregates without OVER."""
+"""Window functions that are aggregates if called without OVER."""
 
 
 def bind_null_treatment(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind a call, perhaps with FILTER, before IGNORE NULLS or RESPECT NULLS."""
+    """Bind a call, with or without FILTER, that has IGNORE NULLS or RESPECT NULLS."""
     call = node.this.this if isinstance(node.this, exp.Filter) else node.this
     name = registry_name(binder.context, call) if isinstance(call, exp.Anonymous) else ""
     if OF_WINDOWS.get(name, name) not in POSITIONS:
@@ -31,7 +31,7 @@ def bind_null_treatment(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def without_nulls(call: exp.Expr, condition: exp.Expr | None) -> tuple[exp.Expr, exp.Expr | None]:
-    """Split a call that skips NULLs into a plain call and a condition that leaves them out."""
+    """Split a call that skips NULLs into a plain call and a condition that excludes NULLs."""
     match call.expressions:
         case [exp.IgnoreNulls(this=value)] | [value, exp.Boolean(this=True)]:
             known: exp.Expr = exp.Not(this=exp.Is(this=value, expression=exp.Null()))

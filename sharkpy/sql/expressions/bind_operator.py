@@ -32,7 +32,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.NullSafeEQ: "eq_null_safe",
 }
 _ORDERED = {"lt": "lt", "le": "lt", "gt": "gt", "ge": "gt"}
-"""A comparison of tuples -> the comparison of the pairs before the last one."""
+"""Comparison of tuples -> comparison of all their pairs but the last."""
 _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "add",
     exp.Sub: "subtract",
@@ -47,7 +47,7 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {
 
 
 def bind_connective(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind AND and OR; a chain of them does not nest."""
+    """Bind AND and OR. A chain of them does not recurse."""
     kind = type(node)
     operands: list[exp.Expr] = []
     current = node
@@ -60,7 +60,7 @@ def bind_connective(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def connect(function: str, terms: Sequence[Expr]) -> Expr:
-    """Join `terms` by "and" or "or"."""
+    """Join `terms` with `function`, "and" or "or"."""
     if len(terms) == 1:
         return terms[0]
     middle = (len(terms) + 1) // 2 if len(terms) >= BALANCED_FROM else len(terms) - 1
@@ -88,7 +88,7 @@ def bind_comparison(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _compare_tuples(binder: ExprBinder, function: str, node: exp.Expr) -> Expr:
-    """Compare tuples. (a, b) = (c, d): each pair. (a, b) < (c, d): by the first pair that differs."""
+    """Compare tuples. (a, b) = (c, d) compares each pair. (a, b) < (c, d) compares the first pair that differs."""
     pairs = _tuple_pairs(binder, node.this, node.expression, node)
     if function in _ORDERED:
         return _order_tuples(binder, function, pairs, node)
@@ -115,7 +115,7 @@ def _order_tuples(binder: ExprBinder, function: str, pairs: Sequence[tuple[Expr,
 
 
 def compare(binder: ExprBinder, function: str, operands: Sequence[Expr], node: exp.Expr) -> Expr:
-    """Comparison, IN or BETWEEN, with its operands cast to their common type."""
+    """Return a comparison, IN or BETWEEN, with its operands cast to their common type."""
     cast_operands = comparable(operands)
     if cast_operands is None or isinstance(cast_operands[0].dtype, MapType):
         types = " and ".join(dict.fromkeys(str(operand.dtype) for operand in operands))
@@ -156,7 +156,7 @@ def bind_in(binder: ExprBinder, node: exp.Expr) -> Expr:
     others = [item for item in items if not is_string(item.dtype) and item.dtype != NULL]
     if not texts or not others or is_nested(value.dtype):
         return compare(binder, "in", [value, *items], node)
-    # Each as `=` would compare it: 'b' IN ('b', 1) is true.
+    # Each item is compared as with `=`: 'b' IN ('b', 1) is true.
     nulls = [item for item in items if item.dtype == NULL]
     return connect("or", [compare(binder, "in", [value, *group, *nulls], node) for group in (texts, others)])
 
@@ -203,7 +203,7 @@ def bind_case(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def case_when(binder: ExprBinder, conditions: Sequence[Expr], values: Sequence[Expr], node: exp.Expr) -> Expr:
-    """CASE over conditions. `values` has one item more than `conditions`: the ELSE."""
+    """Return CASE over conditions. `values` has one more item than `conditions`, the ELSE."""
     unified = unify(with_minimal_literals(values))
     if unified is None:
         types = ", ".join(dict.fromkeys(str(value.dtype) for value in values))

@@ -1,4 +1,4 @@
-"""predict('model', feature, …) and predict_proba: the model in a table, as a function of columns."""
+"""predict('model', feature, …) and predict_proba: the model in a table as a function of columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def bind_predict(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind predict: numbers or booleans, one for each feature of the model. A NULL feature gives NULL."""
+    """Bind predict. The features are numbers or booleans, as many as the model has. A NULL feature gives NULL."""
     method, arguments = function_name(node), list(node.expressions)
     match [binder.bind(one) for one in arguments[:1]]:
         case [Literal(str(name), StringType())]:
@@ -44,7 +44,7 @@ def bind_predict(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def model_call(model: ModelFunction, features: tuple[Expr, ...]) -> Call:
-    """Call of a model's function on the values of its features."""
+    """Return the call of a model's function with the values of its features."""
     function = intern(model.function)
     return Call(function.key, tuple(cast(one, DOUBLE) for one in features), model.result)
 

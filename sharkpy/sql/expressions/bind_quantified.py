@@ -1,7 +1,8 @@
 """Comparisons with all rows of a query: `value > ALL (query)`, `value = ANY (query)`, `value <= SOME (query)`.
 
-`= ANY` is IN, `<> ALL` is NOT IN. Of the others ANY needs four facts of the query (how many rows and values it has, the
-least and the greatest value), which one row holds; ALL is the negation of ANY with the opposite comparison.
+`= ANY` is IN, `<> ALL` is NOT IN. For other comparisons, ANY needs four facts of the query, which one row holds: the
+number of rows, the number of values, the least and the greatest value. ALL is the negation of ANY with the opposite
+comparison.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _WORDS = {"any": exp.Any, "some": exp.Any, "all": exp.All}
 
 
 def quantified_query(node: exp.Expr) -> tuple[bool, exp.Expr] | None:
-    """Whether ALL stands before a query, and the query; None for other operands."""
+    """Return whether ALL precedes a query, and the query; None for other operands."""
     match node:
         case exp.Any(this=exp.Query() as query) | exp.All(this=exp.Query() as query):
             return isinstance(node, exp.All), query
         case exp.Anonymous(expressions=[exp.Subquery() as query]) if node.name.lower() in _WORDS:
-            # A second pair of parentheses makes it look like a call.
+            # With a second pair of parentheses it is parsed as a call.
             return _WORDS[node.name.lower()] is exp.All, query
         case exp.Paren():
             return quantified_query(node.this)
@@ -56,7 +57,7 @@ def _any(binder: ExprBinder, function: str, node: exp.Expr, query: exp.Expr) -> 
 
 
 def _facts(context: Context, plan: LogicalPlan) -> LogicalPlan:
-    """One row with a struct of what the comparisons need to know of the rows."""
+    """One row with a struct of the facts about the query's rows."""
     column = plan.output[0]
     calls = (
         AggregateCall("count", (), BIGINT),

@@ -1,4 +1,4 @@
-"""struct(x AS name, y, …): a struct whose fields may have names."""
+"""struct(x AS name, y, …): a struct with optional names of fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def bind_struct(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind struct; a field without a name is called by its place, as in struct(x, y)."""
+    """Bind struct. A field without a name is named by its position, as in struct(x, y)."""
     from sharkpy.sql.expressions.bind_function import bind_arguments, call_scalar, plain_arguments
 
     plain_arguments(binder, node)

@@ -42,14 +42,14 @@ def bind_in_subquery(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def in_query(binder: ExprBinder, left: exp.Expr, query: exp.Expr, node: exp.Expr) -> Expr:
-    """Whether a value, or a tuple of values, is a row of a query."""
+    """Return whether a value, or a tuple of values, is a row of a query."""
     return InSubquery(*compared_with_query(binder, left, query, node, "IN"))
 
 
 def compared_with_query(
     binder: ExprBinder, left: exp.Expr, query: exp.Expr, node: exp.Expr, operator: str
 ) -> tuple[tuple[Expr, ...], LogicalPlan]:
-    """Bind a value, or a tuple of values, and a query, both sides cast to their common types."""
+    """Bind a value or tuple of values, and a query, both cast to their common types."""
     items = left.expressions if isinstance(left, exp.Tuple) else [left]
     values = tuple(map(binder.bind, items))
     plan = _plan(binder, query)
@@ -68,7 +68,7 @@ def compared_with_query(
 
 
 def cast_output(context: Context, plan: LogicalPlan, targets: Sequence[DataType]) -> LogicalPlan:
-    """Cast the columns of `plan`; the same plan if they have these types already."""
+    """Cast the columns of `plan`. Return the same plan if they have these types already."""
     if all(column.dtype == target for column, target in zip(plan.output, targets, strict=True)):
         return plan
     items: list[Alias | ColumnRef] = []

@@ -1,4 +1,4 @@
-"""Calls whose first argument is a unit of time, written as a bare word: TIMESTAMPADD(MONTH, 1, t)."""
+"""Calls whose first argument is a unit of time, written as a word without quotes: TIMESTAMPADD(MONTH, 1, t)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _unit(binder: ExprBinder, node: exp.Expr) -> str:
-    """Name of the unit in the singular; BindError if it is no unit."""
+    """Name of the unit in the singular. Raise BindError if it is not a unit."""
     is_word = isinstance(node, exp.Column) and not node.table
     word = node.name.lower() if is_word or (isinstance(node, exp.Literal) and node.is_string) else ""
     unit = word.removesuffix("s")
@@ -27,8 +27,9 @@ def _unit(binder: ExprBinder, node: exp.Expr) -> str:
 
 
 def with_unit(function: str, *, counted: int = 0) -> Callable[[ExprBinder, exp.Expr], Expr]:
-    """Make a binder of `function` with its unit as a string; with `counted`, only calls of that many arguments have
-    one.
+    """Return a binder of `function` that passes the unit as a string.
+
+    With `counted`, only calls with that number of arguments have a unit.
     """
 
     def bind(binder: ExprBinder, node: exp.Expr) -> Expr:
@@ -52,6 +53,6 @@ UNIT_CALLS: dict[str, Callable[[ExprBinder, exp.Expr], Expr]] = {
     "date_diff": with_unit("timestampdiff", counted=3),
     "datediff": with_unit("timestampdiff", counted=3),
 }
-"""Function -> its binder. Functions that also take two times, or a time and days, are here for three
-arguments alone.
+"""Function -> its binder. Functions that also take two times, or a time and days, have a unit with three arguments
+only.
 """

@@ -1,5 +1,6 @@
-"""window(time, size[, slide[, offset]]) and session_window(time, gap): windows of time, as Spark has them. And
-row_window(size[, slide]): windows of so many rows, as they come.
+"""Window functions of time, as in Spark: window(time, size[, slide[, offset]]), session_window(time, gap).
+
+row_window(size[, slide]) makes windows of a number of rows, in the order of their arrival.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from sharkpy.values.types import BIGINT, DATE, INTEGER_TYPES, INTERVAL_DAY_TIME,
 SLIDING_WINDOW = "window"
 SESSION_WINDOW = "session_window"
 ROW_WINDOW = "row_window"
-"""Calls that no plan has: a Generate, or sessions or numbers of rows below GROUP BY, take their place."""
+"""These calls are replaced before the plan is finished: by a Generate, by sessions, or by row numbers below
+GROUP BY.
+"""
 ROW_WINDOW_TYPE = StructType(("start", "end"), (BIGINT, BIGINT))
 _MOST_WINDOWS = 10_000
-"""Windows that a row may be in: each of them becomes a row."""
+"""Maximum number of windows that contain a row: the row is repeated for each of them."""
 _MOST_ROWS = 1 << 60
 _CLAUSES = ("SELECT", "GROUP BY", "HAVING", "QUALIFY", "ORDER BY")
 
@@ -33,7 +36,7 @@ class _Clause(Protocol):
 
 
 class _Binder(Protocol):
-    """Binder of expressions, as far as windows need it: so that they are no part of its circle."""
+    """The part of the binder of expressions that windows need. It avoids an import cycle."""
 
     @property
     def context(self) -> Context: ...
@@ -67,7 +70,7 @@ def bind_window(binder: _Binder, node: exp.Expr) -> Expr:
 
 
 def bind_session_window(binder: _Binder, node: exp.Expr) -> Expr:
-    """Bind session_window(…), which GROUP BY replaces."""
+    """Bind session_window(…), which GROUP BY replaces by a session number."""
     if len(node.expressions) != 2:
         raise _wrong(binder, node, "session_window takes a time and a gap")
     if binder.clause.name not in _CLAUSES:
@@ -79,7 +82,7 @@ def bind_session_window(binder: _Binder, node: exp.Expr) -> Expr:
 
 
 def bind_row_window(binder: _Binder, node: exp.Expr) -> Expr:
-    """Bind row_window(…), which GROUP BY replaces."""
+    """Bind row_window(…), which GROUP BY replaces by a window of row numbers."""
     if not 1 <= len(node.expressions) <= 2:
         raise _wrong(binder, node, "row_window takes a number of rows, and perhaps that until the next one begins")
     if binder.clause.name not in _CLAUSES:
@@ -101,7 +104,7 @@ def _num_rows(binder: _Binder, node: exp.Expr) -> int:
 
 
 def _check_number(binder: _Binder, node: exp.Expr, size: int, slide: int) -> None:
-    """Raise an error if a row would be in too many windows."""
+    """Raise BindError 54000 if a row would be in too many windows."""
     if -(-size // slide) > _MOST_WINDOWS:
         message = f"a row would be in {-(-size // slide):,} windows, and {_MOST_WINDOWS:,} are the most"
         raise binder.context.error(message, node, hint="a longer slide", sqlstate="54000")
@@ -116,7 +119,7 @@ def _time(binder: _Binder, node: exp.Expr) -> Expr:
 
 
 def _microseconds(binder: _Binder, node: exp.Expr) -> int:
-    """Length of an interval of days and times, or of its text."""
+    """Length of a day-time interval in microseconds, given as an interval or its text."""
     length = binder.bind(node)
     match length:
         case Literal(str() as text):

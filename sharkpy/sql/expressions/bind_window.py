@@ -53,7 +53,10 @@ def bind_window(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _filtered(binder: ExprBinder, node: exp.Filter) -> exp.Expr:
-    """Rewrite aggregate(x) FILTER (WHERE c) to aggregate(CASE WHEN c THEN x END), for aggregates that skip NULLs."""
+    """Rewrite aggregate(x) FILTER (WHERE c) to aggregate(CASE WHEN c THEN x END).
+
+    Raise UnsupportedError for aggregates that do not skip NULLs.
+    """
     call = node.this
     name = registry_name(binder.context, call) if isinstance(call, exp.Anonymous) else ""
     if registry.aggregate(name) is None:
@@ -73,7 +76,7 @@ def _filtered(binder: ExprBinder, node: exp.Filter) -> exp.Expr:
 
 
 def _skips_nulls(name: str, call: exp.Expr) -> bool:
-    """True for Hive's first_value(x, true), which skips NULLs."""
+    """Return whether a call is Hive's first_value(x, true) or last_value(x, true), which skip NULLs."""
     if name not in ("first_value", "last_value") or len(call.expressions) != 2:
         return False
     return isinstance(call.expressions[1], exp.Boolean) and bool(call.expressions[1].this)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder
 
 _DESCENDING = {"percentile_cont": "percentile_cont", "percentile_disc": "percentile_disc_desc"}
-"""Ordered-set aggregates, and the functions that compute them over descending values."""
+"""Ordered-set aggregates, and the functions that compute them for descending values."""
 
 
 _JOINED = ("listagg", "string_agg")
@@ -25,7 +25,7 @@ def bind_within_group(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def plain_call(binder: ExprBinder, node: exp.Expr) -> exp.Expr:
-    """Rewrite the call with its ordering as an argument: (x, fractions)."""
+    """Rewrite a call with WITHIN GROUP to a call with the ordering as an argument: (x, fractions)."""
     call, order = node.this, node.expression
     name = function_name(call) if isinstance(call, exp.Anonymous) else call.key
     if name in _JOINED:
@@ -57,7 +57,7 @@ def _joined_in_order(binder: ExprBinder, node: exp.Expr) -> exp.Expr:
 
 
 def _complement(fractions: exp.Expr) -> exp.Expr:
-    """Complement of the fractions: a descending percentile is the ascending one of the rest."""
+    """Complement of the fractions: a descending percentile p is the ascending percentile 1 - p."""
     if isinstance(fractions, exp.Anonymous) and function_name(fractions) == "array":
         return exp.Anonymous(this="array", expressions=[_complement(item) for item in fractions.expressions])
     return exp.Paren(this=exp.Sub(this=exp.Literal.number("1.0e0"), expression=fractions))

@@ -1,4 +1,4 @@
-"""Implicit casts made explicit. Literals are converted at once if that is exact."""
+"""Implicit casts, made explicit. Literals are converted directly if that is exact."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"[+-]?(\d{1,38}(\.\d{0,38})?|\.\d{1,38})", re.ASCII)
 
 
 def cast(expr: Expr, target: DataType) -> Expr:
-    """Cast `expr` to `target`: itself if it has the type, a literal if the conversion is exact, else a Cast."""
+    """Cast `expr` to `target`. Return `expr` if it has the type, a literal if its conversion is exact, else a Cast."""
     if expr.dtype == target:
         return expr
     if isinstance(expr, Literal):
@@ -55,7 +55,7 @@ def cast_all(exprs: Sequence[Expr], targets: Sequence[DataType]) -> tuple[Expr, 
 
 
 def convert_exactly(value: PythonValue, source: DataType, target: DataType) -> PythonValue:
-    """Convert `value` to `target` if nothing is lost and CAST gives the same; None otherwise."""
+    """Convert `value` to `target`. Return None if that loses information, or if CAST could give another value."""
     if is_numeric(source) and isinstance(value, (int, float, Decimal)):
         has_text = not isinstance(value, float) or not is_string(target)
         return _convert_number(Decimal(value), target) if has_text and _is_finite(value) else None
@@ -86,7 +86,7 @@ def _convert_number(number: Decimal, target: DataType) -> PythonValue:
 
 
 def fit_decimal(number: Decimal, target: DecimalType) -> Decimal | None:
-    """Give `number` the scale of `target` exactly; None if digits would be lost."""
+    """Give `number` exactly the scale of `target`; None if digits would be lost."""
     sign, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int):
         return None
@@ -123,7 +123,7 @@ def _convert_string(text: str, target: DataType) -> PythonValue:
 
 
 def minimal_decimal(value: int | Decimal) -> Literal:
-    """Write an exact number as a DECIMAL literal of the fewest digits: 1 is decimal(1,0)."""
+    """Return an exact number as a DECIMAL literal with the fewest digits: 1 is decimal(1,0)."""
     number = Decimal(value)
     _, digits, exponent = number.as_tuple()
     scale = max(-int(exponent), 0)
@@ -132,7 +132,7 @@ def minimal_decimal(value: int | Decimal) -> Literal:
 
 
 def with_minimal_literals(exprs: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Write integer literals beside a DECIMAL as the smallest decimals, so that results keep their precision."""
+    """Convert integer literals next to a DECIMAL to the smallest decimals, so that results keep their precision."""
     if not any(isinstance(expr.dtype, DecimalType) for expr in exprs):
         return tuple(exprs)
     return tuple(
@@ -150,7 +150,7 @@ def _is_integer(expr: Expr) -> bool:
 def comparable(exprs: Sequence[Expr]) -> tuple[Expr, ...] | None:
     """Cast the operands of a comparison, IN or BETWEEN to their common type; None if there is none.
 
-    A literal takes the type of the other side if it has an exact value there, so that a bare column stays bare and
+    A literal takes the type of the other side if it has an exact value in it. A plain column then stays plain, and
     blocks can be pruned by it.
     """
     exprs = _without_padding(exprs)
@@ -166,7 +166,7 @@ def comparable(exprs: Sequence[Expr]) -> tuple[Expr, ...] | None:
 
 
 def _without_padding(exprs: Sequence[Expr]) -> Sequence[Expr]:
-    """Drop trailing spaces of string literals that are compared with a CHAR: they do not count."""
+    """Drop trailing spaces of string literals that are compared with a CHAR: they are not significant."""
     if not any(isinstance(expr.dtype, CharType) for expr in exprs):
         return exprs
     return [
@@ -178,7 +178,10 @@ def _without_padding(exprs: Sequence[Expr]) -> Sequence[Expr]:
 
 
 def _decimal_parts(exprs: Sequence[Expr]) -> tuple[Expr, ...] | None:
-    """Split exact numbers that no DECIMAL holds together into pairs of digits before and behind the point."""
+    """Split exact numbers that do not fit in one DECIMAL type into digits before and after the point.
+
+    Return None if they fit, or are not exact.
+    """
     types = [as_decimal(dtype) for dtype in dict.fromkeys(expr.dtype for expr in exprs) if dtype != NULL]
     known = [dtype for dtype in types if dtype is not None]
     if len(known) < len(types) or all(fits_decimal(one, other) for one in known for other in known):
@@ -210,7 +213,7 @@ def _adapt_literals(exprs: Sequence[Expr], target: DataType) -> tuple[Expr, ...]
 
 
 def _keeps_meaning(literal: DataType, target: DataType) -> bool:
-    """True if comparing as `target` means the same as Hive's comparison of the two types."""
+    """Return whether a comparison as `target` is equivalent to Hive's comparison of the two types."""
     if is_numeric(literal):
         return is_numeric(target)
     if is_string(literal):
@@ -226,7 +229,7 @@ def unify(exprs: Sequence[Expr]) -> tuple[Expr, ...] | None:
 def _cast_to_one(
     exprs: Sequence[Expr], common: Callable[[DataType, DataType], DataType | None]
 ) -> tuple[Expr, ...] | None:
-    """Cast `exprs` to the type that `common` arrives at, pair by pair; None if there is none."""
+    """Cast `exprs` to the type that `common` finds pair by pair; None if there is none."""
     target = exprs[0].dtype
     for expr in exprs[1:]:
         wider = common(target, expr.dtype)

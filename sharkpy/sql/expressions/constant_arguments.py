@@ -1,4 +1,4 @@
-"""Arguments of aggregates that have to be constants: one value for all rows, of a valid kind."""
+"""Arguments of aggregates that have to be constants: the same valid value for all rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_constants(
 
 
 def _values(expr: Expr) -> Iterator[object]:
-    """Literals that make up a constant: its value, or the items of an array."""
+    """Values of a constant: its value, or the items of an array."""
     match expr:
         case Literal(list() | tuple() as items):
             yield from items

@@ -1,4 +1,4 @@
-"""sqlglot expressions to bound ones: one table of node types, each handled by a function of a bind_* module."""
+"""Binder of sqlglot expressions: a table of node types, each with its function in a bind_* module."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from sharkpy.sql.expressions.coercion import as_boolean
 from sharkpy.sql.scope import Scope
 
 MAX_DEPTH = 400
-"""Maximum nesting of operators in one expression, which bounds the recursion of every later phase."""
+"""Maximum nesting of operators in an expression. It limits the recursion of every later phase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Clause in which an expression stands, and whether aggregates and window functions may stand there."""
+    """Clause of an expression, and whether it may have aggregates and window functions."""
 
     name: str
     aggregates: bool = False
@@ -58,8 +58,8 @@ GENERATE = Clause("an argument of GENERATE")
 class ExprBinder:
     """Binder of the expressions of one clause over one scope.
 
-    `aliases` are the select items by name, which ORDER BY looks at first and GROUP BY and HAVING last;
-    None marks a name that several items have.
+    `aliases` are the select items by name, None for a name of several items. ORDER BY looks a name up in them first,
+    GROUP BY and HAVING last.
     """
 
     context: Context
@@ -69,17 +69,20 @@ class ExprBinder:
     aliases_first: bool = False
     windows: Mapping[str, exp.Expr] = field(default_factory=dict)
     variables: Mapping[str, Expr] = field(default_factory=dict)
-    """Variables of the functions in arguments around the expression: `x` in `x -> x + 1`."""
+    """Variables of the lambdas around the expression: `x` in `x -> x + 1`."""
     depth: int = 0
     num_functions: int = 0
-    """Functions in arguments around the expression."""
+    """Number of lambdas around the expression."""
 
     def within(self, clause: Clause) -> ExprBinder:
-        """Binder for the inside of an aggregate or window function, where names mean columns."""
+        """Return a binder for the inside of an aggregate or window function, in which names refer to columns."""
         return replace(self, clause=clause, aliases={}, aliases_first=False)
 
     def deeper(self) -> ExprBinder:
-        """Binder one level deeper. It is made for every node: `replace` would take several times as long."""
+        """Return a binder one level deeper.
+
+        It is made for every node, and `replace` would take several times as long.
+        """
         return ExprBinder(
             self.context,
             self.scope,
@@ -141,7 +144,7 @@ _FOREIGN: dict[type[exp.Expr], tuple[str, str | None]] = {
     exp.Alias: ("a name behind an argument", "the fields of struct(x AS name) alone have names"),
     exp.Order: ("ORDER BY within a call", "sort_array(collect_list(x)) has an order"),
 }
-"""Constructs of other systems: their names in errors, and what to write instead."""
+"""Constructs of other systems: their names in errors, and a hint that says what to write instead."""
 
 Handler = Callable[[ExprBinder, exp.Expr], Expr]
 

@@ -1,4 +1,4 @@
-"""Names of called functions as the registry knows them: a built-in function's name, or the key of a user's."""
+"""Registry names of called functions: the name of a built-in function, or the key of a user's function."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sharkpy.udf.user.function import MARK
 
 
 def function_name(node: exp.Expr) -> str:
-    """Name of a called function as written, in lower case; `database.name` if qualified."""
+    """Return the name of a called function as written, in lower case; `database.name` if qualified."""
     return (node.this if isinstance(node.this, str) else node.this.name).lower()
 
 
 def registry_name(context: Context, node: exp.Expr) -> str:
-    """Registry's name of a called function; a macro gets a name that the registry does not know."""
+    """Return the registry's name of a called function. A macro gets a name that the registry does not have."""
     name = function_name(node)
     found = _found(context, name, node)
     if found is None:
@@ -30,7 +30,7 @@ def called_macro(context: Context, node: exp.Expr) -> Macro | None:
 
 
 def _found(context: Context, name: str, node: exp.Expr) -> CatalogFunction | None:
-    """User's function of this name; that which a query that is kept calls is noted."""
+    """Find a user's function, and note the call if the query is stored."""
     found = context.catalog.find_function(context.database, name)
     if found is not None and context.kept is not None:
         note_function(context, node, name, found)

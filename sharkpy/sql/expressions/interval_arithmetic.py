@@ -1,4 +1,4 @@
-"""Addition and subtraction of intervals, to dates, timestamps and intervals."""
+"""Arithmetic with intervals: on dates, timestamps, intervals and numbers."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _DAY = 86_400_000_000
 
 
 def interval_arithmetic(function: str, left: Expr, right: Expr) -> Expr | None:
-    """Bind an arithmetic operator with an interval on a side; None if it is not defined.
+    """Bind an arithmetic operator with an interval on one side; None if it is not defined.
 
-    DATE with months or whole days stays DATE; with a time of day it becomes TIMESTAMP.
+    DATE plus months or whole days is a DATE. With a time of day it becomes a TIMESTAMP.
     """
     if is_interval(left.dtype) and is_interval(right.dtype):
         return _combine(function, left, right)
@@ -71,7 +71,7 @@ def _shift(function: str, moment: Expr, interval: Expr) -> Expr | None:
 
 
 def _combine(function: str, left: Expr, right: Expr) -> Expr | None:
-    """Sum or difference of two intervals of one kind."""
+    """Sum or difference of two intervals of the same type."""
     match left, right:
         case Literal(int() as one, left_type), Literal(int() as other, right_type) if left_type == right_type:
             if function == "add":

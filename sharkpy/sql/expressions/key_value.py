@@ -1,4 +1,4 @@
-"""Values of Python as those of a key's column."""
+"""Python values as values of a key column."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharkpy.values.types import Field, from_arrow
 
 
 def key_value(field: Field, value: PythonValue) -> PythonValue:
-    """A value as one of the column; TypeMismatchError if it is none."""
+    """Convert a value to the type of a column. Raise TypeMismatchError if that is not exact."""
     if value is None:
         return None
     try:

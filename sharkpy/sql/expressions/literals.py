@@ -29,7 +29,7 @@ from sharkpy.values.types import (
 
 _ALL_DIGITS = Context(prec=100)
 _EXPONENT_DIGITS = 4
-"""The most digits of an exponent behind which a number may still have an exact type."""
+"""Maximum number of digits in an exponent for which a number may still have an exact type."""
 _SUFFIXES: dict[str, DataType] = {
     "tinyint": TINYINT,
     "smallint": SMALLINT,
@@ -54,11 +54,14 @@ _HOUR_TO_SECOND = re.compile(r"([+-]?)(\d{1,38}):(\d{1,2})(?::(\d{1,2})(\.\d{1,9
 _WHOLE_AMOUNT = re.compile(r"[+-]?\d{1,38}", re.ASCII)
 _AMOUNT = re.compile(r"[+-]?\d{1,38}(\.\d{1,38})?", re.ASCII)
 _LIMITS = {INTERVAL_YEAR_MONTH: 1 << 31, INTERVAL_DAY_TIME: 1 << 63}
-"""Kinds of intervals -> the number of months or microseconds that is too many."""
+"""Types of intervals -> the first number of months or microseconds that is too large."""
 
 
 def number_literal(text: str) -> Literal:
-    """Literal of a number: `12` is INT, BIGINT or DECIMAL by its size, `1.5` DECIMAL(2,1), `1.5e0` DOUBLE."""
+    """Return the literal of a number.
+
+    `12` is INT, BIGINT or DECIMAL, by its size. `1.5` is DECIMAL(2,1), `1.5e0` is DOUBLE.
+    """
     if "e" in text.lower():
         return Literal(float(text), DOUBLE)
     if "." not in text:
@@ -68,7 +71,7 @@ def number_literal(text: str) -> Literal:
 
 
 def _check_digits(text: str) -> None:
-    """Refuse what no type of exact numbers holds, before it is converted."""
+    """Refuse a number that no exact type can hold, before it is converted."""
     if len(text.lstrip("-0")) > 2 * MAX_DIGITS:
         raise _too_long(text)
 
@@ -103,7 +106,10 @@ def _check_precision(literal: Literal, text: str) -> None:
 
 
 def suffixed_literal(text: str, suffix: str) -> Literal:
-    """Literal of a number with a suffix, `1L 1S 1Y 1D 1F 1.5BD`; BindError if the number does not fit its type."""
+    """Return the literal of a number with a suffix: `1L 1S 1Y 1D 1F 1.5BD`.
+
+    Raise BindError if the number does not fit its type.
+    """
     match suffix:
         case "d" | "double":
             return Literal(float(text), DOUBLE)
@@ -119,7 +125,7 @@ def suffixed_literal(text: str, suffix: str) -> Literal:
 
 
 def negated(literal: Literal) -> Literal | None:
-    """Literal with a minus before it; None if it is no number."""
+    """Return the negated literal; None if it is not a number, or if the result does not fit."""
     match literal.value:
         case bool():
             return None
@@ -153,7 +159,7 @@ def timestamp_literal(text: str) -> Literal:
 
 
 def interval_literal(text: str, unit: str) -> Literal:
-    """Literal of INTERVAL 'text' unit; BindError if the text does not fit the unit."""
+    """Return the literal of INTERVAL 'text' unit. Raise BindError if the text does not fit the unit."""
     text = text.strip()
     if not unit:
         return _interval_of_words(text)
@@ -174,7 +180,7 @@ def interval_literal(text: str, unit: str) -> Literal:
 
 
 def interval_of(amount: int, dtype: DataType) -> Literal:
-    """Literal of so many months or microseconds; BindError where an interval cannot hold them."""
+    """Return an interval of `amount` months or microseconds. Raise BindError if it is too long."""
     if not -_LIMITS[dtype] <= amount < _LIMITS[dtype]:
         raise BindError(f"an interval of type {dtype} cannot be that long", sqlstate="22015")
     return Literal(amount, dtype)
@@ -206,7 +212,7 @@ def _clock(parts: list[str | None]) -> int:
 def shifted(moment: Literal, interval: Literal, sign: int) -> Literal | None:
     """Move a date or timestamp literal by an interval literal; None if the result is out of range.
 
-    Whole days keep a DATE a DATE, so that it compares with date columns as it is.
+    With whole days, a DATE stays a DATE, so that it can be compared with date columns directly.
     """
     start, amount = moment.value, interval.value
     if not isinstance(start, datetime.date) or not isinstance(amount, int):
@@ -226,7 +232,7 @@ def shifted(moment: Literal, interval: Literal, sign: int) -> Literal | None:
 
 
 def _add_months(start: datetime.date, months: int) -> datetime.date:
-    """Move `start` by months; the day is cut to the length of the month."""
+    """Move `start` by months. The day is limited to the length of the new month."""
     index = start.year * 12 + start.month - 1 + months
     year, month = divmod(index, 12)
     first_of_next = datetime.date(year + (month == 11), (month + 1) % 12 + 1, 1)

@@ -1,1 +1,1 @@
-"""Queries: a file a clause, from sqlglot trees to logical plans."""
+"""Binder of queries, one file for each clause: sqlglot trees to logical plans."""

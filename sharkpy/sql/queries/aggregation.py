@@ -1,4 +1,4 @@
-"""Grouped queries, split into an Aggregate and the expressions over its columns above it."""
+"""Grouped queries, split into an Aggregate and the expressions above it over its columns."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Fail = Callable[[str], Exception]
 
 @dataclass(slots=True)
 class Aggregation:
-    """Aggregate of one SELECT, growing with the aggregate calls that its expressions use.
+    """Builder of the Aggregate of one SELECT. It collects the aggregate calls of expressions.
 
-    1. `rewrite` each expression of SELECT, HAVING and ORDER BY: it then refers to the Aggregate's columns only.
-    2. `plan` when all are rewritten.
+    1. `rewrite` each expression of SELECT, HAVING and ORDER BY. It then refers only to the Aggregate's columns.
+    2. Call `plan` when all expressions are rewritten.
     """
 
     child: LogicalPlan
@@ -32,7 +32,7 @@ class Aggregation:
     new_column: Callable[[str, DataType], ColumnRef]
     fail: Fail
     legacy_id: bool = False
-    """True for GROUPING__ID as before Hive 2.3."""
+    """True for GROUPING__ID as in versions before Hive 2.3."""
     _aggregates: dict[Expr, Alias] = field(default_factory=dict)
     _group_items: list[Alias | ColumnRef] = field(default_factory=list)
     _replacements: dict[Expr, Expr] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Aggregation:
     def __post_init__(self) -> None:
         own = self.child.output_ids
         for name, expr in self.groups:
-            # A column of an outer query gets an id of its own here, or it would count as produced.
+            # A column of an outer query gets a new id here. Otherwise it would count as an output of this plan.
             if self.sets is None and isinstance(expr, ColumnRef) and expr.column_id in own:
                 self._group_items.append(expr)
                 continue
@@ -61,7 +61,7 @@ class Aggregation:
         return [item.ref if isinstance(item, Alias) else item for item in self._group_items]
 
     def rewrite(self, expr: Expr) -> Expr:
-        """Rewrite `expr` over the columns of the Aggregate; an error if it uses a column that is not grouped."""
+        """Rewrite `expr` over the columns of the Aggregate. Raise an error if it uses a column that is not grouped."""
         rewritten = self._rewrite(expr)
         for column_id in sorted(column_ids(rewritten)):
             if column_id in self._own_names and column_id not in self._grouped_ids:
@@ -83,7 +83,7 @@ class Aggregation:
         return expr.map_children(self._rewrite)
 
     def _rewrite_within(self, expr: Expr) -> Expr:
-        """Rewrite the aggregates over rows of the child in the queries within an expression."""
+        """Rewrite aggregates over the child's rows in the subqueries of an expression."""
         own = self.child.output_ids
 
         def visit(part: Expr) -> Expr:
@@ -110,9 +110,12 @@ class Aggregation:
         return alias.ref
 
     def _grouping(self, call: AggregateCall) -> Expr:
-        """Expression of grouping__id, or of grouping(a, b, …): a bit for each argument, the first the highest."""
+        """Expression for grouping__id or grouping(a, b, …).
+
+        It has one bit for each argument; the first argument has the highest bit.
+        """
         if self._grouping_id is None or self.sets is None:
-            # Without grouping sets nothing is aggregated away.
+            # Without grouping sets, all columns are grouped.
             return Literal(0, call.dtype)
         if call.function == GROUPING_ID:
             return self._grouping_id
@@ -134,9 +137,11 @@ class Aggregation:
         return Call("case_when", (*branches, Literal(last, call.dtype)), call.dtype)
 
     def _id_of(self, chosen: frozenset[int]) -> int:
-        """GROUPING__ID of a set: a bit per grouping expression, the first the highest, set if it is aggregated away.
-        Before Hive 2.3: the first the lowest, set if it is grouped by. With more than MOST_BITS expressions, which no
-        query sees the id of: the set's number.
+        """GROUPING__ID of a grouping set.
+
+        It has one bit for each grouping expression, set if the set does not contain it. The first expression has the
+        highest bit. Before Hive 2.3, a bit is set if the set contains the expression, and the first expression has the
+        lowest bit. With more than MOST_BITS expressions, the id is the number of the set, which no query can see.
         """
         if len(self.groups) > MOST_BITS and self.sets is not None:
             return self.sets.index(chosen)
@@ -170,7 +175,7 @@ class Aggregation:
 
 
 def _away_bits(places: Sequence[int], chosen: frozenset[int]) -> int:
-    """Bits of the places that are not in `chosen`, the first place the highest."""
+    """One bit for each place, set if `chosen` does not contain it. The first place has the highest bit."""
     bits = 0
     for place in places:
         bits = bits << 1 | (place not in chosen)
@@ -184,7 +189,10 @@ def _with_summary_row(
     empty_set: Literal,
     new_column: Callable[[str, DataType], ColumnRef],
 ) -> Aggregate:
-    """Add a row that no aggregate counts, for the empty grouping set: it has a row even if the input has none."""
+    """Add an input row that no aggregate counts, for the empty grouping set.
+
+    That set has a result row even if the input is empty.
+    """
     is_row = new_column("is_row", BOOLEAN)
     marked = Expand(
         expand.child, (*expand.columns, is_row), tuple((*projection, TRUE) for projection in expand.projections)
@@ -200,7 +208,7 @@ def _with_summary_row(
 
 
 def _counted(item: Alias, renamed: dict[int, Expr], is_row: ColumnRef) -> Alias:
-    """Aggregate over the rows of the input alone, without the added one."""
+    """Restrict an aggregate to the input rows, without the added row."""
     call = substitute(item.expr, renamed)
     if not isinstance(call, AggregateCall):
         raise InternalError(f"{item} is not an aggregate")

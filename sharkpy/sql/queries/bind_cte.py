@@ -1,4 +1,4 @@
-"""WITH queries at their uses: as part of each using query, or as a table if that would become too large."""
+"""Uses of WITH queries: as part of each using query, or as a table if that would become too large."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sharkpy.sql.context import Context, Cte
 from sharkpy.values.types import NULL, Field, Schema, is_interval, is_nested
 
 MOST_SOURCES = 16
-"""Maximum number of sources of a CTE that becomes part of each using query, which then prunes for itself."""
+"""Maximum number of sources of a CTE that becomes part of each using query. Each use then prunes separately."""
 
 
 def bind_cte(context: Context, cte: Cte) -> LogicalPlan:
-    """Bind a use of a CTE, under column ids of its own.
+    """Bind a use of a CTE, with its own column ids.
 
-    One that reads much and is used several times is computed once: were it a part of each of its uses, a chain of CTEs
-    that each use the one before twice would double with every link.
+    A CTE with several uses and many sources is computed once. If it were repeated in each use, a chain of CTEs that
+    each use the previous one twice would double at every link.
     """
     if cte.num_uses == 1:
         return context.bind_query(cte.query, cte.context, None)
@@ -36,7 +36,7 @@ def bind_cte(context: Context, cte: Cte) -> LogicalPlan:
 
 
 def _query_table(cte: Cte, plan: LogicalPlan) -> QueryTable | None:
-    """Table of the rows of `plan`; None if the plan reads few sources, or its rows cannot be kept."""
+    """Table of the rows of `plan`; None if the plan has few sources, or its rows cannot be stored."""
     is_kept = all(not is_interval(one.dtype) and one.dtype != NULL and not is_nested(one.dtype) for one in plan.output)
     is_clustered = any(isinstance(node, Distribute) for node in plan.walk())
     if not is_kept or is_clustered or _num_sources(plan) <= MOST_SOURCES:
@@ -53,7 +53,7 @@ def _query_table(cte: Cte, plan: LogicalPlan) -> QueryTable | None:
 
 
 def _num_sources(plan: LogicalPlan) -> int:
-    """Number of leaves of a plan, those of its subqueries included."""
+    """Number of leaves of a plan, including its subqueries."""
     number = 0
     for node in plan.walk():
         number += not node.children

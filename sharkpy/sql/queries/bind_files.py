@@ -1,4 +1,4 @@
-"""Files that FROM names: by a path, with or without options."""
+"""Files in FROM: a path, with or without options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.sql.kept_names import note_files
 
 
 def described_files(context: Context, word: str, node: exp.Expr) -> Table | None:
-    """Table of the files that a path with options names; None without options."""
+    """Return the table of files at a path with options; None without options."""
     given: FileOptions | None = node.args.get(FILE_OPTIONS)
     if given is None:
         return None
@@ -25,7 +25,7 @@ def described_files(context: Context, word: str, node: exp.Expr) -> Table | None
 
 
 def named_files(context: Context, word: str, node: exp.Expr, given: FileOptions = NO_OPTIONS) -> Table | None:
-    """Table of the files at the path that a name in quotes is, if it is one."""
+    """Return the table of files at the path in a quoted name; None if it is not such a path."""
     if not node.this.args.get("quoted"):
         return None
     try:
@@ -38,5 +38,5 @@ def named_files(context: Context, word: str, node: exp.Expr, given: FileOptions 
 
 
 def relation_name(name: str) -> str:
-    """Name of a table in its query: of files, theirs without folder and suffix."""
+    """Return the name of a table in its query. For files, it is the file name without folder and suffix."""
     return name.rstrip("/").rpartition("/")[2].partition(".")[0]

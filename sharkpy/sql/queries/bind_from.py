@@ -1,4 +1,4 @@
-"""Items of FROM: tables, views, CTEs, subqueries, VALUES; and lateral views over them."""
+"""Items of FROM (tables, views, CTEs, subqueries, VALUES), and lateral views over them."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ _TABLE_PARTS = ("this", "db", "alias", "joins", "sample", "pivots", "version", S
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Bound item of FROM: its plan and the names in it."""
+    """Bound item of FROM: its plan, and the names that it defines."""
 
     plan: LogicalPlan
     scope: Scope
 
 
 class BoundRelation(exp.Expression):
-    """Tree of a FROM item that is bound already: `this` is its Relation."""
+    """Tree of a FROM item that is already bound. `this` is its Relation."""
 
 
 def bind_relation(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
@@ -132,7 +132,7 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
 
 
 def _table_or_files(context: Context, database: str | None, name: str, node: exp.Expr) -> Table:
-    """Table with a name, else that of the files at the path that is the name: parquet.`/data/x`, or 'x.csv'."""
+    """Return the table with a name, else the files at the path that is the name: parquet.`/data/x`, or 'x.csv'."""
     if (described := described_files(context, database or "", node)) is not None:
         return described
     try:
@@ -147,7 +147,7 @@ def _table_or_files(context: Context, database: str | None, name: str, node: exp
 
 
 def _table_or_rows(context: Context, database: str | None, name: str, node: exp.Expr) -> Table | LogicalPlan:
-    """Rows that the program has registered under a name, else a table or files, else those of a variable."""
+    """Return rows that the program registered under a name, else a table or files, else the rows of a variable."""
     if database is not None:
         return _table_or_files(context, database, name, node)
     if (registered := _given(context, node, is_registered=True)) is not None:
@@ -162,7 +162,7 @@ def _table_or_rows(context: Context, database: str | None, name: str, node: exp.
 
 
 def _given(context: Context, node: exp.Expr, *, is_registered: bool) -> LogicalPlan | None:
-    """Rows of the program that runs the statement, by their name; a view never means such."""
+    """Rows of the program that runs the statement, by their name. Views and stored queries cannot use them."""
     if context.views or context.kept is not None:
         return None
     try:
@@ -177,7 +177,7 @@ def _given(context: Context, node: exp.Expr, *, is_registered: bool) -> LogicalP
 
 
 def _system_table(context: Context, database: str, name: str, node: exp.Expr) -> LogicalPlan | None:
-    """Rows of a table of the engine's own, made anew by each run of the plan; None if the database is a user's."""
+    """Rows of the engine's own table, computed at each run of the plan; None if the database is a user's."""
     try:
         found = context.catalog.system_table(database, name)
     except SharkError as error:
@@ -191,7 +191,7 @@ def _system_table(context: Context, database: str, name: str, node: exp.Expr) ->
 
 
 def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
-    """Bind FROM range(10), FROM explode(array(1, 2)) AS t(x): a table function's own rows."""
+    """Bind a table function in FROM, such as range(10) or explode(array(1, 2)) AS t(x)."""
     binder = expr_binder.ExprBinder(context, Scope((), parent), expr_binder.LATERAL_VIEW)
     if node.args.get("db") and isinstance(node.this, exp.Anonymous):
         node.this.set("this", f"{node.args['db'].name}.{function_name(node.this)}")
@@ -206,8 +206,10 @@ def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None)
 
 
 def find_table(context: Context, database: str, name: str, node: exp.Expr | None, *, has_rows: bool = True) -> Table:
-    """Find a table or view; its error carries the place of `node`. CTE names count for the hint. `has_rows`: nothing
-    that has none is meant.
+    """Find a table or view.
+
+    Errors have the place of `node`, and a hint that considers CTEs. With `has_rows`, raise BindError for a continuous
+    query that has no rows.
     """
     try:
         found = context.catalog.table(database, name)
@@ -224,14 +226,14 @@ def find_table(context: Context, database: str, name: str, node: exp.Expr | None
 
 
 def _place_of_rows(query: Table) -> str:
-    """Where the rows of a continuous query are that has none."""
+    """Hint that says where the rows of a continuous insert or sink are."""
     if query.location is not None:
         return f"files in {query.location} have them"
     return "its targets have them" if query.sink is None else f"they went to {query.sink.kind}"
 
 
 def scan(context: Context, table: Table) -> Scan:
-    """Scan a table: its own columns, then the virtual ones that the statement names."""
+    """Scan a table: its own columns, then the virtual columns that the statement names."""
     named = " ".join([context.text, *(FILE_NAME if one.is_of_path else one.text for one in table.computed)])
     fields = (*table.schema, *virtual_columns_in(named, table))
     columns = tuple(context.column(field.name, field.dtype) for field in fields)
@@ -244,8 +246,9 @@ def _bind_cte(context: Context, name: str, node: exp.Expr) -> LogicalPlan:
 
 
 def bind_view(context: Context, table: Table, node: exp.Expr | None, stream: Table | None = None) -> LogicalPlan:
-    """Bind a view's query in the database it was written in, under the view's column names. `stream`: as the rows of a
-    stream FROM that continuous table with state.
+    """Bind a view's query in the view's database, under the view's column names.
+
+    For a continuous table with state, `stream` reads its rows as a stream FROM that table.
     """
     inner, plan = _view_query(context, table, node)
     if table.has_state:
@@ -264,7 +267,7 @@ def bind_view(context: Context, table: Table, node: exp.Expr | None, stream: Tab
         raise context.error(message, node, hint="create the view again")
     items: list[Alias | ColumnRef] = []
     for column, field in zip(output, table.schema, strict=True):
-        # A column's type is that of the query, whatever became of it: the view's own could not hold all values.
+        # The query decides a column's type, even if it changed: the view's type could not hold all values.
         value = cast(column, field.dtype) if has_null_type(column.dtype) else column
         is_same = value is column and column.name == field.name
         items.append(column if is_same else Alias(value, next(context.ids), field.name))
@@ -272,7 +275,7 @@ def bind_view(context: Context, table: Table, node: exp.Expr | None, stream: Tab
 
 
 def _view_query(context: Context, table: Table, node: exp.Expr | None) -> tuple[Context, LogicalPlan]:
-    """A view's query, and the context it was written in."""
+    """Bind a view's query. Return its context and its plan."""
     if table.qualified_name in context.views:
         raise _circular(context, table, node)
     text = table.view_text or ""
@@ -303,7 +306,7 @@ def _rows_of_state(context: Context, stream: Table, node: exp.Expr) -> LogicalPl
 
 
 def _state_table(context: Context, database: str, name: str, node: exp.Expr) -> Table:
-    """Table behind STATE OF name."""
+    """The state table for STATE OF name."""
     table = find_table(context, database, name, node, has_rows=False)
     if not table.has_state:
         message = f"{table.qualified_name} is no continuous table with state, nor an insert or sink with one"
@@ -317,13 +320,13 @@ def _state_of(context: Context, table: Table) -> Table:
 
 
 def divided_view(context: Context, table: Table, node: exp.Expr | None = None) -> DividedQuery:
-    """The query of a continuous table with state, divided."""
+    """Return the divided query of a continuous table with state."""
     inner, query = _view_query(context, table, node)
     return _divided(inner, table, query)[0]
 
 
 def _divided(context: Context, table: Table, query: LogicalPlan) -> tuple[DividedQuery, Table]:
-    """The query of a continuous table, divided, and the table with its state."""
+    """The divided query of a continuous table, and the table with its state."""
     state = _state_of(context, table)
     found = division(query, context, state.emit, expires=state.expires)
     if found is None or found.schema.names != state.schema.names:
@@ -342,20 +345,20 @@ def _bind_subquery(context: Context, node: exp.Expr, parent: Scope | None) -> Re
         if not is_renamed:
             return relation
         return _aliased(context, sampled(context, _shown(context, relation), node, None), node, parent)
-    # A subquery in FROM does not see its neighbours, but an enclosing query's columns it does.
+    # A subquery in FROM sees the columns of an enclosing query, but not those next to it in FROM.
     plan = context.bind_query(node.this, context, parent)
     return _aliased(context, sampled(context, plan, node, None), node, parent)
 
 
 def _is_relation(node: exp.Expr) -> bool:
-    """True for a table or a join in parentheses, False for a query in them."""
+    """Return whether the parentheses contain a table or a join, and not a query."""
     if isinstance(node, exp.Subquery):
         return any(map(node.args.get, ("alias", "joins"))) or _is_relation(node.this)
     return isinstance(node, exp.Table)
 
 
 def _shown(context: Context, relation: Relation) -> LogicalPlan:
-    """Plan with the columns that `*` stands for."""
+    """Plan with the columns to which `*` expands."""
     shown = [column for column in relation.scope.columns if not column.qualified_only]
     items = [
         column.expr if isinstance(column.expr, ColumnRef) else Alias(column.expr, next(context.ids), column.name)
@@ -373,7 +376,10 @@ def _aliased(
     database: str | None = None,
     hidden: tuple[ColumnRef, ...] = (),
 ) -> Relation:
-    """Put a relation under its alias, which hides the table's own name. `hidden` has its last columns, not for `*`."""
+    """Put a relation under its alias, which hides the table's own name.
+
+    `hidden` are its last columns, which `*` leaves out.
+    """
     alias = node.args.get("alias")
     if alias is not None:
         names = [column.name.lower() for column in alias.args.get("columns") or []]
@@ -411,7 +417,7 @@ def bind_lateral_view(context: Context, relation: Relation, node: exp.Expr) -> R
 
 
 def bind_lateral(context: Context, node: exp.Expr, outer: Scope) -> Relation:
-    """Bind LATERAL (query) and LATERAL function(…), which see the columns of `outer`."""
+    """Bind LATERAL (query) and LATERAL function(…), which can use the columns of `outer`."""
     context.only(node, "this", "alias")
     if not isinstance(node.this, exp.Subquery):
         alias = node.args.get("alias") or exp.TableAlias()
@@ -428,7 +434,7 @@ def bind_lateral(context: Context, node: exp.Expr, outer: Scope) -> Relation:
 def bind_generator(
     binder: expr_binder.ExprBinder, node: exp.Expr, names: Sequence[str]
 ) -> tuple[Call, tuple[ColumnRef, ...]]:
-    """Bind a call of a table function and the columns it yields, under `names` if they are given."""
+    """Bind a call of a table function and its output columns, under `names` if there are any."""
     context = binder.context
     if not isinstance(node, exp.Anonymous):
         raise context.error("a table function expected", node)
@@ -462,7 +468,7 @@ def bind_generator(
 def _stack(
     context: Context, args: tuple[Expr, ...], node: exp.Expr
 ) -> tuple[tuple[Expr, ...], list[tuple[str, DataType]]]:
-    """Bind stack(n, v1, …): n rows; the values of a column are cast to their common type."""
+    """Bind stack(n, v1, …) with n rows. The values of a column are cast to their common type."""
     match args:
         case (Literal(int() as num_rows), *values) if num_rows > 0 and values:
             pass

@@ -1,4 +1,4 @@
-"""GROUP BY: the grouping expressions, by name, alias, position or value, and the sets of them."""
+"""GROUP BY: grouping expressions by name, alias, position or value, and grouping sets of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from sharkpy.udf import registry
 def bind_groups(
     group: exp.Expr | None, binder: ExprBinder, items: Sequence[tuple[str, Expr]]
 ) -> tuple[list[tuple[str, Expr]], list[frozenset[int]] | None]:
-    """Bind GROUP BY: distinct grouping expressions with names for people, and the sets of their indexes."""
+    """Bind GROUP BY.
+
+    Return the distinct grouping expressions with their display names, and the grouping sets of their indexes.
+    """
     if group is None:
         return [], None
     binder.context.only(group, "expressions", "grouping_sets", "rollup", "cube", "all")
@@ -45,12 +48,12 @@ def bind_groups(
         index_of(node)
     if sets is None:
         return groups, None
-    # A set given twice counts once, as in Hive.
+    # A repeated set counts once, as in Hive.
     return groups, list(dict.fromkeys(frozenset(index_of(node) for node in members) for members in sets))
 
 
 def _all_groups(items: Sequence[tuple[str, Expr]]) -> list[tuple[str, Expr]]:
-    """Grouping expressions of GROUP BY ALL: each select item without an aggregate, equal ones once."""
+    """Grouping expressions of GROUP BY ALL: the distinct select items without aggregates."""
     groups: dict[Expr, str] = {}
     for name, expr in items:
         if not any(isinstance(inner, (AggregateCall, WindowCall)) for inner in expr.walk()):
@@ -59,9 +62,9 @@ def _all_groups(items: Sequence[tuple[str, Expr]]) -> list[tuple[str, Expr]]:
 
 
 def is_argument(context: Context, node: exp.Expr, select: exp.Expr, relations: set[str]) -> bool:
-    """True if a column is written inside an aggregate, GROUP BY, WHERE or FROM rather than bare.
+    """Return whether a column is inside an aggregate, GROUP BY, WHERE or FROM.
 
-    In a subquery only columns qualified by one of the outer `relations` count as bare.
+    In a subquery, this is also true for columns that are not qualified by one of the outer `relations`.
     """
     if node.find_ancestor(exp.Select) is not select and (node.text("table").lower() not in relations):
         return True

@@ -1,4 +1,4 @@
-"""Joins: kinds, ON, USING, NATURAL, and the hints that choose a side to broadcast."""
+"""Joins: kinds, ON, USING, NATURAL, and hints that choose the side to broadcast."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _LATERAL_KINDS = {
 def bind_joined(
     context: Context, first: exp.Expr, joins: Sequence[exp.Expr], parent: Scope | None, broadcast: frozenset[str]
 ) -> Relation:
-    """Bind a FROM item and the joins and lateral views that follow it, left to right.
+    """Bind a FROM item, and the joins and lateral views that follow it, from left to right.
 
-    `broadcast` are the aliases named in MAPJOIN and BROADCAST hints.
+    `broadcast` are the aliases in MAPJOIN and BROADCAST hints.
     """
     relation = bind_relation(context, first, parent)
     for node in [*(first.args.get("joins") or [] if joins is not first.args.get("joins") else []), *joins]:
@@ -83,7 +83,7 @@ def _bind_join(
 
 
 def _bind_lateral_join(context: Context, left: Relation, node: exp.Expr, kind: JoinKind) -> Relation:
-    """Bind JOIN LATERAL (query) | function(…), whose right side sees the columns to its left."""
+    """Bind JOIN LATERAL (query) | function(…). Its right side can use the columns to its left."""
     context.only(node, "this", "on", "side", "kind")
     if kind not in _LATERAL_KINDS:
         raise context.error(f"a {kind.value} join cannot be LATERAL", node, ParseError, "use INNER, CROSS or LEFT JOIN")
@@ -115,7 +115,7 @@ def _shared_names(left: Scope, right: Scope) -> list[str]:
 def _merge(
     context: Context, left: Scope, right: Scope, names: Sequence[str], kind: JoinKind, node: exp.Expr
 ) -> tuple[Expr | None, Scope]:
-    """Condition of USING and NATURAL, and a scope in which the shared columns appear once, first."""
+    """Condition of USING or NATURAL, and a scope in which the shared columns come first, once each."""
     terms: list[Expr] = []
     merged: list[ScopeColumn] = []
     for name in names:

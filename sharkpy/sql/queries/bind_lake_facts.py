@@ -1,4 +1,4 @@
-"""FROM t.snapshots and its like: tables about a lake table, behind its name."""
+"""Metadata tables of a lake table, such as FROM t.snapshots."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sharkpy.sql.queries.bind_version import at_version
 
 
 def lake_facts(context: Context, node: exp.Expr) -> LogicalPlan | None:
-    """Rows of [database.]table.what; None where the parts of the name do not name a lake table and what is known of it.
+    """Bind [database.]table.what, or return None if this is not a metadata table of a lake table.
 
-    A table with that name comes first.
+    An ordinary table with that name takes precedence.
     """
     if not isinstance(node, exp.Table):
         return None

@@ -9,7 +9,7 @@ from sharkpy.plan.logical import Limit, LogicalPlan
 from sharkpy.sql.context import Context
 
 MOST_ROWS = (1 << 63) - 1
-"""No query has more rows: what is above means all of them."""
+"""Maximum number of rows of a query. A larger LIMIT has no effect."""
 
 
 def bind_limit(query: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalPlan:
@@ -25,7 +25,7 @@ def bind_limit(query: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalP
 
 
 def _is_all(limit: exp.Expr) -> bool:
-    """True for LIMIT ALL, which is no limit."""
+    """Return whether the clause is LIMIT ALL, which means all rows."""
     value = limit.args["expression"]
     return isinstance(value, exp.Column) and value.sql().upper() == "ALL"
 

@@ -24,7 +24,7 @@ _PIVOT = expr_binder.Clause("PIVOT", aggregates=True)
 
 
 def pivoted(context: Context, plan: LogicalPlan, scope: Scope, node: exp.Expr) -> tuple[LogicalPlan, Scope]:
-    """Apply the PIVOTs and UNPIVOTs behind an item of FROM to `plan`; returns the new names, too."""
+    """Apply the PIVOTs and UNPIVOTs of a FROM item to its plan. Return the new plan and scope."""
     for pivot in node.args.get("pivots") or ():
         context.only(pivot, "expressions", "fields", "unpivot", "include_nulls", "alias")
         binder = ExprBinder(context, scope, _PIVOT)
@@ -39,16 +39,16 @@ def pivoted(context: Context, plan: LogicalPlan, scope: Scope, node: exp.Expr) -
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """Aggregate of PIVOT, and the end of its columns' names if there are several."""
+    """Aggregate of PIVOT, and the suffix of its columns' names if there are several aggregates."""
 
     expr: Expr
     suffix: str
 
 
 def _pivot(binder: ExprBinder, plan: LogicalPlan, node: exp.Expr) -> LogicalPlan:
-    """Pivot: a row for each group of the columns not mentioned, a column for each value and aggregate.
+    """Bind PIVOT: one row for each group of the unused columns, one column for each value and aggregate.
 
-    A group that has no row with the value has NULL there, whatever the aggregate.
+    If a group has no row with the value, the column is NULL, whatever the aggregate.
     """
     measures = [_measure(binder, item) for item in node.expressions]
     keys = [binder.bind(key) for key in _items(node.args["fields"][0].this)]
@@ -86,7 +86,7 @@ def _items(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _pivot_value(binder: ExprBinder, node: exp.Expr, width: int) -> tuple[list[Expr], str]:
-    """Values to pivot by, and the name of their column: as given, or as they are written."""
+    """Values to pivot by, and the name of their column: the alias, or the values as text."""
     nodes = _items(node.this if isinstance(node, exp.Alias) else node)
     if len(nodes) != width:
         raise binder.context.error(f"{len(nodes)} values for {width} columns of PIVOT", node, sqlstate="42811")
@@ -107,7 +107,7 @@ def _matching(binder: ExprBinder, keys: Sequence[Expr], values: Sequence[Expr], 
 
 
 def _over(expr: Expr, condition: Expr) -> Expr:
-    """Value of an aggregate over the rows of `condition`, NULL if there are none."""
+    """Value of an aggregate over the rows that satisfy `condition`; NULL if there are none."""
 
     def filtered(node: Expr) -> Expr:
         if not isinstance(node, AggregateCall):
@@ -121,8 +121,9 @@ def _over(expr: Expr, condition: Expr) -> Expr:
 
 
 def _unpivot(binder: ExprBinder, plan: LogicalPlan, node: exp.Expr) -> LogicalPlan:
-    """Unpivot: each row once for each (tuple of) columns listed, with the other columns, their name, and
-    their values.
+    """Bind UNPIVOT: repeat each row for each listed column, or tuple of columns.
+
+    The output has the other columns, the name of the listed column, and its value.
     """
     context, field = binder.context, node.args["fields"][0]
     names = [name.name.lower() for name in node.expressions]

@@ -1,4 +1,4 @@
-"""Queries: WITH, then a SELECT block, a set operation, VALUES, or a query in parentheses."""
+"""Queries: WITH, followed by a SELECT block, a set operation, VALUES, or a query in parentheses."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from sharkpy.sql.queries.ordering import bind_ordering, order
 from sharkpy.sql.scope import Scope, relation_scope
 
 MOST_SUBQUERIES = 100
-"""DuckDB plans as many in seconds, deaf to the end of the statement."""
+"""Maximum nesting of subqueries. DuckDB plans them in seconds, and cannot be cancelled during that time."""
 
 
 def bind_query(node: exp.Expr, context: Context, parent: Scope | None) -> LogicalPlan:
-    """Bind a query. `parent` is the scope around a subquery, whose columns it may use."""
+    """Bind a query. `parent` is the scope around a subquery, which may use its columns."""
     if parent is not None and parent.depth > MOST_SUBQUERIES:
         message = f"queries within expressions are nested too deeply: more than {MOST_SUBQUERIES} levels"
         raise context.error(message, node, hint="write them as joins", sqlstate="54001")
@@ -53,7 +53,7 @@ def _bind_parenthesised(node: exp.Expr, context: Context, parent: Scope | None) 
 
 
 def _ordered(node: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalPlan:
-    """Order and limit `plan` as `node` says, by its own columns."""
+    """Order and limit `plan` by its own columns, as `node` says."""
     scope = relation_scope(None, None, plan.output, None)
     ordering = bind_ordering(
         node, ExprBinder(context, scope, replace(ORDER_BY, aggregates=False, windows=False)), plan.output
@@ -62,7 +62,7 @@ def _ordered(node: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalPlan
 
 
 def with_ctes(with_: exp.Expr, context: Context) -> Context:
-    """Add CTEs to the context, each of which sees those before it."""
+    """Add CTEs to the context. Each CTE can use the CTEs before it."""
     added: set[str] = set()
     tables = with_.parent.find_all(exp.Table) if with_.parent is not None else ()
     uses = Counter(table.name.lower() for table in tables if not table.args.get("db"))

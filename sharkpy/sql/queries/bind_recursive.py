@@ -1,4 +1,4 @@
-"""WITH RECURSIVE: a query of first rows, UNION [ALL] one of more rows that reads the rows found last."""
+"""WITH RECURSIVE: a query of first rows, UNION [ALL], and a query that reads the rows found last."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def recursive_cte(name: str, cte: exp.Expr, names: tuple[str, ...], context: Con
 def _step(
     name: str, query: exp.Expr, names: tuple[str, ...], context: Context, first: LogicalPlan
 ) -> tuple[QueryTable, LogicalPlan]:
-    """Table of the rows found last, which has the columns of `first`, and the query of more rows over it."""
+    """Table of the rows found last, with the columns of `first`, and the query of further rows over it."""
     for column in first.output:
         if is_interval(column.dtype):
             raise context.unsupported(f"{column.dtype} in a recursive query", query)
@@ -81,7 +81,7 @@ def _step(
 
 
 def _reads(plan: LogicalPlan, table: QueryTable) -> bool:
-    """True if a plan or a subquery in it scans a table."""
+    """Return whether a plan, or a subquery in it, scans a table."""
     for node in plan.walk():
         if isinstance(node, Scan) and node.table.table_id == table.table_id:
             return True

@@ -28,7 +28,7 @@ _MAX_INT = (1 << 31) - 1
 
 
 def sampled(context: Context, plan: LogicalPlan, node: exp.Expr, table: Table | None) -> LogicalPlan:
-    """Apply the TABLESAMPLE of an item of FROM to its plan. `table` is the item's table, if it is one."""
+    """Apply the TABLESAMPLE of a FROM item to its plan. `table` is the item's table, if it is one."""
     sample = node.args.get("sample")
     if sample is None:
         return plan
@@ -51,7 +51,7 @@ def _row_sample(context: Context, sample: exp.Expr) -> RowSample:
 
 
 def _share(context: Context, plan: LogicalPlan, sample: RowSample, node: exp.Expr) -> LogicalPlan:
-    """Sample the tables that `plan` reads: right for plans that keep or drop each row by itself."""
+    """Sample the tables that `plan` reads. This is correct for plans that keep or drop each row independently."""
     match plan:
         case Scan(sample=None):
             return replace(plan, sample=sample)
@@ -61,7 +61,7 @@ def _share(context: Context, plan: LogicalPlan, sample: RowSample, node: exp.Exp
 
 
 def _bucket(context: Context, plan: LogicalPlan, sample: exp.Expr, table: Table | None) -> LogicalPlan:
-    """Bind BUCKET x OUT OF y ON …: rows whose hash, as Hive buckets them, falls into the x-th of y buckets."""
+    """Bind BUCKET x OUT OF y ON …: the rows in the x-th of y buckets, by Hive's hash of buckets."""
     number, count = int(sample.args["bucket_numerator"]), int(sample.args["bucket_denominator"])
     if not 1 <= number <= count:
         raise context.error(f"BUCKET {number} OUT OF {count}: there is no such bucket", sample, sqlstate="2202H")
@@ -98,7 +98,7 @@ def _bucket_columns(context: Context, plan: LogicalPlan, sample: exp.Expr, table
 
 
 def _hash_function(table: Table | None) -> str:
-    """Hash function of a table's buckets: Murmur 3 in Hive's second bucketing version, else Java's hash codes."""
+    """Hash function of a table's buckets: Murmur3 for bucketing version 2 of Hive, else Java's hash codes."""
     if table is not None and dict(table.properties).get("bucketing_version") == "2":
         return "murmur_hash" if registry.scalar("murmur_hash") else "hash"
     return "hash"

@@ -1,4 +1,4 @@
-"""SELECT TRANSFORM (…) USING 'script', MAP and REDUCE: the rest of the SELECT, and a script above it."""
+"""SELECT TRANSFORM (…) USING 'script', MAP and REDUCE: a script over the rows of its SELECT."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sharkpy.sql.scope import Scope
 from sharkpy.values.types import STRING
 
 ORDERING = ("order", "sort", "distribute", "cluster", "limit", "offset")
-"""Clauses of a SELECT that are about the script's output."""
+"""Clauses of a SELECT that apply to the script's output."""
 _TAB = StorageFormat("text", (("field.delim", "\t"),))
 _ESCAPING = StorageFormat("text", (("field.delim", "\x01"),))
 _TEXT_RECORDS = "org.apache.hadoop.hive.ql.exec.TextRecord"
@@ -34,7 +34,7 @@ def find_script(select: exp.Expr) -> exp.Expr | None:
 
 
 def bind_script(select: exp.Expr, script: exp.Expr, context: Context, parent: Scope | None) -> LogicalPlan:
-    """Bind a script over the rows of its SELECT; the caller orders and limits the script's output."""
+    """Bind a script over the rows of its SELECT. The caller orders and limits the script's output."""
     if select.args.get("distinct"):
         raise context.error("DISTINCT cannot stand before TRANSFORM", select, ParseError)
     clause: ScriptClause = script.args["clause"]
@@ -64,7 +64,7 @@ def _script(
     written = clause.written or StorageFormat(DELIMITED_JSON, default.properties)
     read = clause.read or default
     if clause.columns is None and clause.read is None:
-        # The value is all that stands behind the key.
+        # The value is the rest of the line after the key.
         read = StorageFormat(read.name, (*read.properties, ("serialization.last.column.takes.rest", "true")))
     for records in (clause.writer, clause.reader):
         if records is not None and not records.startswith(_TEXT_RECORDS):
@@ -87,7 +87,7 @@ def _script(
 
 
 def _settings(context: Context) -> tuple[tuple[str, str], ...]:
-    """Settings that the session has changed, under names that environment variables can have: `my.key` is `my_key`."""
+    """Settings that the session has changed, under valid names of environment variables: `my.key` is `my_key`."""
     return tuple(
         (_NOT_A_NAME.sub("_", key), value) for key, value in context.conf.changes() if not settings.is_guarded(key)
     )

@@ -42,7 +42,7 @@ _BROADCAST_HINTS = ("mapjoin", "broadcast", "broadcastjoin")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Bound select item: its name in the result, its value, and the node it was written as."""
+    """Bound select item: its name in the result, its value, and its node."""
 
     name: str
     expr: Expr
@@ -101,7 +101,7 @@ def _bind_from(select: exp.Expr, context: Context, parent: Scope | None) -> tupl
 
 
 def broadcast_hints(select: exp.Expr) -> frozenset[str]:
-    """Aliases in MAPJOIN(a, b) and its synonyms; other hints change nothing."""
+    """Return the aliases in MAPJOIN(a, b) and its synonyms. Other hints have no effect."""
     hint = select.args.get("hint")
     return frozenset(
         table.name.lower()
@@ -121,8 +121,9 @@ class _Generator:
 def _bind_items(
     select: exp.Expr, binder: ExprBinder, grouped: Mapping[str, Expr | None]
 ) -> tuple[list[Item], list[_Generator]]:
-    """Bind the select list with stars expanded; a table function in it becomes the columns that it yields. `grouped`
-    are names that GROUP BY gives.
+    """Bind the select list, with stars expanded.
+
+    A table function in it becomes its output columns. `grouped` are names that GROUP BY defines.
     """
     items: list[Item] = []
     generators: list[_Generator] = []
@@ -149,10 +150,10 @@ def _bind_items(
 
 
 class _EarlierItems:
-    """Names of the select items so far, each new one added to what is known of those before it.
+    """Names of the select items so far.
 
-    `repeatable`: those for later items in which no column has that name. Names of values that differ each time they
-    are computed are left out.
+    Later items can use the names in `repeatable`, unless a column has that name. Names of nondeterministic values are
+    left out.
     """
 
     def __init__(self, known: dict[str, Expr | None]) -> None:
@@ -161,7 +162,7 @@ class _EarlierItems:
         self.num_items = 0
 
     def add(self, items: Sequence[Item]) -> None:
-        """Add those of `items` that are new."""
+        """Add the items that are new."""
         for item in items[self.num_items :]:
             _add_alias(self.aliases, item)
             if _is_repeatable(expr := self.aliases[item.name]):
@@ -177,7 +178,7 @@ def _is_repeatable(expr: Expr | None) -> bool:
 
 
 def _item_name(node: exp.Expr, before: _EarlierItems, given: Collection[str | None]) -> str:
-    """Name of a select item: the given one; that of a cast column, if no other item has it; else _c0, _c1, …"""
+    """Name of a select item: its given name, else the name of a cast column if that is free, else _c0, _c1, …"""
     if (name := _given_name(node)) is not None:
         return name
     name = _column_name(node, exp.Cast)
@@ -191,7 +192,7 @@ def _given_name(node: exp.Expr) -> str | None:
 
 
 def _column_name(node: exp.Expr, *wrappers: type[exp.Expr]) -> str | None:
-    """Name of a column or field, in parentheses or within `wrappers`."""
+    """Name of a column or field, inside parentheses or `wrappers`."""
     while isinstance(node, (exp.Paren, *wrappers)):
         node = node.this
     if isinstance(node, exp.Column):
@@ -219,7 +220,7 @@ def _bind_item_generator(binder: ExprBinder, node: exp.Expr, call: exp.Expr) -> 
 
 
 def _aliases(items: Sequence[Item]) -> dict[str, Expr | None]:
-    """Select items by name; None for a name that means several different values."""
+    """Select items by name; None for a name with several different values."""
     aliases: dict[str, Expr | None] = {}
     for item in items:
         _add_alias(aliases, item)
@@ -272,7 +273,7 @@ def _aggregate(
 
 
 def _check_no_id(select: exp.Expr, context: Context, num_groups: int, exprs: Sequence[Expr]) -> None:
-    """BindError 54000 for GROUPING__ID of so many grouping expressions."""
+    """Raise BindError 54000 if GROUPING__ID is used with too many grouping expressions."""
     parts = (part for expr in exprs for part in expr.walk())
     if not any(isinstance(part, AggregateCall) and part.function == GROUPING_ID for part in parts):
         return
@@ -304,7 +305,7 @@ def _finish(
     exprs: Sequence[Expr],
     ordering: Ordering,
 ) -> LogicalPlan:
-    """Put Project, DISTINCT, DISTRIBUTE BY, ORDER BY and LIMIT over the plan that `exprs` are computed from."""
+    """Put Project, DISTINCT, DISTRIBUTE BY, ORDER BY and LIMIT over the plan from which `exprs` are computed."""
     own = plan.output_ids
     visible = list(_outputs(context, items, exprs, own))
     refs = {item.expr: _ref(output) for item, output in reversed(list(zip(items, visible, strict=True)))}
@@ -332,7 +333,7 @@ def _finish(
 
 
 def _keys_over(select: exp.Expr, context: Context, ordering: Ordering, refs: Mapping[Expr, ColumnRef]) -> list[Expr]:
-    """Sort keys computed from the select list alone: DISTINCT leaves nothing else."""
+    """Sort keys computed only from the select list: DISTINCT leaves no other columns."""
     keys = [_over_outputs(expr, refs) for expr in ordering.exprs]
     known = {ref.column_id for ref in refs.values()}
     for key in keys:
@@ -349,9 +350,10 @@ def _over_outputs(expr: Expr, refs: Mapping[Expr, ColumnRef]) -> Expr:
 def _outputs(
     context: Context, items: Sequence[Item], exprs: Sequence[Expr], own: frozenset[int]
 ) -> Iterator[Alias | ColumnRef]:
-    """Output columns: a column of the plan keeps its id under its own name, once; other items get a new id.
+    """Output columns.
 
-    So does a column of an outer query: under its own id it would count as produced by this plan.
+    A column of the plan keeps its id at its first use, if it keeps its name. Other items get a new id, also columns of
+    an outer query: under their own id they would count as outputs of this plan.
     """
     seen: set[int] = set()
     for item, expr in zip(items, exprs, strict=False):

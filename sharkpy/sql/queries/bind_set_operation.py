@@ -19,7 +19,7 @@ from sharkpy.values.types import BOOLEAN, INT, common_type
 
 _ORDERING = ("order", "sort", "cluster", "distribute", "limit", "offset")
 _MAX_JOINS = 200
-"""Maximum INTERSECTs and EXCEPTs in a chain: each is a join over those before it."""
+"""Maximum number of INTERSECTs and EXCEPTs in a chain. Each is a join over the previous ones."""
 _WORDS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
 
 
@@ -35,11 +35,11 @@ def bind_set_operation(node: exp.Expr, context: Context, parent: Scope | None) -
         message = f"{num_joins} INTERSECTs and EXCEPTs are nested, more than {_MAX_JOINS}"
         raise context.error(message, current, sqlstate="54001")
     plan = context.bind_query(current, context, parent)
-    # Inputs of one union, and whether it is one of distinct rows: a UNION b UNION c is one of three.
+    # Inputs of the current union, and whether its rows are distinct. a UNION b UNION c is one union of three inputs.
     unions: list[LogicalPlan] = []
     is_distinct = False
     for operation in reversed(chain):
-        # The WITH of the outermost one is bound already; others that have one are not in the chain.
+        # The outermost WITH is already bound. The chain has no other operation with WITH.
         context.only(operation, "this", "expression", "with_", "distinct", *_ORDERING)
         right = context.bind_query(operation.expression, context, parent)
         _check_count(context, operation, plan, right)
@@ -61,7 +61,7 @@ def bind_set_operation(node: exp.Expr, context: Context, parent: Scope | None) -
 
 
 def _is_finished(node: exp.Expr) -> bool:
-    """True if an operand has ORDER BY, LIMIT or WITH of its own, and so is bound by itself."""
+    """Return whether an operand has its own ORDER BY, LIMIT or WITH, and so is bound separately."""
     return any(node.args.get(key) for key in ("with_", *_ORDERING))
 
 
@@ -102,12 +102,12 @@ def _distinct(plan: LogicalPlan) -> Aggregate:
 
 
 def _combine(context: Context, node: exp.Expr, left: LogicalPlan, right: LogicalPlan) -> LogicalPlan:
-    """Bind INTERSECT or EXCEPT; NULLs equal each other."""
+    """Bind INTERSECT or EXCEPT. NULL equals NULL."""
     one, other = _unified(context, node, [left, right])
     kind = JoinKind.SEMI if isinstance(node, exp.Intersect) else JoinKind.ANTI
     if node.args.get("distinct"):
         return Join(_distinct(one), other, kind, _equal(one.output, other.output))
-    # ALL: the n-th of equal rows meets the n-th on the other side.
+    # ALL: the n-th of equal rows matches the n-th one on the other side.
     numbered, other = _numbered(context, one), _numbered(context, other)
     return Project(Join(numbered, other, kind, _equal(numbered.output, other.output)), one.output)
 
@@ -123,7 +123,7 @@ def _numbered(context: Context, plan: LogicalPlan) -> Window:
 
 
 def _order_and_limit(node: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalPlan:
-    """Bind ORDER BY and its like over the columns of the result, by name or position."""
+    """Bind ORDER BY and similar clauses over the columns of the result, by name or position."""
     scope = relation_scope(None, None, plan.output, None)
     binder = expr_binder.ExprBinder(context, scope, expr_binder.Clause("ORDER BY"))
     ordering = bind_ordering(node, binder, plan.output)

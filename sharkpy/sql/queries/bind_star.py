@@ -1,4 +1,4 @@
-"""Select items that stand for several columns: `*`, `t.*`, `* EXCEPT (…)`, regular expressions."""
+"""Select items that expand to several columns: `*`, `t.*`, `* EXCEPT (…)`, regular expressions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Named = list[tuple[str, Expr]]
 
 
 def expand_columns(binder: ExprBinder, node: exp.Expr) -> Named | None:
-    """Columns that a select item stands for, by name; None for an ordinary expression."""
+    """Expand a select item to its columns, by name; None for an ordinary expression."""
     columns = _expanded(binder, node)
     if columns is not None:
         note_columns(binder, node, columns)
@@ -29,7 +29,7 @@ def expand_columns(binder: ExprBinder, node: exp.Expr) -> Named | None:
 
 
 def expand_star(context: Context, scope: Scope, node: exp.Expr) -> list[Expr] | None:
-    """Columns that an argument `*` or `t.*` stands for; None for another argument."""
+    """Expand an argument `*` or `t.*` to its columns; None for another argument."""
     is_star = isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
     if not is_star:
         return None
@@ -76,7 +76,7 @@ def _named(columns: Sequence[ScopeColumn]) -> Named:
 
 
 def _struct_fields(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> Named:
-    """Fields of a struct column written as `column.*`; empty if the name is no struct's."""
+    """Fields of a struct column written as `column.*`; empty if the name is not a struct."""
     found = binder.scope.find(parts)
     if found is None or not isinstance(found.columns[0].expr.dtype, StructType):
         return []
@@ -85,7 +85,7 @@ def _struct_fields(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> 
 
 
 def _without_excepted(binder: ExprBinder, star: exp.Expr, columns: Named) -> Named:
-    """Columns without those of EXCEPT (a, b)."""
+    """Columns without the columns in EXCEPT (a, b)."""
     binder.context.only(star, "except_")
     left_out: set[str] = set()
     for item in star.args.get("except_") or ():
@@ -101,7 +101,7 @@ def _without_excepted(binder: ExprBinder, star: exp.Expr, columns: Named) -> Nam
 
 
 def _is_pattern(binder: ExprBinder, node: exp.Column) -> bool:
-    """True if a name in backquotes is a regular expression: hive.support.quoted.identifiers=none."""
+    """Return whether a name in backquotes is a regular expression: hive.support.quoted.identifiers=none."""
     name = node.this
     if not isinstance(name, exp.Identifier) or not name.args.get("quoted") or name.this.isidentifier():
         return False
@@ -109,7 +109,7 @@ def _is_pattern(binder: ExprBinder, node: exp.Column) -> bool:
 
 
 def _matching_columns(binder: ExprBinder, node: exp.Column) -> Named:
-    """Columns whose whole names match, in any case."""
+    """Columns whose names match completely, regardless of case."""
     relation = node.text("table").lower()
     if relation and relation not in binder.scope.relations:
         raise _no_relation(binder, relation, node)

@@ -18,11 +18,11 @@ from sharkpy.sql.grammar.literal_parser import LiteralList
 from sharkpy.sql.scope import Scope
 
 _MOST_VALUES = 200_000
-"""DuckDB plans as many literals in seconds, deaf to the end of the statement."""
+"""Maximum number of literals. DuckDB plans them in seconds, and cannot be cancelled during that time."""
 
 
 def _bound_rows(binder: expr_binder.ExprBinder, node: exp.Expr) -> Iterator[tuple[exp.Expr, Sequence[Expr]]]:
-    """Values of the rows of VALUES, each with the node it is written in."""
+    """Values of the rows of VALUES, each with its node."""
     for row in node.expressions:
         if isinstance(row, LiteralList):
             for cells in rows_of(row.name):
@@ -33,7 +33,7 @@ def _bound_rows(binder: expr_binder.ExprBinder, node: exp.Expr) -> Iterator[tupl
 
 
 def bind_values(context: Context, node: exp.Expr, parent: Scope | None) -> Values:
-    """Bind VALUES rows; columns are col1, col2, … with the common type of their values."""
+    """Bind VALUES rows. Columns are col1, col2, … with the common type of their values."""
     binder = expr_binder.ExprBinder(context, parent or Scope(()), expr_binder.VALUES)
     rows: list[Sequence[Expr]] = []
     for place, row in _bound_rows(binder, node):

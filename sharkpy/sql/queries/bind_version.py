@@ -1,5 +1,6 @@
-"""FROM table FOR SYSTEM_VERSION | SYSTEM_TIME AS OF: a continuous table as it was at one of its last epochs, a lake
-table as it was at one of its snapshots.
+"""FROM table FOR SYSTEM_VERSION | SYSTEM_TIME AS OF: an earlier version of a table.
+
+It is one of the last epochs of a continuous table, or a snapshot of a lake table.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from sharkpy.sql.moment import MOMENT_HINT, milliseconds
 
 
 def at_version(context: Context, table: Table, version: exp.Expr | None) -> Table:
-    """Table whose rows are those of the version that a query names. Its files are read, not its blocks."""
+    """Return the table as of the version that a query names. Its files are read, not its blocks."""
     if version is None:
         return table
     if is_lake(table):
@@ -35,7 +36,7 @@ def at_point(table: Table, point: EpochPoint) -> Table:
 
 
 def _at_snapshot(context: Context, table: Table, version: exp.Expr) -> Table:
-    """A version is the number of a snapshot, or the name of one."""
+    """Return a lake table at a snapshot. VERSION is a snapshot's number, or the name of one."""
     value = _literal(context, version)
     if version.name.upper() == "VERSION":
         number = whole_number(value.name)

@@ -1,4 +1,4 @@
-"""Columns of streams that no file holds: expressions over the others, and values in the paths of files."""
+"""Columns of streams that no file has: expressions over other columns, and values in the paths of files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLAUSE = Clause("a computed column")
 
 
 def with_computed(context: Context, rows: LogicalPlan, stream: Table) -> LogicalPlan:
-    """Rows with the computed columns of a stream, behind its own ones and before the virtual ones."""
+    """Add the computed columns of a stream to its rows, after its own columns and before the virtual ones."""
     if not stream.computed:
         return rows
     own = len(stream.schema)
@@ -37,8 +37,9 @@ def with_computed(context: Context, rows: LogicalPlan, stream: Table) -> Logical
 
 
 def computed_value(context: Context, stream: Table, column: ComputedColumn, scope: Scope) -> Expr:
-    """Value of a computed column, of its type. BindError for one that is none of a single row, or not always the
-    same.
+    """Return the value of a computed column, in its type.
+
+    Raise BindError if it needs more than one row, or is not deterministic.
     """
     if column.is_of_path:
         path = next(one.expr for one in scope.columns if one.name == FILE_NAME)
@@ -55,7 +56,7 @@ def computed_value(context: Context, stream: Table, column: ComputedColumn, scop
 
 
 def marked_time(node: LogicalPlan) -> ColumnRef | None:
-    """Column of a stream's watermark, where a node is the first to have it."""
+    """Return the column of a stream's watermark if this node introduces it; else None."""
     match node:
         case Scan(table=Table(watermark=mark)) if mark is not None and mark.column in node.names:
             return node.columns[node.names.index(mark.column)]

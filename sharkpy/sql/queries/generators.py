@@ -1,4 +1,4 @@
-"""Plans of table functions: Generate, or a step for a user's function; and lateral joins."""
+"""Plans of table functions: Generate, or a step for a user's function. Also lateral joins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharkpy.values.types import StructType
 
 
 def generated(child: LogicalPlan, call: Call, columns: tuple[ColumnRef, ...], outer: bool) -> LogicalPlan:
-    """Plan of the child's rows, each with the rows that the call makes from it."""
+    """Return the plan of the child's rows, each joined with the rows that the call makes from it."""
     function = find(call.function)
     if function is None:
         return Generate(child, call, columns, outer)
@@ -22,7 +22,7 @@ def generated(child: LogicalPlan, call: Call, columns: tuple[ColumnRef, ...], ou
 
 
 def lateral_join(left: LogicalPlan, right: LogicalPlan, kind: JoinKind, condition: Expr | None) -> LogicalPlan:
-    """Lateral join; a table function alone on its right makes rows from each row of the left."""
+    """Return a lateral join. If its right side is only a table function, apply it to each row of the left side."""
     is_outer = kind is JoinKind.LATERAL_LEFT
     if is_true(condition):
         condition = None

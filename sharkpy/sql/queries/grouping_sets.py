@@ -1,4 +1,4 @@
-"""GROUPING SETS, CUBE and ROLLUP as a list of sets of grouping expressions."""
+"""GROUPING SETS, CUBE and ROLLUP as lists of grouping sets."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MOST_SETS = 4_096
 
 
 def grouping_sets(group: exp.Expr) -> tuple[list[exp.Expr], Sets | None]:
-    """Grouping expressions in order, and the sets of them to group by; None if there is only one set.
+    """Return the grouping expressions in order, and the grouping sets; None if there is only one set.
 
-    Several constructs in one GROUP BY multiply: every set of one with every set of the others. BindError 54000 if there
-    are more than MOST_SETS.
+    Several constructs in one GROUP BY multiply: each set of one is combined with each set of every other. Raise
+    BindError 54000 if there are more than MOST_SETS.
     """
     number = math.prod(map(_num_sets, group.expressions))
     if group.args.get("cube"):
@@ -30,7 +30,7 @@ def grouping_sets(group: exp.Expr) -> tuple[list[exp.Expr], Sets | None]:
     plain = [item for item in group.expressions if not isinstance(item, (exp.Rollup, exp.Cube, exp.GroupingSets))]
     suffixes = [item for key in ("grouping_sets", "rollup", "cube") for item in group.args.get(key) or []]
     if suffixes:
-        # GROUP BY a, b WITH ROLLUP and GROUP BY a, b GROUPING SETS (…): the list only names the columns.
+        # In GROUP BY a, b WITH ROLLUP and GROUP BY a, b GROUPING SETS (…), the list only names the columns.
         suffix = suffixes[0]
         if isinstance(suffix, exp.Rollup):
             return plain, _prefixes([[item] for item in plain])
@@ -55,7 +55,7 @@ def _num_sets(node: exp.Expr) -> int:
 
 
 def _members(node: exp.Expr) -> list[exp.Expr]:
-    """Expressions that a construct mentions, in order; repeated ones are dropped later, when bound."""
+    """Expressions in a construct, in order. Repeated ones are dropped when they are bound."""
     if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)):
         return [member for item in node.expressions for member in _members(item)]
     return [node.this if isinstance(node, exp.Paren) else node]

@@ -1,4 +1,4 @@
-"""ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY: their keys, and the operators they become."""
+"""ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY: their keys and operators."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _bind_order_keys(binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr]
 
 
 def _is_all(binder: ExprBinder, node: exp.Expr) -> bool:
-    """True if `node` is the word ALL, and no column's name."""
+    """Return whether `node` is the word ALL, and not the name of a column."""
     if not isinstance(node, exp.Column) or name_parts(node) != ["all"] or node.this.args.get("quoted"):
         return False
     return binder.scope.find(["all"]) is None and "all" not in binder.aliases
@@ -76,7 +76,10 @@ def _bind_order_key(binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr])
 def position_item(
     binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr], setting: settings.Setting[bool]
 ) -> Expr | None:
-    """Select item at a position written as a number; None if `node` is no number, or `setting` is off."""
+    """Return the select item at a position written as a number.
+
+    None if `node` is not a number, or if `setting` is off.
+    """
     position = whole_number(node.this) if isinstance(node, exp.Literal) and not node.args.get("is_string") else None
     if position is None or not binder.context.conf.value(setting):
         return None
@@ -87,11 +90,11 @@ def position_item(
 
 
 def order(plan: LogicalPlan, ordering: Ordering, keys: Sequence[Expr]) -> LogicalPlan:
-    """Put Distribute and Sort by `keys` over `plan`; the keys are over its columns."""
+    """Put Distribute and Sort by `keys` over `plan`. The keys refer to its columns."""
     count = len(ordering.sort)
     if ordering.distribute:
         plan = Distribute(plan, tuple(keys[count:]))
     sort = tuple(replace(key, expr=expr) for key, expr in zip(ordering.sort, keys[:count], strict=True))
-    # Sorting by a constant changes nothing.
+    # Sorting by a constant has no effect.
     sort = tuple(key for key in sort if not isinstance(key.expr, Literal))
     return Sort(plan, sort, ordering.is_global) if sort else plan

@@ -1,4 +1,4 @@
-"""Clauses behind the values of a script: formats of its rows, the script, its output columns."""
+"""Clauses after the values of a script: formats of its rows, the script, its output columns."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _ESCAPED = re.compile(r"\\(['\";])")
 class ScriptClause:
     """[ROW FORMAT …] [RECORDWRITER …] USING 'command' [AS columns] [ROW FORMAT …] [RECORDREADER …].
 
-    `command` keeps its escapes, which the script interprets. `columns` None means key and value, a type None means
-    STRING.
+    `command` keeps its escapes, which the script interprets. If `columns` is None, they are key and value. If a type is
+    None, it is STRING.
     """
 
     command: str
@@ -56,7 +56,7 @@ def script_clause(reader: TokenReader) -> ScriptClause:
 
 
 def _columns(reader: TokenReader) -> tuple[tuple[str, DataType | None], ...]:
-    """Read names, or names with types, all with or all without."""
+    """Read the columns: all of them have types, or none has."""
     is_wrapped = reader.match("(")
     columns = [_column(reader)]
     while reader.match(","):

@@ -1,4 +1,4 @@
-"""Texts of select items that stand for several columns: a view keeps the columns that these had when it was made."""
+"""Texts of select items that expand to several columns. A view stores the columns they had when it was made."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sharkpy.sql.scope import ScopeColumn
 
 
 def note_columns(binder: ExprBinder, node: exp.Expr, columns: Sequence[tuple[str, Expr]]) -> None:
-    """Note the text of the columns that the item `node` stands for, by its place, if the statement wants that.
+    """Note the columns of the item `node` as text, by its place, if the query is stored.
 
-    The columns of EXISTS (SELECT * …) mean nothing.
+    The columns of EXISTS (SELECT * …) are irrelevant and not noted.
     """
     kept = binder.context.kept
     start, end = node_offset(node), node_end(node)
@@ -28,7 +28,7 @@ def note_columns(binder: ExprBinder, node: exp.Expr, columns: Sequence[tuple[str
 
 
 def with_columns(text: str, first: int, texts: Mapping[tuple[int, int], str]) -> str:
-    """Rest of `text` from the offset `first` on, the items at the noted places replaced by their columns."""
+    """Return `text` from the offset `first` on, with the items at noted places replaced by their texts."""
     pieces: list[str] = []
     for (start, end), columns in sorted(texts.items()):
         pieces += [text[first:start], columns]
@@ -43,13 +43,13 @@ def _is_in_exists(node: exp.Expr) -> bool:
 
 def _written(named: _NamedColumns, name: str, expr: Expr, prefix: Sequence[str]) -> str:
     qualifier = named.qualifier(name, expr)
-    # Fields of a struct are no columns of the scope.
+    # Fields of a struct are not columns of the scope.
     parts = [*(prefix if qualifier is None else qualifier), name]
     return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
 
 
 class _NamedColumns:
-    """Columns of a scope, by name and expression, and the databases of its relations."""
+    """Columns of a scope by name and expression, and the databases of its relations."""
 
     def __init__(self, columns: Sequence[ScopeColumn]) -> None:
         self._columns: dict[tuple[str, int], ScopeColumn] = {}
@@ -60,8 +60,9 @@ class _NamedColumns:
                 self._databases.setdefault(column.relation, set()).add(column.database)
 
     def qualifier(self, name: str, expr: Expr) -> list[str] | None:
-        """Relation of a column, with its database where relations of two databases have one name; None if it is not
-        in the scope.
+        """Return the relation of a column; None if the column is not in the scope.
+
+        The database is included if relations of two databases have the same name.
         """
         column = self._columns.get((name, id(expr)))
         if column is None or column.relation is None:

@@ -1,4 +1,4 @@
-"""Windows of time in a query: rows for each window that they are in, and sessions of rows that follow each other."""
+"""Windows of time in a query: rows repeated for each of their windows, and sessions of adjacent rows."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Groups = list[tuple[str, Expr]]
 
 
 def grouped_windows(select: exp.Expr, binder: ExprBinder) -> dict[str, Expr | None]:
-    """Windows of GROUP BY by the names that other clauses have for them: those of their functions."""
+    """Return the windows of GROUP BY, by the function names that other clauses use for them."""
     group = select.args.get("group")
     if group is None:
         return {}
     found: dict[str, Expr | None] = {}
     for node in group.find_all(exp.Anonymous):
         if (name := function_name(node)) in _NAMES and node.find_ancestor(exp.Select) is select:
-            # One over names of select items is bound when these are known.
+            # A window over names of select items is bound when these are known.
             with contextlib.suppress(ColumnNotFoundError):
                 found[name] = None if name in found else binder.bind(node)
     return found
@@ -39,7 +39,10 @@ def grouped_windows(select: exp.Expr, binder: ExprBinder) -> dict[str, Expr | No
 def with_windows(
     context: Context, plan: LogicalPlan, exprs: Sequence[Expr], node: exp.Expr
 ) -> tuple[LogicalPlan, list[Expr]]:
-    """Leave out rows without a time, and give each row once for each of its windows, where `exprs` have any."""
+    """Expand windows of time in `exprs`.
+
+    Rows without a time are left out, and each row is repeated for each of its windows.
+    """
     found = dict.fromkeys(_calls(exprs, (WINDOW, SLIDING_WINDOW)))
     if not found:
         return plan, list(exprs)
@@ -58,8 +61,9 @@ def with_windows(
 def with_row_windows(
     context: Context, plan: LogicalPlan, groups: Groups, exprs: Sequence[Expr], node: exp.Expr
 ) -> tuple[LogicalPlan, Groups, list[Expr]]:
-    """Number the rows as they come, and group by windows of the numbers, as if these were microseconds, in the place of
-    a row_window.
+    """Replace a row_window in GROUP BY by a window over row numbers.
+
+    Rows are numbered as they arrive. The numbers are treated as microseconds.
     """
     found = dict.fromkeys(_calls([*(expr for _, expr in groups), *exprs], (ROW_WINDOW,)))
     if not found:
@@ -79,7 +83,7 @@ def with_row_windows(
 
 
 def _of_rows(window: Expr) -> Expr:
-    """A window of numbers of rows, from 0, of one of as many microseconds."""
+    """Convert a window of microseconds to a window of row numbers, which start from 0."""
     start, end = (
         Call(ROW_OF_TIME, (Call("field", (window, string_literal(name)), TIMESTAMP),), BIGINT)
         for name in WINDOW_TYPE.names
@@ -93,8 +97,10 @@ def _of_rows(window: Expr) -> Expr:
 def with_sessions(
     context: Context, plan: LogicalPlan, groups: Groups, exprs: Sequence[Expr], node: exp.Expr
 ) -> tuple[LogicalPlan, Groups, list[Expr]]:
-    """Number the sessions of each group, group by the number in the place of a session_window, and take its start and
-    end from its rows. Rows belong to one session where no more than the gap is between them.
+    """Replace a session_window in GROUP BY by a session number, computed within each group.
+
+    Rows belong to one session if the time between them is at most the gap. The start and end of a session are computed
+    from its rows.
     """
     found = dict.fromkeys(_calls([*(expr for _, expr in groups), *exprs], (SESSION_WINDOW,)))
     if not found:
@@ -122,7 +128,7 @@ def _bounds(time: Expr, gap: int) -> Expr:
 
 
 def _with_columns(context: Context, plan: LogicalPlan, exprs: Sequence[Expr]) -> tuple[LogicalPlan, list[ColumnRef]]:
-    """The plan with a column for each expression."""
+    """Add a column for each expression to the plan. Return the plan and the columns."""
     columns = [
         expr if isinstance(expr, ColumnRef) and expr.column_id in plan.output_ids else context.column("key", expr.dtype)
         for expr in exprs

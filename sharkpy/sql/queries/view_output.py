@@ -1,4 +1,4 @@
-"""Columns of a view among those of its query, which may have more by now."""
+"""Columns of a view among the columns of its query, which may have more columns now."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _COLUMN = "view.query.out.col.{}"
 
 
 def view_output(view: Table, output: Sequence[ColumnRef]) -> list[ColumnRef]:
-    """Columns of the query in the order of the view's.
+    """Return the columns of the query in the order of the view's columns.
 
-    Hive, and this engine, keep the columns that `*` stood for in the view's text: all columns are the view's. Spark
-    keeps `*` itself, and notes the names of the columns.
+    Hive and this engine store the expanded `*` in the view's text, so all columns belong to the view. Spark stores `*`
+    itself, and the names of the columns.
     """
     properties = dict(view.properties)
     names = [properties.get(_COLUMN.format(index), "").lower() for index in range(len(view.schema))]

@@ -13,13 +13,14 @@ from sharkpy.sql.scope import Scope
 
 
 def with_windowing(select: exp.Expr, context: Context, plan: LogicalPlan, scope: Scope) -> exp.Expr:
-    """The query with the clause as a group: `window`, `session_window` or `row_window`, which is a column of the result
-    too, unless it is used there. With SINCE, as a condition. `plan` and `scope` are those of FROM.
+    """Rewrite WINDOWING as a group, `window`, `session_window` or `row_window`, or with SINCE as a condition.
+
+    The group is added to the result, unless an item uses it. `plan` and `scope` are the ones of FROM.
     """
     clause = select.args.get("windowing")
     if clause is None:
         return select
-    # A query that is named several times is bound as often.
+    # A CTE with several uses is bound once for each use.
     select = select.copy()
     clause = select.args["windowing"]
     select.set("windowing", None)
@@ -47,7 +48,7 @@ def _columns_of(select: exp.Expr) -> list[exp.Column]:
 
 
 def _time(clause: exp.Expr, context: Context, plan: LogicalPlan, scope: Scope) -> exp.Expr:
-    """Column with the times of the streams that are read."""
+    """Column with the time of the streams that are read."""
     times = set[int]()
     for node in plan.walk():
         if (time := marked_time(node)) is not None:

@@ -1,1 +1,1 @@
-"""Statements that are not queries: a file a family, each from its words to a command."""
+"""Binder of statements other than queries, one file for each family: words to commands."""

@@ -11,13 +11,13 @@ from sharkpy.sql.statements.command_binder import CommandBinder
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Target of a clause: a table, or the Hive partition named by PARTITION (…) before the clause."""
+    """Target of a clause: a table, or the Hive partition in PARTITION (…) before the clause."""
 
     table: Table
     partition: PartitionSpec | None = None
 
     def full_partition(self, binder: CommandBinder) -> PartitionSpec:
-        """Values of all partition columns."""
+        """Return the values of all partition columns. Raise BindError if one is missing."""
         spec = self.partition or ()
         if missing := [name for name in self.table.partition_columns if name not in dict(spec)]:
             raise binder.error(f'PARTITION lacks the partition column "{missing[0]}"', None)

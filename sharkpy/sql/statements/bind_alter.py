@@ -1,4 +1,4 @@
-"""ALTER TABLE and ALTER VIEW: the clauses in a table, each with its binder."""
+"""ALTER TABLE and ALTER VIEW: a table of clauses, each with its binder."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Clause of ALTER: `words` begin it, those behind a bar being left to `bind`; `of` names the targets it
-    may follow.
+    """Clause of ALTER.
+
+    It begins with `words`; `bind` reads the words after the bar. `of` are the targets it may follow.
     """
 
     words: str
@@ -64,7 +65,7 @@ class Clause:
     of: tuple[str, ...] = ("table",)
 
     def begins(self, reader: TokenReader) -> bool:
-        """Take the clause's own words if it comes next."""
+        """Take the clause's own words if the clause comes next. Return whether it does."""
         own, _, ahead = self.words.partition(" | ")
         return reader.peek(*own.split(), *ahead.split()) and reader.match(*own.split())
 
@@ -105,11 +106,11 @@ def bind_alter(binder: CommandBinder) -> Command:
 
 _OF_STREAMS = (("RENAME", "TO"), ("SET", "TBLPROPERTIES"), ("UNSET", "TBLPROPERTIES"), ("SET", "OWNER"))
 _OF_FOLDERS = (("ADD", "COLUMNS"), ("ADD", "COLUMN"))
-"""Of streams whose files are others'."""
+"""Clauses for streams whose files other programs write."""
 
 
 def _check_stream_clause(binder: CommandBinder, table: Table, token: Token | None) -> None:
-    """Refuse clauses that change the rows of a stream or of a continuous query, or the form of their files."""
+    """Refuse clauses that change the rows of a stream or continuous query, or the format of their files."""
     is_of_files = table.stream is not None and table.stream.kind == FOLDER.name
     clauses = (*_OF_STREAMS, *_OF_FOLDERS) if is_of_files else () if table.is_state else _OF_STREAMS
     if not any(binder.reader.peek(*words) for words in clauses):
@@ -160,7 +161,7 @@ def _unset_properties(binder: CommandBinder, target: Target) -> Command:
 
 
 def _check_own(binder: CommandBinder, table: Table, keys: Iterable[str], token: Token | None) -> None:
-    """Refuse changes of what the clauses of a continuous query have said."""
+    """Refuse changes of properties that clauses of a continuous query have set."""
     if table.continuous and (key := next((key for key in keys if key in CLAUSE_PROPERTIES), None)) is not None:
         message = f'{table.qualified_name} is a {table.streaming_kind}: its property "{key}" cannot be changed'
         raise binder.error(message, token, hint="with other clauses it is a new one", sqlstate="42809")
@@ -246,4 +247,4 @@ UNSUPPORTED = (
     *("ARCHIVE", "UNARCHIVE", "ENABLE", "DISABLE", "SET SKEWED", "EXCHANGE", "UNSET"),
     *("CLUSTERED", "INTO", "NOT", "SKEWED", "TOUCH", "MERGE", "ADD PARTITION", "DROP PARTITION"),
 )
-"""Known clauses of Hive that are not carried out here."""
+"""Known clauses of Hive that are not supported."""

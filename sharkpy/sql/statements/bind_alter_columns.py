@@ -24,7 +24,7 @@ _STRICT = "hive.metastore.disallow.incompatible.col.type.changes"
 
 
 def add_columns(binder: CommandBinder, target: Target) -> Command:
-    """ADD COLUMNS (…) [CASCADE | RESTRICT]: append columns to those that files hold.
+    """ADD COLUMNS (…) [CASCADE | RESTRICT]: append columns to the columns in files.
 
     Hive partitions show the added columns with either word.
     """
@@ -37,7 +37,7 @@ def add_columns(binder: CommandBinder, target: Target) -> Command:
 
 
 def replace_columns(binder: CommandBinder, target: Target) -> Command:
-    """REPLACE COLUMNS (…) [CASCADE | RESTRICT]: replace all columns that files hold."""
+    """REPLACE COLUMNS (…) [CASCADE | RESTRICT]: replace all columns in files."""
     token = binder.reader.current
     columns, constraints = column_fields(binder, target.table.partition_schema.fields)
     kept = tuple(one for one in target.table.constraints if {field.name for field in columns}.issuperset(one.columns))
@@ -76,7 +76,7 @@ def change_column(binder: CommandBinder, target: Target) -> Command:
 
 
 def partition_column(binder: CommandBinder, target: Target) -> Command:
-    """PARTITION COLUMN (name type): change the type of the values in the names of Hive partitions."""
+    """PARTITION COLUMN (name type): change the type of the values in names of Hive partitions."""
     reader, table = binder.reader, target.table
     reader.expect("(")
     token = reader.current
@@ -102,7 +102,7 @@ def _altered(
 ) -> Command:
     reader, table = binder.reader, target.table
     is_cascading = reader.match_any("CASCADE", "RESTRICT") == "CASCADE"
-    # Columns of lake tables go by their names, and their format says what they can become.
+    # Columns of lake tables are identified by name, and their format decides the possible types.
     if token is not None and not is_lake(table):
         for old, new in zip(table.data_schema, columns, strict=False):
             _check_type(binder, old, new, token)
@@ -139,7 +139,7 @@ def _with_bucket_names(table: Table, renamed: dict[str, str]) -> Table:
 
 
 def _check_still_used(binder: CommandBinder, table: Table, columns: Sequence[Field], token: Token | None) -> None:
-    """Refuse to drop a bucket or sort column; it may be renamed."""
+    """Refuse to drop a bucket or sort column. It may be renamed."""
     if table.buckets is None or token is None:
         return
     names = {field.name for field in columns}
@@ -158,7 +158,7 @@ def _check_type(binder: CommandBinder, old: Field, new: Field, token: Token | No
 
 
 def _check_bytes(binder: CommandBinder, table: Table, old: Field, new: Field) -> None:
-    """Refuse a type by which the bytes of files would be other values."""
+    """Refuse a type for which the bytes in files would be other values."""
     if old.dtype == new.dtype or (is_string(old.dtype) and is_string(new.dtype)):
         return
     if {old.dtype, new.dtype} != {INT, BIGINT} and not all(isinstance(t, DecimalType) for t in (old.dtype, new.dtype)):
@@ -168,7 +168,7 @@ def _check_bytes(binder: CommandBinder, table: Table, old: Field, new: Field) ->
 
 
 def _known(binder: CommandBinder, table: Table, name: str, token: Token | None) -> Field:
-    """Find a column that files hold."""
+    """Find a column that is stored in files."""
     if name not in table.data_schema.names:
         if name in table.partition_columns:
             message = f'"{name}" is a partition column of {table.qualified_name}'

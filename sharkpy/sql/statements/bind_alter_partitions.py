@@ -14,7 +14,7 @@ _IGNORE_MISSING = "hive.exec.drop.ignorenonexistent"
 
 
 def ignores_missing(conf: Conf) -> bool:
-    """True if DROP of a missing object is no error, which is Hive's default."""
+    """Return whether DROP of a missing object is not an error, which is Hive's default."""
     return conf.get(_IGNORE_MISSING, "true").lower() == "true"
 
 
@@ -42,7 +42,7 @@ def drop_partitions(binder: CommandBinder, table: Table, if_exists: bool) -> Com
 
 
 def exchange_partition(binder: CommandBinder, table: Table) -> Command:
-    """EXCHANGE PARTITION (…) WITH TABLE source: move those partitions of `source` here."""
+    """EXCHANGE PARTITION (…) WITH TABLE source: move these partitions of `source` here."""
     reader = binder.reader
     token = reader.current
     spec = values_spec(binder, table)

@@ -1,4 +1,4 @@
-"""ALTER TABLE: location of data, format of files, buckets and skew; merging of files."""
+"""ALTER TABLE: location of data, file format, buckets, skew, and merging of files."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def touch(binder: CommandBinder, target: Target) -> Command:
 
 
 def merge_files(binder: CommandBinder, target: Target) -> Command:
-    """CONCATENATE and COMPACT: write the rows again, as few files of full size, with all guarantees of DML."""
+    """CONCATENATE and COMPACT: rewrite the rows into few files of full size, with all guarantees of DML."""
     reader, table = binder.reader, target.table
     if reader.tokens[reader.position - 1].text.upper() == "COMPACT":
         reader.string("'major' or 'minor'")
@@ -131,7 +131,7 @@ def _escaped(text: str) -> str:
 
 
 def unset_keys(binder: CommandBinder, known: dict[str, str], owner: str) -> tuple[str, ...]:
-    """[IF EXISTS] ('key', …): keys to unset; without IF EXISTS they have to be known."""
+    """[IF EXISTS] ('key', …): keys to unset. Without IF EXISTS, they have to be in `known`."""
     reader = binder.reader
     if_exists = reader.if_exists()
     reader.expect("(")

@@ -1,4 +1,4 @@
-"""ANALYZE TABLE: the query that finds a table's figures."""
+"""ANALYZE TABLE: the query that computes a table's statistics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIGURES: tuple[tuple[str, Callable[[DataType], bool]], ...] = (
     ("count(CASE WHEN {0} THEN 1 END)", lambda dtype: dtype == BOOLEAN),
     ("count(CASE WHEN NOT {0} THEN 1 END)", lambda dtype: dtype == BOOLEAN),
 )
-"""Expression of each figure of a column, and its applicable types; it is NULL for others."""
+"""Expression of each column statistic, and the types that have it. It is NULL for other types."""
 
 
 def bind_analyze(binder: CommandBinder) -> AnalyzeTable:

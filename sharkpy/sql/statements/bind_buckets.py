@@ -23,7 +23,10 @@ _UNCACHED = ("NONE", "FALSE")
 
 
 def clustered_by(reader: TokenReader) -> BucketSpec:
-    """Read (column, …) [SORTED BY (column [ASC | DESC], …)] [INTO n BUCKETS], after CLUSTERED BY; without INTO: 0."""
+    """Read (column, …) [SORTED BY (column [ASC | DESC], …)] [INTO n BUCKETS], after CLUSTERED BY.
+
+    Without INTO, the number of buckets is 0.
+    """
     columns = tuple(name for name, _ in _columns(reader, ordered=False))
     sort_columns = _columns(reader, ordered=True) if reader.match("SORTED", "BY") else ()
     return BucketSpec(columns, num_buckets(reader) if reader.match("INTO") else 0, sort_columns)
@@ -100,7 +103,10 @@ def bucket_spec(
     properties: Sequence[tuple[str, str]],
     query: LogicalPlan | None,
 ) -> BucketSpec | None:
-    """Buckets of a new table of `fields`; None if it has none. `num_buckets` 0 means still to be chosen."""
+    """Buckets of a new table with these columns; None if it has none.
+
+    `num_buckets` is 0 if it is not chosen yet. Raise an error if a column is missing, or if its type cannot be hashed.
+    """
     given = dict(properties)
     schema = Schema(tuple(fields))
     if clause is None and query is not None and given.get("shark.cache", "NONE").upper() not in _UNCACHED:
@@ -118,7 +124,7 @@ def bucket_spec(
 
 
 def _distributed_by(query: LogicalPlan) -> BucketSpec | None:
-    """Buckets of a query that ends with DISTRIBUTE BY or CLUSTER BY columns of its result."""
+    """Buckets of a query that ends with DISTRIBUTE BY or CLUSTER BY of its output columns; else None."""
     sort: tuple[tuple[str, bool], ...] = ()
     names = {column.column_id: column.name for column in query.output}
     if isinstance(query, Sort) and not query.is_global:
@@ -135,7 +141,7 @@ def _distributed_by(query: LogicalPlan) -> BucketSpec | None:
 
 
 def _check(clause: BucketSpec, schema: Schema) -> None:
-    """Check that bucket and sort columns exist, once each, and have types that can be hashed."""
+    """Check that bucket and sort columns exist, are not repeated, and have types that can be hashed."""
     for names in (clause.columns, tuple(name for name, _ in clause.sort_columns)):
         for name in names:
             if not schema.has(name):
@@ -153,7 +159,10 @@ def _other(binder: CommandBinder, text: str) -> Table:
 
 
 def _aligned(clause: BucketSpec, schema: Schema, other: Table) -> BucketSpec:
-    """Give `clause` as many buckets as `other`; BindError if rows of equal keys would not be in equal buckets."""
+    """Give `clause` the number of buckets of `other`.
+
+    Raise BindError if rows with equal keys could be in different buckets.
+    """
     if other.buckets is None:
         raise BindError(
             f"{COPARTITION}: {other.qualified_name} is not partitioned by a key",

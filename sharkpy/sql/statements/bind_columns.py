@@ -1,4 +1,4 @@
-"""Columns of tables and views: as they are listed, and as queries yield them."""
+"""Columns of tables and views: from lists in statements, and from queries."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from sharkpy.values.types import NULL, STRING, Field, is_interval
 def column_fields(
     binder: CommandBinder, others: Sequence[Field], computed: list[ComputedColumn] | None = None
 ) -> tuple[list[Field], list[Constraint]]:
-    """Read (name type [constraint …] [COMMENT 'text'] | constraint, …): columns named unlike `others`, and constraints.
+    """Read (name type [constraint …] [COMMENT 'text'] | constraint, …). Return the columns and constraints.
 
-    The parentheses may be missing. `computed` takes the computed columns, where there may be some.
+    The parentheses may be missing. Names must differ from the names of `others`. Computed columns are appended to
+    `computed`; if it is None, they are refused.
     """
     reader = binder.reader
     has_parentheses = reader.match("(")
@@ -47,7 +48,7 @@ def column_fields(
 def _column(
     binder: CommandBinder, known: Sequence[Field], constraints: list[Constraint], computed: list[ComputedColumn] | None
 ) -> Field | None:
-    """Read a column; None for a computed one."""
+    """Read a column. Return None for a computed one."""
     reader = binder.reader
     name = reader.name("a column name")
     dtype = NULL if computed is not None and starts_computed(binder) else reader.data_type()
@@ -67,7 +68,7 @@ def _column(
 
 
 def check_column(binder: CommandBinder, names: Collection[str], field: Field, token: Token | None) -> None:
-    """Check a column: its name is not one of `names`, and intervals and VOID are not stored."""
+    """Check that a column's name is not in `names`, and that it is not an interval, which cannot be stored."""
     if field.name in names:
         raise binder.error(f'the column "{field.name}" is defined twice', token, sqlstate="42701")
     if is_interval(field.dtype):
@@ -75,7 +76,7 @@ def check_column(binder: CommandBinder, names: Collection[str], field: Field, to
 
 
 def output_fields(binder: CommandBinder, query: LogicalPlan) -> list[Field]:
-    """Schema that a query gives the table or view made from it."""
+    """Return the columns of a table or view that is created from a query."""
     fields: dict[str, Field] = {}
     for column in query.output:
         field = Field(column.name, STRING if column.dtype == NULL else column.dtype)
@@ -85,7 +86,7 @@ def output_fields(binder: CommandBinder, query: LogicalPlan) -> list[Field]:
 
 
 def without_void(binder: CommandBinder, query: LogicalPlan) -> LogicalPlan:
-    """Cast columns of bare NULLs in the query to STRING, which can be stored."""
+    """Cast columns of the query that are only NULL to STRING, which can be stored."""
     if all(column.dtype != NULL for column in query.output):
         return query
     items: list[Alias | ColumnRef] = [

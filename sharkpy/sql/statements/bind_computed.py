@@ -17,12 +17,15 @@ from sharkpy.values.types import NULL, DataType, Field, is_interval
 
 
 def starts_computed(binder: CommandBinder) -> bool:
-    """True if the expression of a column comes next."""
+    """Return whether the expression of a computed column comes next."""
     return binder.reader.peek("AS") or binder.reader.peek("GENERATED")
 
 
 def computed_column(binder: CommandBinder, name: str, dtype: DataType) -> ComputedColumn:
-    """Read [GENERATED ALWAYS] AS (expression) [COMMENT 'text']; a column of NULL gets the type of its value."""
+    """Read [GENERATED ALWAYS] AS (expression) [COMMENT 'text'].
+
+    If `dtype` is NULL, the column later gets the type of its value.
+    """
     reader = binder.reader
     if reader.match("GENERATED"):
         reader.expect("ALWAYS")
@@ -34,7 +37,10 @@ def computed_column(binder: CommandBinder, name: str, dtype: DataType) -> Comput
 def path_columns(
     binder: CommandBinder, found: Sequence[Field] | Sequence[str] | None, fields: list[Field], token: Token | None
 ) -> tuple[list[Field], list[ComputedColumn]]:
-    """The columns that files hold, and those of PARTITIONED BY, which may be named among the others, as in Spark."""
+    """Split columns into columns in files and columns in paths, which PARTITIONED BY names.
+
+    PARTITIONED BY may name columns of the list, as in Spark.
+    """
     made: list[ComputedColumn] = []
     for one in found or ():
         if isinstance(one, str):
@@ -49,7 +55,10 @@ def path_columns(
 
 
 def check_computed(binder: CommandBinder, stream: Table, token: Token | None) -> Table:
-    """The stream with the types of its computed columns. An error at `token` for one that cannot be computed."""
+    """Return the stream with the types of its computed columns.
+
+    Raise an error at `token` for a column that cannot be computed.
+    """
     if not stream.computed:
         return stream
     taken = set(stream.schema.names)
@@ -69,6 +78,6 @@ def check_computed(binder: CommandBinder, stream: Table, token: Token | None) ->
 
 
 def of_streams_alone(binder: CommandBinder) -> SharkError:
-    """Error for a computed column of what is no stream."""
+    """Return the error for a computed column of a table that is not a stream."""
     hint = "streams have such columns; a view over the table computes them"
     return binder.error("a computed column of a table is not supported", binder.reader.current, UnsupportedError, hint)

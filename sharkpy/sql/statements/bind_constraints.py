@@ -1,4 +1,4 @@
-"""Constraints of tables: read in CREATE and ALTER TABLE, kept for optimizers and people, enforced where Hive does."""
+"""Constraints of tables: read in CREATE and ALTER TABLE, stored for optimizers and users, enforced as in Hive."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import BOOLEAN, NULL, DataType, Field
 
 ENFORCED = ("NOT NULL", "CHECK", "DEFAULT")
-"""Kinds that may be enabled; others are declarations, which Hive 3 takes DISABLE NOVALIDATE alone."""
+"""Kinds that may be enabled. Other kinds are declarations, which Hive 3 accepts only with DISABLE NOVALIDATE."""
 _KEYS = {"PRIMARY KEY": "pk", "UNIQUE": "uk", "FOREIGN KEY": "fk"}
 _STATES = ("ENABLE", "ENABLED", "DISABLE", "DISABLED", "ENFORCED", "NOT ENFORCED", "VALIDATE", "NOVALIDATE")
 _ENDS = (*_STATES, "RELY", "NORELY", "COMMENT", "CONSTRAINT")
 
 
 def starts_constraint(binder: CommandBinder) -> bool:
-    """True if a constraint of the table, not a column, comes next in a list of columns."""
+    """Return whether a table constraint, and not a column, comes next in a list of columns."""
     reader = binder.reader
     if reader.peek("CONSTRAINT") or reader.peek("PRIMARY", "KEY") or reader.peek("FOREIGN", "KEY"):
         return True
@@ -38,8 +38,9 @@ def starts_constraint(binder: CommandBinder) -> bool:
 
 
 def table_constraint(binder: CommandBinder, fields: Sequence[Field]) -> Constraint:
-    """Read [CONSTRAINT name] PRIMARY KEY | UNIQUE (…) | FOREIGN KEY (…) REFERENCES t (…) | CHECK (…), with
-    its state.
+    """Read a table constraint with its state.
+
+    [CONSTRAINT name] PRIMARY KEY | UNIQUE (…) | FOREIGN KEY (…) REFERENCES t (…) | CHECK (…)
     """
     reader = binder.reader
     name = reader.name("a name of the constraint") if reader.match("CONSTRAINT") else None
@@ -59,8 +60,9 @@ def table_constraint(binder: CommandBinder, fields: Sequence[Field]) -> Constrai
 
 
 def column_constraint(binder: CommandBinder, field: Field, fields: Sequence[Field]) -> Constraint | None:
-    """Read the constraint behind a column's type, if there is one. A CHECK may name the columns of `fields` and its
-    own.
+    """Read the constraint after a column's type; None if there is none.
+
+    A CHECK may name the columns of `fields` and its own column.
     """
     reader = binder.reader
     name = reader.name("a name of the constraint") if reader.match("CONSTRAINT") else None
@@ -108,7 +110,10 @@ def with_state(binder: CommandBinder, made: Constraint) -> Constraint:
 
 
 def check_names(binder: CommandBinder, constraints: Sequence[Constraint], token: Token | None) -> None:
-    """Check for at most one PRIMARY KEY, at most one NOT NULL and DEFAULT of a column, and distinct names."""
+    """Check that names are distinct.
+
+    A table has at most one PRIMARY KEY, a column at most one NOT NULL and one DEFAULT.
+    """
     seen: set[object] = set()
     for one in constraints:
         single: object = one.kind if one.kind == "PRIMARY KEY" else (one.kind, one.columns)
@@ -118,11 +123,11 @@ def check_names(binder: CommandBinder, constraints: Sequence[Constraint], token:
         seen.update(marks)
 
 
-# What INSERT does with them
+# Use in INSERT
 
 
 def default_of(context: Context, table: Table, field: Field) -> Expr:
-    """Value of a column in rows that do not give one."""
+    """Return the value of a column in rows that do not give one: its DEFAULT, or NULL."""
     for one in table.constraints:
         if one.kind == "DEFAULT" and one.is_enabled and one.columns == (field.name,):
             return default_value(context, one, field.dtype)
@@ -136,7 +141,7 @@ def default_value(
     binder: CommandBinder | None = None,
     token: Token | None = None,
 ) -> Expr:
-    """Value of a DEFAULT, cast to its column's type; it names no column."""
+    """Bind the value of a DEFAULT, cast to its column's type. It cannot name columns."""
     inner = dataclasses.replace(context, text=constraint.text)
     tree = parse_query(f"SELECT {constraint.text}", tokenize(f"SELECT {constraint.text}"))
     expr = ExprBinder(inner, Scope(()), VALUES).bind(tree.expressions[0])
@@ -149,7 +154,7 @@ def default_value(
 def check_condition(
     binder: CommandBinder, constraint: Constraint, fields: Sequence[Field], token: Token | None
 ) -> None:
-    """BindError if the condition is not valid over these columns."""
+    """Raise BindError if the condition is not valid over these columns."""
     columns = [ScopeColumn(None, None, field.name, binder.context.column(field.name, field.dtype)) for field in fields]
     try:
         _condition(binder.context, constraint, Scope(columns))
@@ -158,9 +163,9 @@ def check_condition(
 
 
 def enforced(context: Context, table: Table, query: LogicalPlan) -> LogicalPlan:
-    """Add constraints to `query`, whose columns are named as the table's: the first forbidden row is an error.
+    """Add constraints to `query`, whose columns are named as in the table. The first forbidden row raises an error.
 
-    Columns that the query does not yield, the values of a PARTITION clause, are not checked.
+    Columns that the query does not have, the values of a PARTITION clause, are not checked.
     """
     scope = Scope([ScopeColumn(None, None, column.name, column) for column in query.output])
     given = {column.name for column in query.output}
@@ -190,7 +195,7 @@ def _condition(context: Context, constraint: Constraint, scope: Scope) -> Expr:
 
 
 def _violation(table: Table, constraint: Constraint) -> str:
-    """Message for a row that a constraint forbids."""
+    """Error message for a row that a constraint forbids."""
     if constraint.kind == "NOT NULL":
         column = constraint.columns[0]
         return f'the column "{column}" of {table.qualified_name} is NOT NULL, and a row has NULL there [SQLSTATE 23502]'
@@ -217,7 +222,7 @@ def _columns(binder: CommandBinder, fields: Sequence[Field]) -> tuple[str, ...]:
 
 
 def _with_parent(binder: CommandBinder, made: Constraint) -> Constraint:
-    """Read table (column, …), after REFERENCES; they have to exist."""
+    """Read table (column, …), after REFERENCES. The table and columns have to exist."""
     token = binder.reader.current
     parent = binder.base_table("REFERENCES")
     columns = _columns(binder, parent.schema.fields)
@@ -227,7 +232,7 @@ def _with_parent(binder: CommandBinder, made: Constraint) -> Constraint:
 
 
 def in_parentheses(binder: CommandBinder, what: str = "a condition") -> str:
-    """Text between a parenthesis and its end."""
+    """Read parentheses. Return the text between them."""
     reader = binder.reader
     reader.expect("(")
     first, depth = reader.take(), 0
@@ -241,7 +246,7 @@ def in_parentheses(binder: CommandBinder, what: str = "a condition") -> str:
 
 
 def _default_text(binder: CommandBinder) -> str:
-    """Text of a value, up to a comma, the end of the list, or a word that comes behind values."""
+    """Read the text of a value, up to a comma, the end of the list, or a word that may follow a value."""
     reader = binder.reader
     first, depth = reader.current, 0
     last: Token | None = None

@@ -1,4 +1,4 @@
-"""CREATE CONTINUOUS TABLE, and what steers and lists continuous queries; the rows of an epoch as an INSERT."""
+"""CREATE CONTINUOUS TABLE, and the statements that control and list continuous queries."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ _Created = TypeVar("_Created", CreateContinuousTable, CreateContinuousInsert, Cr
 def bind_create_continuous(
     binder: CommandBinder,
 ) -> CreateContinuousTable | CreateContinuousInsert | CreateContinuousSink:
-    """Bind what stands behind CREATE: CONTINUOUS TABLE name [clauses] AS query,
-    CONTINUOUS INSERT name [TRIGGER …] AS INSERTs, or CONTINUOUS SINK name TO kind [format] [TRIGGER …] AS query; each
-    with IF NOT EXISTS, ON BAD ROW and START FROM.
+    """Bind CONTINUOUS TABLE, INSERT or SINK, after CREATE.
+
+    The forms are: TABLE name [clauses] AS query; INSERT name [TRIGGER …] AS INSERTs; SINK name TO kind [format]
+    [TRIGGER …] AS query. Each may have IF NOT EXISTS, ON BAD ROW and START FROM.
     """
     binder.reader.expect("CONTINUOUS")
     word = binder.reader.expect_any("TABLE", "INSERT", "SINK")
@@ -66,8 +67,9 @@ def bind_create_continuous(
 
 
 def bind_create_alias(binder: CommandBinder) -> CreateContinuousTable:
-    """Bind STREAMING TABLE, or MATERIALIZED VIEW over streams, behind CREATE, with the rest as of a continuous table:
-    words of other systems.
+    """Bind STREAMING TABLE, or MATERIALIZED VIEW over streams, after CREATE.
+
+    These are other systems' words for a continuous table. The rest of the statement is the same.
     """
     reader = binder.reader
     is_view = reader.expect_any("STREAMING", "MATERIALIZED") == "MATERIALIZED"
@@ -85,7 +87,7 @@ def bind_create_alias(binder: CommandBinder) -> CreateContinuousTable:
 
 
 def _whole(binder: CommandBinder, rewritten: CommandBinder, bind: Callable[[CommandBinder], _Created]) -> _Created:
-    """Bind the rest of a statement as it was rewritten."""
+    """Bind the rest of a statement in its rewritten form."""
     command = bind(rewritten)
     rewritten.reader.expect_end()
     binder.reader.position = len(binder.reader.tokens)
@@ -117,7 +119,7 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
     reader = binder.reader
     if_not_exists = reader.if_not_exists()
     database, name = binder.new_name()
-    reader.match("DISABLE", "REWRITE")  # of materialized views: no query is rewritten anyway
+    reader.match("DISABLE", "REWRITE")  # of materialized views: queries are never rewritten
     clauses, clauses_of_stream = continuous_clauses(binder)
     if clauses.buckets is not None or clauses.skew is not None:
         raise reader.unsupported("CLUSTERED BY or SKEWED BY of a continuous table")
@@ -168,7 +170,10 @@ def bind_rollback(binder: CommandBinder) -> RollbackContinuous:
 
 
 def bind_drop_continuous(binder: CommandBinder) -> ControlContinuous:
-    """Bind CONTINUOUS TABLE | INSERT | SINK [IF EXISTS] name, behind DROP; or other systems' words for the first."""
+    """Bind CONTINUOUS TABLE | INSERT | SINK [IF EXISTS] name, after DROP.
+
+    STREAMING TABLE and MATERIALIZED VIEW are synonyms of CONTINUOUS TABLE.
+    """
     if binder.reader.match("STREAMING", "TABLE") or binder.reader.match("MATERIALIZED", "VIEW"):
         return _controlled(binder, ContinuousAction.DROP, "continuous table")
     return _controlled(binder, ContinuousAction.DROP, _kind(binder))
@@ -188,7 +193,11 @@ def _controlled(binder: CommandBinder, action: ContinuousAction, kind: str) -> C
 
 
 def _with_own_rows(binder: CommandBinder, table: Table, token: Token | None, action: str) -> Table:
-    """The table, if its rows are those of its query alone, or, of an insert, its state can go back."""
+    """Return the table if only its query writes its rows.
+
+    For ROLLBACK, a continuous insert with state is accepted, too. Raise UnsupportedError for other continuous inserts
+    and sinks.
+    """
     goes_back = action == "ROLLBACK" and table.is_continuous_insert and table.has_state
     if table.has_no_rows and not goes_back:
         hint = "the rows of a continuous table come from its query alone"
@@ -205,7 +214,10 @@ def _kind(binder: CommandBinder) -> str:
 
 
 def _required(binder: CommandBinder, table: Table, token: Token | None, kind: str = "") -> Table:
-    """The table, if it is of the `kind`, or has any continuous query."""
+    """Return the table if it is of the `kind`, or, without a kind, if it has a continuous query.
+
+    Raise BindError 42809 otherwise.
+    """
     if not table.continuous or (kind and table.streaming_kind != kind):
         is_other = bool(kind and table.continuous)
         hint = f"it is a {table.streaming_kind}" if is_other else None
@@ -215,8 +227,9 @@ def _required(binder: CommandBinder, table: Table, token: Token | None, kind: st
 
 
 def bind_alter_continuous(binder: CommandBinder) -> AlterContinuous:
-    """Bind CONTINUOUS TABLE | SINK name [TRIGGER …] [ON BAD ROW …] [AS query], or CONTINUOUS INSERT name [TRIGGER …]
-    [ON BAD ROW …] [AS INSERTs], behind ALTER.
+    """Bind CONTINUOUS TABLE | SINK | INSERT name [TRIGGER …] [ON BAD ROW …] [AS …], after ALTER.
+
+    A table or sink takes a query after AS, an insert takes INSERTs.
     """
     reader = binder.reader
     kind = _kind(binder)
@@ -248,7 +261,7 @@ def bind_alter_continuous(binder: CommandBinder) -> AlterContinuous:
 
 
 def _check_columns(binder: CommandBinder, table: Table, kept: KeptQuery, token: Token | None) -> None:
-    """Columns stay what they are: the rows of earlier epochs have no others."""
+    """Check that a new query has the columns of the table, which rows of earlier epochs have."""
     given = [column.name for column in kept.plan.output]
     if sorted(given) != sorted(table.schema.names):
         known = ", ".join(table.schema.names)
@@ -258,7 +271,7 @@ def _check_columns(binder: CommandBinder, table: Table, kept: KeptQuery, token: 
 
 
 def bind_show_epochs(binder: CommandBinder) -> ShowEpochs:
-    """Bind table [LIMIT n], behind SHOW EPOCHS."""
+    """Bind table [LIMIT n], after SHOW EPOCHS."""
     reader = binder.reader
     token = reader.current
     table = _required(binder, binder.table(), token)

@@ -22,7 +22,7 @@ Kept = TypeVar("Kept")
 
 @dataclass(frozen=True, slots=True)
 class KeptInserts:
-    """INSERTs that a statement keeps, and their text, with the columns of now in the place of each `*`."""
+    """INSERTs that a statement stores, with their text, in which each `*` is replaced by its current columns."""
 
     command: Insert | MultiInsert
     text: str
@@ -31,8 +31,9 @@ class KeptInserts:
 def kept_inserts(
     binder: CommandBinder, database: str, divide: Callable[[Sequence[LogicalPlan]], Kept]
 ) -> tuple[KeptInserts, Kept]:
-    """Bind the rest of the statement as INSERTs that go on for ever, epoch by epoch, and `divide` their queries; what
-    that raises is an error at their place.
+    """Bind the rest of the statement as INSERTs of a continuous insert, and `divide` their queries.
+
+    Errors of `divide` are placed at the INSERTs.
     """
     reader = binder.reader
     start = reader.current
@@ -70,7 +71,10 @@ def _trimmed(text: str) -> str:
 
 
 def _is_bindable(binder: CommandBinder, text: str, database: str) -> bool:
-    """False if no text can name the columns of a `*`: two of them have one name."""
+    """Return whether the text binds.
+
+    It does not if two columns of a `*` have the same name, which no text can distinguish.
+    """
     context = dataclasses.replace(binder.context, text=text, database=database, kept=None)
     try:
         bind_inserts(context, TokenReader(text, tokenize(text)))

@@ -1,4 +1,4 @@
-"""CREATE CONTINUOUS SINK: where its rows go, and what they are."""
+"""CREATE CONTINUOUS SINK: its destination and its rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sharkpy.sql.statements.table_parts import storage_of_clauses
 from sharkpy.values.types import Schema
 
 _OTHERS = ("location", "buckets", "skew", "partitions", "properties")
-"""Clauses of tables that no sink has."""
+"""Clauses of tables that sinks do not have."""
 
 
 def continuous_sink(binder: CommandBinder) -> CreateContinuousSink:
@@ -59,7 +59,7 @@ def continuous_sink(binder: CommandBinder) -> CreateContinuousSink:
 
 
 def _only_final(kind: SinkKind, query: LogicalPlan) -> str:
-    """Why a sink can be given only rows that do not change any more; empty where it can be given others."""
+    """Text that says why a sink accepts only final rows; empty if it accepts changes."""
     what = f"of a continuous sink TO {kind.name}"
     if not kind.takes_changes:
         return f"{what}, where rows that have changed could not be told from others"

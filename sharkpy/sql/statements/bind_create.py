@@ -33,7 +33,7 @@ from sharkpy.sql.statements.table_parts import (
 from sharkpy.values.types import Field, Schema
 
 _TEXT_CLAUSES = ("LOCATION", "COMMENT")
-"""Words of CREATE TABLE with a text behind them."""
+"""Words of CREATE TABLE with a text after them."""
 
 
 def bind_create(binder: CommandBinder) -> Command:
@@ -63,7 +63,7 @@ def bind_create(binder: CommandBinder) -> Command:
 
 
 def _table(binder: CommandBinder, or_replace: bool, temporary: bool) -> Command:
-    """Bind [EXTERNAL | MANAGED | TRANSACTIONAL] [TEMPORARY] TABLE and what follows."""
+    """Bind [EXTERNAL | MANAGED | TRANSACTIONAL] [TEMPORARY] TABLE and the words after it."""
     reader = binder.reader
     word = reader.match_any("EXTERNAL", "MANAGED", "TRANSACTIONAL")
     external = word == "EXTERNAL"
@@ -82,7 +82,7 @@ def _table(binder: CommandBinder, or_replace: bool, temporary: bool) -> Command:
         return command
     command = dataclasses.replace(command, or_replace=or_replace)
     if word == "MANAGED" and "EXTERNAL" not in dict(command.properties):
-        # The files that lie at its LOCATION are the table's: somebody has said so.
+        # The statement says explicitly that the table owns the files at its LOCATION.
         command = dataclasses.replace(command, properties=(*command.properties, ("EXTERNAL", "FALSE")))
     return command
 
@@ -148,7 +148,7 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable | Creat
 
 
 def _are_columns_in_files(storage: StorageFormat | None, clauses: TableClauses) -> bool:
-    """True if the table's columns are those that its files have when it is made."""
+    """Return whether the table gets the columns that its files have when it is created."""
     has_files = storage is not None and storage.name in SELF_DESCRIBING and clauses.location is not None
     return has_files and clauses.partitions is None and clauses.buckets is None
 
@@ -166,10 +166,13 @@ def _is_query_ahead(binder: CommandBinder) -> bool:
 
 
 def _file_like(binder: CommandBinder) -> Table | None:
-    """Read [FILE] format 'path' behind LIKE, as Hive and Impala have it: a table with the columns of the files."""
+    """Read [FILE] format 'path' after LIKE, as in Hive and Impala: a table with the columns of the files.
+
+    Return None for other words.
+    """
     reader = binder.reader
     following = reader.tokens[reader.position : reader.position + 3]
-    # A table may be called so: LIKE file LOCATION '…'.
+    # FILE may be the name of a table: LIKE file LOCATION '…'.
     is_named = reader.word() == "FILE" and len(following) > 2 and following[1].text.upper() not in _TEXT_CLAUSES
     place = 2 if is_named else 1
     if len(following) <= place or following[place].token_type != TokenType.STRING:

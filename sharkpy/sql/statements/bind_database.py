@@ -9,7 +9,7 @@ from sharkpy.sql.statements.command_binder import CommandBinder
 
 
 def bind_create_database(binder: CommandBinder) -> CreateDatabase:
-    """[IF NOT EXISTS] name, then COMMENT, LOCATION, MANAGEDLOCATION and WITH DBPROPERTIES in any order."""
+    """[IF NOT EXISTS] name, followed by COMMENT, LOCATION, MANAGEDLOCATION and WITH DBPROPERTIES in any order."""
     reader = binder.reader
     if_not_exists = reader.if_not_exists()
     made = CreateDatabase(reader.name("a database name"), if_not_exists)
@@ -26,7 +26,7 @@ def bind_create_database(binder: CommandBinder) -> CreateDatabase:
 
 
 def bind_alter_database(binder: CommandBinder) -> Command:
-    """SET DBPROPERTIES (…) | OWNER USER | ROLE name | LOCATION 'path': new tables lie there, old ones stay."""
+    """SET DBPROPERTIES (…) | OWNER USER | ROLE name | LOCATION 'path'. A new location applies only to new tables."""
     reader = binder.reader
     token = reader.take()
     reader.position -= 1

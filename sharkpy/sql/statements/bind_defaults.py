@@ -1,4 +1,4 @@
-"""DEFAULT among the VALUES of an INSERT."""
+"""DEFAULT as a value in the VALUES of an INSERT."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BEFORE, _BEHIND = (TokenType.L_PAREN, TokenType.COMMA), (TokenType.R_PAREN, Tok
 
 
 def without_defaults(tokens: list[Token]) -> tuple[list[Token], frozenset[Cell]]:
-    """Replace each DEFAULT among VALUES by NULL; returns the tokens and the cells where they stood."""
+    """Replace each DEFAULT in VALUES by NULL. Return the tokens, and the cells that were DEFAULT."""
     if not tokens or tokens[0].token_type != TokenType.VALUES:
         return tokens, frozenset()
     found, cells = list(tokens), set[Cell]()
@@ -50,7 +50,7 @@ def _is_default(tokens: Sequence[Token], index: int) -> bool:
 def with_defaults(
     binder: CommandBinder, query: LogicalPlan, cells: Collection[Cell], table: Table, fields: Sequence[Field]
 ) -> LogicalPlan:
-    """Fill the defaults of `fields`, the columns of `query`, into `cells`; a column without a default has NULL."""
+    """Put the defaults of `fields`, the columns of `query`, into `cells`. A column without a default gets NULL."""
     if not cells or not isinstance(query, Values) or len(query.columns) != len(fields):
         return query
     context = binder.context

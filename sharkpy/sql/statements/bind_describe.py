@@ -31,7 +31,7 @@ def bind_describe(binder: CommandBinder) -> Command:
         reader.expect("QUERY")
         return DescribeQuery(binder.query())
     if reader.word() in ("SELECT", "WITH"):
-        # pandas asks whether its query is a table's name, and takes any answer for a yes.
+        # pandas asks if its query is the name of a table, and takes any answer as yes.
         raise reader.unsupported("DESCRIBE of a query without the word QUERY")
     style = (reader.match_any("FORMATTED", "EXTENDED") or "").lower()
     kind = _streaming_kind(binder)
@@ -53,7 +53,10 @@ def bind_describe(binder: CommandBinder) -> Command:
 
 
 def _streaming_kind(binder: CommandBinder) -> str:
-    """Read STREAM, or CONTINUOUS and TABLE, INSERT or SINK, before a name; empty where that is the name of a table."""
+    """Read STREAM or CONTINUOUS TABLE | INSERT | SINK before a name.
+
+    Return an empty string if the words are the name of a table.
+    """
     reader = binder.reader
     words = [token.text.upper() for token in reader.rest[:3]]
     number = 2 if words[:1] == ["CONTINUOUS"] and words[1:2] in (["TABLE"], ["INSERT"], ["SINK"]) else 1
@@ -67,7 +70,7 @@ def _streaming_kind(binder: CommandBinder) -> str:
 
 
 def _table_and_column(binder: CommandBinder) -> tuple[Table, tuple[str, ...]]:
-    """Read [database.]table, and in the old spelling .column.field… behind it."""
+    """Read [database.]table, and .column.field… after it in the old syntax."""
     reader, catalog = binder.reader, binder.context.catalog
     start = reader.position
     first = reader.name("a table name")
@@ -89,7 +92,7 @@ def _table_and_column(binder: CommandBinder) -> tuple[Table, tuple[str, ...]]:
 
 
 def _path(binder: CommandBinder) -> tuple[str, ...]:
-    """Read column.field…; the parts of arrays and maps are called $elem$, $key$ and $value$."""
+    """Read column.field…. The parts of arrays and maps are $elem$, $key$ and $value$."""
     reader = binder.reader
     parts = [_part(binder)]
     while reader.match("."):
@@ -115,7 +118,7 @@ _INNER = ("$elem$", "$key$", "$value$")
 
 
 def type_at(dtype: DataType, name: str) -> DataType | None:
-    """Type of a part of a nested type; None if it has no such part."""
+    """Return the type of a part of a nested type; None if it has no such part."""
     match dtype:
         case ArrayType(element) if name == "$elem$":
             return element

@@ -43,7 +43,7 @@ def bind_drop(binder: CommandBinder) -> Command:
     if table is not None and (kind := table.streaming_kind):
         hint = "DROP the continuous query that it belongs to" if table.is_state else f"use DROP {kind.upper()}"
         raise binder.error(f"{table.qualified_name} is a {kind}", token, hint=hint, sqlstate="42809")
-    reader.match("PURGE")  # files are deleted at once either way: there is no trash
+    reader.match("PURGE")  # files are always deleted immediately: there is no trash
     if reader.match("FOR", "METADATA"):
         raise reader.unsupported("DROP … FOR METADATA REPLICATION")
     return DropTable(table)
@@ -67,7 +67,7 @@ def bind_truncate(binder: CommandBinder) -> TruncateTable:
 
 
 def bind_repair(binder: CommandBinder) -> RepairTable:
-    """MSCK [REPAIR] TABLE t [ADD | DROP | SYNC PARTITIONS]; without REPAIR differences are only reported."""
+    """MSCK [REPAIR] TABLE t [ADD | DROP | SYNC PARTITIONS]. Without REPAIR, differences are only reported."""
     reader = binder.reader
     reader.expect("MSCK")
     is_repair = reader.match("REPAIR")

@@ -1,4 +1,4 @@
-"""Epochs of continuous queries as INSERTs: of their rows, of what is added to their state, and of what is given."""
+"""Epochs of continuous queries as INSERTs of their rows, of additions to their state, and of emitted rows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from sharkpy.values.types import Schema
 class EpochTables:
     """Tables of an epoch.
 
-    1. `written`: the table of the rows, or of the state, or the continuous insert or sink itself.
-    2. `owner`: the insert or sink with a state; else the same.
-    3. `history`: of a query with state, a view that has the id of a stream, and the rows that come before those of it:
-       they are read in its place.
-    4. `late_rows`: the table to which rows go that come too late.
+    1. `written`: the table of the rows or of the state, or the continuous insert or sink itself.
+    2. `owner`: the insert or sink, if it has a state; otherwise the same table.
+    3. `history`: for a query with state, a view that has the id of a stream. Its rows precede the rows of the stream,
+       and this epoch reads it instead of the stream.
+    4. `late_rows`: the table for late rows.
     """
 
     written: Table
@@ -35,8 +35,10 @@ class EpochTables:
 
 
 def epoch_insert(binder: CommandBinder, tables: EpochTables) -> Insert | MultiInsert | StateInserts:
-    """Bind a continuous query, the whole text, as the INSERTs of an epoch; columns go by their names, except where its
-    text is INSERTs. Inputs may have changed since it was defined.
+    """Bind a continuous query, the whole text, as the INSERTs of an epoch.
+
+    Columns are matched by name, unless the text itself has INSERTs: inputs may have changed since the query was
+    defined.
     """
     table = tables.written
     if table.gives:
@@ -51,7 +53,7 @@ def epoch_insert(binder: CommandBinder, tables: EpochTables) -> Insert | MultiIn
         late = state.late_rows(lambda: rows_of(binder, table))
     if tables.history is not None:
         added = _over_history(binder, added, tables.history)
-        # Nothing is closed before the first rows have come.
+        # No windows are closed before the first rows arrive.
         late = None
     insert = _insert_by_name(binder, table, added)
     if tables.late_rows is None or late is None:
@@ -88,7 +90,7 @@ def _given_inserts(binder: CommandBinder, tables: EpochTables) -> StateInserts:
 
 
 def _added_table(state: Table, schema: Schema) -> Table:
-    """Table, in no catalog, of what an epoch computes of a query with state."""
+    """Table, in no catalog, of the rows that an epoch of a query with state computes."""
     properties = ((CACHE_PROPERTY, CacheMode.MEMORY_ONLY.value),)
     name = "what an epoch adds"
     return Table(f"{state.table_id}#added", "", name, TableKind.TEMPORARY, schema, properties=properties)
@@ -105,7 +107,7 @@ def _insert_by_name(binder: CommandBinder, table: Table, query: LogicalPlan) -> 
 
 
 def _over_history(binder: CommandBinder, plan: LogicalPlan, history: Table) -> LogicalPlan:
-    """The plan with the rows of the view `history` in the place of those of the stream that has its id."""
+    """Replace the scan of a stream in a plan by the view `history`, which has the id of the stream."""
 
     def replaced(node: LogicalPlan) -> LogicalPlan:
         if not isinstance(node, Scan) or node.table.table_id != history.table_id:

@@ -54,7 +54,10 @@ def bind_explain(
 
 
 def _tree(reader: TokenReader, start: int, statement: Statement) -> str:
-    """Tree of the query of a statement; UnsupportedError if it has none, or perhaps several."""
+    """Syntax tree of the query in a statement, as text.
+
+    Raise UnsupportedError if the statement has no query, or may have several.
+    """
     tokens = [] if isinstance(statement, GenerateTable) else reader.tokens[start:]
     index = find_insert(tokens)
     for place, token in enumerate(tokens[index or 0 :], index or 0):
@@ -65,7 +68,7 @@ def _tree(reader: TokenReader, start: int, statement: Statement) -> str:
 
 
 class _ViewRecorder:
-    """Catalog that records the views it was asked for."""
+    """Catalog that records the views that are looked up in it."""
 
     def __init__(self, catalog: CatalogReader) -> None:
         self._catalog = catalog

@@ -25,7 +25,7 @@ def bind_export(binder: CommandBinder) -> ExportTable:
 def bind_import(binder: CommandBinder) -> ImportTable:
     """IMPORT [[EXTERNAL] TABLE table [PARTITION (column = value, …)]] FROM 'path' [LOCATION 'path'].
 
-    The columns are described in the exported files: `partition` has the values as written.
+    The exported files describe the columns. `partition` has the values as written.
     """
     reader = binder.reader
     reader.expect("IMPORT")

@@ -1,4 +1,4 @@
-"""GENERATE: a function of whole tables, its arguments, and the table of its result."""
+"""GENERATE: a function of whole tables, its arguments, and the table for its result."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from sharkpy.udf import registry
 from sharkpy.udf.function import TableFunction
 
 _CONSTANTS = ("TRUE", "FALSE", "NULL", "CURRENT_DATE", "CURRENT_TIMESTAMP")
-"""Words that are values and no names of tables."""
+"""Words that are values, and not names of tables."""
 
 
 def bind_generate(binder: CommandBinder) -> GenerateTable:
-    """Bind GENERATE function(argument, …) [AS [TABLE] name]: an argument is a table, (a query) or a constant."""
+    """Bind GENERATE function(argument, …) [AS [TABLE] name].
+
+    An argument is a table, a query in parentheses, or a constant.
+    """
     reader = binder.reader
     reader.expect("GENERATE")
     start = reader.position
@@ -37,7 +40,7 @@ def bind_generate(binder: CommandBinder) -> GenerateTable:
 
 
 def _function(binder: CommandBinder) -> tuple[str, bool]:
-    """Registry's name of the function, built-in or a user's; and whether it is called for each row."""
+    """Read a function. Return its name in the registry, and whether it is called for each row."""
     token = binder.reader.current
     database, short = binder.reader.qualified_name("a function")
     name = short if database is None else f"{database}.{short}"
@@ -68,7 +71,7 @@ def _arguments(binder: CommandBinder) -> list[GenerateArgument]:
 def _called_on_rows(binder: CommandBinder, function: list[Token]) -> GenerateArgument:
     """Query that calls a table function of rows: SELECT function(columns of the table, constants) FROM the table.
 
-    The columns stand in place of the table among the arguments.
+    The columns replace the table among the arguments.
     """
     reader = binder.reader
     first, start = function[0], reader.position
@@ -122,7 +125,7 @@ def _value(binder: CommandBinder) -> LogicalPlan | Expr:
 
 
 def _value_tokens(binder: CommandBinder) -> tuple[list[Token], bool]:
-    """Tokens of the next argument, and whether it is a query; a table becomes the query of all its rows."""
+    """Read the next argument. Return its tokens, and whether it is a query. A table becomes a query of all its rows."""
     reader = binder.reader
     first = reader.current
     if _is_table(binder):
@@ -150,7 +153,7 @@ _KINDS = {
 
 
 def _tokens(place: Token | None, *words: str) -> list[Token]:
-    """Make tokens of words that were not written, at the place of a written token."""
+    """Make tokens of words that are not in the text, at the place of a token that is."""
     return [_at(place, _KINDS.get(word, TokenType.VAR), word) for word in words]
 
 
@@ -164,7 +167,7 @@ def _at(place: Token | None, kind: TokenType, text: str) -> Token:
 
 
 def _is_table(binder: CommandBinder) -> bool:
-    """True if the argument is [database.]name and nothing else."""
+    """Return whether the argument is only [database.]name."""
     reader = binder.reader
     token = reader.current
     if token is None or reader.word() in _CONSTANTS:
@@ -177,7 +180,7 @@ def _is_table(binder: CommandBinder) -> bool:
 
 
 def _is_query(tokens: list[Token]) -> bool:
-    """True if a query begins behind one or several opening parentheses."""
+    """Return whether a query begins after any opening parentheses."""
     first = next((token for token in tokens if token.token_type != TokenType.L_PAREN), None)
     return word_of(first) in QUERY_WORDS
 

@@ -1,4 +1,4 @@
-"""INSERT: its target, and the query with the target's columns."""
+"""INSERT: its target, and its query, cast to the target's columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sharkpy.values.types import Field, Schema
 
 @dataclass(frozen=True, slots=True)
 class TableTarget:
-    """Table as target: INTO | OVERWRITE [TABLE] table [PARTITION (…) [IF NOT EXISTS]] [(columns)]."""
+    """Table as the target: INTO | OVERWRITE [TABLE] table [PARTITION (…) [IF NOT EXISTS]] [(columns)]."""
 
     table: Table
     overwrite: bool
@@ -38,7 +38,7 @@ class TableTarget:
 
     @property
     def fields(self) -> Sequence[Field]:
-        """Columns that the query yields, in its order."""
+        """Columns that the query has to return, in its order."""
         expected = _expected(self.table, self.partition)
         return expected.fields if self.names is None else [expected[name] for name in self.names]
 
@@ -50,7 +50,10 @@ class TableTarget:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryTarget:
-    """Folder as target: OVERWRITE [LOCAL] DIRECTORY 'path' [ROW FORMAT …] [STORED AS …] | USING format [OPTIONS …]."""
+    """Folder as the target of INSERT OVERWRITE [LOCAL] DIRECTORY.
+
+    OVERWRITE [LOCAL] DIRECTORY 'path' [ROW FORMAT …] [STORED AS …] | USING format [OPTIONS …]
+    """
 
     path: str
     storage: StorageFormat
@@ -60,7 +63,7 @@ class DirectoryTarget:
 
 
 def bind_insert(binder: CommandBinder, with_tokens: Sequence[Token] = ()) -> Insert | InsertDirectory:
-    """Bind INSERT target query; `with_tokens` are those of a WITH before it."""
+    """Bind INSERT target query. `with_tokens` are the tokens of a WITH before it."""
     reader = binder.reader
     target = insert_target(binder)
     if reader.current is None:
@@ -74,7 +77,7 @@ def _query(binder: CommandBinder, target: TableTarget | DirectoryTarget, with_to
     rest = binder.reader.rest
     if not isinstance(target, TableTarget):
         return binder.query([*with_tokens, *rest])
-    # The blocks of a table in memory alone are made again from their query, which given rows do not outlive.
+    # A table without files rebuilds its blocks from its query. Given rows do not outlive the statement.
     if target.table.location is not None and (rows := literal_rows(binder.context, rest)) is not None:
         return rows
     tokens, defaults = without_defaults(rest)
@@ -99,9 +102,7 @@ def insert_target(binder: CommandBinder) -> TableTarget | DirectoryTarget:
 
 
 def _directory(binder: CommandBinder) -> DirectoryTarget:
-    """Read the target folder: text with Hive's default delimiters, unless another format is given. All folders are
-    local here.
-    """
+    """Read the target folder. The default format is text with Hive's delimiters. All folders are local here."""
     reader = binder.reader
     reader.match("LOCAL")
     reader.expect("DIRECTORY")
@@ -127,7 +128,7 @@ def _if_not_exists(binder: CommandBinder, overwrite: bool, partition: PartitionS
 
 
 def _partition(binder: CommandBinder, table: Table) -> PartitionSpec:
-    """Read the clauses behind the table's name; without a PARTITION clause all partition columns are dynamic."""
+    """Read the PARTITION clause. Without one, all partition columns are dynamic."""
     reader = binder.reader
     token = reader.current
     if reader.peek("PARTITION"):
@@ -146,7 +147,7 @@ def _partition(binder: CommandBinder, table: Table) -> PartitionSpec:
 
 
 def _expected(table: Table, partition: PartitionSpec) -> Schema:
-    """Columns of the table that the query yields."""
+    """Columns of the table that the query has to return."""
     static = {name for name, value in partition if value is not None}
     return Schema(tuple(field for field in table.schema if field.name not in static))
 
@@ -184,8 +185,10 @@ def insertable(
     token: Token | None,
     schema: Schema,
 ) -> LogicalPlan:
-    """Cast `query` to the columns of `schema` in order; those not in `names` have their defaults. Enabled constraints
-    are added.
+    """Cast `query` to the columns of `schema`, in order, and add enabled constraints.
+
+    Columns that are not in `names` get their defaults. Raise ColumnCountError or TypeMismatchError if the columns do
+    not match.
     """
     expected = list(names) if names is not None else list(schema.names)
     if len(query.output) != len(expected):

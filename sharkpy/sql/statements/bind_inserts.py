@@ -1,4 +1,4 @@
-"""Statements that insert, with what may stand before their INSERT."""
+"""Statements that insert, with the words that may precede their INSERT."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from sharkpy.sql.statements.command_binder import CommandBinder, find_insert, ha
 
 
 def bind_inserts(context: Context, reader: TokenReader) -> Insert | InsertDirectory | MultiInsert | None:
-    """Bind INSERT …, WITH … INSERT … or [WITH …] FROM … INSERT … INSERT …, up to the end; None for other words."""
+    """Bind INSERT …, WITH … INSERT … or [WITH …] FROM … INSERT … INSERT …, up to the end.
+
+    Return None for other words.
+    """
     word, rest = reader.word(), reader.rest
     if word == "INSERT":
         return bind_insert(CommandBinder(context, TokenReader(reader.text, rest)))

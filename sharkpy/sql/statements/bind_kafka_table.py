@@ -1,4 +1,4 @@
-"""CREATE TABLE … STORED BY Hive's Kafka storage handler: a stream FROM KAFKA."""
+"""CREATE TABLE … STORED BY Hive's Kafka storage handler, which creates a stream FROM KAFKA."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sharkpy.sql.statements.table_parts import columns_by_format
 from sharkpy.values.types import Field, Schema
 
 _OTHERS = ("row", "file", "options", "location", "buckets", "skew", "partitions")
-"""Clauses of tables that such ones do not have."""
+"""Clauses of tables that a Kafka table does not have."""
 _CSV_KEYS = ("separatorChar", "quoteChar", "escapeChar")
-"""Properties of OpenCSVSerde, which Hive takes from the table here."""
+"""Properties of OpenCSVSerde, which Hive reads from the properties of the table here."""
 
 
 def kafka_table(
@@ -28,7 +28,7 @@ def kafka_table(
     fields: list[Field] | None,
     clauses: TableClauses,
 ) -> CreateStream:
-    """The stream that such a table is, of which all clauses were read."""
+    """Return the statement that creates the stream of a Kafka table, after all clauses were read."""
     reader, handler = binder.reader, clauses.handler
     assert handler is not None  # the caller has looked
     for other in _OTHERS:

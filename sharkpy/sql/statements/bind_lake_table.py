@@ -1,4 +1,4 @@
-"""CREATE TABLE … STORED BY ICEBERG, as Hive 4 has it, and USING iceberg: the statement, of its clauses."""
+"""CREATE TABLE … STORED BY ICEBERG, as in Hive 4, and USING iceberg: the statement, from its clauses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def lake_table(
     constraints: list[Constraint],
     query: LogicalPlan | None,
 ) -> CreateTable:
-    """The statement that makes such a table. `command` has its name, kind and columns; all clauses were read."""
+    """Return the statement that creates a lake table, after all clauses were read.
+
+    `command` has the table's name, kind and columns.
+    """
     reader, lake = binder.reader, clauses.lake or ""
     for other in _NOT_TAKEN:
         if getattr(clauses, other) is not None:

@@ -1,5 +1,6 @@
-"""Long VALUES of plain literals as columns: a tree and a bound expression for each value would cost far more than the
-rows.
+"""Long VALUES of plain literals, as columns.
+
+A tree and a bound expression for each value would cost far more than the rows.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ _BEHIND_ROW = (TokenType.COMMA,)
 
 
 def literal_rows(context: Context, tokens: Sequence[Token]) -> Given | None:
-    """Read VALUES (…), (…) to the rows that `bind_values` would make. None if they are few, some are no plain literals,
-    or something is wrong with them: then `bind_values` reports it.
+    """Read VALUES (…), (…) to the rows that `bind_values` would make.
+
+    Return None if there are few rows, if some values are not plain literals, or if the rows are invalid: `bind_values`
+    then raises the error.
     """
     if not tokens or tokens[0].token_type != TokenType.VALUES:
         return None
@@ -49,7 +52,7 @@ def literal_rows(context: Context, tokens: Sequence[Token]) -> Given | None:
 
 
 def _rows(tokens: Sequence[Token]) -> list[list[Cell]] | None:
-    """Cells between parentheses; None if there is anything but literals."""
+    """Cells between parentheses; None if there are other tokens than literals."""
     rows: list[list[Cell]] = []
     row: list[Cell] = []
     sign = ""
@@ -72,7 +75,7 @@ def _rows(tokens: Sequence[Token]) -> list[list[Cell]] | None:
 
 
 def _column(cells: Sequence[Cell]) -> tuple[DataType, list[PythonValue]] | None:
-    """Common type of the values, and the values; None if a value needs more than a literal of that type."""
+    """Common type of the values, and the values; None if a value cannot be a literal of that type."""
     distinct = dict.fromkeys(cells)
     unified = unify(with_minimal_literals([literal_of(*cell) for cell in distinct]))
     if unified is None:

@@ -25,7 +25,7 @@ def bind_load(binder: CommandBinder) -> LoadData:
 
 
 def _partition(binder: CommandBinder, table: Table) -> PartitionSpec:
-    """Read PARTITION (…); partition columns without a value are the last ones of the files."""
+    """Read PARTITION (…). Partition columns without a value are the last columns of the files."""
     if binder.reader.peek("PARTITION"):
         return insert_spec(binder, table)
     return tuple((name, None) for name in table.partition_columns)

@@ -1,7 +1,7 @@
-"""MERGE INTO target USING source ON condition WHEN …: of each kind of clause the first that holds for a row counts.
+"""MERGE INTO target USING source ON condition WHEN ….
 
-`UPDATE SET *` and `INSERT *` give every column of the table the source's column of the same name, as in Spark and
-Delta.
+For each row, the first WHEN clause of a kind that holds is applied. `UPDATE SET *` and `INSERT *` set each column of
+the table to the source's column with the same name, as in Spark and Delta.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import BOOLEAN
 
 Clause = tuple[Expr | None, Values | None]
-"""Condition of a WHEN clause, None without AND, and its values, None for DELETE."""
+"""Condition of a WHEN clause, None without AND, and its new values, None for DELETE."""
 
 
 @dataclass(slots=True)
 class Clauses:
-    """WHEN clauses of a MERGE, each kind in its order."""
+    """WHEN clauses of a MERGE by kind, each in written order."""
 
     matched: list[Clause] = field(default_factory=list)
     unmatched_target: list[Clause] = field(default_factory=list)
@@ -95,8 +95,9 @@ def _source(binder: CommandBinder) -> Relation:
 
 
 def _clause(binder: CommandBinder, target: Target, source: Relation, clauses: Clauses) -> None:
-    """Read WHEN [NOT] MATCHED [BY SOURCE | TARGET] [AND condition] THEN action. Without AND it is the last of its
-    kind.
+    """Read WHEN [NOT] MATCHED [BY SOURCE | TARGET] [AND condition] THEN action.
+
+    A clause without AND has to be the last of its kind.
     """
     reader, token = binder.reader, binder.reader.current
     is_matched = not reader.match("NOT")
@@ -143,7 +144,7 @@ def _extra_condition(
 
 
 def _every_column(binder: CommandBinder, target: Target, source: Relation) -> Values:
-    """Read `*`: the source's columns by name. Its other columns are left out."""
+    """Read `*`: the source's columns with the names of the table's columns. Other columns are ignored."""
     reader, star = binder.reader, binder.reader.current
     reader.expect("*")
     values: dict[str, Expr] = {}
@@ -162,7 +163,7 @@ def _every_column(binder: CommandBinder, target: Target, source: Relation) -> Va
 
 
 def _inserted(binder: CommandBinder, target: Target, source: Relation) -> Values:
-    """Read [(columns)] VALUES (…): a value for each column, over the source's columns."""
+    """Read [(columns)] VALUES (…): a value for each column, which may use the source's columns."""
     reader, table = binder.reader, target.table
     names = _names(binder, target) if reader.peek("(") else list(table.schema.names)
     token = reader.current
@@ -203,7 +204,10 @@ def _names(binder: CommandBinder, target: Target) -> Sequence[str]:
 def _changed(
     binder: CommandBinder, target: Target, source: Relation, condition: Expr, clauses: Clauses
 ) -> tuple[LogicalPlan | None, LogicalPlan | None]:
-    """Rows that stay, and the partitions that are rewritten. A target row may have one match."""
+    """Rows of the table after the merge, without added ones, and the partitions to rewrite.
+
+    A row of the table may have one match.
+    """
     if not clauses.matched and not clauses.unmatched_target:
         return None, None
     if not clauses.matched:
@@ -220,7 +224,7 @@ def _changed(
 def _changed_without_match(
     binder: CommandBinder, target: Target, source: Relation, condition: Expr, clauses: Clauses
 ) -> tuple[LogicalPlan, LogicalPlan | None]:
-    """Change the rows without a match alone. Any number of the source's rows may match one of the others."""
+    """Change only rows without a match. A row with a match may have any number of them."""
     context, shared = binder.context, SharedRows(source.plan.output)
     unmatched = Join(target.rows, shared, JoinKind.ANTI, condition)
     matched: LogicalPlan = Join(target.rows, shared, JoinKind.SEMI, condition)
@@ -235,7 +239,7 @@ def _changed_without_match(
 def _changes(
     binder: CommandBinder, target: Target, rows: LogicalPlan, clauses: Iterable[tuple[Expr, Values | None]]
 ) -> tuple[LogicalPlan, LogicalPlan | None]:
-    """`rows` as they are afterwards, and the partitions of those that change: the first clause that holds counts."""
+    """Return `rows` after the change, and the partitions of changed rows. The first clause that holds is applied."""
     updates: list[tuple[Expr, Values]] = []
     deleted: Expr = FALSE
     changed: Expr = FALSE
@@ -251,7 +255,7 @@ def _changes(
 
 
 def _conditions(is_matched: Expr, clauses: Clauses) -> Iterator[tuple[Expr, Values | None]]:
-    """Yield each clause that changes rows of the table, with its whole condition."""
+    """Yield each clause that changes rows of the table, with its complete condition."""
     is_unmatched = Call("is_null", (is_matched,), BOOLEAN)
     for kind, same in ((is_matched, clauses.matched), (is_unmatched, clauses.unmatched_target)):
         for extra, values in same:
@@ -280,7 +284,7 @@ def _added(
 
 
 def _first_value(name: str, first: Sequence[tuple[Expr | None, Values]], last: Expr) -> Expr:
-    """Value of a column by the first clause that holds; that of the last one if no other does."""
+    """Value of a column from the first clause that holds, else from the last clause."""
     if not first:
         return last
     pairs = [expr for extra, values in first if extra is not None for expr in (extra, values[name])]

@@ -22,11 +22,11 @@ from sharkpy.sql.statements.bind_insert import DirectoryTarget, TableTarget, ins
 from sharkpy.sql.statements.command_binder import CommandBinder, inserts
 
 MOST_INSERTS = 1_000
-"""INSERTs of a statement: each is a query of its own, which is planned and carried out by itself."""
+"""Maximum number of INSERTs in a statement. Each is planned and executed as a separate query."""
 
 
 def bind_multi_insert(context: Context, text: str, tokens: list[Token], first: int) -> MultiInsert:
-    """Bind [WITH …] FROM source, which ends with the INSERT at `first`, and one or more INSERTs."""
+    """Bind [WITH …] FROM source, up to the INSERT at `first`, and one or more INSERTs."""
     source = parse_source(text, tokens[:first])
     branches = [_branch(context, text, branch) for branch in _branches(tokens[first:])]
     if with_ := source.args.get("with_"):

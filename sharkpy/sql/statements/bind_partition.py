@@ -1,4 +1,4 @@
-"""PARTITIONED BY and PARTITION (…): the columns of Hive partitions, and their values and filters in statements."""
+"""PARTITIONED BY and PARTITION (…): columns of Hive partitions, and their values and filters in statements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMPARISONS = {"=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=
 
 
 def column_names(binder: CommandBinder) -> list[str] | None:
-    """Read (name, …) without types, as in CREATE TABLE … PARTITIONED BY (ds) AS SELECT; None if types follow."""
+    """Read (name, …) without types, as in CREATE TABLE … PARTITIONED BY (ds) AS SELECT. Return None if types follow."""
     reader = binder.reader
     following = reader.tokens[reader.position + 2 : reader.position + 3]
     if not following or following[0].token_type not in (TokenType.COMMA, TokenType.R_PAREN):
@@ -32,7 +32,7 @@ def column_names(binder: CommandBinder) -> list[str] | None:
 
 
 def check_partition_fields(binder: CommandBinder, fields: Sequence[Field], token: Token | None) -> None:
-    """Allow only types that have a text: values are written into folder names."""
+    """Check that types can be written as text, since folder names contain the values."""
     for field in fields:
         if is_nested(field.dtype) or field.dtype == BINARY:
             message = f'the partition column "{field.name}" cannot be {field.dtype}'
@@ -40,7 +40,7 @@ def check_partition_fields(binder: CommandBinder, fields: Sequence[Field], token
 
 
 def partitioned_table(binder: CommandBinder, table: Table, token: Token | None) -> Table:
-    """Return `table` if it is partitioned; BindError 42809 if not."""
+    """Return `table` if it is partitioned. Raise BindError 42809 if it is not."""
     if not table.is_partitioned:
         raise binder.error(f"{table.qualified_name} is not a partitioned table", token, sqlstate="42809")
     return table
@@ -65,12 +65,12 @@ def values_spec(binder: CommandBinder, table: Table) -> PartitionSpec:
 
 
 def partial_spec(binder: CommandBinder, table: Table) -> PartitionSpec:
-    """Read PARTITION (ds='x', hr): some columns with values; a column without one means all its values."""
+    """Read PARTITION (ds='x', hr) with some columns. A column without a value means all its values."""
     return _spec(binder, table)
 
 
 def insert_spec(binder: CommandBinder, table: Table) -> PartitionSpec:
-    """Read PARTITION (ds='x', hr) with all partition columns: those without a value come last and are dynamic."""
+    """Read PARTITION (ds='x', hr) with all partition columns. Columns without a value come last, and are dynamic."""
     token = binder.reader.current
     spec = _spec(binder, table)
     if missing := [name for name in table.partition_columns if name not in dict(spec)]:
@@ -102,7 +102,7 @@ def partition_filter(binder: CommandBinder, table: Table) -> PartitionFilter:
 
 
 def _spec(binder: CommandBinder, table: Table) -> PartitionSpec:
-    """Bring values into the table's order of columns."""
+    """Read PARTITION (…). Return the values in the table's order of columns."""
     reader = binder.reader
     partitioned_table(binder, table, reader.current)
     reader.expect("PARTITION")
@@ -131,7 +131,7 @@ def _column(binder: CommandBinder, table: Table) -> str:
 
 
 def _value(binder: CommandBinder) -> str:
-    """Text of a literal; the default value stands for NULL."""
+    """Read the text of a literal. NULL becomes the name of Hive's default partition."""
     reader = binder.reader
     if reader.match("NULL"):
         return DEFAULT_VALUE

@@ -25,7 +25,7 @@ def bind_list(binder: CommandBinder) -> ListResources:
 
 
 def bind_delete(binder: CommandBinder) -> DeleteResources:
-    """Bind DELETE JAR | FILE | ARCHIVE; DELETE FROM is another statement."""
+    """Bind DELETE JAR | FILE | ARCHIVE. DELETE FROM is another statement."""
     binder.reader.expect("DELETE")
     if binder.reader.word() not in _KINDS:
         raise binder.reader.error("FROM and a table, or JAR, FILE or ARCHIVE expected")
@@ -37,7 +37,7 @@ def _kind(binder: CommandBinder) -> str:
 
 
 def _paths(binder: CommandBinder) -> tuple[str, ...]:
-    """Take the rest of the statement as it is written: paths, separated by spaces, perhaps in quotes."""
+    """Take the rest of the statement as written: paths separated by spaces, with or without quotes."""
     reader = binder.reader
     if reader.current is None:
         return ()

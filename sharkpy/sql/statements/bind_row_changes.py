@@ -1,4 +1,4 @@
-"""UPDATE and DELETE, bound as the table's rows afterwards."""
+"""UPDATE and DELETE, bound as the rows of the table after the change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Values = Mapping[str, Expr]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Table whose rows change, all its rows before the change, and the names of its columns."""
+    """Table whose rows change: all its rows before the change, and the names of its columns."""
 
     table: Table
     rows: Scan
@@ -81,7 +81,7 @@ def target_table(binder: CommandBinder, action: str, following: Sequence[str]) -
 
 
 def assignments(binder: CommandBinder, table: Table, scope: Scope, ends: Sequence[str]) -> Values:
-    """Read column = value, …, for columns that are in no folder name and decide no bucket."""
+    """Read column = value, …. Refuse partition and bucket columns."""
     reader = binder.reader
     fixed = (*table.partition_columns, *(table.buckets.columns if table.buckets else ()))
     values: dict[str, Expr] = {}
@@ -119,7 +119,7 @@ def stored_value(binder: CommandBinder, field: Field, value: Expr, token: Token 
 
 
 def expression(binder: CommandBinder, tokens: list[Token]) -> exp.Expr:
-    """Parse an expression in the statement; an error if there are no tokens."""
+    """Parse an expression from tokens of the statement. Raise an error if there are none."""
     if not tokens:
         raise binder.reader.error("an expression expected")
     return parse_expression(binder.reader.text, tokens)
@@ -130,16 +130,16 @@ def predicate(binder: CommandBinder, scope: Scope, tokens: list[Token]) -> Expr:
 
 
 def negated(condition: Expr) -> Expr:
-    """Negate a condition: true if it is false or unknown."""
+    """Negate a condition. The result is true if the condition is false or unknown."""
     return Call("not", (Call("coalesce", (condition, FALSE), BOOLEAN),), BOOLEAN)
 
 
 def with_values(
     binder: CommandBinder, target: Target, rows: LogicalPlan, changes: Sequence[tuple[Expr, Values]]
 ) -> Project:
-    """Change `rows` of the table: the first condition in `changes` that holds for a row gives its values.
+    """Change `rows` of the table: for each row, the first condition in `changes` that holds gives its new values.
 
-    The last column of the result tells whether one holds. Each condition is computed once for a row.
+    The last column of the result tells whether one holds. Each condition is computed once for each row.
     """
     ids, (*_, mark) = binder.context.ids, distinct_names([*target.table.schema.names, "updated"])
     marks = tuple(Alias(Call("coalesce", (holds, FALSE), BOOLEAN), next(ids), mark) for holds, _ in changes)
@@ -169,7 +169,10 @@ def changed_partitions(
     changed: Expr,
     updates: Sequence[tuple[Expr, Values]] = (),
 ) -> LogicalPlan | None:
-    """Texts of the partition columns of the changed rows, before and after, once each; None without such columns."""
+    """Distinct partition values of the changed rows, as text, before and after the change.
+
+    Return None if the table has no partition columns.
+    """
     columns = [column for column in target.rows.output if column.name in target.table.partition_columns]
     if not columns:
         return None

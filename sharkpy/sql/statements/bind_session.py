@@ -27,7 +27,7 @@ _SET = re.compile(r"\s*set\b", re.IGNORECASE)
 
 
 def bind_set(text: str) -> SetConf:
-    """Bind SET key=value, or SET TIME ZONE zone, from the text itself: a value may be anything up to the end."""
+    """Bind SET key=value, or SET TIME ZONE zone, from the text: a value may have any text up to the end."""
     match = _SET.match(text)
     rest = text[match.end() :].strip().removesuffix(";").strip() if match else ""
     if zone := _TIME_ZONE.fullmatch(rest):
@@ -66,7 +66,7 @@ def bind_use(binder: CommandBinder) -> UseDatabase:
 
 
 def bind_cache(binder: CommandBinder) -> Command:
-    """Bind CACHE [LAZY] TABLE table, and CACHE TABLE name AS query: a temporary table of blocks alone."""
+    """Bind CACHE [LAZY] TABLE table, and CACHE TABLE name AS query: a temporary table with only blocks."""
     reader = binder.reader
     reader.expect("CACHE")
     lazy = reader.match("LAZY")

@@ -1,4 +1,4 @@
-"""SHOW: the listings in a table, each with its binder."""
+"""SHOW: a table of listings, each with its binder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NAMES = "__partitions"
 _NAME = "__name"
 
 _MOST_LISTED = 1_000_000_000
-"""More statements than any history has."""
+"""Limit for LIMIT: no history has so many statements."""
 
 
 def bind_show(binder: CommandBinder) -> Command:
@@ -68,7 +68,7 @@ def _views(binder: CommandBinder) -> Command:
 
 
 def _table_extended(binder: CommandBinder) -> Command:
-    """Bind EXTENDED [(IN | FROM) database] LIKE 'pattern' [PARTITION (…)], where PARTITION requires a table's name."""
+    """Bind EXTENDED [(IN | FROM) database] LIKE 'pattern' [PARTITION (…)]. PARTITION requires a table's name."""
     reader = binder.reader
     reader.expect("EXTENDED")
     database = _database(binder)
@@ -121,7 +121,7 @@ def _partitions(binder: CommandBinder) -> Command:
 
 
 def _is_leaf(node: Project) -> bool:
-    """True for the SELECT without FROM that stands for the Hive partitions."""
+    """Return whether a node is the SELECT without FROM that represents the Hive partitions."""
     return not node.child.output and not any(isinstance(item, ColumnRef) for item in node.items)
 
 
@@ -196,7 +196,7 @@ def _materialized(binder: CommandBinder) -> Command:
 
 
 def _empty(*columns: str) -> Callable[[CommandBinder], Command]:
-    """Bind a listing without rows, whatever words follow."""
+    """Bind a listing without rows. All words after it are ignored."""
 
     def bind(binder: CommandBinder) -> Command:
         binder.reader.position = len(binder.reader.tokens)
@@ -266,4 +266,7 @@ SHOWN: tuple[tuple[str, Callable[[CommandBinder], Command]], ...] = (
     ("INDEX", _empty(*_INDEXES)),
     ("RESOURCE PLANS", _empty("rp_name", "status", "query_parallelism")),
 )
-"""Listings by their words. Those with `_empty` list what does not exist here: clients ask, and get Hive's columns."""
+"""Listings by their words.
+
+Listings with `_empty` are of objects that do not exist here: clients ask for them, and get Hive's columns.
+"""

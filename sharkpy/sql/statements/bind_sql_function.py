@@ -1,4 +1,4 @@
-"""CREATE FUNCTION … RETURN: functions in SQL, kept as their text."""
+"""CREATE FUNCTION … RETURN: functions in SQL, stored as text."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from sharkpy.values.types import DataType
 
 
 def sql_function(binder: CommandBinder, database: str | None, name: str) -> Macro:
-    """Read (parameter type, …) [RETURNS type | TABLE (column type, …)] [LANGUAGE SQL] [[NOT] DETERMINISTIC]
-    [COMMENT 'text'] [CONTAINS SQL | READS SQL DATA] RETURN expression | query.
+    """Read the rest of CREATE FUNCTION, after the name.
+
+    (parameter type, …) [RETURNS type | TABLE (column type, …)] [LANGUAGE SQL] [[NOT] DETERMINISTIC] [COMMENT 'text']
+    [CONTAINS SQL | READS SQL DATA] RETURN expression | query
     """
     reader = binder.reader
     parameters = typed_names(reader, "parameter")
@@ -70,7 +72,7 @@ def _returns(reader: TokenReader) -> tuple[DataType | None, tuple[tuple[str, Dat
 
 
 def _skip_characteristics(reader: TokenReader) -> None:
-    """Read what Spark keeps of a function and does not use."""
+    """Read characteristics that Spark stores and does not use."""
     while True:
         if reader.match("LANGUAGE"):
             reader.expect("SQL")
@@ -86,7 +88,7 @@ def _skip_characteristics(reader: TokenReader) -> None:
 
 
 def _body(binder: CommandBinder, function: Macro, database: str | None) -> tuple[str, DataType | None]:
-    """Text of the body as it is kept, and the type of an expression."""
+    """Text of the body as it is stored, and the type of an expression."""
     reader, context = binder.reader, binder.context
     tokens, is_query = reader.rest, reader.word() in ("SELECT", "WITH", "VALUES", "TABLE", "FROM")
     permanent = f"the function {function.key}" if database is not None else ""
@@ -107,7 +109,10 @@ def _body(binder: CommandBinder, function: Macro, database: str | None) -> tuple
 
 
 def _check(binder: CommandBinder, function: Macro, token: Token) -> None:
-    """Check that the function does not call itself, and that its text binds; later changes show at its calls."""
+    """Check that the function does not call itself, and that its text binds.
+
+    Later changes of the objects it uses are detected when it is called.
+    """
     try:
         check_calls(function, binder.context)
         if function.columns:

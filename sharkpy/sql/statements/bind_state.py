@@ -1,4 +1,4 @@
-"""Queries of continuous queries as what their state is made, folded and read by."""
+"""Continuous queries as the queries that create, fold and read their state."""
 
 from __future__ import annotations
 
@@ -21,25 +21,29 @@ from sharkpy.values.types import Field, Schema
 
 
 def state_folds(binder: CommandBinder, state: Table, *, is_first: bool) -> tuple[LogicalPlan, ...]:
-    """Bind a continuous query, the whole text, as those that fold rows of its state, each for a file of its own;
-    `is_first`: no rows are before them.
+    """Bind a continuous query, the whole text, as queries that fold rows of its state, one for each file.
+
+    `is_first`: the state has no rows before these.
     """
     plans = divided_state(binder, state).folds(lambda: rows_of(binder, state), is_first=is_first)
     return tuple(insertable(binder, state, rows, None, None, state.schema) for rows in plans)
 
 
 def state_watermark(binder: CommandBinder, state: Table) -> LogicalPlan:
-    """Bind a continuous query, the whole text, as one that gives the watermark of its state."""
+    """Bind a continuous query, the whole text, as a query for the watermark of its state."""
     return divided_state(binder, state).watermark(lambda: rows_of(binder, state))
 
 
 def state_progress(binder: CommandBinder, state: Table) -> LogicalPlan:
-    """Bind a continuous query, the whole text, as one that tells how far the times of its streams are."""
+    """Bind a continuous query, the whole text, as a query for the watermarks of its streams."""
     return divided_state(binder, state).progress(lambda: rows_of(binder, state))
 
 
 def divided_state(binder: CommandBinder, state: Table) -> DividedQuery:
-    """Bind a continuous query, the whole text, and divide it; BindError 55000 where it has another state by now."""
+    """Bind and divide a continuous query, the whole text.
+
+    Raise BindError 55000 if its state is now different from the stored one.
+    """
     if state.gives:
         found: DividedQuery | None = given_queries(binder, state, queries_of_text(binder)[1]).state
     else:
@@ -50,13 +54,16 @@ def divided_state(binder: CommandBinder, state: Table) -> DividedQuery:
 
 
 def given_queries(binder: CommandBinder, state: Table, queries: Sequence[LogicalPlan]) -> GivenQueries:
-    """The queries of a continuous insert or sink, which were bound, with their state."""
-    assert state.emit in (EmitMode.APPEND, EmitMode.UPDATE)  # others are refused
+    """Return the bound queries of a continuous insert or sink, with their state."""
+    assert state.emit in (EmitMode.APPEND, EmitMode.UPDATE)  # other modes are refused
     return division_to_give(queries, binder.context, state.emit, expires=state.expires)
 
 
 def queries_of_text(binder: CommandBinder) -> tuple[Sequence[Insert], Sequence[LogicalPlan]]:
-    """Bind the INSERTs of a continuous insert, the whole text, or the query of a sink; the INSERTs, and all queries."""
+    """Bind the INSERTs of a continuous insert, or the query of a sink, from the whole text.
+
+    Return the INSERTs, and all queries.
+    """
     word = binder.reader.word()
     if word != "INSERT" and not (word in ("WITH", "FROM") and find_insert(binder.reader.rest) is not None):
         return (), (binder.query(),)
@@ -66,21 +73,21 @@ def queries_of_text(binder: CommandBinder) -> tuple[Sequence[Insert], Sequence[L
 
 
 def rows_of(binder: CommandBinder, state: Table) -> LogicalPlan:
-    """Scan of a state, without virtual columns that the query names."""
+    """Scan a state, without virtual columns that the query names."""
     return scan(dataclasses.replace(binder.context, text=""), state)
 
 
 def kept_of(
     binder: CommandBinder, state: DividedQuery, emit: EmitMode | None, late_rows: tuple[str, str] | None
 ) -> KeptState:
-    """What a new continuous query keeps; `late_rows`: the table for rows that come too late."""
+    """Return the state that a new continuous query stores. `late_rows` is the table for late rows."""
     late = None if late_rows is None else LateRows(*late_rows, _late_rows(binder, state))
     added = state.delta(state.nothing)
     return KeptState(state.schema, added, state.shown_delta, state.labels, state.growth, emit, late, state.expires)
 
 
 def _late_rows(binder: CommandBinder, state: DividedQuery) -> Schema:
-    """Columns of the rows of a query that come too late."""
+    """Columns of the late rows of a query."""
     found = state.late_rows(state.nothing)
     assert found is not None  # the clauses were checked
     names = [column.name for column in found.output]

@@ -34,7 +34,7 @@ Properties = tuple[tuple[str, str], ...]
 
 
 def row_format(reader: TokenReader) -> StorageFormat:
-    """Read the format behind ROW FORMAT."""
+    """Read the format after ROW FORMAT."""
     if reader.match("SERDE"):
         return _serde(reader)
     reader.expect("DELIMITED")
@@ -47,7 +47,7 @@ def row_format(reader: TokenReader) -> StorageFormat:
 
 
 def _delimiter(text: str) -> str:
-    """Read a delimiter, which may be the number of its character: '9' is a digit, '009' or '124' a code."""
+    """Convert a delimiter, which may be a character's code: '9' is a digit, '009' or '124' a code."""
     code = whole_number(text) if len(text) > 1 else None
     return text if code is None or code > _LAST_CODE else chr(code)
 
@@ -65,7 +65,7 @@ def serde_properties(reader: TokenReader) -> Properties:
 
 
 def format_serde_properties(reader: TokenReader, storage: StorageFormat) -> Properties:
-    """Read ('key' = 'value', …) of SET SERDEPROPERTIES: those of USING csv are its options."""
+    """Read ('key' = 'value', …) of SET SERDEPROPERTIES. With USING csv, they are options of the format."""
     given = reader.properties()
     if storage.name != CSV:
         return given
@@ -76,13 +76,13 @@ def format_serde_properties(reader: TokenReader, storage: StorageFormat) -> Prop
 
 
 def with_serde(reader: TokenReader, storage: StorageFormat, name: str, properties: Properties) -> StorageFormat:
-    """Give `storage` the SerDe that was just read; its container stays."""
+    """Return `storage` with the SerDe that was just read. Its container stays the same."""
     found = hive_formats.with_serde(storage, name, properties)
     return _required(found, reader, reader.position - 1, f"the SerDe {name} for files that are {storage.name}")
 
 
 def stored_as(reader: TokenReader) -> StorageFormat:
-    """Read the format behind STORED AS or SET FILEFORMAT."""
+    """Read the format after STORED AS or SET FILEFORMAT."""
     if reader.match("INPUTFORMAT"):
         return _of_classes(reader)
     word = reader.word()
@@ -98,7 +98,7 @@ def stored_as(reader: TokenReader) -> StorageFormat:
 
 
 def provider(reader: TokenReader) -> StorageFormat:
-    """Read the format behind USING."""
+    """Read the format after USING."""
     word = reader.word()
     if word in _UNSUPPORTED_FORMATS:
         raise reader.unsupported(f"the format {word}")
@@ -119,7 +119,7 @@ class Option:
 
 
 def options(reader: TokenReader) -> tuple[Option, ...]:
-    """Read (key [=] value, …), as Spark writes them."""
+    """Read (key [=] value, …), in Spark's syntax."""
     reader.expect("(")
     found: list[Option] = []
     while True:
@@ -132,7 +132,7 @@ def options(reader: TokenReader) -> tuple[Option, ...]:
 
 
 def with_options(reader: TokenReader, storage: StorageFormat, given: Sequence[Option]) -> StorageFormat:
-    """Give `storage` its options; an error is placed at the option that it is about."""
+    """Return `storage` with its options. Errors are placed at the option they concern."""
     properties: dict[str, str] = {}
     for one in given:
         try:
@@ -174,8 +174,9 @@ def _required(found: StorageFormat | None, reader: TokenReader, position: int, w
 
 
 def combined(reader: TokenReader, row: StorageFormat | None, file: StorageFormat | None) -> StorageFormat | None:
-    """Combine ROW FORMAT with STORED AS: the files of STORED AS with the SerDe of ROW FORMAT. ROW FORMAT DELIMITED has
-    no effect on files without delimiters.
+    """Combine ROW FORMAT and STORED AS: the files of STORED AS with the SerDe of ROW FORMAT.
+
+    ROW FORMAT DELIMITED has no effect on files without delimiters.
     """
     if row is None or file is None:
         return row or file

@@ -25,13 +25,13 @@ from sharkpy.sql.statements.watermark_clause import check_watermark, taken_water
 from sharkpy.values.types import Field, Schema
 
 _TELLING = frozenset(("parquet", "orc", "avro"))
-"""Formats of which each file tells its columns, whatever the options."""
+"""Formats whose files contain their columns, whatever the options."""
 _OTHERS = ("location", "buckets", "skew")
 """Clauses of tables that streams do not have."""
 
 
 def bind_create_stream(binder: CommandBinder) -> CreateStream:
-    """Bind STREAM [IF NOT EXISTS] name [(columns)] [clauses] FROM kind ['place'] [(options)], behind CREATE."""
+    """Bind STREAM [IF NOT EXISTS] name [(columns)] [clauses] FROM kind ['place'] [(options)], after CREATE."""
     reader = binder.reader
     reader.expect("STREAM")
     if_not_exists = reader.if_not_exists()
@@ -54,7 +54,7 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
 def _stream(
     binder: CommandBinder, name_parts: tuple[str, str], if_not_exists: bool, begin: Token | None
 ) -> CreateStream:
-    """Bind what stands behind the name of a stream."""
+    """Bind the words after the name of a stream."""
     reader, (database, name) = binder.reader, name_parts
     computed: list[ComputedColumn] = []
     at_columns = reader.current
@@ -103,8 +103,9 @@ def _stream(
 def _columns_of_files(
     binder: CommandBinder, storage: StorageFormat, place: str, clauses: TableClauses, token: Token | None
 ) -> list[Field]:
-    """Columns of the files that are in the folder of a stream which lists none; those of its Hive partitions are there
-    if PARTITIONED BY names them without types.
+    """Columns of the files in the folder of a stream that lists no columns.
+
+    Columns of Hive partitions are included if PARTITIONED BY names them without types.
     """
     with binder.place_of(token):
         table = binder.context.catalog.file_table(storage.name, place)
@@ -120,14 +121,14 @@ def _columns_of_files(
 def _with_computed(
     binder: CommandBinder, command: CreateStream, computed: list[ComputedColumn], token: Token | None
 ) -> CreateStream:
-    """The command with computed columns, which are checked."""
+    """Return the command with computed columns, after they are checked."""
     kind, place = TableKind.STREAM, (command.database, command.name)
     stream = Table("", *place, kind, command.schema, stream=command.source, computed=tuple(computed))
     return dataclasses.replace(command, computed=check_computed(binder, stream, token).computed)
 
 
 def _refuse_other_words(binder: CommandBinder) -> None:
-    """Refuse what stands behind the name of a stream in other systems."""
+    """Refuse words that other systems have after the name of a stream."""
     reader = binder.reader
     if reader.peek("AS"):
         hint = "CREATE CONTINUOUS TABLE name AS query; CREATE STREAM … FROM TABLE name reads it as a stream"
@@ -137,7 +138,7 @@ def _refuse_other_words(binder: CommandBinder) -> None:
 def _of_table(
     binder: CommandBinder, place: tuple[str, str], if_not_exists: bool, clauses: TableClauses
 ) -> CreateStream:
-    """Bind table [WITH HISTORY] [(options)], behind FROM TABLE."""
+    """Bind table [WITH HISTORY] [(options)], after FROM TABLE."""
     reader = binder.reader
     if clauses.row is not None or clauses.file is not None or clauses.options:
         raise reader.unsupported("a format of a stream FROM TABLE")
@@ -163,8 +164,10 @@ def _of_table(
 
 
 def _storage_of_state(binder: CommandBinder, table: Table, token: Token | None) -> StorageFormat:
-    """Format of the files of a stream FROM a continuous table with state: they tell which of its windows are closed, or
-    are those of the state. UnsupportedError where the stream could not have each row once.
+    """Format of the files of a stream FROM a continuous table with state.
+
+    The files have the spans of closed windows, or are the files of the state. Raise UnsupportedError if the stream
+    could not have each row exactly once.
     """
     if table.emit is not EmitMode.APPEND:
         message = f"the rows of {table.qualified_name} change, and a stream is of rows that are appended"
@@ -183,7 +186,7 @@ def _storage_of_state(binder: CommandBinder, table: Table, token: Token | None) 
 
 
 def _checked_columns(binder: CommandBinder, kind: StreamKind, fields: list[Field], begin: Token | None) -> list[Field]:
-    """Columns of a stream, which its kind may decide."""
+    """Columns of a stream, which its kind may prescribe."""
     types = {field.dtype for field in kind.columns}
     if not types and not fields:
         raise binder.error("a list of columns expected", begin, ParseError)
@@ -207,7 +210,7 @@ def _kind(binder: CommandBinder) -> StreamKind:
 def _options(
     binder: CommandBinder, kind: StreamKind, clauses: TableClauses, token: Token | None
 ) -> tuple[Properties, Properties]:
-    """Options of the source, also those among TBLPROPERTIES, and the other properties."""
+    """Options of the source, including options in TBLPROPERTIES, and the remaining properties."""
     with binder.place_of(token):
         moved, properties = options_among(clauses.properties or (), kind)
     names = dict(moved)
@@ -222,7 +225,7 @@ def _options(
 
 
 def bind_drop_stream(binder: CommandBinder) -> DropStream:
-    """Bind STREAM [IF EXISTS] name, behind DROP."""
+    """Bind STREAM [IF EXISTS] name, after DROP."""
     reader = binder.reader
     reader.expect("STREAM")
     if_exists = reader.if_exists()

@@ -1,4 +1,4 @@
-"""SUMMARIZE table | query: a row of figures for each column, as in DuckDB."""
+"""SUMMARIZE table | query: one row of statistics for each column, as in DuckDB."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _QUARTILES = (Decimal("0.25"), Decimal("0.50"), Decimal("0.75"))
 
 
 def bind_summarize(binder: CommandBinder) -> LogicalPlan:
-    """Bind SUMMARIZE as a query: one aggregation of all columns, turned into a row for each."""
+    """Bind SUMMARIZE as a query: one aggregation over all columns, turned into one row for each column."""
     reader, context = binder.reader, binder.context
     reader.expect("SUMMARIZE")
     plan = binder.query() if reader.word() in QUERY_WORDS else binder.file_query() or _table(binder)
     aggregates: list[Alias] = []
 
     def computed(function: str, *args: Expr) -> Expr:
-        """Column of an aggregate."""
+        """Add an aggregate. Return its column."""
         aggregates.append(Alias(_aggregate(function, args), next(context.ids), f"{function}{len(aggregates)}"))
         return aggregates[-1].ref
 
@@ -56,7 +56,7 @@ def _table(binder: CommandBinder) -> LogicalPlan:
 
 
 def _figures(column: ColumnRef, rows: Expr, computed: Callable[..., Expr]) -> tuple[Expr, ...]:
-    """The row of a column: its figures as the types of the answer have them."""
+    """The row of a column: its statistics, cast to the types of the result."""
     values = computed("count", column)
     extremes = [Literal(None, STRING) if is_nested(column.dtype) else computed(name, column) for name in ("min", "max")]
     moments: list[Expr] = [Literal(None, DOUBLE)] * 5
@@ -70,7 +70,7 @@ def _figures(column: ColumnRef, rows: Expr, computed: Callable[..., Expr]) -> tu
 
 
 def _null_percentage(rows: Expr, values: Expr) -> Expr:
-    """NULL of no rows, by which nothing is divided."""
+    """Percentage of NULL; NULL if there are no rows."""
     nulls = _scalar("multiply", cast(_scalar("subtract", rows, values), DOUBLE), Literal(100.0, DOUBLE))
     return cast(_scalar("divide", nulls, cast(rows, DOUBLE)), _PERCENT)
 

@@ -1,4 +1,4 @@
-"""Clauses behind the columns of CREATE TABLE, in any order: a table of them, each with its reader."""
+"""Clauses after the columns of CREATE TABLE, in any order: a table of clauses, each with its reader."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sharkpy.values.types import Field
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """Hive's Kafka storage handler of STORED BY, with its properties and the place of its name."""
+    """Hive's Kafka storage handler in STORED BY, with its properties and its token."""
 
     token: Token
     properties: Properties
@@ -30,10 +30,10 @@ class Handler:
 
 @dataclass(slots=True)
 class TableClauses:
-    """Clauses of a CREATE TABLE as they are read, each at most once."""
+    """Clauses of a CREATE TABLE while they are read, each at most once."""
 
     columns: Sequence[str]
-    """Columns listed before the clauses."""
+    """Columns that are listed before the clauses."""
     row: StorageFormat | None = None
     file: StorageFormat | None = None
     location: str | None = None
@@ -43,22 +43,22 @@ class TableClauses:
     buckets: BucketSpec | None = None
     skew: SkewSpec | None = None
     partitions: list[Field] | list[str] | None = None
-    """Columns of PARTITIONED BY: fields, or the names of columns of the list or of the query."""
+    """Columns of PARTITIONED BY: fields, or names of listed columns or of the query's columns."""
     divided: list[PartitionField] | None = None
-    """What PARTITIONED BY has instead where transforms are among it."""
+    """Items of PARTITIONED BY if some are transforms; `partitions` is then empty."""
     lake: str | None = None
     """Lake format of STORED BY or USING."""
     takes_lake: bool = False
     handler: Handler | None = None
     is_sparks: bool = False
-    """True for Spark's form: with USING, or with OPTIONS."""
+    """True for Spark's syntax, with USING or OPTIONS."""
 
 
 ENDS = ("AS", "SELECT", "WITH", "(", "LIKE", "FROM")
 
 
 def table_clauses(binder: CommandBinder, columns: Sequence[str] = (), *, takes_handler: bool = False) -> TableClauses:
-    """Read clauses up to one of the words that end them."""
+    """Read clauses up to a word that ends them."""
     clauses = TableClauses(columns, takes_lake=takes_handler)
     read_clauses(binder, clauses, takes_handler=takes_handler)
     return clauses
@@ -91,7 +91,7 @@ def read_clauses(
 
 
 def _handler(binder: CommandBinder, *, is_taken: bool) -> Handler:
-    """Read the class of a storage handler [WITH SERDEPROPERTIES (…)]; only that of Kafka is known."""
+    """Read the class of a storage handler [WITH SERDEPROPERTIES (…)]. Only Kafka's is supported."""
     reader = binder.reader
     token = reader.current
     if token is None or token.text != HANDLER or not is_taken:
@@ -110,7 +110,7 @@ def _using(binder: CommandBinder, clauses: TableClauses) -> StorageFormat:
 
 
 def _options(binder: CommandBinder, clauses: TableClauses) -> tuple[Option, ...]:
-    """Read the options; `path` is the table's location."""
+    """Read the options. `path` becomes the table's location."""
     clauses.is_sparks = True
     given = options(binder.reader)
     for one in given:

@@ -24,8 +24,10 @@ _RESOURCES = ("JAR", "FILE", "ARCHIVE")
 
 
 def bind_create_function(binder: CommandBinder, or_replace: bool, temporary: bool) -> Command:
-    """Bind FUNCTION [IF NOT EXISTS] [database.]name AS 'class' [USING JAR | FILE | ARCHIVE 'path', …], or
-    FUNCTION … name (parameter type, …) … RETURN body.
+    """Bind FUNCTION, after CREATE, for a class or with a body in SQL.
+
+    FUNCTION [IF NOT EXISTS] [database.]name AS 'class' [USING JAR | FILE | ARCHIVE 'path', …], or FUNCTION … name
+    (parameter type, …) … RETURN body.
     """
     reader = binder.reader
     reader.expect("FUNCTION")
@@ -95,7 +97,7 @@ def bind_reload(binder: CommandBinder) -> ReloadFunctions:
 
 
 def _name(binder: CommandBinder, temporary: bool) -> tuple[str | None, str]:
-    """Read the database (None for a temporary function) and the name."""
+    """Read the database, None for a temporary function, and the name."""
     reader = binder.reader
     token = reader.current
     database, name = reader.qualified_name("a name for the function")

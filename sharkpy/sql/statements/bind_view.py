@@ -36,7 +36,7 @@ def bind_create_view(binder: CommandBinder, or_replace: bool, temporary: bool, i
 
 
 def view_of(binder: CommandBinder, view: CreateView, names: Sequence[tuple[str, str | None]] | None) -> CreateView:
-    """Give `view` the rest of the statement as its query, with the columns of now in the place of each `*`."""
+    """Bind the rest of the statement as the query of `view`, in whose text each `*` becomes its current columns."""
     reader = binder.reader
     start = reader.current
     if start is None:
@@ -71,7 +71,7 @@ def global_view_name(binder: CommandBinder) -> tuple[str, str]:
 
 
 def _view_columns(binder: CommandBinder) -> list[tuple[str, str | None]] | None:
-    """Read (name [COMMENT 'text'], …), if given."""
+    """Read (name [COMMENT 'text'], …); None if there is no list."""
     reader = binder.reader
     if not reader.match("("):
         return None

@@ -1,4 +1,4 @@
-"""Binder of statements that are not queries: the words that begin them, and shared parts of their binders."""
+"""Binder of statements other than queries: the words that begin them, and the shared parts of their binders."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from sharkpy.sql.grammar.token_reader import TokenReader
 
 @dataclass(frozen=True, slots=True)
 class CommandBinder:
-    """Statement being read: its tokens and the context that its names are looked up in."""
+    """Statement that is being read: its tokens, and the context for its names."""
 
     context: Context
     reader: TokenReader
 
     def query(self, tokens: list[Token] | None = None) -> LogicalPlan:
-        """Bind the rest of the statement (or `tokens`) as a query."""
+        """Bind the rest of the statement, or `tokens`, as a query."""
         tree = self.query_tree(tokens)
         return self.context.bind_query(tree, self.context, None)
 
     def query_of(self, text: str) -> LogicalPlan:
-        """Bind a query that is not in the statement but derived from it."""
+        """Bind a query whose text is derived from the statement."""
         context = replace(self.context, text=text)
         return context.bind_query(parse_query(text, tokenize(text)), context, None)
 
@@ -45,8 +45,9 @@ class CommandBinder:
         return parse_query(reader.text, tokens)
 
     def file_query(self) -> LogicalPlan | None:
-        """Read a path of files, 'x.csv' or format.`path`, as the query of all their rows; None where a name comes that
-        a table may have.
+        """Read a path of files, 'x.csv' or format.`path`, as a query of all their rows.
+
+        Return None if a name follows that a table may have.
         """
         following = self.reader.tokens[self.reader.position : self.reader.position + 3]
         if following[:1] and following[0].token_type == TokenType.STRING:
@@ -59,7 +60,10 @@ class CommandBinder:
         return self.query([*tokenize("SELECT * FROM"), *taken])
 
     def name(self, default: str = "") -> tuple[str, str, Token]:
-        """Read a table's database, or `default` or the current one if it is left out, its name and first token."""
+        """Read [database.]name of a table. Return its database, name and first token.
+
+        Without a database, it is `default` or the current database.
+        """
         token = self.reader.current
         database, name = self.reader.qualified_name()
         if database is not None and self.reader.match("."):
@@ -68,7 +72,7 @@ class CommandBinder:
         return database or default or self.context.database, name, token
 
     def new_name(self) -> tuple[str, str]:
-        """Read the database and name of a new table; the database must exist."""
+        """Read the database and name of a new table. Raise an error if the database does not exist."""
         database, name, token = self.name()
         with self.place_of(token):
             check_name(name)
@@ -76,8 +80,9 @@ class CommandBinder:
         return database, name
 
     def table(self) -> Table:
-        """Read an existing table or view; the error for a missing one has its name as written, as clients
-        look for it.
+        """Read an existing table or view.
+
+        The error for a missing table has the name as written, since clients look for it.
         """
         start = self.reader.position
         database, name, token = self.name()
@@ -89,7 +94,7 @@ class CommandBinder:
                 raise TableNotFoundError(f"Table not found {written}", hint=error.hint) from None
 
     def base_table(self, action: str) -> Table:
-        """Read an existing table that is no view or stream and has rows."""
+        """Read an existing table. Refuse views, streams, and continuous queries without rows."""
         token = self.reader.current
         table = self.table()
         if table.is_view:
@@ -103,7 +108,7 @@ class CommandBinder:
         return table
 
     def written_table(self, action: str) -> Table:
-        """Read an existing table whose rows statements may change."""
+        """Read an existing table whose rows statements may change. Refuse continuous tables."""
         token = self.reader.current
         table = self.base_table(action)
         self._note_target(token)
@@ -113,15 +118,16 @@ class CommandBinder:
         return table
 
     def _note_target(self, token: Token | None) -> None:
-        """Note the database of a target that the text of a continuous insert names alone."""
+        """Note the database of a target that the text of a continuous insert names without one."""
         kept, database = self.context.kept, self.context.database
         last = self.reader.tokens[self.reader.position - 1]
         if kept is not None and token is last and kept.database != database:
             kept.texts[token.start, token.end] = f"`{database}`.{kept.text[token.start : token.end + 1]}"
 
     def dropped_table(self, *, is_optional: bool) -> Table | None:
-        """Read a table or view that is to be dropped, a lake table as the catalog keeps it: its format may know it no
-        more. None for a missing one that is optional.
+        """Read a table or view that is to be dropped; None if it is missing and `is_optional`.
+
+        A lake table is found in the catalog, because its format may not know it any more.
         """
         start = self.reader.position
         database, name, _ = self.name()
@@ -151,7 +157,7 @@ class CommandBinder:
 
 
 class _Placed:
-    """Context manager that places errors that have no place, as those of the catalog, at the token that caused them."""
+    """Context manager that places errors without a place, such as errors of the catalog, at a token."""
 
     def __init__(self, text: str, token: Token | None) -> None:
         self.text, self.token = text, token
@@ -165,7 +171,7 @@ class _Placed:
 
 
 def _is_path(token: Token) -> bool:
-    """True for a quoted name that no table can have."""
+    """Return whether a token is a quoted name that no table can have."""
     return token.token_type == TokenType.IDENTIFIER and any(sign in token.text for sign in "/.")
 
 
@@ -174,22 +180,22 @@ QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(", "TABLE", "MAP", "REDUCE"
 
 
 def find_insert(tokens: Sequence[Token]) -> int | None:
-    """Index of an INSERT outside of parentheses: `WITH … INSERT`, `FROM … INSERT`."""
+    """Return the index of an INSERT outside of parentheses, as in `WITH … INSERT` or `FROM … INSERT`; else None."""
     return next((index for index, token in _outside(tokens) if token.token_type == TokenType.INSERT), None)
 
 
 def inserts(tokens: Sequence[Token]) -> list[int]:
-    """Indexes of all INSERTs outside of parentheses."""
+    """Return the indexes of all INSERTs outside of parentheses."""
     return [index for index, token in _outside(tokens) if token.token_type == TokenType.INSERT]
 
 
 def has_source(tokens: Sequence[Token]) -> bool:
-    """True if the tokens before an INSERT have a FROM, and not only WITH."""
+    """Return whether the tokens before an INSERT have FROM, and not only WITH."""
     return any(token.token_type == TokenType.FROM for _, token in _outside(tokens))
 
 
 def _outside(tokens: Sequence[Token]) -> Iterator[tuple[int, Token]]:
-    """Tokens that are in no parentheses, with their indexes."""
+    """Tokens outside of parentheses, with their indexes."""
     depth = 0
     for index, token in enumerate(tokens):
         depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)

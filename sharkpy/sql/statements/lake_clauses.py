@@ -1,4 +1,4 @@
-"""Words of lake tables in CREATE TABLE: the format behind STORED BY, and what PARTITIONED BY divides by."""
+"""Syntax of lake tables in CREATE TABLE: the format after STORED BY, and the transforms of PARTITIONED BY."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 
 _WORDS = {"year": "year", "month": "month", "day": "day", "date": "day", "hour": "hour", "bucket": "bucket"}
 _TRANSFORMS = _WORDS | {"years": "year", "months": "month", "days": "day", "hours": "hour", "truncate": "truncate"}
-"""Transforms by the words of Hive and of Spark."""
+"""Transforms by their names in Hive and in Spark."""
 _NUMBERED = ("bucket", "truncate")
 
 
 def lake_word(reader: TokenReader) -> str | None:
-    """Take the name of a lake format, or the class of its storage handler, if it comes next behind STORED BY."""
+    """Take the name of a lake format, or the class of its storage handler, after STORED BY.
+
+    Return None if it does not come next.
+    """
     token = reader.current
     if token is not None and token.token_type == TokenType.STRING:
         found = next((name for name, handler in LAKES.items() if handler == token.text), None)
@@ -31,7 +34,7 @@ def lake_word(reader: TokenReader) -> str | None:
 
 
 def divides_by_transforms(reader: TokenReader) -> bool:
-    """True if PARTITIONED BY goes on with SPEC, or has a transform in its list."""
+    """Return whether SPEC follows PARTITIONED BY, or its list has a transform."""
     if reader.peek("SPEC"):
         return True
     following = reader.tokens[reader.position :]

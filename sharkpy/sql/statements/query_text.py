@@ -1,4 +1,4 @@
-"""Query that a statement keeps: its plan and its text, with the columns of now in the place of each `*`."""
+"""Query that a statement stores: its plan and its text, in which each `*` is replaced by its current columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sharkpy.sql.statements.command_binder import CommandBinder
 
 @dataclass(frozen=True, slots=True)
 class KeptQuery:
-    """`text` means the same later, when tables may have more columns; `written` is as it was written."""
+    """Stored query. `text` keeps its meaning when tables get more columns. `written` is the original text."""
 
     plan: LogicalPlan
     text: str
@@ -22,8 +22,9 @@ class KeptQuery:
 
 
 def kept_query(binder: CommandBinder, database: str, permanent: str = "", views: tuple[str, ...] = ()) -> KeptQuery:
-    """Bind the rest of the statement as a query that is kept, and later bound in `database`. `permanent` names the
-    permanent view that keeps it; the query may use none of `views`.
+    """Bind the rest of the statement as a query that is stored, and later bound in `database`.
+
+    `permanent` names the permanent view that stores it. The query must not use any of `views`.
     """
     reader = binder.reader
     start = reader.current
@@ -44,7 +45,10 @@ def _trimmed(text: str) -> str:
 
 
 def _means_same(binder: CommandBinder, text: str, query: LogicalPlan, database: str) -> bool:
-    """False if `text` does not give the columns of `query`: no text can name one of two columns of one name."""
+    """Return whether `text` has the columns of `query`.
+
+    It does not if two columns have the same name, which no text can distinguish.
+    """
     try:
         there = dataclasses.replace(binder, context=dataclasses.replace(binder.context, database=database))
         output = there.query_of(text).output

@@ -1,4 +1,4 @@
-"""Known statements of HiveQL that are not carried out: the words that begin each, and what to do instead."""
+"""Known statements of HiveQL that are not supported: their first words, and what to do instead."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ REFUSED: tuple[tuple[str, str | None], ...] = (
 
 
 def refused_statement(reader: TokenReader) -> UnsupportedError | None:
-    """Error for a known statement that is not carried out; None for other words."""
+    """Return the error for a known statement that is not supported; None for other words."""
     if reader.peek("REFRESH", "CONTINUOUS") or reader.peek("ROLLBACK", "CONTINUOUS"):
         return None
     for words, hint in REFUSED:

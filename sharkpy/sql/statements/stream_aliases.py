@@ -1,7 +1,7 @@
-"""Words of other systems for continuous tables: CREATE STREAMING TABLE, CREATE MATERIALIZED VIEW, STREAM(name), EMIT
-CHANGES.
+"""Syntax of other systems for continuous tables.
 
-What means nothing here is blanked out in the text, so that the query is kept without it, and errors keep their places.
+It is CREATE STREAMING TABLE, CREATE MATERIALIZED VIEW, STREAM(name) and EMIT CHANGES. Words without a meaning here are
+replaced by spaces in the text. The stored query then has none of them, and errors keep their places.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from sharkpy.sql.statements.command_binder import CommandBinder
 
 _SOURCES = (TokenType.FROM, TokenType.JOIN)
 _ENDS = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.R_PAREN, TokenType.NULL)
-"""Tokens that an item of a query may end with."""
+"""Tokens that may end an item of a query."""
 
 
 def without_stream_words(binder: CommandBinder) -> CommandBinder:
-    """Binder of the same statement without STREAM before the names of streams. BindError where it is before the name
-    of a table.
+    """Return a binder of the same statement without STREAM before the names of streams.
+
+    Raise BindError if STREAM precedes the name of a table.
     """
     return _without(binder, list(_stream_words(binder)))
 
 
 def without_emit_changes(binder: CommandBinder) -> CommandBinder:
-    """Binder of the same statement without EMIT CHANGES at its end: rows that have come do not change."""
+    """Return a binder of the same statement without EMIT CHANGES at its end, which has no effect here."""
     tokens = binder.reader.rest
     texts = [token.text.upper() for token in tokens[-2:]]
     if texts == ["EMIT", "CHANGES"] and len(tokens) > 2 and tokens[-3].token_type in _ENDS:
@@ -51,7 +52,7 @@ def _without(binder: CommandBinder, tokens: Sequence[Token]) -> CommandBinder:
 
 
 def _stream_words(binder: CommandBinder) -> Iterator[Token]:
-    """Tokens of `FROM STREAM(name)` and `FROM STREAM name` that are no part of the name, in order."""
+    """Tokens of `FROM STREAM(name)` and `FROM STREAM name` other than the name, in order."""
     tokens = binder.reader.rest
     for place in range(1, len(tokens) - 1):
         token, following = tokens[place], tokens[place + 1]
@@ -71,7 +72,7 @@ def _stream_words(binder: CommandBinder) -> Iterator[Token]:
 
 
 def _name(tokens: Sequence[Token]) -> Sequence[Token]:
-    """The tokens of a name, or of database.name, at the beginning; none if there is none."""
+    """Tokens of a name or database.name at the beginning; empty if there is none."""
     if len(tokens) == 3 and tokens[1].token_type == TokenType.DOT:
         return tokens
     is_name = bool(tokens) and tokens[0].token_type not in (TokenType.STRING, TokenType.L_PAREN, TokenType.R_PAREN)
@@ -79,7 +80,10 @@ def _name(tokens: Sequence[Token]) -> Sequence[Token]:
 
 
 def _check_stream(binder: CommandBinder, name: Sequence[Token]) -> bool:
-    """False for the name of nothing; BindError for that of a table, which would be read anew by each epoch."""
+    """Return whether a name is a stream; False if it does not exist.
+
+    Raise BindError for a table, which each epoch would read again.
+    """
     database = name[0].text if len(name) == 3 else binder.context.database
     found = binder.context.catalog.find_table(database, name[-1].text)
     if found is not None and not found.is_stream:

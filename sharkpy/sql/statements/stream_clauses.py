@@ -27,28 +27,32 @@ _UNITS = {
     **dict.fromkeys(("HOUR", "HOURS"), 3600.0),
 }
 _LONGEST = 7 * 24 * 3600.0
-"""Longest time between two epochs, in seconds."""
+"""Maximum time between two epochs, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamClauses:
-    """Clauses of a continuous query: its trigger, what is done with records that do not parse, where it begins, which
-    rows are given, and whether its state may grow with the streams.
+    """Clauses of a continuous query.
+
+    They are its trigger, the treatment of bad records, its start, its output mode, and whether its state may grow with
+    the streams.
     """
 
     trigger: Trigger = field(default_factory=Trigger)
     on_bad_row: OnBadRow = field(default_factory=OnBadRow)
     start: StartFrom = field(default_factory=StartFrom)
     emit: EmitMode | None = None
-    """None for what the query allows."""
+    """Output mode (EMIT …), or None if the query decides it."""
     is_unbounded: bool = False
     late_rows: tuple[str, str] | None = None
-    """Table to which rows go that come too late, with its database."""
+    """Table for late rows: its database and name."""
 
 
 def check_altered(binder: CommandBinder, table: Table, queries: Sequence[LogicalPlan]) -> None:
-    """UnsupportedError for other queries of a continuous insert or sink, or of a table without state, that cannot be
-    kept up to date with the state that it has. Whether they have that state is known when its own ones are bound.
+    """Check new queries of a continuous insert or sink, or of a table without state.
+
+    Raise UnsupportedError if they cannot be maintained with the stored state. Whether they have the same state is
+    checked when the old queries are bound.
     """
     if not table.has_state:
         for query in queries:
@@ -60,7 +64,7 @@ def check_altered(binder: CommandBinder, table: Table, queries: Sequence[Logical
 
 
 def other_state(table: Table) -> SharkError:
-    """Error for another query of `table`: its state is not that which is kept."""
+    """Return the error for another query of `table` whose state differs from the stored one."""
     hint = "what is grouped by, aggregated and read has to stay; else it is a new one"
     return BindError(
         f"the state of {table.qualified_name} is that of another query",
@@ -72,7 +76,7 @@ def other_state(table: Table) -> SharkError:
 def divided_query(
     binder: CommandBinder, clauses: StreamClauses, database: str
 ) -> tuple[KeptQuery, DividedQuery | None]:
-    """Bind the rest of the statement as a query that can be kept up to date, and divide it if it needs state."""
+    """Bind the rest of the statement as a continuous query. Divide it if it needs state."""
     token = binder.reader.current
     kept = kept_query(binder, database)
     with binder.place_of(token):
@@ -88,8 +92,9 @@ def divided_query(
 def queries_to_give(
     binder: CommandBinder, queries: Sequence[LogicalPlan], clauses: StreamClauses, only_final: str = ""
 ) -> GivenQueries | None:
-    """Divide the queries of a continuous insert or sink; None where none of them needs state. `only_final`: why it can
-    be given only rows that do not change any more; empty where it can be given others.
+    """Divide the queries of a continuous insert or sink; None if none of them needs state.
+
+    `only_final` is the reason why the target accepts only final rows; empty if it accepts changes.
     """
     if not needs_state(queries):
         check_row_wise_clauses(clauses)
@@ -107,7 +112,7 @@ def queries_to_give(
 
 
 def check_row_wise_clauses(clauses: StreamClauses) -> None:
-    """UnsupportedError for clauses of queries that need state."""
+    """Raise UnsupportedError for clauses that only queries with state have."""
     if clauses.emit is not None and clauses.emit is not EmitMode.APPEND:
         message = f"EMIT {clauses.emit.value} of a query whose rows do not change once they are there"
         raise UnsupportedError(message, hint="EMIT APPEND, or no EMIT")
@@ -133,7 +138,7 @@ def _check_clauses(clauses: StreamClauses, query: DividedQuery) -> None:
 def checked_options(
     binder: CommandBinder, check: Callable[[tuple[tuple[str, str], ...]], None]
 ) -> tuple[tuple[str, str], ...]:
-    """Read ('option' = 'value', …), if it is there. What `check` raises is an error at its place."""
+    """Read ('option' = 'value', …), if it comes next. Errors of `check` are placed at the options."""
     token = binder.reader.current
     options = binder.reader.properties() if binder.reader.peek("(") else ()
     with binder.place_of(token):
@@ -142,8 +147,9 @@ def checked_options(
 
 
 def continuous_clauses(binder: CommandBinder, seconds: float = 0.0) -> tuple[TableClauses, StreamClauses]:
-    """Read the clauses of a table or a sink, and those of its continuous query, in any order; by default there are
-    `seconds` between two epochs.
+    """Read the clauses of a table or sink and of its continuous query, in any order.
+
+    `seconds` is the default time between two epochs.
     """
     of_table, of_stream = TableClauses(()), StreamClauses(Trigger(seconds=seconds))
     place = -1
@@ -178,7 +184,7 @@ def stream_clauses(binder: CommandBinder, found: StreamClauses) -> StreamClauses
 
 
 def _emit(binder: CommandBinder) -> EmitMode | None:
-    """Read APPEND | UPDATE | COMPLETE [WITH RECOMPUTE], or CHANGES, the word of others for what the query allows."""
+    """Read APPEND | UPDATE | COMPLETE [WITH RECOMPUTE], or CHANGES, which other systems use for the default."""
     reader = binder.reader
     word = reader.match_any("APPEND", "UPDATE", "COMPLETE", "CHANGES")
     if not word:
@@ -232,7 +238,7 @@ def _quoted(table: Table) -> str:
 
 
 def moment_of(binder: CommandBinder) -> int:
-    """Read a text as a moment, in milliseconds since 1970."""
+    """Read a moment. Return it in milliseconds since 1970."""
     token = binder.reader.current
     text = binder.reader.string("a moment")
     moment = milliseconds(text, binder.context.conf)
@@ -242,7 +248,7 @@ def moment_of(binder: CommandBinder) -> int:
 
 
 def on_bad_row_clause(binder: CommandBinder) -> OnBadRow | None:
-    """Read ON BAD ROW NULL | ON BAD ROW SKIP TO table, if it is there."""
+    """Read ON BAD ROW NULL | ON BAD ROW SKIP TO table; None if it does not come next."""
     reader = binder.reader
     if not reader.match("ON", "BAD", "ROW"):
         return None

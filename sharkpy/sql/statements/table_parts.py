@@ -1,4 +1,4 @@
-"""Parts of a new table that several statements make: its format, its Hive partitions, its caching by name."""
+"""Parts of new tables that several statements use: format, Hive partitions, and caching by name."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ def storage_of_clauses(binder: CommandBinder, clauses: TableClauses) -> StorageF
 def columns_by_format(
     binder: CommandBinder, storage: StorageFormat, properties: Properties, fields: list[Field] | None
 ) -> list[Field] | None:
-    """Columns of what is made with `fields` or without, which its format may decide. NotAllowedError if its schema is
-    a file out of the session's bounds.
+    """Return the columns of a new table or stream, which its format may decide.
+
+    Raise NotAllowedError if the schema is in a file that the session may not read.
     """
     given = (*properties, *storage.properties)
     if (path := schema_path(given)) is not None and not uri.is_remote(path):
@@ -46,7 +47,7 @@ def partitioned_columns(
     query: LogicalPlan | None,
     partitions: list[Field] | list[str],
 ) -> tuple[list[Field], LogicalPlan | None, tuple[str, ...]]:
-    """All fields and the query's columns, those of Hive partitions last, and the names of these."""
+    """Return all columns and the query's columns, with partition columns last, and the names of the latter."""
     reader = binder.reader
     if not partitions:
         return fields, query, ()
@@ -76,7 +77,10 @@ def partitioned_columns(
 
 
 def cached_by_name(binder: CommandBinder, name: str, properties: Properties) -> Properties:
-    """Properties of a new table: one named *_cached is cached unless they say otherwise, as in Shark."""
+    """Return the properties of a new table.
+
+    As in Shark, a table named *_cached is cached unless the properties say otherwise.
+    """
     if not name.endswith("_cached") or not binder.context.conf.value(CACHE_CHECK_NAME):
         return properties
     return properties if "shark.cache" in dict(properties) else (*properties, ("shark.cache", "MEMORY"))

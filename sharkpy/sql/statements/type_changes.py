@@ -1,4 +1,4 @@
-"""Allowed type changes of a column of an existing table: to types that hold all old values (Hive's ColumnType)."""
+"""Allowed type changes of a table's column: to types that can hold all old values (Hive's ColumnType)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DECIMAL_RANK = 5
 
 
 def can_become(old: DataType, new: DataType) -> bool:
-    """True if Hive allows a type change while hive.metastore.disallow.incompatible.col.type.changes holds."""
+    """Return whether Hive allows a type change with hive.metastore.disallow.incompatible.col.type.changes."""
     if old in (new, NULL):
         return True
     if is_nested(old) or is_nested(new):

@@ -1,4 +1,7 @@
-"""WATERMARK FOR column AS column [- INTERVAL n unit] [IDLE AFTER n unit], among the columns of CREATE STREAM."""
+"""The clause WATERMARK in the columns of CREATE STREAM.
+
+WATERMARK FOR column AS column [- INTERVAL n unit] [IDLE AFTER n unit]
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,15 @@ from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import BIGINT, DATE, INTERVAL_DAY_TIME, STRING, TIMESTAMP, DataType, Field
 
 _TIMES_OF: dict[DataType, str] = {BIGINT: "timestamp_millis({})", STRING: "to_timestamp({})", DATE: "timestamp({})"}
-"""Expressions that mostly make a time of a column."""
+"""Usual expressions that convert a column to a time."""
 _DEPTHS = {"(": 1, "<": 1, ")": -1, ">": -1, ">>": -2}
 
 
 def taken_watermark(binder: CommandBinder) -> tuple[CommandBinder, Watermark | None, Token | None]:
-    """Take the clause out of the list of columns that comes next; returns a binder of the rest, what the clause says,
-    and its first token.
+    """Take the clause out of the list of columns that comes next.
+
+    Return a binder of the remaining statement, the watermark, and the first token of the clause. Both are None without
+    the clause.
     """
     reader = binder.reader
     begin = _begin(reader)
@@ -34,7 +39,7 @@ def taken_watermark(binder: CommandBinder) -> tuple[CommandBinder, Watermark | N
         raise inner.error(", or ) expected")
     tokens = [*reader.tokens[:begin], *reader.tokens[inner.position :]]
     if reader.tokens[begin].text == "(":
-        # The list begins with it, or has nothing else.
+        # The list begins with the clause, or has only the clause.
         kept = begin if inner.peek(")") else begin + 1
         tokens = [*reader.tokens[:kept], *reader.tokens[inner.position + 1 :]]
     left = TokenReader(reader.text, tokens)
@@ -45,7 +50,7 @@ def taken_watermark(binder: CommandBinder) -> tuple[CommandBinder, Watermark | N
 def check_watermark(
     binder: CommandBinder, found: Watermark, fields: Iterable[Field | ComputedColumn], token: Token | None
 ) -> None:
-    """BindError where the column is none of the stream's, or no time."""
+    """Raise BindError if the watermark's column is not in the stream, or is not a TIMESTAMP."""
     known = {field.name: field.dtype for field in fields}
     if found.column not in known:
         raise binder.error(f'the stream has no column "{found.column}"', token, sqlstate="42703")
@@ -57,7 +62,7 @@ def check_watermark(
 
 
 def _begin(reader: TokenReader) -> int | None:
-    """Place of the comma, or the parenthesis, before the clause."""
+    """Position of the comma or parenthesis before the clause; None if there is no clause."""
     depth = 0
     for place in range(reader.position, len(reader.tokens)):
         token_type = reader.tokens[place].token_type

@@ -129,7 +129,10 @@ def bind_state(
     database: str,
     clock: StatementClock | None = None,
 ) -> DividedQuery:
-    """Bind a continuous insert or sink, and divide it into a `state` and its result. `clock` and errors: see `bind`."""
+    """Bind a continuous insert or sink, and divide it. `state` is the table of its state.
+
+    `clock` and errors: see `bind`.
+    """
 
     def bound(binder: CommandBinder) -> DividedQuery:
         return given_queries(binder, state, queries_of_text(binder)[1]).state

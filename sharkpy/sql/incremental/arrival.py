@@ -1,4 +1,4 @@
-"""Rows with the watermarks at their arrival, which tell the rows that they could still match.
+"""Rows with the watermarks at their arrival, which decide the rows that they could still match.
 
 If there are several watermarks, rows that arrived in different epochs may have different matches even under the same
 watermarks. The number of earlier rows then distinguishes the epochs.

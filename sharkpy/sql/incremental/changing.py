@@ -1,4 +1,4 @@
-"""Errors for queries whose rows may change or disappear later, if only final rows can be emitted."""
+"""Errors for queries whose rows may change or disappear later, if the output mode does not allow that."""
 
 from __future__ import annotations
 

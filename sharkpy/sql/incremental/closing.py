@@ -43,12 +43,12 @@ class Closing:
         return f"{'kept until' if self.gives is EmitMode.UPDATE else 'given when'} {self.marks.label}"
 
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
-        """Append the stored watermark to rows, as column `mark`."""
+        """Append the current watermark to rows, as column `mark`."""
         return self.marks.beside(rows, kept, mark)
 
     @property
     def seen(self) -> Expr:
-        """The watermark at a row's arrival, if it had already closed one of the row's windows; else NULL."""
+        """The watermark at a row's arrival, if it was at or past `first_end`; else NULL."""
         is_behind = _is_at_most(self.first_end, self.mark)
         return Call("case_when", (is_behind, self.mark, Literal(None, TIMESTAMP)), TIMESTAMP)
 

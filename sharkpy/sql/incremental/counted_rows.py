@@ -30,7 +30,7 @@ class CountedRows:
         return "all their rows have come"
 
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
-        """Append the stored watermark to rows, as column `mark`."""
+        """Append the current watermark to rows, as column `mark`."""
         counted = kept(self.place)
         time = Call(TIME_OF_ROW, counted.output[:1], TIMESTAMP)
         return beside_least(rows, [Project(counted, (self.new_column("watermark", TIMESTAMP).holding(time),))], mark)

@@ -91,7 +91,7 @@ class _Division:
         self._appends = emit is EmitMode.APPEND
         self._gives = emit if gives else None
         self._is_bounding = self._appends or gives
-        """True if emitted rows cannot be withdrawn, and so have to be final."""
+        """True if emitted rows cannot be withdrawn, and so must not disappear."""
         times = context.times_read
         self._clock = None if times is None else Clock(*(Literal(time, TIMESTAMP) for time in times))
         self._expires = expires
@@ -212,8 +212,8 @@ class _Division:
                 raise changing(self._gives)
             return session_state(node, sessions, self._new_column, is_bounded=is_bounded, closing=closing)
         timed = node if self._clock is None else in_clock_time(node, self._clock)
-        # Readers of a continuous table want old groups, too. An insert or sink has emitted them, so closing can forget
-        # them.
+        # Readers of a continuous table want old groups, too. After an insert or sink has emitted a group, only closing
+        # forgets it.
         is_bounded = is_bounded if self._gives is None else closing is not None
         state = aggregate_state(timed, self._new_column, is_bounded=is_bounded, closing=closing)
         return self._resumed(state, rows) if resumed(state) else state

@@ -17,9 +17,9 @@ class ExpiringRows:
     """State of the rows of one side of a join.
 
     Rows of the other side match rows whose time is at most `reach` microseconds before theirs. So a stored row expires
-    when the other side's watermark, as of before the epoch, is further ahead. It is then not joined any more, whether a
-    fold has removed it or not. A new row may match stored rows if the other side is ahead. So it expires only when its
-    own side's watermark is that far ahead, too.
+    when the other side's watermark, as of before the epoch, is more than `reach` past its time. It is then not joined
+    any more, whether a fold has removed it or not. A new row may match stored rows if the other side is ahead. So it
+    expires only when its own side's watermark is that far ahead, too.
     """
 
     rows: KeptRows

@@ -41,7 +41,7 @@ def _has_tables(rows: LogicalPlan, streams: Streams) -> bool:
 
 
 def changing_fault(node: LogicalPlan, streams: Streams, gives: EmitMode | None) -> SharkError:
-    """Error for a node whose rows may change although they have to be final. `gives`: see `changing`."""
+    """Error for a node whose rows may change although the output mode does not allow it. `gives`: see `changing`."""
     below = (child for child in node.children if streams.below(child))
     is_of_tables = is_beside_tables(node, streams) or any(_has_tables(child, streams) for child in below)
     return changing_tables(gives) if is_of_tables else changing(gives)

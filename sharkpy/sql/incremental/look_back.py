@@ -32,9 +32,9 @@ class LookBack:
     microseconds: int
     """Time before a row."""
     ahead: int
-    """Time after a row, in microseconds. The row is emitted when that time has passed."""
+    """Time after a row, in microseconds. The row is emitted when the watermark has passed that time."""
     rows_ahead: int
-    """Number of rows after a row, in its partition. The row is emitted when they have arrived."""
+    """Number of rows after a row, in its partition. The row is emitted when the watermark has passed them."""
     running: tuple[Running, ...]
     """Functions over all rows before a row."""
     partition_by: tuple[Expr, ...]

@@ -49,7 +49,7 @@ class Panes:
         return self.last_end_at(self.time)
 
     def last_end_at(self, time: Expr) -> Expr:
-        """End of the last window of a time. The begin of a pane has the same last window as the other times in it."""
+        """End of the last window of a time. The start of a pane has the same last window as its other times."""
         size, slide = _number(self.windows.args[1]), _number(self.windows.args[-2])
         return behind(_bound("start", time, slide, self.windows.args[-1]), size)
 
@@ -96,7 +96,7 @@ def panes_of(node: Aggregate) -> Panes | None:
 
 
 def pane_begin(time: Expr, length: int) -> Expr:
-    """Begin of the pane that a time is in, for panes of `length` microseconds."""
+    """Beginning of the pane that a time is in, for panes of `length` microseconds."""
     return _bound("start", time, length, Literal(0, BIGINT))
 
 

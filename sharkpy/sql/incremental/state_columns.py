@@ -39,8 +39,8 @@ class StateColumns:
     def rows_of(self, place: int, rows: LogicalPlan) -> LogicalPlan:
         """Rows of one part, with only its columns.
 
-        Rows of other parts may be included if they change nothing. Statistics of blocks can then answer, as they need
-        the rows of all parts.
+        Rows of other parts are included if they change nothing: statistics of blocks can answer only without a filter
+        on the part.
         """
         if len(self.parts) == 1:
             return rows

@@ -37,8 +37,8 @@ from sharkpy.sql.incremental.watermarks import has_watermark
 class StateParts:
     """Parts of a query's state, in the order in which they are found, each with its node.
 
-    `gives` is the output mode of an insert or sink; None for a continuous table. `is_bounding`: emitted rows have to be
-    final. `expires`: rows of joins are kept only while watermarks allow a match.
+    `gives` is the output mode of an insert or sink; None for a continuous table. `is_bounding`: emitted rows must not
+    disappear. `expires`: rows of joins are kept only while watermarks allow a match.
     """
 
     def __init__(

@@ -81,7 +81,7 @@ class Watermarks:
         return "the watermark closes their windows"
 
     def beside(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:
-        """Append the stored watermark to rows, as column `mark`."""
+        """Append the current watermark to rows, as column `mark`."""
         return beside_least(rows, [kept(place) for place, _ in self.parts], mark)
 
     def beside_next(self, rows: LogicalPlan, kept: Kept, mark: ColumnRef) -> LogicalPlan:

@@ -52,8 +52,8 @@ class LookBack:
 def look_back(window: Window, first: ColumnRef) -> LookBack:
     """Compute how far the functions of a Window look.
 
-    `first`: see `running_of`. Raise UnsupportedError, which names the function, for a function in another order, over
-    all rows after its own, or over all rows before it if it cannot be resumed.
+    `first`: see `running_of`. Raise UnsupportedError, which names the function, for a function in another order, or
+    over all rows after its own. The same holds for a function over all rows before it that cannot be resumed.
     """
     calls = [item.expr for item in window.windows if isinstance(item.expr, WindowCall)]
     times = [_time(call, window) for call in calls]

@@ -66,9 +66,9 @@ class End:
 class MatchedRows:
     """State of one side of a join: distinct rows, their number, and whether the other side has a match.
 
-    If watermarks limit which rows are joined, only rows that arrived under the same watermarks are merged, and, if both
-    streams have one, only rows of one epoch. Rows that find no match any more are forgotten, unless the result needs
-    them.
+    If watermarks limit which rows are joined, rows are merged only if they arrived under the same watermarks. If both
+    streams have a watermark, they must also be of the same epoch. Rows that find no match any more are forgotten,
+    unless the result needs them.
     """
 
     side: LogicalPlan

@@ -30,10 +30,10 @@ _NEW, _WAITING, _LAST = range(3)
 class StreamWindow:
     """A Window over the rows of epochs, and the parts of the state in which its rows wait.
 
-    A row waits until the watermark has passed its time by the time that functions look ahead, and has passed as many
-    following rows as functions look ahead. Then all rows that its functions need are present, because rows older than
-    the watermark are late and left out. Rows without a time are left out, too. Rows with the same time are emitted
-    together.
+    A row waits until the watermark has passed its time by the time that functions look ahead. If functions look ahead
+    by rows, the watermark also has to pass that number of following rows. Then all rows that its functions need are
+    present, because rows older than the watermark are late and left out. Rows without a time are left out, too. Rows
+    with the same time are emitted together.
     """
 
     node: Window

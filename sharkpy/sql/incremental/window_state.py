@@ -1,7 +1,7 @@
 """Parts of the state of window functions over streams.
 
-They have the emitted rows, the rows that wait or are looked back to, the totals of functions over all rows before, and
-the number of late rows.
+They store emitted rows, rows that wait or are looked back to, totals of functions over all rows before, and the number
+of late rows.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Folders of tables: generations of files, of which some count, in each kind of place where tables lie."""
+"""Folders of tables, local and remote: generations of files, and which of them count."""

@@ -1,4 +1,4 @@
-"""Remote folder of a table or Hive partition that was dropped: all that it holds is removed."""
+"""Removal of the remote folder of a dropped table or Hive partition, with everything in it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from sharkpy.sources.local_copy import store_with
 from sharkpy.sources.storage.store import Store
 
 _BATCH = 4000
-"""Files whose names are in memory at once."""
+"""Most file names in memory at once."""
 
 
 def removal_of_data(location: str, access_id: str) -> Callable[[], frozenset[str]]:
-    """What removes the files of the writes that have put some into a folder by now, and no files of later ones, and
-    those elsewhere that its generations of now name, as a Hive partition's do: it returns which of these are gone.
+    """Prepare the removal of the rows in a folder; the function that is returned removes them.
+
+    It removes the files of the writes that have put files there so far, but no files of later writes. It also removes
+    files outside of the folder that the folder's current generations name: those of a Hive partition can be elsewhere.
+    It returns which of the files outside are gone.
     """
     store, home = store_with(location, access_id), uri.join(location, FILES)
     writes = frozenset(map(uri.name_of, store.children(home)[1]))
@@ -50,8 +53,9 @@ def _remove_written(store: Store, home: str, writes: frozenset[str]) -> None:
 
 
 def remove_dropped(location: str, access_id: str, removed: Collection[str] = ()) -> None:
-    """Remove a folder with all its rows, wherever the files of its generations are, and with all that is below it.
-    `removed`: files elsewhere that are gone already.
+    """Remove a folder with everything below it, and the files of its generations wherever they are.
+
+    `removed`: files outside of the folder that are already gone.
     """
     store = store_with(location, access_id)
     removal = Removal(location, store, access_id)
@@ -60,6 +64,6 @@ def remove_dropped(location: str, access_id: str, removed: Collection[str] = ())
     wanted = WANTED.among([*apart, *found])
     removal.remove_files(sorted(apart - wanted))
     store.delete(path for path in found if path not in wanted)
-    # Who has let go of some meanwhile may have seen the manifests still.
+    # A stream that has released a file since then may still have seen the manifest, and left the file.
     removal.remove_files(sorted(wanted - WANTED.among(wanted)))
     removal.remove_empty()

@@ -1,12 +1,11 @@
-"""Names in a table's folder: generations, which of them count, and which others hide. Every kind of folder has these.
+"""Names in a table's folder: generations, which of them count, and which ones they hide. All kinds of folders use them.
 
-A folder holds plain files (generation 0: put there by hand or by other engines, sub-folders included), `delta_N`
-of INSERT INTO and `base_N` of INSERT OVERWRITE. The newest base hides everything older than it. `delta_M_N` has the
-rows of all generations from M to N, folded into few files, and hides them. Names that begin with `_` or `.` are never
-data.
+A folder holds plain files (generation 0: put there by hand or by other engines, sub-folders included), `delta_N` of
+INSERT INTO and `base_N` of INSERT OVERWRITE. The newest base hides everything older than it. `delta_M_N` has the rows
+of all generations from M to N, folded into few files, and hides them. Names that begin with `_` or `.` are never data.
 
-A partitioned table has such a folder for each Hive partition, and the catalog tells up to which generation each one
-counts. So one transaction makes the new files of many Hive partitions data at once.
+A partitioned table has such a folder for each Hive partition. The catalog records up to which generation each of them
+counts. So one transaction can add new files to many Hive partitions at once.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from functools import lru_cache
 from sharkpy.base import uri
 
 _GENERATION = re.compile(r"(base|delta)_(?:(\d+)_)?(\d+)")
-"""Kind, first generation of a fold, last or only generation."""
+"""Kind; first generation, for a fold; last or only generation."""
 _KNOWN_NAMES = 1 << 15
-"""Names that are kept taken apart: a folder with thousands is listed by each statement."""
+"""Size of the cache of parsed names: each statement lists a folder, which may have thousands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What lies right in a table's folder: a generation, a fold of those from `first` to `last`, or plain files."""
+    """Entry of a table's folder: a generation, a fold of the generations from `first` to `last`, or plain files."""
 
     name: str
     first: int
@@ -55,7 +54,7 @@ def _generation(name: str) -> Generation:
 class Placed:
     """Generation that a write has put in place, by the location of its folder and its name there.
 
-    `mark` tells it from what somebody else has put there under that name since.
+    `mark` tells it from what another process may have put there under the same name since.
     """
 
     location: str
@@ -68,7 +67,7 @@ class Placed:
 
 
 def visible_of(names: Sequence[str], newest: int | None) -> list[Generation]:
-    """What counts of the names in a folder, up to the generation `newest`, in the order of its rows."""
+    """Visible entries of a folder with these names, up to generation `newest`, in the order of their rows."""
     found = (Generation.of(name) for name in names if not is_hidden_name(name))
     entries = [entry for entry in found if not _is_beyond(entry, newest)]
     base = max((entry.last for entry in entries if entry.is_base), default=-1)
@@ -86,7 +85,7 @@ def visible_of(names: Sequence[str], newest: int | None) -> list[Generation]:
 def hidden_of(names: Sequence[str], newest: int | None) -> frozenset[str]:
     """Names of data that a newer base or a fold hides.
 
-    With `newest`, what came after that generation neither hides anything yet nor is hidden.
+    Generations after `newest` are ignored: they hide nothing yet, and are not hidden.
     """
     visible = {entry.name for entry in visible_of(names, newest)}
     return frozenset(
@@ -97,7 +96,7 @@ def hidden_of(names: Sequence[str], newest: int | None) -> frozenset[str]:
 
 
 def is_folded(path: str) -> bool:
-    """True for the location of a file right in the folder of a fold."""
+    """True for the location of a file in the folder of a fold."""
     one = Generation.of(uri.name_of(uri.parent(path)))
     return one.first < one.last
 
@@ -108,7 +107,7 @@ def is_hidden_name(name: str) -> bool:
 
 
 def is_hidden_path(path: str) -> bool:
-    """True for a relative path with such a name in it."""
+    """True for a relative path with a name in it that is never data."""
     return is_hidden_name(path) or "/_" in path or "/." in path
 
 

@@ -1,4 +1,4 @@
-"""Manifests that were read: they are kept, for nobody changes one."""
+"""Cache of manifests, which never change once written."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sharkpy.sources.folders.manifest import Manifest, from_bytes
 from sharkpy.sources.storage.store import ObjectFacts, Store, content_of, is_identified
 
 _MOST_FILES = 500_000
-"""Files of the manifests that are kept: some 150 MB at most."""
+"""Most files in the cached manifests, some 150 MB."""
 _MOST_BYTES = 256 << 20
-"""Bytes of one manifest: those of a million files."""
+"""Largest manifest that is read: enough for a million files."""
 
 
 class KeptManifests:
-    """The last manifests that were read, by the access that read them and the facts of their objects. Safe to use from
+    """Manifests that were read last, by the access that read them and the facts of their objects. Safe to use from
     several threads.
     """
 
@@ -50,7 +50,7 @@ MANIFESTS = KeptManifests()
 
 
 def read_manifest(facts: ObjectFacts, store: Store, access_id: str) -> Manifest:
-    """Manifest of an object, kept or read by one request; SourceError if it is gone or is none."""
+    """Manifest of an object, from the cache or by one request; SourceError if it is gone or is not a manifest."""
     found = MANIFESTS.find(facts, access_id)
     if found is None:
         if facts.size_bytes > _MOST_BYTES:

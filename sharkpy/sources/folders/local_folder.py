@@ -1,4 +1,4 @@
-"""Folder of a table in the local file system: a generation is a folder in it, which gets its name by one rename."""
+"""Folder of a table in the local file system: each generation is a sub-folder, which one rename puts in place."""
 
 from __future__ import annotations
 

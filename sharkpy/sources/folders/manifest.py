@@ -1,12 +1,12 @@
 """Manifests: the files of one generation of a remote folder, written at once and never changed.
 
 A folder has its manifests in `_generations`, each under the name of its generation, `base_N`, `delta_N` or `delta_M_N`.
-The files lie in `_files/<id of a write>`, of this folder or of one above it, where the write has put them, and keep
-their names for as long as a manifest names them. A manifest names no others: who can write into a folder gets at
-nothing else by it.
+The files are in `_files/<id of a write>`, of this folder or of one above it. They keep their names as long as a
+manifest names them. A manifest names no files elsewhere: permission to write into a folder gives access to nothing
+outside of it.
 
 A manifest is JSON: its version, the id of the write that made it, and its files in the order of their rows, each by its
-path relative to the folder, bytes, time of change in nanoseconds, and tag.
+path relative to the folder, size in bytes, modification time in nanoseconds, and tag.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ class Manifest:
 
     @property
     def own_files(self) -> list[DataFile]:
-        """Files that this write has put there, and not an earlier one whose rows count once more."""
+        """Files that this write has added, without the files of earlier writes that the manifest names again."""
         return [file for file in self.files if write_of(file.path) == self.write]
 
 
 def new_write(folder: str) -> str:
-    """Location where a new write of a folder puts its files."""
+    """Location for the files of a new write into a folder."""
     return uri.join(folder, FILES, uuid4().hex)
 
 
 def write_of(path: str) -> str:
-    """Id of the write that has put a file, or a folder of staged files, at a location; empty for other places."""
+    """Id of the write that has put a file or a folder of staged files at a location; empty for other places."""
     _, found, tail = path.rpartition(f"/{FILES}/")
     return tail.partition("/")[0] if found else ""
 
 
 def root_of(staging: str) -> str:
-    """Folder of all that a write has staged, of which `staging` is this or a part."""
+    """Folder of everything that a write has staged; `staging` is that folder or a part of it."""
     head, _, tail = staging.rpartition(f"/{FILES}/")
     return uri.join(head, FILES, tail.partition("/")[0])
 
 
 def home_of_staging(staging: str) -> str:
-    """Folder in which a write has staged files, of which `staging` is this or a part."""
+    """Folder in which a write has staged files; `staging` is the folder of these files or a part of it."""
     return uri.parent(uri.parent(root_of(staging)))
 
 
@@ -70,14 +70,14 @@ def manifest_path(folder: str, name: str) -> str:
 
 
 def to_bytes(manifest: Manifest, folder: str) -> bytes:
-    """Manifest as it is stored in a folder; UnsupportedError for files that it may not name."""
+    """Encode a manifest for storage in a folder; UnsupportedError for files that it may not name."""
     files = [[_relative(one.path, folder), one.size_bytes, one.modified_ns, one.tag] for one in manifest.files]
     body = {"version": _VERSION, "write": manifest.write, "files": files}
     return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def from_bytes(content: bytes, path: str, access_id: str) -> Manifest:
-    """Manifest that is stored at a location; SourceError if it is none."""
+    """Manifest with this content at a location; SourceError if it is not a manifest."""
     folder = uri.parent(uri.parent(path))
     try:
         text = content.decode()
@@ -113,7 +113,7 @@ def _relative(path: str, folder: str) -> str:
 
 
 def _absolute(relative: str, folder: str) -> str:
-    """Location of a file from its path relative to a folder; ValueError for one that is not a write's."""
+    """Location of a file from its path relative to a folder; ValueError if it is not the file of a write."""
     parts = relative.split("/")
     ups = next((number for number, part in enumerate(parts) if part != _UP), len(parts))
     above = folder

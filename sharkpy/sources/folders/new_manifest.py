@@ -1,4 +1,4 @@
-"""The request by which a generation of a remote folder comes to count, and what is done where it is not answered."""
+"""The request that makes a generation of a remote folder count, and its retries if no answer comes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from sharkpy.sources.storage.store import Store, content_of
 
 _TRIES = 4
 _SECONDS = 30.0
-"""Time after which no other try begins."""
+"""No retry begins later than this."""
 _UNANSWERED = ("08", "57")
 """Classes of the SQLSTATEs of requests that may have been carried out."""
 
 
 def put_manifest(store: Store, folder: str, name: str, manifest: Manifest, staging: str) -> bool:
-    """Put the manifest of a generation into a folder; False if its name is taken by another write.
+    """Put the manifest of a generation into a folder; False if another write has taken its name.
 
-    A request that is not answered may be carried out at any time. It is made again until an answer tells: once the name
-    is taken, an earlier one has no effect any more. ExecutionError 40003 where none comes.
+    A request without an answer may still be carried out at any time. So it is repeated until an answer decides: once
+    the name is taken, earlier requests have no effect. ExecutionError 40003 if no answer comes.
 
-    Once it has begun, it does not hear the end of its statement: who ends it shall know what came of it.
+    Once the request has begun, cancellation of the statement is ignored: the caller has to learn the result.
     """
     path, content = manifest_path(folder, name), to_bytes(manifest, folder)
     check_cancelled()
@@ -56,7 +56,7 @@ def _put(store: Store, path: str, content: bytes, write: str, staging: str) -> b
 
 
 def _taker(store: Store, path: str) -> str | None:
-    """Id of the write whose manifest has a name; None where it is not there, or cannot be read now."""
+    """Id of the write whose manifest has the name; None if there is none, or it cannot be read now."""
     try:
         facts = store.stat(path)
         if facts is None:

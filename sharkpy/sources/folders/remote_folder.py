@@ -1,4 +1,4 @@
-"""Folder of a table in a bucket or in HDFS: a generation is a manifest in it, which is put there under a new name."""
+"""Folder of a table in a bucket or in HDFS: each generation is a manifest, put there under a new name."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.store import Store
 
 _TRIES = 10
-"""Of reads whose manifests are removed after they were listed."""
+"""Most reads of a listing some of whose manifests are then removed."""
 _SKEW_NS = 86_400_000_000_000
-"""How far the clock of a store may be before this machine's."""
+"""Most that the clock of a store may be ahead of this machine's."""
 _FEW = 4
-"""Manifests that are asked for by their names, rather than listed."""
+"""Most manifests that are requested by name instead of listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteFolder:
     """`TableFolder` at a URI, in a store that is reached by an access.
 
-    1. A staging folder is `_files/<id of the write>`, where tasks put files under the names that these keep. There is
-       nothing to make. What tasks report to `STAGED` is staged; where nothing was reported, all that is there.
-    2. A generation counts once its manifest is in `_generations` (see `manifest`): one request that gives a name which
-       nobody has. The mark of a generation is the id of its write.
-    3. `discard_staging` keeps what counts. `second_names` stages files of others: files go with the last manifest that
-       names them.
+    1. A staging folder is `_files/<id of the write>`. Tasks put files there under their final names, so nothing has to
+       be made first. The files that tasks report to `STAGED` are staged; if none were reported, all files there are.
+    2. A generation counts once its manifest is in `_generations` (see `manifest`). One request puts it there, under a
+       name that is still free. The mark of a generation is the id of its write.
+    3. `discard_staging` keeps files that count. `second_names` stages files of earlier writes. A file is deleted with
+       the last manifest that names it.
     4. Plain files, and folders with names of generations, count as in a local folder.
-    5. ExecutionError 40003 where it is not known whether rows came to count; UnsupportedError where the store cannot
-       write, or does not give a name just once.
+    5. ExecutionError 40003 if it is not known whether rows count. UnsupportedError if the store cannot write, or cannot
+       guarantee that only one writer gets a name.
     """
 
     location: str
@@ -98,7 +98,7 @@ class RemoteFolder:
         return new_write(self.location)
 
     def make_staging(self, staging: str, *, in_new_folder: bool = True) -> str:  # noqa: ARG002  nothing is made
-        """UnsupportedError where the store cannot be written as tables are."""
+        """Register a new write; UnsupportedError if tables cannot be written in this store."""
         traits, place = self.store.traits, uri.shown(self.location)
         if not (traits.writes and traits.lists):
             raise UnsupportedError(f'writing to "{place}", whose server is read alone')
@@ -119,15 +119,15 @@ class RemoteFolder:
         pass
 
     def discard_staging(self, staging: str, named: Collection[str] = frozenset()) -> None:
-        """See `TableFolder`. It does not hear the end of its statement, which may be why the files are to go.
+        """See `TableFolder`. Cancellation of the statement is ignored, because it may be the reason for the removal.
 
-        Of the write of another process, `named` are files that manifests name in folders which its staged ones do not
-        tell: those of Hive partitions that have other folders than their names.
+        `named`: for a write of another process, files that manifests name in folders that cannot be found from the
+        staged files. Hive partitions with folders of other names have such files.
         """
         with Cancellation().active():
             write = STAGED.find(staging)
             if write is None:
-                # It may have come as far as to let it count.
+                # The other process may have put its manifest before it ended.
                 kept: Collection[str] = self._named_of(staging).union(named)
                 self.store.remove_uploads(staging, time.time_ns() + _SKEW_NS)
             elif write.is_uncertain:
@@ -137,7 +137,7 @@ class RemoteFolder:
             paths = [facts.path for facts in self.store.list(staging) if facts.path not in kept]
             wanted = WANTED.among(paths)
             self._removal.remove_files(path for path in paths if path not in wanted)
-            # Where something fails the next try has to know what counts.
+            # Only after success: if a request fails, the next try has to know which files count.
             STAGED.end(staging)
 
     def place(self, staging: str, overwrite: bool) -> Placed | None:
@@ -191,7 +191,7 @@ class RemoteFolder:
         return list(manifest.files)
 
     def take_back(self, placed: Placed) -> None:
-        """See `TableFolder`. It does not hear the end of its statement. ExecutionError 40003 where it fails."""
+        """See `TableFolder`. Cancellation of the statement is ignored. ExecutionError 40003 if it fails."""
         try:
             with Cancellation().active():
                 manifest = self._manifest(placed.name)
@@ -225,15 +225,15 @@ class RemoteFolder:
         return self._removal.has_uncounted(writes, newest)
 
     def remove_uncounted(self, writes: Collection[str], newest: int) -> None:
-        """Remove the generations behind `newest` that writes of these ids have put there, and no others'."""
+        """Remove the generations after `newest` that the writes with these ids have put there, and no other ones."""
         self._removal.remove_uncounted(writes, newest)
 
     def remove_made(self, write: str) -> None:
-        """Remove all that the write of a table that was not made in the end has let count, here and below."""
+        """Remove all that the write of a table that was not made in the end has placed, here and below."""
         self._removal.remove_made(write)
 
     def remove_abandoned(self) -> None:
-        """What dead processes have staged is known by their notes alone."""
+        """Nothing to do: the files that dead processes have staged are found by their notes."""
 
     def remove_first(self) -> None:
         self._removal.remove_first()
@@ -252,23 +252,23 @@ class RemoteFolder:
         return listed(self.store, self.location, self.access_id)
 
     def _visible(self, newest: Callable[[], int | None]) -> list[tuple[Generation, list[DataFile]]] | None:
-        """What counts, with its files; None where nothing at all is listed."""
+        """Visible generations with their files; None if the listing is empty."""
         tries = 0
         while True:
             tries += 1
             counted, found = newest(), self._listed()
             if tries < _TRIES and newest() != counted:
-                # What has come to count meanwhile may not be listed, and hide some of what is.
+                # A generation that was placed meanwhile may not be listed, and may hide some that are.
                 continue
             try:
                 return found.visible(counted, self.store, self.access_id) if found.names else None
             except SourceError as error:
-                # A write that failed took back what was listed, or a base or a fold has come in its place.
+                # A failed write took back a listed generation, or a base or a fold has replaced it.
                 if tries >= _TRIES or not is_gone(error):
                     raise
 
     def _only(self) -> list[DataFile]:
-        """The one file at the location; none for a folder that holds no data."""
+        """The one file at the location; none for a folder without data."""
         facts = self.store.stat(self.location)
         if facts is not None:
             return [file_of(facts, self.access_id)]
@@ -281,10 +281,10 @@ class RemoteFolder:
         return sorted((one for one in found if one is not None), key=lambda one: parts_below(one, staging))
 
     def _place_next(self, staging: str, files: Sequence[DataFile], overwrite: bool) -> Placed:
-        """Two writers may pick the same number: the later one finds the name taken and picks the next."""
+        """Place files as the next generation. If another writer takes its number first, try the one after that."""
         while True:
             check_cancelled()
-            # Others wait for it: plain files, which may be many, are not listed where a manifest is behind them.
+            # Other writers wait meanwhile: if there are manifests, plain files, which may be many, are not listed.
             found = self._manifests(self.location)
             newest = _newest(found if found.manifests else self._listed())
             name = f"{_kind(overwrite)}_{newest + 1:07d}"
@@ -292,7 +292,7 @@ class RemoteFolder:
                 return Placed(self.location, name, write_of(staging))
 
     def _put(self, name: str, staging: str, files: Sequence[DataFile]) -> bool:
-        """Let files count under a name; False if it is taken."""
+        """Make files count under a name; False if it is taken."""
         manifest = Manifest(write_of(staging), tuple(files))
         is_put = put_manifest(self.store, self.location, name, manifest, staging)
         if is_put:
@@ -300,7 +300,7 @@ class RemoteFolder:
         return is_put
 
     def _second_name(self, staging: str, numbered: tuple[int, DataFile]) -> DataFile:
-        """A file for another manifest to name: of a plain file, which goes under its own name, a copy."""
+        """File for another manifest to name: a copy of a plain file, since that is deleted by its own name."""
         number, file = numbered
         if write_of(file.path):
             return file
@@ -312,7 +312,7 @@ class RemoteFolder:
         return None if facts is None else read_manifest(facts, self.store, self.access_id)
 
     def _named_of(self, staging: str) -> set[str]:
-        """Locations of the files of a write that manifests name: those of the folders which they were staged for."""
+        """Locations of a write's files that manifests name, in the folders for which they were staged."""
         home = home_of_staging(staging)
         parts = {tuple(parts_below(file, staging)[:-1]) for file in self._staged_files(staging)}
         names = {one[:length] for one in parts for length in range(len(one) + 1)}

@@ -1,4 +1,4 @@
-"""Objects in a remote folder: its manifests, and the plain files that others have put there."""
+"""Listing of a remote folder: its manifests, and the plain files that other programs have put there."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from sharkpy.sources.storage.store import ObjectFacts, Store
 _GONE = ("58P01", "58030")
 _MANIFESTS = f"{GENERATIONS}/"
 _LAST = "\U0010ffff"
-"""Name behind all others."""
+"""Sorts after all other names."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteListing:
-    """What lies in a folder, by its name there: plain files with those below them, and manifests."""
+    """Entries of a folder by name: plain files with those below them, and manifests."""
 
     plain: dict[str, list[DataFile]] = field(default_factory=dict)
     manifests: dict[str, ObjectFacts] = field(default_factory=dict)
@@ -49,14 +49,14 @@ class RemoteListing:
         return list(dict.fromkeys((*self.plain, *self.manifests)))
 
     def visible(self, newest: int | None, store: Store, access_id: str) -> list[tuple[Generation, list[DataFile]]]:
-        """What counts up to the generation `newest`, with its files, in the order of its rows."""
+        """Visible generations up to `newest` with their files, in the order of their rows."""
         return visible_in([(self, newest)], store, access_id)[0]
 
 
 def visible_in(
     listings: Sequence[tuple[RemoteListing, int | None]], store: Store, access_id: str
 ) -> list[list[tuple[Generation, list[DataFile]]]]:
-    """What counts in each of some folders, up to a generation of each. All their manifests are read together."""
+    """Visible generations of several folders, each up to its own newest one. All manifests are read together."""
     entries = [visible_of(found.names, newest) for found, newest in listings]
     wanted = [
         found.manifests[one.name]
@@ -78,9 +78,9 @@ def _files(found: RemoteListing, name: str, read: Mapping[ObjectFacts, Manifest]
 
 
 def listed(store: Store, folder: str, access_id: str) -> RemoteListing:
-    """Listing of a folder; an empty one where nothing is there, or its server has no listings.
+    """Listing of a folder, empty if nothing is there or its server has no listings.
 
-    A small folder takes one request. The files of writes, which may be many, are passed over where a list can.
+    A small folder takes one request. The files of writes, which may be many, are skipped if the store can skip them.
     """
     if not store.traits.lists:
         return RemoteListing()
@@ -88,34 +88,34 @@ def listed(store: Store, folder: str, access_id: str) -> RemoteListing:
 
 
 def is_gone(error: SourceError) -> bool:
-    """True if what was listed is not there any more, or is another object."""
+    """True if an object was deleted or replaced after it was listed."""
     return error.sqlstate in _GONE
 
 
 def is_listed(facts: ObjectFacts, folder: str) -> bool:
-    """True for objects below a folder that its `RemoteListing` has."""
+    """True for objects below a folder that belong into its `RemoteListing`."""
     below = path_below(facts.path, folder)
     return _is_data(facts, below) or _name_of_manifest(facts, below) is not None
 
 
 def manifest_name(facts: ObjectFacts, folder: str) -> str | None:
-    """Name of the generation whose manifest an object is; None for all else."""
+    """Name of the generation if the object is a manifest of the folder, otherwise None."""
     return _name_of_manifest(facts, path_below(facts.path, folder))
 
 
 def written_folder(facts: ObjectFacts) -> str | None:
-    """Folder whose manifest an object is; None for all else."""
+    """Folder of the table if the object is a manifest, otherwise None."""
     folder = uri.parent(uri.parent(facts.path))
     return None if manifest_name(facts, folder) is None else folder
 
 
 def data_file(facts: ObjectFacts, folder: str, access_id: str) -> DataFile | None:
-    """Data file of an object below a folder; None for one that a name there hides, and for the mark of a folder."""
+    """Data file of an object below a folder; None for the marker of a folder, or below a hidden name."""
     return file_of(facts, access_id) if _is_data(facts, path_below(facts.path, folder)) else None
 
 
 def _name_of_manifest(facts: ObjectFacts, below: str) -> str | None:
-    """Name of the generation whose manifest an object is, at `below` in the folder."""
+    """Name of the generation if the object, at `below` in the folder, is a manifest."""
     if not below.startswith(_MANIFESTS) or not facts.size_bytes:
         return None
     name = below.removeprefix(_MANIFESTS)
@@ -127,17 +127,17 @@ def _is_data(facts: ObjectFacts, below: str) -> bool:
 
 
 def parts_below(file: DataFile, folder: str) -> list[str]:
-    """Parts of a file's path behind that of a folder."""
+    """Parts of a file's path below a folder."""
     return path_below(file.path, folder).split("/")
 
 
 def path_below(path: str, folder: str) -> str:
-    """What a location has behind that of a folder."""
+    """Path of a location relative to a folder that it is in."""
     return path[len(folder.rstrip("/")) + 1 :]
 
 
 def _without_written(store: Store, folder: str) -> Iterator[ObjectFacts]:
-    """Objects below a folder but for the files of writes, or with them where passing over them saves nothing."""
+    """Objects below a folder without the files of writes, or with them if skipping would save nothing."""
     if store.traits.has_folders:
         yield from _without_folder_of_files(store, folder)
         return

@@ -1,4 +1,4 @@
-"""Removal of generations and files of a remote folder that nobody shall see any more."""
+"""Removal of generations and files that no reader of a remote folder needs any more."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _FIRST = "base_0000001"
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What is removed of the folder at a location.
+    """Removal in the folder at a location.
 
-    Files go before the manifests that name them: what a kill interrupts is found again by these. Nobody looks at them,
-    for they are hidden, or were never counted. Files that a stream of a table's rows wants stay (`wanted_files`); they
-    go when it has read them.
+    Files are deleted before the manifests that name them: after a kill, the manifests still tell which files remain. No
+    reader uses these files, since they are hidden or were never counted. Files that a stream of a table's rows still
+    has to read stay (`wanted_files`), and are deleted after that.
     """
 
     location: str
@@ -52,7 +52,7 @@ class Removal:
         self._remove(found, [name for name in found.names if Generation.of(name).last > newest])
 
     def remove_uncounted(self, writes: Collection[str], newest: int) -> None:
-        """Remove the generations behind `newest` that some writes have put there."""
+        """Remove the generations after `newest` that some writes have put there."""
         found = self._listed()
         self._remove(found, self._uncounted(found, writes, newest))
 
@@ -64,15 +64,17 @@ class Removal:
         return [uri.name_of(facts.path) for facts, one in self._read(behind).items() if one.write in writes]
 
     def remove_first(self) -> None:
-        """See `TableFolder`. The files are those that the removed manifests name."""
+        """See `TableFolder`. The files are deleted that the removed manifests name."""
         self._remove_below(lambda name, _: name == _FIRST)
 
     def remove_made(self, write: str) -> None:
-        """Remove all that a write has let count here and below, and the folders that hold nothing then."""
+        """Remove all that a write has placed here and below, and the folders that are empty then."""
         self._remove_below(lambda _, manifest: manifest.write == write)
 
     def _remove_below(self, is_wanted: Callable[[str, Manifest], bool]) -> None:
-        """Remove those manifests in this folder and below that are wanted by name and content, and their files."""
+        """Remove the manifests here and below that `is_wanted` selects by name and content, and the files of their
+        writes.
+        """
         if not self.store.traits.lists:
             return
         for facts, manifest in self._read(self._manifests_below()).items():
@@ -82,14 +84,14 @@ class Removal:
         self.remove_empty()
 
     def remove_files(self, paths: Iterable[str]) -> None:
-        """Remove files, and the folders that held nothing else but them, where the store has folders."""
+        """Remove files. If the store has folders, also remove the folders of writes that are empty then."""
         gone = list(paths)
         self.store.delete(gone)
         if self.store.traits.has_folders:
             self._remove_folders({uri.parent(path) for path in gone}, self._is_written)
 
     def remove_empty(self) -> None:
-        """Remove folders that hold nothing, where the store has folders."""
+        """Remove empty folders, if the store has folders."""
         if not self.store.traits.has_folders:
             return
         below = [self.location]
@@ -104,14 +106,14 @@ class Removal:
         return not self.store.has_folder(self.location)
 
     def _manifests_below(self) -> list[ObjectFacts]:
-        """Manifests of this folder and of all below it."""
+        """Manifests of this folder and of all folders below it."""
         return [facts for facts in checked(self.store.list(self.location)) if written_folder(facts) is not None]
 
     def _listed(self) -> RemoteListing:
         return listed(self.store, self.location, self.access_id)
 
     def _read(self, places: Sequence[ObjectFacts]) -> dict[ObjectFacts, Manifest]:
-        """Manifests, but for those that somebody has removed meanwhile."""
+        """Read manifests; leave out the ones that another process has removed meanwhile."""
 
         def read(facts: ObjectFacts) -> Manifest | None:
             try:
@@ -135,12 +137,12 @@ class Removal:
         wanted = WANTED.among(files | plain)
         self.remove_files(sorted((files | plain) - wanted))
         self.store.delete([facts.path for facts in gone])
-        # Who has let go of some meanwhile may have seen the manifests still.
+        # A stream that has released a file since then may still have seen the manifest, and left the file.
         self.remove_files(sorted((wanted & files) - WANTED.among(wanted)))
 
     def remove_unnamed(self, paths: Collection[str], *, is_deep: bool) -> None:
-        """Remove those of some files of writes that no manifest names, and nobody wants. `is_deep`: manifests of all
-        folders below this one count too.
+        """Remove files of writes that no manifest names and no stream wants. `is_deep`: look at the manifests of all
+        folders below this one, too.
         """
         found = self._read(self._manifests_below() if is_deep else list(self._listed().manifests.values()))
         named = {file.path for one in found.values() for file in one.files}
@@ -148,7 +150,7 @@ class Removal:
         self.remove_files(sorted(left - WANTED.among(left)))
 
     def _remove_folders(self, folders: Collection[str], is_ours: Callable[[str], bool]) -> None:
-        """Remove those of some folders that hold nothing, and those above them that are `ours`, the deepest first."""
+        """Remove empty folders among `folders`, and empty folders above them that are ours, the deepest first."""
         level = {folder for folder in folders if is_ours(folder)}
         while level:
             depth = max(folder.count("/") for folder in level)
@@ -164,8 +166,9 @@ class Removal:
 
 
 def _replaced(name: str, found: RemoteListing) -> list[DataFile]:
-    """Plain files of a name that were there when they were hidden. What others have put there later, which nobody has
-    seen, stays until it is overwritten itself.
+    """Plain files of a name that were there when they were hidden.
+
+    Files that another program has put there later stay until they are overwritten: no reader has seen them yet.
     """
     files = found.plain.get(name, [])
     if Generation.of(name).last:
@@ -177,7 +180,7 @@ def _replaced(name: str, found: RemoteListing) -> list[DataFile]:
 
 
 def _hidden_since(name: str, found: RemoteListing, newest: int | None) -> int:
-    """Time, in nanoseconds, at which a generation was hidden first."""
+    """Time at which a generation was first hidden, in nanoseconds since 1970."""
     one, times = Generation.of(name), _times(found)
     return min(
         time_ns

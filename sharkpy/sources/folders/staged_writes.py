@@ -1,4 +1,4 @@
-"""Files that writes of this process have put into remote folders, until their statements end."""
+"""Files that writes of this process have put into remote folders, until the end of their statements."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sharkpy.sources.layout import DataFile
 
 @dataclass(slots=True)
 class StagedWrite:
-    """A write: its files by the folder that they were staged in, None where nobody has told of them."""
+    """A write, with its files by the folder where they were staged; None if no files were reported."""
 
     staged: dict[str, list[DataFile]] | None = None
     placed: set[str] = field(default_factory=set)
-    """Locations of its files that a manifest names."""
+    """Locations of the files that a manifest names."""
     is_uncertain: bool = False
-    """Whether a manifest of it counts is not known."""
+    """True if it is not known whether a manifest of the write was put."""
 
 
 class StagedWrites:
@@ -33,8 +33,10 @@ class StagedWrites:
             self._writes.setdefault(root_of(staging), StagedWrite())
 
     def report(self, staging: str, files: Iterable[DataFile]) -> None:
-        """Note that these are files of `staging`, in this order behind those that are. What others have put there, as
-        tasks do whose results are not wanted, is not among them from then on.
+        """Add files to the reported ones of `staging`, in this order.
+
+        From then on only reported files belong to the write. Files of tasks whose results are discarded are never
+        reported.
         """
         with self._lock:
             write = self._writes.setdefault(root_of(staging), StagedWrite())
@@ -42,7 +44,7 @@ class StagedWrites:
             write.staged.setdefault(staging, []).extend(files)
 
     def reported(self, staging: str) -> list[DataFile] | None:
-        """Files of a folder, or of those below it; None where none were reported for the whole write."""
+        """Files of a folder and of the folders below it; None if the whole write has reported none."""
         with self._lock:
             write = self._writes.get(root_of(staging))
             if write is None or write.staged is None:
@@ -64,19 +66,19 @@ class StagedWrites:
             self._writes.setdefault(root_of(staging), StagedWrite()).is_uncertain = True
 
     def note_taken_back(self, files: Iterable[DataFile]) -> None:
-        """Note that no manifest names some files any more."""
+        """Note that no manifest names these files any more."""
         with self._lock:
             for file in files:
                 if (write := self._writes.get(root_of(file.path))) is not None:
                     write.placed.discard(file.path)
 
     def find(self, staging: str) -> StagedWrite | None:
-        """A write that has not ended; None if it is not one of this process."""
+        """A write that has not ended; None if it is not a write of this process."""
         with self._lock:
             return self._writes.get(root_of(staging))
 
     def end(self, staging: str) -> StagedWrite | None:
-        """Forget a write, unless it is uncertain whether it counts; None if it is not one of this process."""
+        """Forget a write, unless it is uncertain whether it counts; None if it is not a write of this process."""
         with self._lock:
             write = self._writes.get(root_of(staging))
             if write is not None and not write.is_uncertain:
@@ -84,7 +86,7 @@ class StagedWrites:
             return write
 
     def knows(self, staging: str) -> bool:
-        """True for a write that has not ended, or of which it is uncertain whether it counts."""
+        """True for a write that has not ended, or that may or may not count."""
         with self._lock:
             return root_of(staging) in self._writes
 

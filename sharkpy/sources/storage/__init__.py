@@ -1,1 +1,1 @@
-"""Objects of storage beyond local files, S3, Google's, Azure's, HTTP and HDFS, behind one protocol (`Store`)."""
+"""Storage other than local files through one protocol (`Store`): S3, Google Cloud Storage, Azure, HTTP and HDFS."""

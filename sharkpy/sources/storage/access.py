@@ -1,4 +1,4 @@
-"""Access to storage: options and keys for one bucket, found where the session or the engine's owner has them."""
+"""Access to storage: the options and keys for one bucket, from the session or from the engine's owner."""
 
 from __future__ import annotations
 
@@ -24,30 +24,32 @@ from sharkpy.sources.storage.setting_sources import Kind, Source, kinds_of, of_o
 from sharkpy.sources.storage.storage_settings import KeySet, Option, StorageSettings, storage_settings
 
 GS_KEY = "fs.gs.auth.service.account.key.json"
-"""Option with the content of the file with a key for Google's storage."""
+"""Option with the content of the key file for Google Cloud Storage."""
 NO_KEYS = "no keys"
 NO_REDIRECTS = "shark.storage.no.redirects"
-"""Option of accesses whose requests go nowhere but to the server that is named, or below its name."""
+"""Option of accesses whose requests may only go to the server that is named, or to hosts below its name."""
 
 _MOST_KEY_BYTES = 1 << 20
 _FOLLOWING = ("http", "https")
-"""Schemes whose servers may send requests elsewhere, where the owner's session makes them."""
+"""Schemes whose servers may redirect the requests of the owner's session."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class StorageAccess:
-    """Access to one bucket: options and secrets by Hadoop's names, as they are for this bucket.
+    """Access to one bucket: options and secrets by Hadoop's names, with the values for this bucket.
 
-    1. `id` tells accesses apart in this process and its workers, and tells nothing else. `repr` shows no option.
-    2. Without keys, `fs.s3a.aws.credentials.provider` names the anonymous one, or `shark.storage.metadata.service` is
-       "true": the library asks the machine's cloud. Where neither is, there are none.
-    3. Tasks get it with their stage, and with nothing that is kept: no plan, setting of Spark or file.
-    4. With `shark.storage.private.hosts` its requests go to private addresses only where that says so: see `HostGuard`.
+    1. `id` only tells accesses apart in this process and its workers. `repr` shows no option.
+    2. Without keys, either `fs.s3a.aws.credentials.provider` names the anonymous provider, or
+       `shark.storage.metadata.service` is "true" and the library asks the machine's cloud. If neither is set, there are
+       no keys.
+    3. Tasks get it with their stage. It is never stored: in no plan, setting of Spark or file.
+    4. If `shark.storage.private.hosts` is set, requests go only to those private addresses that it allows: see
+       `HostGuard`.
     """
 
     id: str
     origin: str = field(compare=False)
-    """Where its keys come from, for errors: "keys of the environment"."""
+    """Origin of the keys, for errors, such as "keys of the environment"."""
     options: tuple[tuple[str, Secret], ...] = field(compare=False, repr=False)
 
     @classmethod
@@ -56,7 +58,7 @@ class StorageAccess:
         return cls(fingerprint(ordered), origin, ordered)
 
     def value(self, key: str) -> str | None:
-        """Text of an option, None where it is not given; secrets have none."""
+        """Text of an option; None if it is not set, and for secrets."""
         found = None if names_secret(key) else self._find(key)
         return None if found is None else found.reveal()
 
@@ -68,8 +70,9 @@ class StorageAccess:
 
 
 class AccessBook:
-    """Accesses that this process uses, by id. It keeps none: each is there as long as a session or a task has it, or
-    another one of its id. Safe to use from several threads.
+    """Accesses that this process uses, by id. Safe to use from several threads.
+
+    It holds weak references: an access lives as long as a session or a task has it, or another one with its id.
     """
 
     def __init__(self) -> None:
@@ -99,13 +102,14 @@ def access_to(
 ) -> StorageAccess:
     """Access of a session to the bucket of a URI.
 
-    Each option, and the keys as a whole, are those of the first that has them: the session, the owner of its engine,
-    `spark.hadoop.…`, core-site.xml, the environment, the profile of AWS's tools; a bucket's own before those of all.
+    Each option, and the keys as a whole, come from the first source that has them: the session, the owner of its
+    engine, `spark.hadoop.…`, core-site.xml, the environment, the profile of AWS's tools. Options of the bucket come
+    before general ones.
 
-    A restricted session uses keys of its own, to whatever they open, with the options of its session alone. Else it has
-    the access of the owner, as that is without the session's settings: no request that the owner's keys sign goes where
-    the session says. It has that where `is_open`: to tables of the catalog, and below the folders that the owner names.
-    NotAllowedError elsewhere.
+    A restricted session uses its own keys, for whatever they open, with only its own options. Without keys it gets the
+    owner's access, which ignores the session's settings: a session cannot redirect requests that the owner's keys sign.
+    It gets that only if `is_open`: for tables of the catalog, and below the folders that the owner names. Otherwise
+    NotAllowedError.
     """
     if not is_restricted:
         sources = of_owner(owner)
@@ -132,7 +136,7 @@ def access_to(
 
 
 def _wanted(location: str, sources: Sequence[Source]) -> StorageSettings:
-    """Settings of a location; of a container whose URI names no account, those of the one that a setting names."""
+    """Settings of a location. If the URI of a container names no account, the account comes from a setting."""
     wanted = storage_settings(location)
     account = next((option for option in wanted.options if option.key == AZURE_ACCOUNT.key), None)
     found = None if account is None else _first(account, sources)
@@ -140,7 +144,7 @@ def _wanted(location: str, sources: Sequence[Source]) -> StorageSettings:
 
 
 def _names_hosts(given: Mapping[str, Secret], wanted: StorageSettings, owner: Conf) -> bool:
-    """Whether the options of a session name a host that its engine's owner has not named there."""
+    """True if the session's options name a host that the engine's owner has not set there."""
     sources = of_owner(owner)
     options = (*wanted.options, *(option for keys in wanted.key_sets for option in (*keys.needed, *keys.more)))
     for option in options:
@@ -172,7 +176,7 @@ def _default_kinds(owner: Conf) -> tuple[Kind, ...]:
 
 
 def _options(wanted: StorageSettings, sources: Sequence[Source]) -> dict[str, Secret]:
-    """Options that are given, each by the first source that has it."""
+    """Options that are set, each from the first source that has it."""
     found = {
         key: value
         for source in reversed(sources)
@@ -189,7 +193,7 @@ def _first(option: Option, sources: Sequence[Source]) -> Secret | None:
 
 
 def _keys(wanted: StorageSettings, sources: Sequence[Source]) -> tuple[dict[str, Secret], str] | None:
-    """Keys of the first source that has a set of them, and where they are from."""
+    """Keys of the first source that has a set of them, and their origin."""
     for source in sources:
         for key_set in wanted.key_sets:
             for level in range(len(key_set.needed[0].names)):
@@ -199,7 +203,7 @@ def _keys(wanted: StorageSettings, sources: Sequence[Source]) -> tuple[dict[str,
 
 
 def _keys_at(source: Source, key_set: KeySet, level: int) -> dict[str, Secret]:
-    """A set of keys of a source under the names of one level; empty if it has none of its secrets."""
+    """Set of keys of a source, under the names of one level; empty if it has none of the secrets."""
     found = {option: _value(source, option, level) for option in (*key_set.needed, *key_set.more)}
     keys = {option.key: value for option, value in found.items() if value is not None}
     missing = [option for option in key_set.needed if option.key not in keys]
@@ -212,8 +216,8 @@ def _keys_at(source: Source, key_set: KeySet, level: int) -> dict[str, Secret]:
 
 
 def _with_file(keys: dict[str, Secret]) -> dict[str, Secret]:
-    """Keys with the content of the file that one of them names: tasks on other hosts have none of that name. Without
-    it where the file cannot be read.
+    """Keys with the content of the key file that one of them names, since tasks on other hosts do not have that file.
+    Without the content if the file cannot be read.
     """
     file = keys.get(GS_KEY_FILE.key)
     if file is None:
@@ -226,7 +230,7 @@ def _with_file(keys: dict[str, Secret]) -> dict[str, Secret]:
 
 
 def _value(source: Source, option: Option, level: int) -> Secret | None:
-    """Text that a source has under one of an option's names, in the form that the table of settings gives it."""
+    """Value that a source has under one of an option's names, in the form of the table of settings."""
     given = source.find(option.names[level])
     text = "" if given is None else given.reveal().strip()
     if not text or names_secret(option.key):

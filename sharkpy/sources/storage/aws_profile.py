@@ -22,12 +22,12 @@ from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.base.secrets import Secret
 
 LEAST_LEFT_SECONDS = 900.0
-"""Time for which keys have to be valid yet: a program is asked for new ones before."""
+"""Least remaining time of cached keys: after that a program is asked for new ones."""
 PROCESS_SECONDS = 30.0
-"""Time that a program has to tell keys."""
+"""Longest that a program may run."""
 _POLL_SECONDS = 0.05
 _KEPT_SECONDS = 3600.0
-"""Time for which keys are kept that do not say how long they are valid."""
+"""Lifetime of keys without an expiration time."""
 _MOST_ANSWER = 1 << 16
 _OPTIONS = {
     "fs.s3a.access.key": "aws_access_key_id",
@@ -43,22 +43,22 @@ _ANSWERED = {
 }
 """Names in the answer of a program."""
 _ELSEWHERE = ("role_arn", "sso_session", "sso_account_id", "web_identity_token_file")
-"""Options of profiles whose keys only AWS's own tools get."""
+"""Options of profiles whose keys only AWS's own tools can get."""
 
 Options = Mapping[str, Secret]
 
 
 class AwsProfile:
-    """Profile that the environment chooses, for one look-up: keys that a program tells are those of one answer."""
+    """Profile that the environment chooses, for one lookup. All keys from a program come from the same answer."""
 
     def __init__(self) -> None:
         self.name = os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
 
     def find(self, key: str) -> Secret | None:
-        """Value of a setting `fs.s3a.…` in the profile; None if it says nothing.
+        """Value of a setting `fs.s3a.…` in the profile; None if the profile does not set it.
 
-        ConfigurationError for files that cannot be read, a chosen profile that is not there, and keys that cannot be
-        had.
+        ConfigurationError for files that cannot be read, a chosen profile that does not exist, and keys that cannot be
+        obtained.
         """
         option = _OPTIONS.get(key)
         if option is None:
@@ -109,7 +109,7 @@ def _parsed(file: Path, modified_ns: int, size_bytes: int) -> Mapping[str, Optio
     try:
         parser.read_string(file.read_text(encoding="utf-8"))
     except (configparser.Error, UnicodeDecodeError):
-        # The error quotes lines of the file.
+        # Not chained: the error quotes lines of the file.
         raise ConfigurationError(f'"{file}" is no file of profiles', hint="see AWS's documentation") from None
     return {name: {key: Secret(value) for key, value in parser.items(name)} for name in parser.sections()}
 
@@ -118,7 +118,7 @@ def _parsed(file: Path, modified_ns: int, size_bytes: int) -> Mapping[str, Optio
 class _Answer:
     keys: Options
     until: float
-    """Time up to which they are valid, as `time.time` tells it."""
+    """End of the keys' lifetime, on the clock of `time.time`."""
 
 
 _asking = threading.Lock()
@@ -127,7 +127,7 @@ _answers: dict[tuple[str, str], _Answer] = {}
 
 
 def _asked(name: str, command: str) -> Options:
-    """Keys that a profile's program tells, from its last answer as long as they are valid."""
+    """Keys from a profile's program: its last answer, or a new one shortly before that expires."""
     with held(_asking):
         known = _answers.get((name, command))
         if known is None or known.until - time.time() < LEAST_LEFT_SECONDS:
@@ -136,7 +136,7 @@ def _asked(name: str, command: str) -> Options:
 
 
 def _output(name: str, command: str) -> bytes:
-    """Output of a program, which ends with the statement, or once its time is over."""
+    """Output of a program, which is killed at the end of its time limit or when the statement is cancelled."""
     try:
         process = subprocess.Popen(
             shlex.split(command),
@@ -180,7 +180,7 @@ def _parsed_answer(name: str, output: bytes) -> _Answer:
         end = values.get("Expiration")
         until = datetime.fromisoformat(end).timestamp() if end else time.time() + _KEPT_SECONDS + LEAST_LEFT_SECONDS
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        # What it told may be a key.
+        # Not quoted: the output may contain a key.
         raise _without_keys(name, "told no keys in JSON") from None
     return _Answer(keys, until)
 

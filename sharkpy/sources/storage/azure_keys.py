@@ -1,4 +1,4 @@
-"""Keys to a container of Azure's storage, as obstore takes them."""
+"""Keys of a container in Azure storage, in the form that obstore takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def azure_keys(access: StorageAccess) -> AzureConfig | None:
-    """Account key, signature or login of a program; None where an access has none of them."""
+    """Account key, signature or client login; None if the access has none of them."""
     if (key := access.secret(settings.AZURE_ACCOUNT_KEY.key)) is not None:
         return {"account_key": key.reveal(), "credential_type": "access_key"}
     if (signature := access.secret(settings.AZURE_SAS.key)) is not None:

@@ -1,4 +1,4 @@
-"""Place of a container of Azure's storage, as URIs name it."""
+"""Container of Azure storage, as URIs name it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DOMAINS = (
     *(_DOMAIN, "core.chinacloudapi.cn", "core.usgovcloudapi.net", "core.cloudapi.de"),
     *("storage.azure.net", "fabric.microsoft.com"),
 )
-"""Domains of Azure's clouds. A URI names no other host: keys of an account are not for it."""
+"""Domains of Azure's clouds. URIs with other hosts are refused, so that the keys of an account go nowhere else."""
 _AUTHORITY = re.compile(
     r"(?P<container>[a-z0-9$-]{1,63})"
     r"(?:@(?P<account>[a-z0-9]{1,24})(?P<zone>\.z[0-9]{1,2})?(?:\.(?:dfs|blob)\.(?P<domain>[a-z.]{1,100}))?)?",
@@ -20,7 +20,7 @@ _AUTHORITY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AzurePlace:
-    """A container, and the account that has it: empty where the URI names none."""
+    """A container and its account, which is empty if the URI names none."""
 
     container: str
     account: str = ""
@@ -28,12 +28,12 @@ class AzurePlace:
     domain: str = _DOMAIN
 
     def host(self, service: str, account: str = "") -> str:
-        """Host of a service, `dfs` or `blob`, of the account, or of another one in its place."""
+        """Host of a service (`dfs` or `blob`) of the account, or of `account` if given."""
         return f"{account or self.account}{self.zone}.{service}.{self.domain}"
 
 
 def azure_place(authority: str) -> AzurePlace | None:
-    """Place that the authority of a URI names, `container[@account.dfs.core.windows.net]`; None for none of Azure's."""
+    """Parse the authority of a URI, `container[@account.dfs.core.windows.net]`; None if it is not one of Azure's."""
     match = _AUTHORITY.fullmatch(authority)
     if match is None:
         return None

@@ -1,10 +1,10 @@
-"""Stores of buckets, with what a session may use of them: S3, Google Cloud Storage, Azure, and HTTP servers.
+"""Stores of buckets for the accesses of sessions: S3, Google Cloud Storage, Azure, and HTTP servers.
 
-obstore reads the environment of the process, too. What is given to it here comes before that.
+obstore also reads the environment of the process. Options that are set here take precedence.
 
-A server that answers with a redirect could send requests to where sessions must not look, such as the service at which
-the machine asks for its own keys. obstore follows redirects. So all hosts but those of the storage are to be reached by
-a proxy that does not exist. Where the environment names proxies, these decide.
+A server that answers with a redirect could send requests to places that sessions must not reach, such as the service
+that gives the machine its own keys. obstore follows redirects. So all hosts other than the storage's are sent to a
+proxy that does not exist. If the environment names proxies, these are used instead.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ if TYPE_CHECKING:
     )
 
 S3_REGION = "us-east-1"
-"""Region of S3 where none is set."""
+"""Region of S3 if none is set."""
 _ANONYMOUS = "AnonymousAWSCredentialsProvider"
 _CONNECT_SECONDS = 5.0
 NO_PROXY = "redirect.invalid"
-"""Host of the proxy that does not exist: no name server knows names that end so."""
+"""Host of the proxy that does not exist: no name server resolves names with this ending."""
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _SORTED = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=True)
 _UNSORTED = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=False)
-"""Servers that keep objects in folders list these folder by folder: `a/b` before `a-c`."""
+"""Servers that keep objects in folders list them folder by folder: `a/b` before `a-c`."""
 
 
 def s3_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
-    """Store of `s3://bucket`, of Amazon or of another server that speaks S3: `fs.s3a.endpoint`."""
+    """Store of `s3://bucket`, of Amazon or of another server that speaks S3 (`fs.s3a.endpoint`)."""
     from obstore.store import S3Store
 
     bucket = _authority(root)
@@ -111,7 +111,7 @@ def gcs_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
 
 
 def azure_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
-    """Store of `abfss://container@account.dfs.core.windows.net`, of Azure. Without a host the account is a setting."""
+    """Azure store of `abfss://container@account.dfs.core.windows.net`. Without a host, a setting names the account."""
     from obstore.store import AzureStore
 
     place = azure_place(_authority(root))
@@ -136,14 +136,15 @@ def azure_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
     options = client_options(endpoint, limits, *hosts_of(endpoint, access, *([login] if login else [])))
     with _explained(f"the key of the account {account} is none of Azure's"):
         client = AzureStore(place.container, config=config, client_options=options, retry_config=_retries(limits))
-    # A container with folders lists these one by one.
+    # A container with a hierarchical namespace is listed folder by folder.
     name = StoreName(place.container, shown(endpoint), access.origin)
     return BucketStore(client, name, limits, _UNSORTED, guard=_guard(access, endpoint, login_url))
 
 
 def http_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
-    """Store of the files of `https://host`, for which there are no keys. The owner's requests follow where it sends
-    them. ConfigurationError for a host that is none, and for the one at which the machine asks for its own keys.
+    """Store of the files of `https://host`, without keys. Only the owner's requests follow redirects.
+
+    ConfigurationError for an invalid host, and for the service that gives the machine its own keys.
     """
     from obstore.store import HTTPStore
 
@@ -155,7 +156,7 @@ def http_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
 
 @contextmanager
 def _explained(message: str) -> Iterator[None]:
-    """Keys are looked at where a client is made, and nothing else can be wrong there."""
+    """Raise ConfigurationError 28000 with `message` if a client cannot be made: only its keys can be wrong."""
     from obstore.exceptions import BaseError
 
     try:
@@ -178,7 +179,7 @@ def endpoint_of_s3(region: str, access: StorageAccess) -> str:
 
 
 def has_path_style(bucket: str, endpoint: str, access: StorageAccess) -> bool:
-    """Whether the bucket's name stands in the path. Certificates of Amazon are not for buckets with dots."""
+    """True if the bucket's name is part of the path. Amazon's certificates do not match buckets with dots."""
     value = access.value(settings.S3_PATH_STYLE.key)
     if value is not None:
         return value == "true"
@@ -203,7 +204,7 @@ def keys_of_s3(access: StorageAccess) -> Keys | None:
 
 
 def _provider(keys: Keys) -> S3CredentialProvider:
-    """The keys for obstore, and none of the environment's beside them."""
+    """Provider of the keys for obstore, so that it uses none from the environment."""
 
     def credential() -> S3Credential:
         access_key, secret, token = keys()
@@ -213,12 +214,12 @@ def _provider(keys: Keys) -> S3CredentialProvider:
 
 
 def is_anonymous(access: StorageAccess) -> bool:
-    """Whether requests to S3 go without keys."""
+    """True if requests to S3 are sent without keys."""
     return _ANONYMOUS in (access.value(settings.S3_CREDENTIALS.key) or "")
 
 
 def asks_machine(access: StorageAccess) -> bool:
-    """Whether the keys are those of the machine, which its cloud tells: elsewhere, to ask costs seconds."""
+    """True if the machine's cloud provides the keys. Elsewhere, asking for them would take seconds."""
     return access.value(settings.METADATA_SERVICE.key) == "true"
 
 
@@ -228,23 +229,23 @@ def without_keys(location: str, names: str) -> StorageRefusedError:
 
 
 def hosts_of(endpoint: str, access: StorageAccess, *others: str) -> Sequence[str]:
-    """Hosts that requests go to, with `others` that give keys for them. None where any may be asked: what the machine
-    asks for its own keys is where its cloud says.
+    """Hosts that requests may go to: that of `endpoint`, and `others` that provide keys for it. Empty, for any host, if
+    the machine's cloud provides the keys: only the cloud knows at which host.
     """
     host = urlsplit(endpoint).hostname
     return () if host is None or asks_machine(access) else (host, *others)
 
 
 def _guard(access: StorageAccess, *urls: str) -> HostGuard | None:
-    """Guard of the hosts of URLs, for accesses of restricted sessions that name some."""
+    """Guard of the hosts of URLs, for restricted sessions that name hosts of their own."""
     allowed = access.value(settings.PRIVATE_HOSTS.key)
     hosts = tuple(host for url in urls if (host := urlsplit(url).hostname))
     return None if allowed is None else HostGuard(hosts, allowed)
 
 
 def client_options(endpoint: str, limits: StoreLimits, *hosts: str) -> ClientConfig:
-    """Options of a client for requests to `endpoint`; if `hosts` are given, to these and to what is below their names
-    alone.
+    """Options of a client for requests to `endpoint`. If `hosts` are given, it reaches only these and hosts below their
+    names.
     """
     seconds = limits.timeout_seconds
     options: ClientConfig = {
@@ -260,5 +261,5 @@ def client_options(endpoint: str, limits: StoreLimits, *hosts: str) -> ClientCon
 
 
 def _retries(limits: StoreLimits) -> RetryConfig:
-    """Waits grow from a tenth of a second up to 15 seconds."""
+    """Retries, after waits that grow from a tenth of a second up to 15 seconds."""
     return {"max_retries": limits.retries, "retry_timeout": timedelta(seconds=limits.timeout_seconds)}

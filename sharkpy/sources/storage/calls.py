@@ -1,4 +1,4 @@
-"""Calls to a store: within its limits, and with failures that are told as the engine's errors."""
+"""Calls to a store, within its limits, with failures converted to the engine's errors."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ T = TypeVar("T")
 
 
 class StoreCalls:
-    """Part that stores of all kinds have in common: who they are, and how their library is asked. `guard`: checks
-    where requests go.
-    """
+    """Base of all stores: their name, limits, and calls to their library. `guard` checks where requests go."""
 
     def __init__(self, name: StoreName, limits: StoreLimits, guard: HostGuard | None = None) -> None:
         self.name = name
@@ -30,11 +28,11 @@ class StoreCalls:
         """Errors that the store's library raises."""
         raise NotImplementedError
 
-    def has_folder(self, path: str) -> bool:  # noqa: ARG002  where there is nothing but objects
+    def has_folder(self, path: str) -> bool:  # noqa: ARG002  for stores without folders
         return False
 
     def asking(self, path: str, call: Callable[[], Awaitable[T]], is_bounded: bool = True) -> Call[T]:
-        """A call about `path`, within the store's limits, whose failure is told as the engine's error."""
+        """A call about `path` within the store's limits; its failure is raised as the engine's error."""
         seconds = self.limits.timeout_seconds if is_bounded else None
         return lambda: self._asked(path, call, seconds)
 

@@ -15,11 +15,11 @@ from sharkpy.base.settings import HADOOP_CONF_DIR, Conf
 
 _MOST_BYTES = 16 << 20
 _FILES = ("hdfs-site.xml", "core-site.xml")
-"""Files, those first whose settings come before the others', as Hadoop reads them."""
+"""Files in order of precedence, as in Hadoop."""
 
 
 def site_settings(owner: Conf) -> Mapping[str, Secret]:
-    """Settings by their names, of the files in `shark.hadoop.conf.dir` or HADOOP_CONF_DIR; none if there are none.
+    """Settings by name, from the files in `shark.hadoop.conf.dir` or HADOOP_CONF_DIR; empty if there are none.
 
     ConfigurationError for a file that cannot be read.
     """

@@ -1,7 +1,7 @@
-"""Failures of storage as the engine's errors: whose fault, and what to do about it.
+"""Failures of storage as the engine's errors: whose fault it is, and what to do about it.
 
-Of what a library says, only the status, the service's code, which is a Java class for HDFS, and a few fixed words are
-taken: the rest may hold signatures and keys.
+Of a library's message only the status, the service's code (a Java class for HDFS) and a few fixed words are used. The
+rest may hold signatures and keys.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sharkpy.base.uri import shown
 
 @dataclass(frozen=True, slots=True)
 class StoreName:
-    """A store as errors name it: bucket, container or host; where its requests go; by whose leave they are made."""
+    """Name of a store in errors: bucket, container or host; where its requests go; the origin of their keys."""
 
     bucket: str
     endpoint: str
@@ -35,7 +35,7 @@ class StoreName:
 
 NO_TOKEN = "token request: refused"
 NO_LOGIN = "token request: no answer"
-"""Texts of errors of those who ask for tokens."""
+"""Texts of the errors of token requests."""
 
 
 class Cause(Enum):
@@ -102,11 +102,11 @@ _KINDS: Mapping[str, Cause] = {
     "Connect": Cause.NOT_REACHED,
     **dict.fromkeys(("Request", "Timeout", "Interrupted", "Decode", "Unknown"), Cause.BROKEN),
 }
-"""Kinds of failures of connections, as obstore's library has them."""
+"""Kinds of connection failures in obstore's library."""
 _WORDS = (
     (NO_TOKEN, Cause.NO_TOKEN),
     (NO_LOGIN, Cause.NO_LOGIN),
-    ("http://169.254.", Cause.NOT_KNOWN),  # the service that knows a machine's own keys
+    ("http://169.254.", Cause.NOT_KNOWN),  # the service that gives a machine its own keys
     ("redirect without LOCATION", Cause.OTHER_REGION),
     ("non-partial response when range", Cause.NO_RANGES),
     ("Range request not supported", Cause.NO_RANGES),
@@ -137,12 +137,12 @@ _REASONS = (
     ("InvalidContentType", "it does not speak TLS"),
     ("Network is unreachable", "the network is unreachable"),
 )
-"""Words in a connection's failure, and what they mean."""
+"""Words in the failure of a connection, and their meaning."""
 _ENDPOINTS: Mapping[str, str] = {
     "gs": settings.GS_ENDPOINT.key,
     **dict.fromkeys(("ab", "az", "wa"), settings.AZURE_ENDPOINT.key),
 }
-"""Settings of endpoints of storage without regions, by how its schemes begin."""
+"""Settings of endpoints of storage without regions, by the first letters of the scheme."""
 _HINTS: Mapping[str, str] = {
     "RequestTimeTooSkewed": "this machine's clock is wrong",
     "ExpiredToken": "the session token has expired",
@@ -163,7 +163,7 @@ _NAME = re.compile(r'Path "([^"\n]{1,1000})"')
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Failure as far as it is told: its text before the library's own dump, and the dump."""
+    """Failure with the library's message, the debug dump after it, and the seconds since the first try."""
 
     kind: str
     text: str
@@ -237,12 +237,12 @@ def storage_failure(error: Exception, path: str, store: StoreName, seconds: floa
 
 
 def changed(path: str) -> SourceError:
-    """Failure of a read whose object is another one by now."""
+    """Failure of a read whose object has been replaced."""
     return SourceError(f'"{shown(path)}" was changed while it was being read')
 
 
 def _unanswered(cause: Cause, failure: _Failure, name: str, store: StoreName) -> ExecutionError:
-    """Failures in which the object itself has no part."""
+    """Failures that are not about the object itself."""
     match cause:
         case Cause.NOT_REACHED:
             told = failure.dump or failure.text

@@ -1,4 +1,4 @@
-"""Local copies of remote objects, for readers that take files: each has as much of its object as was asked for."""
+"""Local copies of remote objects, for readers that need files. A copy has only those bytes that were fetched."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from sharkpy.sources.storage.store import ObjectFacts, Store, is_identified
 _MOST_FILES = 256
 _MOST_BYTES = 4 << 30
 _SHARE_OF_DISK = 16
-"""Part of the room of a disk, one of so many, that the copies of a process may take."""
+"""Share of the disk's free space that the copies of a process may take: one in this many."""
 _HOLE_BYTES = 1 << 20
 
 
 class FetchedFile:
-    """Copy of an object at its size, with holes where nothing was fetched. Safe to use from several threads.
+    """Sparse copy of an object, at its full size. Safe to use from several threads.
 
-    1. Readers `fetch` all bytes that they will look at: a hole reads as other bytes than the object's, without a word.
-    2. `path` can be opened as long as anybody has this. The file has no name in any folder, so that it ends with those
-       who have it open, whatever becomes of the process.
+    1. Readers `fetch` all bytes that they use. A hole silently reads as other bytes than the object's.
+    2. `path` can be opened as long as this object exists. The file has no name in any folder, so that the system frees
+       it when its last user closes it, even after a kill.
     """
 
     def __init__(self, facts: ObjectFacts, folder: str | None = None, hole: bytes = b"") -> None:
-        """`folder`: that of the system where it is not given. `hole`: byte that holes read as, in tests."""
+        """`folder`: folder of the file, by default the system's temporary one. `hole`: byte that holes read as, in
+        tests.
+        """
         self.facts = facts
         self._spans = Spans()
         self._lock = threading.Lock()
@@ -54,11 +56,13 @@ class FetchedFile:
 
     @property
     def size_bytes(self) -> int:
-        """Number of bytes that were fetched."""
+        """Number of bytes fetched so far."""
         return self._spans.size_bytes
 
     def fetch(self, store: Store, ranges: Iterable[Range]) -> None:
-        """Fetch what is missing of some ranges, near ones by one request. The object may end before they do."""
+        """Fetch the missing bytes of some ranges, near ones by one request. Ranges may reach past the end of the
+        object.
+        """
         size = self.facts.size_bytes
         wanted = [(max(start, 0), min(end, size)) for start, end in ranges]
         with held(self._lock):
@@ -77,11 +81,11 @@ class FetchedFile:
 
 
 class FetchedFiles:
-    """Copies of this process, those that were used last: what is read again need not be fetched again."""
+    """Copies that this process used last, as a cache of fetched bytes."""
 
     def __init__(self, folder: str | None = None, most_bytes: int | None = None, hole: bytes = b"") -> None:
-        """Keep copies of at most so many bytes in all, beside those that readers have; a share of the disk's room where
-        it is not said.
+        """Cache copies of at most `most_bytes` in all, by default a share of the disk's free space. Copies that readers
+        hold are not counted.
         """
         self._folder = folder
         self._most_bytes = most_bytes
@@ -90,13 +94,13 @@ class FetchedFiles:
         self._known = OrderedDict[tuple[str, ObjectFacts], FetchedFile]()
 
     def lie_in(self, folder: str) -> None:
-        """Let the copies that are made from now on lie in a folder, on whose disk there is room for them."""
+        """Put new copies into `folder`, and take the limit on their bytes from its disk."""
         with self._lock:
             if folder != self._folder:
                 self._folder, self._most_bytes = folder, None
 
     def file(self, facts: ObjectFacts, access_id: str) -> FetchedFile:
-        """Copy of an object for who has this access to it."""
+        """Copy of an object for readers with this access."""
         if not is_identified(facts):
             return FetchedFile(facts, self._folder, self._hole)
         key = access_id, facts

@@ -1,8 +1,8 @@
-"""Objects below many folders of one store: of few folders each is listed, many are listed together.
+"""Objects below many folders of one store: a few folders are listed one by one, many are listed together.
 
-A list costs a request for a page, whether that has one object or a thousand. So folders with few objects each are best
-listed by what holds them all: in ranges of names side by side where the store lists by name, which also skip what lies
-between the wanted folders; elsewhere by one list, up to where a list of each folder would have been faster.
+A request lists a page of objects, whether it has one or a thousand. So folders with few objects each are best listed by
+the folder that holds them all. A store that lists by name is listed in parallel ranges of names, which skip objects
+between the wanted folders. Other stores are listed by one list, given up once lists of each folder would be faster.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from sharkpy.sources.storage.store import ObjectFacts, Store
 
 T = TypeVar("T")
 Keep = Callable[[ObjectFacts, str], T | None]
-"""What is kept of an object below a folder, None for nothing."""
+"""Converts an object below a folder; None to leave it out."""
 _LISTS = 64
-"""Folders up to which each has a list of its own; the number of ranges of more."""
+"""Most folders that are listed one by one; number of ranges for more."""
 _PAGE = 1000
-"""Objects that a request lists."""
+"""Objects in one page of a list."""
 _LAST = "\U0010ffff"
-"""Name behind all others."""
+"""Sorts after all other names."""
 
 
 def objects_in_folders(store: Store, folders: Sequence[str], keep: Keep[T]) -> dict[str, list[T]]:
-    """What `keep` gives for the objects below each of some folders, at whatever depth and in any order. No folder is in
-    another one; those of which nothing is kept may be left out.
+    """Results of `keep` for the objects below each of some folders, at any depth and in any order.
+
+    No folder may be in another one. Folders without results may be left out.
     """
     ordered = sorted(folders, key=lambda folder: f"{folder}/")
     if len(ordered) > _LISTS:
@@ -44,7 +45,7 @@ def _in_one(store: Store, folder: str) -> Iterator[tuple[str, ObjectFacts]]:
 
 
 def _between(store: Store, folders: Sequence[str]) -> Iterator[tuple[str, ObjectFacts]]:
-    """Objects below folders that are in the order of names, in a store that lists by name."""
+    """Objects below folders in the order of names, in a store that lists by name."""
     home, ends = _folder_of_all(folders), [f"{folder}/{_LAST}" for folder in folders]
     place = strays = 0
     while place < len(folders):
@@ -55,7 +56,7 @@ def _between(store: Store, folders: Sequence[str]) -> Iterator[tuple[str, Object
                 strays = 0
                 yield folders[place], facts
             elif (strays := strays + 1) == _PAGE:
-                # What follows may be long: the next list begins behind it.
+                # Many unwanted objects may follow: begin the next list after them.
                 strays = 0
                 break
         else:
@@ -63,8 +64,9 @@ def _between(store: Store, folders: Sequence[str]) -> Iterator[tuple[str, Object
 
 
 def _listed_together(store: Store, folders: Sequence[str], keep: Keep[T]) -> dict[str, list[T]] | None:
-    """What is kept of one list of the folder that holds them all; None where that has more pages than there would be
-    turns of lists of each folder, with as many at once as there may be.
+    """Results from one list of the folder that holds all folders.
+
+    None once that list has more pages than lists of each folder would take, with as many lists at a time as allowed.
     """
     depth = folders[0].count("/") + 1
     if any(folder.count("/") + 1 != depth for folder in folders):
@@ -91,7 +93,7 @@ def _folder_of_all(folders: Sequence[str]) -> str:
 
 
 def _runs(folders: Sequence[str]) -> list[Sequence[str]]:
-    """Neighbours, in as many runs as there are to be lists, of nearly one length."""
+    """Runs of neighbouring folders, as many as there will be lists, of nearly equal length."""
     bounds = [len(folders) * number // _LISTS for number in range(_LISTS + 1)]
     return [folders[start:end] for start, end in itertools.pairwise(bounds)]
 

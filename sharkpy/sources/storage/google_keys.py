@@ -1,7 +1,7 @@
-"""Tokens for Google Cloud Storage, made of the keys that a session may use: by google-auth, which asks where a key's
-file says.
+"""Tokens for Google Cloud Storage from the keys of a session. google-auth gets them from the service that a key file
+names.
 
-obstore would take the environment's keys before those that it is given, and logs users in where it may not ask.
+obstore is not used for that: it would prefer the environment's keys, and would send logins to any host.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from obstore.store import GCSCredential
 
 Tokens = Callable[[], "GCSCredential"]
-"""Gives a token, and when it ends. OSError with the words that `storage_failure` reads where there is none."""
+"""Returns a token and its expiration time. OSError with the words that `storage_failure` reads if there is no token."""
 _SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 _TOKEN_URI = "https://oauth2.googleapis.com/token"
 _SPARE = timedelta(minutes=4)
-"""Time before its end at which a token is made anew."""
+"""A token is replaced this long before it expires."""
 _MOST_BYTES = 1 << 20
 
 
 def google_tokens(access: StorageAccess) -> Tokens | None:
-    """Tokens for the keys of an access, None where it has none.
+    """Tokens for the keys of an access; None if it has none.
 
     ConfigurationError 28000 for a file that holds no keys, UnsupportedError for keys of another kind.
     """
@@ -53,12 +53,12 @@ def google_tokens(access: StorageAccess) -> Tokens | None:
 
 
 def no_tokens() -> GCSCredential:
-    """The token of requests without keys: obstore asks for one where it writes."""
+    """Token of requests without keys: obstore asks for one when it writes."""
     return {"token": "", "expires_at": None}
 
 
 class _Refreshed:
-    """Tokens of credentials, each kept until shortly before its end. Safe to use from several threads."""
+    """Tokens of credentials, each cached until shortly before it expires. Safe to use from several threads."""
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
@@ -88,7 +88,7 @@ def _log_in(credentials: Credentials) -> None:
 
 
 class _Answer:
-    """Answer as google-auth reads it."""
+    """Answer in the form that google-auth reads."""
 
     def __init__(self, status: int, data: bytes) -> None:
         self.status = status
@@ -99,7 +99,7 @@ class _Answer:
 def _asked(
     url: str, method: str = "GET", body: bytes | None = None, headers: Mapping[str, str] | None = None, **_: object
 ) -> _Answer:
-    """Request of google-auth's: bounded in time, and not sent on elsewhere."""
+    """Carry out a request of google-auth, with limits on time and bytes, and without redirects."""
     from google.auth.exceptions import TransportError
 
     try:
@@ -109,7 +109,7 @@ def _asked(
 
 
 def _of_content(content: str) -> Credentials:
-    """Credentials of a file, by its kind, as gcloud and the console make it."""
+    """Credentials from the content of a key file, by their type."""
     _check_library()
     named = f"{settings.GS_KEY_FILE.key} names no file with the key of a service account"
     try:

@@ -1,4 +1,4 @@
-"""Store of HDFS with what a session may use of it: Hadoop's settings, the user's name or Kerberos ticket."""
+"""Stores of HDFS for the accesses of sessions: Hadoop's settings, and the user's name or Kerberos ticket."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _MOST_WAIT_MS = 5000
 
 
 def hdfs_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
-    """Store of `hdfs://host:port`, of a name service `hdfs://name`, of the default one `hdfs://`, or of `viewfs://name`.
+    """Store of `hdfs://host:port`, of a name service `hdfs://name`, of the default one `hdfs://`, or of
+    `viewfs://name`.
 
-    hdfs-native reads core-site.xml and hdfs-site.xml itself; what `access` has comes before that, so that tasks need no
-    such files. ConfigurationError for files that it cannot read, and for a name service that they do not tell of.
+    hdfs-native reads core-site.xml and hdfs-site.xml itself. Options of `access` take precedence, so that tasks need no
+    such files. ConfigurationError for files that it cannot read, and for a name service that they do not define.
     """
     from hdfs_native import Client
 
@@ -37,14 +38,14 @@ def hdfs_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
 
 
 def client_options(access: StorageAccess, limits: StoreLimits) -> dict[str, str]:
-    """Hadoop's settings that an access has, behind the limits that they may change."""
+    """Hadoop's settings of an access; they take precedence over the settings made from `limits`."""
     given = {key: value for key, _ in access.options if (value := access.value(key)) is not None}
     given.pop(settings.HADOOP_CONF_DIR.key, None)
     return _bounds(limits) | given
 
 
 def _bounds(limits: StoreLimits) -> dict[str, str]:
-    """Limits of the library's own tries, so that calls that nobody waits for any more end."""
+    """Limits on the library's own retries, so that abandoned calls end."""
     return {
         "dfs.client.failover.max.attempts": str(max(limits.retries, 1)),
         "dfs.client.failover.sleep.base.millis": "100",
@@ -61,7 +62,7 @@ def _umask(text: str) -> int:
 
 
 def _user(given: dict[str, str]) -> str:
-    """By whose leave requests are made, as the library finds it."""
+    """Identity that the library uses for requests, for errors."""
     if given.get(_AUTHENTICATION, "simple") != "simple":
         return "the Kerberos ticket"
     name = os.environ.get("HADOOP_PROXY_USER") or os.environ.get("HADOOP_USER_NAME") or getpass.getuser()

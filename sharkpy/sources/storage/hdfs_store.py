@@ -30,17 +30,17 @@ _MS_NS = 1_000_000
 _FIRST_WAIT_SECONDS = 0.1
 _MOST_WAIT_SECONDS = 1.0
 UPLOAD = ".sharkpy-upload-"
-"""Beginning of the names that files have until they are whole. Hive and Spark pass over names with a dot, too."""
+"""Prefix of the names of unfinished files. Hive and Spark ignore names that begin with a dot, too."""
 _NOT_DELETED = ("PathIsNotEmptyDirectoryException", "(is not a directory)")
-"""Words in refusals of deletes that tell that there is no such file: it would be a folder, or below another file."""
+"""Words of refused deletes that mean that there is no such file: the name is a folder, or is below another file."""
 
 
 class HdfsStore(StoreCalls):
-    """Files of a name node, a name service or a mount table. `permission`: of new files.
+    """Files of a name node, a name service or a mount table. `permission`: mode of new files.
 
-    A file is written under another name of its folder, and renamed when it is whole: both `put` and `put_new` are one
-    step for others. Files have no tags; size and time, in milliseconds, tell whether one is still the same. The library
-    has no time limits of its own towards name nodes, and no calls that can be dropped: they are made in threads.
+    A file is written under another name in its folder, and renamed when it is complete. So readers see the result of
+    `put` and `put_new` at once. Files have no tags: size and time, in milliseconds, tell whether a file is unchanged.
+    The library has no time limits of its own for name nodes, and its calls cannot be cancelled: they run in threads.
     """
 
     traits = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=False, has_folders=True)
@@ -103,7 +103,7 @@ class HdfsStore(StoreCalls):
         return len(left)
 
     def _files(self, folder: str, after: str = "", until: str = "") -> Iterator[ObjectFacts]:
-        """Files below a folder, the unfinished ones too, but for folders that are outside of the bounds as a whole."""
+        """Files below a folder, with unfinished ones, except folders that are entirely outside of the bounds."""
         waiting = [folder]
         while waiting:
             folders: list[str] = []
@@ -115,7 +115,7 @@ class HdfsStore(StoreCalls):
             waiting += reversed(folders)
 
     def _entries(self, folder: str) -> Iterator[tuple[str, FileStatus]]:
-        """Files and folders right in a folder, with their URIs; none if it is not there or is a file."""
+        """Files and folders directly in a folder, with their URIs; none if it is missing or is a file."""
         root, key = place_of(folder)
         entries = self._client.list_status(f"/{key}")
         while page := answer(self.asking(folder, partial(self._in_thread, partial(_next_page, entries)))):
@@ -147,7 +147,7 @@ class HdfsStore(StoreCalls):
         return await self._threads.run(call)
 
     async def _step(self, call: Callable[[], T]) -> T:
-        """Result of one of several calls that are bounded each by itself."""
+        """Result of one of several calls, each with its own time limit."""
         async with asyncio.timeout(self.limits.timeout_seconds):
             return await self._threads.run(call)
 
@@ -163,14 +163,16 @@ class HdfsStore(StoreCalls):
         return None if status is None or status.isdir else _facts(path, status)
 
     async def _opened(self, facts: ObjectFacts) -> FileReader:
-        """Reader of a file's blocks. If the file is the same once these are known, they are its own."""
+        """Reader of a file's blocks. The file is checked after its blocks are known, so they are the blocks of that
+        file.
+        """
         reader = await self._threads.run(partial(self._client.read, _path_of(facts.path)))
         if len(reader) != facts.size_bytes or await self._found(facts.path) != facts:
             raise changed(facts.path)
         return reader
 
     async def _piece(self, facts: ObjectFacts, reader: FileReader, start: int, end: int) -> memoryview:
-        """Bytes of a range. Blocks that cannot be read may have moved, or be gone with their file."""
+        """Bytes of a range. A failed read is retried with new blocks: they may have moved, or the file may be gone."""
         if start >= end:
             return memoryview(b"")
         for attempt in count(1):
@@ -195,10 +197,10 @@ class HdfsStore(StoreCalls):
     async def _uploaded(
         self, path: str, parts: Callable[[], Iterator[bytes]], overwrite: bool
     ) -> tuple[ObjectFacts, bool]:
-        """Facts of a file with these parts, and whether it has got its name.
+        """Facts of a file written from these parts, and whether it got its name.
 
-        The library gives up where a data node that shall have a new block is not there. The name node may choose others
-        the next time.
+        The library gives up if a data node chosen for a new block does not answer. On a retry the name node may choose
+        other ones.
         """
         for attempt in count(1):
             try:
@@ -241,19 +243,19 @@ class HdfsStore(StoreCalls):
                 raise
             return False
         except FileNotFoundError:
-            # The library tries again when an answer is lost, and then finds that the file has been renamed.
+            # After a lost answer the library repeats the request, and finds that the file is already renamed.
             if await self._found(facts.path) != facts:
                 raise
         return True
 
 
 async def _pause(attempt: int) -> None:
-    """Wait before the next attempt, each time longer."""
+    """Wait before the next attempt; each wait is longer."""
     await asyncio.sleep(min(_FIRST_WAIT_SECONDS * 2 ** (attempt - 1), _MOST_WAIT_SECONDS))
 
 
 def _is_broken(error: Exception) -> bool:
-    """True for a connection that is broken or was refused; False for what a name node has answered."""
+    """True for a broken or refused connection; False for an answer of a name node."""
     return type(error) is OSError or "DataTransferError" in str(error)
 
 
@@ -262,7 +264,7 @@ def _path_of(path: str) -> str:
 
 
 def _facts(path: str, status: FileStatus) -> ObjectFacts:
-    # Both times of a file are that of its making, until its writer closes it.
+    # Both times of a file are its creation time until its writer closes it.
     is_open = status.modification_time == status.access_time
     return ObjectFacts(path, status.length, status.modification_time * _MS_NS, is_open=is_open)
 
@@ -272,12 +274,12 @@ def _is_upload(path: str) -> bool:
 
 
 def _reaches(folder: str, after: str, until: str) -> bool:
-    """True if paths below a folder, which ends with a slash, may lie behind `after` and not behind `until`."""
+    """True if paths below a folder (ending with a slash) can be after `after` and not after `until`."""
     return (folder > after or after.startswith(folder)) and (not until or folder <= until)
 
 
 def _next_page(entries: Iterator[FileStatus]) -> Sequence[FileStatus]:
-    """Next entries of a folder; none once it is gone."""
+    """Next entries of a folder; none if it is gone."""
     try:
         return list(islice(entries, _PAGE))
     except FileNotFoundError:

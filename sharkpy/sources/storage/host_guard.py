@@ -1,5 +1,6 @@
-"""Guard of the hosts that a restricted session names: its requests go to no address within the machine or its network,
-unless the engine's owner lets them.
+"""Guard for the hosts that a restricted session names.
+
+The session's requests may not go to addresses in the machine or its network, unless the engine's owner allows it.
 """
 
 from __future__ import annotations
@@ -15,13 +16,11 @@ from sharkpy.base.errors import NotAllowedError
 from sharkpy.base.settings import PRIVATE_HOSTS
 
 _KEPT_SECONDS = 5.0
-"""Time for which a host is taken to be where it was found. It is found anew then: names can be moved to other addresses
-meanwhile.
-"""
+"""Time after which a host is checked again, since its name may have moved to another address."""
 
 
 class HostGuard:
-    """Check of some hosts before each request to them. `allowed`: hosts, and networks, that may be private."""
+    """Check of some hosts before each request to them. `allowed`: hosts and networks that may be private."""
 
     def __init__(self, hosts: tuple[str, ...], allowed: str) -> None:
         self._hosts = hosts
@@ -29,7 +28,7 @@ class HostGuard:
         self._until = 0.0
 
     async def check(self) -> None:
-        """NotAllowedError if a host is at a private, local or reserved address."""
+        """Raise NotAllowedError if a host is at a private, local or reserved address."""
         if time.monotonic() < self._until:
             return
         for host in self._hosts:
@@ -49,7 +48,7 @@ class HostGuard:
 
 
 async def _addresses(host: str) -> list[str]:
-    """Addresses of a host; none for one that is not known, at which the request will fail."""
+    """Addresses of a host; none for an unknown host, for which the request itself will fail."""
     with suppress(OSError, UnicodeError):
         found = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)
         return [str(place[0]) for *_, place in found]

@@ -1,4 +1,4 @@
-"""Files of an HTTP server, each by its own URL: read alone."""
+"""Files of an HTTP server, each by its own URL, for reading only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.sources.storage.store import ObjectFacts, StoreTraits
 
 
 class HttpStore(ObjectReader):
-    """Files of one HTTP server. A path is a URL: it is encoded as URLs are."""
+    """Files of one HTTP server. A path is a URL, and is encoded as one."""
 
     traits = StoreTraits(writes=False, lists=False, puts_new=False, is_sorted=False)
 
@@ -23,29 +23,29 @@ class HttpStore(ObjectReader):
             raise UnsupportedError(f'a query in the location "{shown(path)}"')
         return unquote(key)
 
-    def list(self, folder: str, *, after: str = "", until: str = "") -> Iterator[ObjectFacts]:  # noqa: ARG002  as of all
+    def list(self, folder: str, *, after: str = "", until: str = "") -> Iterator[ObjectFacts]:  # noqa: ARG002  the protocol's signature
         _refuse_list(folder)
 
     def children(self, folder: str) -> tuple[Sequence[ObjectFacts], Sequence[str]]:
         _refuse_list(folder)
 
-    def put(self, path: str, content: BinaryIO | bytes) -> ObjectFacts:  # noqa: ARG002  as of all
+    def put(self, path: str, content: BinaryIO | bytes) -> ObjectFacts:  # noqa: ARG002  the protocol's signature
         _refuse_write(path)
 
-    def put_new(self, path: str, content: bytes) -> bool:  # noqa: ARG002  as of all
+    def put_new(self, path: str, content: bytes) -> bool:  # noqa: ARG002  the protocol's signature
         _refuse_write(path)
 
-    def copy(self, source: ObjectFacts, target: str) -> ObjectFacts:  # noqa: ARG002  as of all
+    def copy(self, source: ObjectFacts, target: str) -> ObjectFacts:  # noqa: ARG002  the protocol's signature
         _refuse_write(target)
 
-    def move(self, source: ObjectFacts, target: str) -> None:  # noqa: ARG002  as of all
+    def move(self, source: ObjectFacts, target: str) -> None:  # noqa: ARG002  the protocol's signature
         _refuse_write(target)
 
     def delete(self, paths: Iterable[str]) -> None:
         for path in paths:
             _refuse_write(path)
 
-    def remove_uploads(self, folder: str, before_ns: int) -> int:  # noqa: ARG002  as of all
+    def remove_uploads(self, folder: str, before_ns: int) -> int:  # noqa: ARG002  the protocol's signature
         return 0
 
 

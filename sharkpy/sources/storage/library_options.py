@@ -1,8 +1,8 @@
-"""Accesses as options of libraries that reach storage by themselves, under the names of the Rust library below them.
+"""Options for libraries that access storage themselves, under the names of the Rust library that they use.
 
-Such a library reads the environment of the process beside what it is given. All that says where requests go and which
-keys they have is given, so that nothing of the environment counts. For HDFS it does, as elsewhere in the engine: the
-files in HADOOP_CONF_DIR, and the user that it names.
+Such a library also reads the environment of the process. All options about hosts and keys are set explicitly, so that
+the environment has no effect. HDFS is the exception, as elsewhere in the engine: the environment sets HADOOP_CONF_DIR
+and the user's name.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ Options = dict[str, str]
 
 
 def library_options(location: str, access: StorageAccess) -> Options:
-    """Options for the bucket of a location. UnsupportedError for storage, and for keys, that libraries do not take.
+    """Options for the bucket of a location. UnsupportedError for storage and keys that libraries do not support.
 
-    Requests of restricted sessions that name hosts are checked one by one elsewhere, which a library does not.
+    Restricted sessions that name hosts are refused: their requests have to be checked one by one, which a library does
+    not do.
     """
     make = _KINDS.get(scheme_of(location))
     if make is None:
@@ -123,7 +124,7 @@ def _of_azure(root: str, access: StorageAccess) -> Options:
     return options | {f"azure_{key}": value for key, value in (names | given).items()}
 
 
-def _of_hdfs(root: str, access: StorageAccess) -> Options:  # noqa: ARG001 - the settings are those of all places
+def _of_hdfs(root: str, access: StorageAccess) -> Options:  # noqa: ARG001 - the settings are the same for all locations
     return hdfs_options(access, _LIMITS)
 
 

@@ -1,4 +1,4 @@
-"""Bound on the objects that one statement lists, whose names and sizes are in memory until it ends."""
+"""Limit on the objects that one statement lists, whose names and sizes are in memory until it ends."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sharkpy.base.settings import STORAGE_FILES
 
 T = TypeVar("T")
 _PAGE = 1000
-"""Objects after which they are counted: as many as a request lists."""
+"""Objects are counted in steps of this size, one page of a list."""
 
 
 class _Allowed:
-    """Number of objects that a statement may list, and that are left of it."""
+    """Number of objects that a statement may list, and how many of them are left."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -25,20 +25,20 @@ class _Allowed:
 
 
 class ListedObjects:
-    """Objects by the statement that has listed them, where it has a bound; safe to use from several threads."""
+    """Number of objects that each statement with a limit has listed. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._allowed = weakref.WeakKeyDictionary[Cancellation, _Allowed]()
 
     def allow(self, statement: Cancellation, most: int) -> None:
-        """Let a statement list `most` objects, with its parts; 0: any number."""
+        """Allow a statement and its parts to list `most` objects; 0: any number."""
         if most:
             with self._lock:
                 self._allowed[statement] = _Allowed(most)
 
     def count(self, number: int) -> None:
-        """Count objects for what this thread works for. ResourceError 54000 where they are too many."""
+        """Count objects for the statement of this thread; ResourceError 54000 if there are too many."""
         one = current_cancellation()
         with self._lock:
             while one is not None and one not in self._allowed:
@@ -58,7 +58,7 @@ LISTED = ListedObjects()
 
 
 def counted(objects: Iterable[T]) -> Iterator[T]:
-    """Objects of a list, counted a page at a time, until the statement is ended."""
+    """Objects of a list, counted page by page; checks for cancellation."""
     number = 0
     for number, one in enumerate(objects, 1):
         if number % _PAGE == 0:

@@ -1,4 +1,4 @@
-"""Figures of the requests to storage that statements, and tasks of theirs, have made."""
+"""Metrics of the storage requests of statements and their tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharkpy.base.cancellation import Cancellation, current_cancellation
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """Number of requests, each with all its tries, and the bytes that they have read of files."""
+    """Number of requests, each with all its tries, and the bytes of files that they have read."""
 
     requests: int = 0
     fetched_bytes: int = 0
@@ -24,9 +24,7 @@ class Requested:
 
 
 class Meter:
-    """Figures by the statement that a request was made under, for as long as that is there; safe to use from several
-    threads.
-    """
+    """Metrics by statement, for as long as the statement exists. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -35,14 +33,14 @@ class Meter:
 
     @property
     def total(self) -> Requested:
-        """Figures of this process, with those of tasks elsewhere that were added."""
+        """Metrics of this process, including those of tasks elsewhere that were added."""
         return self._total
 
     def of(self, statement: Cancellation | None) -> Requested:
         return Requested() if statement is None else self._known.get(statement.whole, Requested())
 
     def add(self, more: Requested, statement: Cancellation | None = None) -> None:
-        """Count for a statement, or for the one that this thread works for; parts count for the whole."""
+        """Add to a statement, by default the one of this thread. Parts of a statement count for the whole."""
         statement = statement or current_cancellation()
         with self._lock:
             self._total += more

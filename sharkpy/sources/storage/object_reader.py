@@ -1,4 +1,4 @@
-"""Reading objects through obstore, which does the requests, their tries and the signing."""
+"""Reading objects through obstore, which does the requests, retries and signing."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 _LEAST_READS = 2
 _MOST_READS = 16
 _READ_BYTES = 64 << 20
-"""Bytes of the ranges of one reader that are under way at once."""
+"""Most bytes of one reader's ranges that are requested at a time."""
 _SECOND_NS = 1_000_000_000
 _WEAK = "W/"
 
 
 class ObjectReader(StoreCalls):
-    """Stat and read of a `Store` of objects: what buckets and HTTP servers have in common."""
+    """Stat and read of a `Store` of objects, common to buckets and HTTP servers."""
 
     def __init__(
         self, client: ObjectStore, name: StoreName, limits: StoreLimits, guard: HostGuard | None = None
@@ -52,11 +52,11 @@ class ObjectReader(StoreCalls):
         return in_turn((self.asking(facts.path, piece) for piece in pieces), reads_at_once(ranges))
 
     async def head(self, path: str) -> ObjectFacts:
-        """Facts of an object that is there."""
+        """Facts of an object that exists."""
         return facts_of(path, await self.client.head_async(self.key_of(path)))
 
     async def piece(self, facts: ObjectFacts, start: int, end: int) -> memoryview:
-        """Bytes of a range of the object as `facts` tells of it."""
+        """Bytes of a range of exactly the object that `facts` describes."""
         if start >= end:
             return memoryview(b"")
         options: GetOptions = {}
@@ -81,13 +81,13 @@ class ObjectReader(StoreCalls):
 
 
 def reads_at_once(ranges: Sequence[tuple[int, int]]) -> int:
-    """Ranges of one reader that are best under way at once: few large ones."""
+    """Number of ranges of one reader to request at a time: few, if they are large."""
     largest = max((end - start for start, end in ranges), default=0)
     return min(max(_READ_BYTES // max(largest, 1), _LEAST_READS), _MOST_READS)
 
 
 def place_of(path: str) -> tuple[str, str]:
-    """Root of a URI, with its slash, and the key behind it. Hadoop's `hdfs:/a` has no authority, as `hdfs:///a`."""
+    """Root of a URI, with its slash, and the key after it. Hadoop's `hdfs:/a` has no authority, like `hdfs:///a`."""
     scheme, _, rest = path.partition(":")
     if not rest.startswith("//"):
         return f"{scheme}:/", rest.strip("/")
@@ -96,18 +96,18 @@ def place_of(path: str) -> tuple[str, str]:
 
 
 def facts_of(path: str, meta: ObjectMeta) -> ObjectFacts:
-    """Facts of an object as a listing, a HEAD and a GET tell them alike."""
+    """Facts of an object, the same from a listing, a HEAD and a GET."""
     seconds = int(meta["last_modified"].timestamp())
     return ObjectFacts(path, meta["size"], seconds * _SECOND_NS, _quoted(meta["e_tag"]))
 
 
 def _quoted(tag: str | None) -> str:
-    """An ETag in its quotes, which listings of Azure leave out; empty for none."""
+    """ETag in its quotes, which Azure's listings leave out; empty if there is none."""
     if not tag:
         return ""
     return tag if tag.endswith('"') else f'"{tag}"'
 
 
 def _is_same(facts: ObjectFacts, found: ObjectFacts) -> bool:
-    """True if an answer is about the object of `facts`: by the tag, or by size and time where there is none."""
+    """True if an answer is about the object of `facts`: by the tag, or by size and time if it has no tag."""
     return facts.tag == found.tag if facts.tag else facts == found

@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 _PAGE = 1000
-"""Objects of a page of a listing, and of a request that deletes: the most that S3 has."""
+"""Most objects in a page of a listing, and in a request that deletes: the limit of S3."""
 _DELETES = 4
 _SINGLE_DELETES = 16
 _PARTS_AT_ONCE = 4
 _MOST_COPIED = 5 << 30
-"""Bytes that S3 copies by one request."""
+"""Most bytes that S3 copies by one request."""
 _NO_OBJECT = ObjectFacts("", 0, 0)
 
 
 class BucketStore(ObjectReader):
-    """Objects of a bucket or container. `uploads`: those in parts, where they can be listed."""
+    """Objects of a bucket or container. `uploads`: its unfinished uploads in parts, if they can be listed."""
 
     def __init__(
         self,
@@ -67,11 +67,11 @@ class BucketStore(ObjectReader):
                 yield facts
 
     def _marked(self, objects: Iterable[ObjectFacts], folder: str) -> Iterator[ObjectFacts]:
-        """Objects of a listing, in which the marks of folders have no bytes.
+        """Objects of a listing, with the markers of folders set to zero bytes.
 
-        Other programs put marks that have bytes. obstore drops the slash at the end of their names. In a store that
-        lists by name, `a/` is known by its place after `a` or `a-b`. An object right before `a/b` may be `a` or `a/`:
-        the store is asked which.
+        Other programs put markers that have bytes. obstore drops the slash at the end of their names. In a store that
+        lists by name, `a/` is recognised by its position after `a` or `a-b`. An object directly before `a/b` may be `a`
+        or `a/`: a request decides.
         """
         last = ""
         for facts, following in pairwise(chain(objects, (_NO_OBJECT,))):
@@ -155,7 +155,7 @@ class BucketStore(ObjectReader):
         return await self._as_put(path, length)
 
     async def _as_put(self, path: str, length: int) -> ObjectFacts:
-        """Facts of an object that has just been put, as others see them."""
+        """Facts of an object that has just been put, as readers see it."""
         facts = await self.head(path)
         if facts.size_bytes != length:
             raise SourceError(f'"{shown(path)}" holds {facts.size_bytes} bytes, and not the {length} that were put')
@@ -179,7 +179,7 @@ class BucketStore(ObjectReader):
         try:
             await self.client.delete_async(keys)
         except FileNotFoundError:
-            # Some stores tell of the first that is missing, and may not have come to the others.
+            # Some stores stop at the first missing object, and may not have deleted the remaining ones.
             for some in _batches(keys, _SINGLE_DELETES):
                 await asyncio.gather(*map(self._delete_one, some))
 
@@ -189,12 +189,12 @@ class BucketStore(ObjectReader):
 
 
 def _goes_on(page: Sequence[ObjectMeta], end: str) -> bool:
-    """Whether there may be more behind a page of a listing, up to the key `end` where that is given."""
+    """True if there may be more after a page of a listing, up to the key `end` if it is given."""
     return len(page) == _PAGE and not (end and page[-1]["path"] > end)
 
 
 class _Pages:
-    """Pages of a listing, which the first call begins; one that is not full is the last."""
+    """Pages of a listing, which begins with the first call; a page that is not full is the last."""
 
     def __init__(self, begin: Callable[[], ListStream[Sequence[ObjectMeta]]]) -> None:
         self._begin = begin

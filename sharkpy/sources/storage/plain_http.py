@@ -1,4 +1,4 @@
-"""Small requests beside obstore's: bounded in time and bytes, and not sent on to another host."""
+"""Small requests without obstore, with limits on time and bytes, and without redirects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SECONDS = 10.0
 
 
 def answered(request: Request, most_bytes: int) -> tuple[int, bytes]:
-    """Status and body of the answer, of which no more than `most_bytes` are read; OSError for none."""
+    """Status and body of the answer; at most `most_bytes` are read. OSError if there is no answer."""
     try:
         with build_opener(_NoRedirects).open(request, timeout=_SECONDS) as response:
             return response.status, response.read(most_bytes)
@@ -22,7 +22,7 @@ def answered(request: Request, most_bytes: int) -> tuple[int, bytes]:
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """A signature is for one host."""
+    """Refuses redirects: a signature is for one host."""
 
     def redirect_request(self, *_: object) -> None:
         return None

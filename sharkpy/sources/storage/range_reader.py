@@ -1,4 +1,4 @@
-"""Remote objects as files that are read from one place on: what comes next is under way meanwhile."""
+"""Remote objects as files for sequential reading, with the next bytes requested in advance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES = 4 << 20
 _FIRST_BYTES = 4 << 20
-"""Bytes that are asked for before it is known that more are wanted."""
+"""Bytes of the first request, before it is known whether more are needed."""
 _LEAST_BYTES = 64 << 10
 _KEPT_PIECES = 3
 
@@ -22,8 +22,8 @@ _KEPT_PIECES = 3
 class RangeReader(io.RawIOBase):
     """Unbuffered reader of an object, for one thread.
 
-    From `start` to `end`, where most reads are, pieces are asked for ahead of them, of which a few stay for who goes
-    back. Elsewhere a request brings what is read now, and more each time as long as reads go on from there.
+    Most reads are between `start` and `end`. There pieces are requested in advance, and a few are kept for seeks back.
+    Elsewhere a request reads only the next bytes, and more each time as long as reads are sequential.
     """
 
     def __init__(self, store: Store, facts: ObjectFacts, start: int = 0, end: int | None = None) -> None:
@@ -36,7 +36,7 @@ class RangeReader(io.RawIOBase):
         self._kept = deque[tuple[int, memoryview]](maxlen=_KEPT_PIECES)
         self._coming: Iterator[memoryview] = iter(())
         self._next = start
-        """Where the piece begins that comes next."""
+        """Offset of the next piece."""
         self._step = _LEAST_BYTES
 
     def readable(self) -> bool:
@@ -54,7 +54,7 @@ class RangeReader(io.RawIOBase):
         return self._place
 
     def read(self, size: int | None = -1) -> bytes:
-        """Some of the next bytes, at most `size`; all that are left without it."""
+        """Some of the next bytes, at most `size`; all remaining bytes without a size."""
         if size is None or size < 0:
             return self.readall()
         content = bytes(self._content()[:size])
@@ -74,7 +74,7 @@ class RangeReader(io.RawIOBase):
         super().close()
 
     def _content(self) -> memoryview:
-        """Bytes from the reader's place on; empty at the object's end."""
+        """Bytes from the reader's position; empty at the object's end."""
         while self._place < self._facts.size_bytes:
             for start, piece in self._kept:
                 if start <= self._place < start + len(piece):
@@ -83,7 +83,7 @@ class RangeReader(io.RawIOBase):
         return memoryview(b"")
 
     def _come(self) -> None:
-        """Let the next piece come, or that of the reader's place where it is elsewhere."""
+        """Receive the next piece, or the piece at the reader's position if that is elsewhere."""
         is_near = self._next <= self._place < self._next + 2 * _PIECE_BYTES
         piece = next(self._coming, None) if is_near else None
         if piece is None:
@@ -94,7 +94,7 @@ class RangeReader(io.RawIOBase):
         self._next += len(piece)
 
     def _begin(self, place: int, is_further: bool) -> None:
-        """Ask for bytes from a place on; `is_further`: those before it were read just now."""
+        """Request bytes from a position; `is_further`: the bytes before it were just read."""
         if self._start <= place < self._end:
             first = min(place + _FIRST_BYTES, self._end)
             ranges = [(place, first)]
@@ -108,7 +108,7 @@ class RangeReader(io.RawIOBase):
         self._coming = self._store.read(self._facts, ranges)
 
     def _drop(self) -> None:
-        """Drop the requests that are under way."""
+        """Drop the requests in flight."""
         if isinstance(self._coming, Generator):
             self._coming.close()
         self._coming = iter(())

@@ -1,4 +1,4 @@
-"""Ranges of bytes as requests: near ones in one, large ones in several that run side by side."""
+"""Ranges of bytes as requests: near ones are joined, large ones are split to run in parallel."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 Range = tuple[int, int]
-"""Start, and end behind the last byte."""
+"""Start, and the end after the last byte."""
 
 
 def coalesced(
     ranges: Iterable[Range], waste: float = 0.05, most_gap: int = 1 << 20, most: int = 16 << 20
 ) -> list[Range]:
-    """Ranges that cover `ranges`, sorted and apart, none of more than `most` bytes.
+    """Ranges that cover `ranges`, sorted, without overlaps, none of more than `most` bytes.
 
-    Gaps of at most `most_gap` bytes are read too, the smallest first, as long as all of them have at most `waste` of
-    the bytes that are wanted.
+    Gaps of at most `most_gap` bytes are read too, the smallest first, as long as all gaps together have at most `waste`
+    of the wanted bytes.
     """
     wanted = _union(ranges)
     room = int(waste * sum(end - start for start, end in wanted))
@@ -48,7 +48,7 @@ def _union(ranges: Iterable[Range]) -> list[Range]:
 
 
 def _cut(start: int, end: int, most: int) -> Iterator[Range]:
-    """Pieces of nearly one size."""
+    """Pieces of nearly equal size."""
     count = -(-(end - start) // most)
     size = -(-(end - start) // count)
     for at in range(start, end, size):

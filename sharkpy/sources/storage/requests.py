@@ -1,4 +1,4 @@
-"""Requests to storage: many at once in one thread of the process, dropped as soon as their statement is ended."""
+"""Requests to storage, many at a time from one thread of the process. Cancelling a statement drops its requests."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _POLL_SECONDS = 0.05
 _END_SECONDS = 1.0
 _REST_SECONDS = 0.002
 _LIBRARY = "tokio"
-"""What the names of the threads of the libraries below begin with."""
+"""Prefix of the names of the library's threads."""
 _ONE = Requested(requests=1)
 
 
 def answer(call: Call[T], give_up: Callable[[], object] | None = None) -> T:
-    """Result of a call. Where the statement ends before, the call is dropped at once, or told by `give_up` to end."""
+    """Result of a call. If the statement is cancelled first, the call is dropped, or asked to end by `give_up`."""
     future = _begun(call)
     return _result(future, give_up or future.cancel)
 
 
 def in_turn(calls: Iterable[Call[T]], most: int) -> Generator[T]:
-    """Results of calls in their order, of which at most `most` are under way; those that nobody reads are dropped."""
+    """Results of calls in their order, with at most `most` in flight. Calls whose results are not read are dropped."""
     waiting = deque[Future[T]]()
     try:
         for call in calls:
@@ -50,8 +50,9 @@ def in_turn(calls: Iterable[Call[T]], most: int) -> Generator[T]:
 
 
 def again_and_again(call: Call[T], goes_on: Callable[[T], bool]) -> Generator[T]:
-    """Results of a call that is made again as long as `goes_on`. From the second on the next one is under way while a
-    result is used: many want no more than the first.
+    """Results of a call that is repeated as long as `goes_on`.
+
+    From the second on, the next call is made while the caller uses a result. Many callers need only the first.
     """
     found = answer(call)
     if goes_on(found):
@@ -68,7 +69,7 @@ def again_and_again(call: Call[T], goes_on: Callable[[T], bool]) -> Generator[T]
 
 
 def in_parallel(calls: Iterable[Call[T]], most: int) -> list[T]:
-    """Results of calls in their order; the first failure drops the others."""
+    """Results of calls in their order; the first failure drops the remaining calls."""
     return list(in_turn(calls, most))
 
 
@@ -98,7 +99,7 @@ def _result(future: Future[T], give_up: Callable[[], object]) -> T:
 
 
 class _LoopThread:
-    """Thread with an event loop, begun by the first request of the process."""
+    """Thread with an event loop, started by the first request of the process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -106,8 +107,10 @@ class _LoopThread:
         self._is_lost = False
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop. InternalError in a process that was forked when there was one: neither this thread nor those of
-        the libraries below are in it, and a request would wait for ever.
+        """The event loop.
+
+        InternalError in a process that was forked after the loop had started: this thread and the library's threads are
+        missing there, and a request would wait for ever.
         """
         if self._is_lost:
             raise InternalError("a request to storage in a process that was forked after the first one")
@@ -123,8 +126,9 @@ class _LoopThread:
         self._is_lost = True
 
     def _end(self) -> None:
-        """Drop what is under way, and wait until the threads of the libraries rest: one that came back to an
-        interpreter that has ended would abort the process.
+        """Drop the requests in flight, and wait until the library's threads are idle.
+
+        A thread that returned to an interpreter that has ended would abort the process.
         """
         if self._loop is None or self._is_lost:
             return
@@ -132,13 +136,13 @@ class _LoopThread:
             asyncio.run_coroutine_threadsafe(_drop_all(), self._loop).result(_END_SECONDS)
         deadline, rests = time.monotonic() + _END_SECONDS, 0
         while rests < 2 and time.monotonic() < deadline:
-            # Whoever waits for the interpreter's lock gets it meanwhile.
+            # Threads that wait for the interpreter's lock get it meanwhile.
             time.sleep(_REST_SECONDS)
             rests = 0 if _is_busy() else rests + 1
 
 
 def _is_busy() -> bool:
-    """Whether a thread of the libraries runs, or waits for a core. False where the system does not tell."""
+    """True if a thread of the library runs, or waits for a core. False if the system does not tell."""
     with contextlib.suppress(OSError):
         for thread in Path("/proc/self/task").iterdir():
             with contextlib.suppress(OSError):

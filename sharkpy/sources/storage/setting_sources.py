@@ -1,4 +1,4 @@
-"""Sources of storage's settings: what sessions have set, Hadoop's files, the environment, AWS's profiles."""
+"""Sources of storage settings: sessions, Hadoop's files, the environment, AWS's profiles."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from sharkpy.sources.storage.core_site import site_settings
 
 
 class Kind(enum.Enum):
-    """Kind of a source of keys; the last two give none themselves."""
+    """Kind of a source of keys; the last two provide no keys themselves."""
 
     SETTINGS = enum.auto()
     ENVIRONMENT = enum.auto()
     PROFILE = enum.auto()
     MACHINE = enum.auto()
-    """The service that tells the keys of the machine's role."""
+    """The service that provides the keys of the machine's role."""
     NOBODY = enum.auto()
     """Requests without keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Source of settings: `find` gives the text under a name of Hadoop's, or None; `origin` is for errors.
+    """Source of settings.
 
-    `group`: all that have names with a beginning, by these; no secrets.
+    `find` returns the text under one of Hadoop's names, or None. `origin` is for errors. `group` returns all settings
+    whose names have a prefix, by name, without secrets.
     """
 
     origin: str
@@ -42,7 +43,7 @@ class Source:
 
 
 def of_session(session: Conf, *, is_restricted: bool = False) -> Source:
-    """Settings of a session. Those for the owner alone are none of a restricted one's: it has them from the owner."""
+    """Settings of a session. A restricted session gets the guarded settings only from the owner."""
 
     def find(name: str) -> Secret | None:
         return None if is_restricted and settings.is_guarded(name) else session.given(name)
@@ -51,7 +52,7 @@ def of_session(session: Conf, *, is_restricted: bool = False) -> Source:
 
 
 def of_owner(owner: Conf) -> tuple[Source, ...]:
-    """Sources of the engine's owner, in the order in which they are asked."""
+    """Sources of the engine's owner, in order of precedence."""
     profile = AwsProfile()
     return (
         Source("keys of the engine's owner", Kind.SETTINGS, owner.given, lambda start: _group(owner, start)),
@@ -77,7 +78,7 @@ _SPARK = "spark.hadoop."
 
 
 def _group(conf: Conf, start: str, before: str = "") -> Mapping[str, Secret]:
-    """Settings of `conf` whose names begin with `before` and `start`, by the names behind `before`."""
+    """Settings of `conf` whose names begin with `before` and `start`, by their names without `before`."""
     found = _starting(((key, Secret(value)) for key, value in conf.changes()), before + start)
     return {key.removeprefix(before): value for key, value in found.items()}
 
@@ -99,7 +100,7 @@ _VARIABLES = {
     settings.AZURE_CLIENT_ID.key: ("AZURE_CLIENT_ID",),
     settings.AZURE_CLIENT_SECRET.key: ("AZURE_CLIENT_SECRET",),
 }
-"""Variables of the environment, by the setting that they stand for: the first that is there counts."""
+"""Environment variables of each setting: the first one that is set counts."""
 _TENANT = "AZURE_TENANT_ID"
 
 
@@ -111,7 +112,7 @@ def _in_environment(name: str) -> Secret | None:
 
 
 _GCLOUD = ".config/gcloud/application_default_credentials.json"
-"""Where `gcloud auth application-default login` leaves them, below the home folder."""
+"""File written by `gcloud auth application-default login`, below the home folder."""
 
 
 def _of_gcloud(name: str) -> Secret | None:
@@ -135,11 +136,11 @@ _PROVIDERS = {
     "WebIdentityTokenFileCredentialsProvider": (Kind.MACHINE,),
     "AnonymousAWSCredentialsProvider": (Kind.NOBODY,),
 }
-"""Kinds that Hadoop's providers of keys ask, by the last name of their class."""
+"""Kinds of sources that Hadoop's credential providers use, by the last part of their class names."""
 
 
 def kinds_of(providers: str) -> tuple[Kind, ...]:
-    """Kinds of the providers in `fs.s3a.aws.credentials.provider`; UnsupportedError for a class that has none."""
+    """Kinds of the providers in `fs.s3a.aws.credentials.provider`; UnsupportedError for an unknown class."""
     kinds: list[Kind] = []
     for text in providers.split(","):
         name = text.strip().rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Bytes of a file that are there, as ranges."""
+"""Bytes of a file that are present, as ranges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sharkpy.sources.storage.ranges import Range
 
 
 class Spans:
-    """Ranges of bytes that are there, sorted and apart."""
+    """Ranges of present bytes, sorted and not touching."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -20,7 +20,7 @@ class Spans:
         return sum(self._ends) - sum(self._starts)
 
     def add(self, start: int, end: int) -> None:
-        """Note bytes that are there from now on; those of an empty range are none."""
+        """Note that bytes are present; an empty range has none."""
         if start >= end:
             return
         first, last = bisect_left(self._ends, start), bisect_right(self._starts, end)
@@ -29,7 +29,7 @@ class Spans:
         self._starts[first:last], self._ends[first:last] = [start], [end]
 
     def missing(self, ranges: Iterable[Range]) -> list[Range]:
-        """Parts of some ranges that are not there."""
+        """Parts of some ranges that are not present."""
         return [part for start, end in ranges for part in self._missing(start, end)]
 
     def _missing(self, start: int, end: int) -> list[Range]:

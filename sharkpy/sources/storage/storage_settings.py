@@ -1,4 +1,4 @@
-"""Settings of one bucket: options, and keys that belong together, with the names under which each may be given."""
+"""Settings of one bucket: options, and sets of keys, each with the names under which it may be set."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}", re.ASCII | re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Setting of one bucket: the key by which its access has it, and the names under which it may be given, that of
-    this bucket alone first, that of all last.
+    """Setting of one bucket.
+
+    `key` is its name in the bucket's access. `names` are the names under which it may be set: first the one for only
+    this bucket, last the general one.
     """
 
     key: str
@@ -29,7 +31,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class KeySet:
-    """Keys that belong together: all come from one source, under names of one level. `more` may be missing."""
+    """Keys that belong together: all come from one source, under names of the same level. `more` are optional."""
 
     needed: tuple[Option, ...]
     more: tuple[Option, ...] = ()
@@ -37,9 +39,10 @@ class KeySet:
 
 @dataclass(frozen=True, slots=True)
 class StorageSettings:
-    """Settings that a kind of storage has, of one bucket. Options are found one by one; of keys, the first set.
+    """Settings of one bucket for a kind of storage. Options are found one by one; of the key sets, the first complete
+    one.
 
-    `groups`: beginnings of names; all settings with such a name are options, too.
+    `groups`: prefixes of names; all settings with these prefixes are options, too.
     """
 
     options: tuple[Option, ...] = ()
@@ -48,7 +51,9 @@ class StorageSettings:
 
 
 def storage_settings(location: str, account: str = "") -> StorageSettings:
-    """Settings of the bucket or container of a URI, in `account` if that names none; none for storage that has none.
+    """Settings of the bucket or container of a URI, with `account` if the URI names no account. Empty for storage
+    without settings.
+
     BindError 42602 if no bucket is named.
     """
     match = _ROOT.match(location)
@@ -97,7 +102,9 @@ def _of_google(bucket: str, location: str) -> StorageSettings:
 
 
 def _of_azure(authority: str, location: str) -> StorageSettings:
-    """Keys are by the account, `….<account>.dfs.core.windows.net`, as Hadoop has them, where the URI names it."""
+    """Settings of a container. If the URI names the account, keys are set by account,
+    `….<account>.dfs.core.windows.net`, as in Hadoop.
+    """
     place = _check(azure_place(authority), location)
     hosts = (f".{place.host('dfs')}", f".{place.host('blob')}") if place.account else ()
 
@@ -117,8 +124,8 @@ def _of_azure(authority: str, location: str) -> StorageSettings:
     )
 
 
-def _of_hdfs(authority: str, location: str) -> StorageSettings:  # noqa: ARG001  as of all
-    """Those of clients of Hadoop. Services, their name nodes and mounts are named in the names of settings."""
+def _of_hdfs(authority: str, location: str) -> StorageSettings:  # noqa: ARG001  the same signature for all kinds
+    """Settings of Hadoop's clients. Services, their name nodes and mounts are parts of setting names."""
     folder = settings.HADOOP_CONF_DIR.key
     return StorageSettings((Option(folder, (folder,)),), groups=_HADOOP)
 

@@ -1,4 +1,4 @@
-"""Store: the objects of one bucket, container, site or file system, as the rooms above see them."""
+"""Store: the objects of one bucket, container, site or file system, independent of the kind of storage."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from sharkpy.sources.storage.errors import StoreName
 class ObjectFacts:
     """An object as its store lists it; path, size, time and tag identify its content.
 
-    `modified_ns`: as exact as every kind of answer of the store tells it, in whole seconds for objects. `tag`: the
-    ETag, in quotes; empty where the store gives none. `is_open`: somebody is writing it, as far as the store tells.
+    `modified_ns`: nanoseconds since 1970, as exact as every kind of answer of the store: whole seconds for objects.
+    `tag`: the ETag, in quotes; empty if the store has none. `is_open`: another client is writing the file, if the store
+    can tell.
     """
 
     path: str
@@ -25,12 +26,12 @@ class ObjectFacts:
 
 
 def is_identified(facts: ObjectFacts) -> bool:
-    """False where nothing tells an object from another one of its name and size."""
+    """False if nothing distinguishes an object from another one with its name and size."""
     return bool(facts.tag or facts.modified_ns)
 
 
 def content_of(facts: ObjectFacts, store: Store) -> bytes:
-    """All bytes of an object, by one request. How many may be read is for the caller to say."""
+    """All bytes of an object, by one request. The caller limits their number."""
     return b"".join(store.read(facts, [(0, facts.size_bytes)]))
 
 
@@ -38,8 +39,8 @@ def content_of(facts: ObjectFacts, store: Store) -> bytes:
 class StoreTraits:
     """Abilities of a store.
 
-    `puts_new`: `put_new` is atomic. `is_sorted`: listings are by name, so that `after` and `until` save requests.
-    `has_folders`: there are folders beside the objects, and the list of each costs a request.
+    `puts_new`: `put_new` is atomic. `is_sorted`: listings are in the order of names, so that `after` and `until` save
+    requests. `has_folders`: there are folders in addition to objects, and a request for each is needed to list them.
     """
 
     writes: bool
@@ -51,10 +52,11 @@ class StoreTraits:
 
 @dataclass(frozen=True, slots=True)
 class StoreLimits:
-    """Limits on the requests to a store, whoever makes them.
+    """Limits on the requests to a store.
 
-    `timeout_seconds`: of a request with all its tries; of each part, for an upload. `retries`: further tries.
-    `requests`: how many may be under way at once in this process. `part_bytes`: what is larger is uploaded in parts.
+    `timeout_seconds`: for a request with all its tries; for each part of an upload. `retries`: number of further tries.
+    `requests`: most requests in flight in this process. `part_bytes`: larger objects are uploaded in parts of this
+    size.
     """
 
     timeout_seconds: float = 60.0
@@ -67,10 +69,10 @@ class Store(Protocol):
     """Objects of one bucket, container, site or file system. Safe to use from several threads.
 
     1. Paths are whole URIs, taken as they are written: nothing in them is encoded.
-    2. Every call hears the end of its statement within a tenth of a second; what is under way then is dropped.
-    3. Failures are those of `storage_failure`. Whether a write that failed was carried out is not known.
-    4. A read gives the bytes of the object that `facts` tells of, or SourceError 58030 "was changed".
-    5. What an iterator has not given yet is not asked for much ahead; one that is closed drops its requests.
+    2. Every call notices the cancellation of its statement within a tenth of a second, and drops its requests.
+    3. Failures are those of `storage_failure`. It is not known whether a failed write was carried out.
+    4. A read returns the bytes of the object that `facts` describes, or raises SourceError 58030 "was changed".
+    5. Iterators request little in advance; a closed iterator drops its requests.
     """
 
     @property
@@ -78,52 +80,56 @@ class Store(Protocol):
 
     @property
     def name(self) -> StoreName:
-        """How errors name the store."""
+        """Name of the store in errors."""
 
     def stat(self, path: str) -> ObjectFacts | None:
-        """Facts of an object, None where there is none of that name."""
+        """Facts of an object; None if there is no object of that name."""
 
     def has_folder(self, path: str) -> bool:
-        """True for a folder that a store has beside its objects, be it empty."""
+        """True for a folder, even an empty one, of a store with folders."""
 
     def list(self, folder: str, *, after: str = "", until: str = "") -> Iterator[ObjectFacts]:
-        """All objects below a folder, a page at a time, by name if the store `is_sorted`.
+        """All objects below a folder, a page at a time, in the order of names if the store `is_sorted`.
 
-        Only those whose paths lie behind `after` and not behind `until`: lists between such bounds may run side by
-        side. An object of no bytes may be the mark of others for a folder, without the slash of its name. So is a mark
-        that has bytes, unless the folder holds nothing else.
+        Only paths after `after` and up to `until` are listed: lists between such bounds may run in parallel. An object
+        of no bytes may be another program's marker for a folder, without the slash of its name. A marker with bytes is
+        reported like that, too, unless the folder holds nothing else.
         """
 
     def children(self, folder: str) -> tuple[Sequence[ObjectFacts], Sequence[str]]:
-        """Objects right in a folder, and its subfolders."""
+        """Objects directly in a folder, and its subfolders."""
 
     def read(self, facts: ObjectFacts, ranges: Sequence[tuple[int, int]]) -> Iterator[memoryview]:
-        """Bytes from `start` up to `end` of each range, in their order, by a request each (see `coalesced`)."""
+        """Bytes from `start` up to `end` of each range, in their order, by one request each (see `coalesced`)."""
 
     def put(self, path: str, content: BinaryIO | bytes) -> ObjectFacts:
-        """Put an object, in the place of one of that name; a file from where it stands, which can seek."""
+        """Put an object, replacing one of that name. A file is read from its position, and has to be seekable."""
 
     def put_new(self, path: str, content: bytes) -> bool:
-        """Put an object whose name nobody has. False: it is taken, perhaps by a try of this very call whose answer was
-        lost, or somebody is taking it now.
+        """Put an object if its name is free.
+
+        False: the name is taken, perhaps by an earlier try of this very call whose answer was lost, or another client
+        is taking it now.
         """
 
     def copy(self, source: ObjectFacts, target: str) -> ObjectFacts:
-        """Copy an object to another name, in the place of one that has it."""
+        """Copy an object to another name, replacing one of that name."""
 
     def move(self, source: ObjectFacts, target: str) -> None:
-        """Give an object another name, in the place of one that has it: in one step where the store can, else by a copy
-        and then a delete. Where that fails between the two, the object has both names.
+        """Rename an object, replacing one of the new name.
+
+        It is one step if the store can do that, otherwise a copy and then a delete. If that fails in between, the
+        object has both names.
         """
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete objects, many by a request where the store can. Those that are not there do not matter.
+        """Delete objects, many by one request if the store can. Objects that do not exist are ignored.
 
-        Folders that a store has beside its objects stay; an empty one is deleted by its own name.
+        Folders of a store with folders stay; an empty one is deleted by its own name.
         """
 
     def remove_uploads(self, folder: str, before_ns: int) -> int:
-        """Remove uploads below a folder that were begun before a time and never finished; how many there were.
+        """Remove unfinished uploads below a folder that began before a time; return their number.
 
-        0 where the store drops them itself, or has no list of them for who asks.
+        0 if the store drops them itself, or does not allow this access to list them.
         """

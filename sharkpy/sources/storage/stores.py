@@ -1,4 +1,4 @@
-"""Stores by location: which kind a scheme has, and the stores of this process that are open."""
+"""Stores by location: the kind of store for each scheme, and a cache of open stores."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from sharkpy.sources.storage.object_reader import place_of
 from sharkpy.sources.storage.store import Store, StoreLimits
 
 _MOST = 64
-"""Stores that are kept, each with its connections."""
+"""Most cached stores, each with its connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Kind of stores: its maker, which gets the root of the URIs; the module that it needs, and how that comes."""
+    """Kind of stores: the function that makes one from the root of the URIs, the module that it needs, and the extra
+    that installs it.
+    """
 
     make: Callable[[str, StorageAccess, StoreLimits], Store]
     module: str = "obstore"
@@ -42,11 +44,11 @@ _KINDS: Mapping[str, _Kind] = {
     "hdfs": _Kind(hdfs_store, "hdfs_native", "lake-hdfs"),
     "viewfs": _Kind(hdfs_store, "hdfs_native", "lake-hdfs"),
 }
-"""Kinds by the common name of a scheme."""
+"""Kinds by the normalized name of a scheme."""
 
 
 class _Stores:
-    """Stores by root, access and limits, those that were used last."""
+    """Stores that were used last, by root, access and limits."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -69,8 +71,8 @@ _stores = _Stores()
 def store_of(location: str, access: StorageAccess, limits: StoreLimits | None = None) -> Store:
     """Store that holds a remote location, with what `access` allows.
 
-    UnsupportedError for a scheme that has none, ConfigurationError where the package for it is missing,
-    StorageRefusedError 28000 where there are no keys.
+    UnsupportedError for a scheme without stores, ConfigurationError if the package for it is missing,
+    StorageRefusedError 28000 if there are no keys.
     """
     return _stores.store(normal(place_of(location)[0]), access, limits or StoreLimits())
 

@@ -1,4 +1,4 @@
-"""Threads for calls of a library that blocks, and that nothing ends while they wait for an answer."""
+"""Threads for the blocking calls of a library, which cannot be cancelled while they wait for an answer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class CallThreads:
-    """At most `most` threads, each for one call. They are daemons: none holds up the end of the process.
+    """At most `most` threads, each for one call. They are daemons, which do not delay the end of the process.
 
-    A call that nobody waits for any more keeps its thread until the library gives up. So a server that never answers
-    takes the threads of its own store, and what comes then ends by its time limit.
+    An abandoned call keeps its thread until the library gives up. So a server that never answers can take all threads
+    of its own store. Further calls then end by their time limit.
     """
 
     def __init__(self, most: int) -> None:
@@ -36,7 +36,7 @@ class CallThreads:
         def work() -> None:
             try:
                 result = call()
-            except BaseException as error:  # noqa: BLE001  a panic is no Exception
+            except BaseException as error:  # noqa: BLE001  a panic is not an Exception
                 failure = error if isinstance(error, Exception) else InternalError(f"a library failed: {error}")
                 loop.call_soon_threadsafe(told, lambda: answer.set_exception(failure))
             else:

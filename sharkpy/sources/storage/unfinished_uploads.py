@@ -1,7 +1,7 @@
-"""Uploads in parts of a bucket that nobody finished: listed and removed by requests for which obstore has no calls, of
-S3, and of Google's storage, whose protocol is the same but for the signature.
+"""Unfinished uploads in parts, listed and removed by requests that obstore does not offer.
 
-Signing is that of "Create a signed AWS API request" (AWS Signature Version 4), with the headers below and no body.
+They work for S3, and for Google Cloud Storage, whose protocol only differs in the signature. Requests are signed by
+"Create a signed AWS API request" (AWS Signature Version 4), with the headers below and no body.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from xml.etree import ElementTree
 from sharkpy.sources.storage.plain_http import answered
 
 Ask = Callable[[str, str, Mapping[str, str]], Request]
-"""Makes a request of a method about a key, empty for the bucket, with a query."""
+"""Makes a request from a method, a key (empty for the bucket) and a query."""
 Keys = Callable[[], tuple[str, str, str]]
-"""Gives the access key, its secret, and the session token or nothing."""
+"""Returns the access key, its secret, and the session token (or an empty text)."""
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _NO_BODY = hashlib.sha256(b"").hexdigest()
 _MOST_BYTES = 16 << 20
@@ -38,7 +38,7 @@ class _Upload:
 
 @dataclass(frozen=True, slots=True)
 class S3Bucket:
-    """A bucket to which requests are signed. `address`: its URL, without a slash at the end."""
+    """Bucket whose requests are signed. `address`: its URL, without a slash at the end."""
 
     address: str
     region: str
@@ -46,13 +46,13 @@ class S3Bucket:
 
 
 class Uploads:
-    """Unfinished uploads of a bucket, about which `ask` makes requests."""
+    """Unfinished uploads of a bucket; `ask` makes the requests."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
     async def remove(self, folder: str, before_ns: int) -> int:
-        """Remove those of keys below a folder that were begun before a time; their number."""
+        """Remove the uploads of keys below a folder that began before a time; return their number."""
         found = [one async for one in self._listed(f"{folder}/" if folder else "") if one.begun_ns < before_ns]
         for one in found:
             # 404: it was finished or removed meanwhile.
@@ -70,12 +70,12 @@ class Uploads:
                 yield one
 
     async def _asked(self, method: str, key: str, query: Mapping[str, str], expected: frozenset[int]) -> bytes | None:
-        """Body of an answer; None for one with a status that is expected."""
+        """Body of an answer; None for an expected error status."""
         status, content = await asyncio.to_thread(lambda: answered(self._ask(method, key, query), _MOST_BYTES))
         if status in expected:
             return None
         if status >= 300:
-            # In the words that `storage_failure` reads.
+            # The words that `storage_failure` reads.
             raise OSError(f"status code: {status} {content.decode(errors='replace')}")
         return content
 
@@ -85,7 +85,7 @@ def s3_uploads(bucket: S3Bucket) -> Uploads:
 
 
 def gcs_uploads(address: str, token: Callable[[], str]) -> Uploads:
-    """Uploads of the bucket of Google's storage whose URL is `address`."""
+    """Unfinished uploads of the bucket of Google Cloud Storage with the URL `address`."""
 
     def ask(method: str, key: str, query: Mapping[str, str]) -> Request:
         path = f"{address}/{quote(key)}" if key else address
@@ -96,7 +96,7 @@ def gcs_uploads(address: str, token: Callable[[], str]) -> Uploads:
 
 
 def signed_request(bucket: S3Bucket, method: str, key: str, query: Mapping[str, str], now: datetime) -> Request:
-    """Request about an object of a bucket, or about the bucket for an empty key, signed at a time of UTC."""
+    """Request about an object of a bucket (or the bucket, if `key` is empty), signed for a time in UTC."""
     access_key, secret, token = bucket.keys()
     address = urlsplit(bucket.address)
     path = f"{address.path}/{quote(key)}" if key or not address.path else address.path
@@ -121,7 +121,7 @@ def signed_request(bucket: S3Bucket, method: str, key: str, query: Mapping[str, 
 
 
 def _parsed(page: bytes) -> tuple[list[_Upload], Mapping[str, str] | None]:
-    """Uploads of a page of ListMultipartUploads, and where the next page begins."""
+    """Uploads in a page of ListMultipartUploads, and the start of the next page."""
     try:
         root = ElementTree.fromstring(page)
         texts = dict(_texts(root))

@@ -1,4 +1,4 @@
-"""Content of an upload in parts, which ends with an error, so that the parts are removed, once it is given up."""
+"""Content of an upload in parts. An upload that is given up ends with an error, so that the store removes its parts."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from sharkpy.sources.failures import io_error
 from sharkpy.sources.storage.store import ObjectFacts
 
 _MOST_PARTS = 9_000
-"""Of 10,000 that S3 allows."""
+"""Most parts of an upload; S3 allows 10,000."""
 
 
 class Upload:
-    """Parts of a file or of another object. The library asks for the next one when there is room for it."""
+    """Parts of a file or of another object. The library requests the next one when it has room."""
 
     def __init__(self) -> None:
         self._is_given_up = False
 
     def give_up(self) -> None:
-        """End the upload at its next part: dropped at once, it would leave its parts in the store."""
+        """End the upload at its next part. If it were dropped at once, its parts would stay in the store."""
         self._is_given_up = True
 
     def of_file(self, content: BinaryIO, part_bytes: int) -> Iterator[bytes]:
-        """Parts of a file from where it stands."""
+        """Parts of a file from its current position."""
         try:
             yield from self.of_reader(content.read, part_bytes)
         except OSError as error:
             raise io_error(error, str(getattr(content, "name", ""))) from None
 
     def of_reader(self, read: Callable[[int], bytes], part_bytes: int) -> Iterator[bytes]:
-        """Parts that `read` gives, which gets the most that it may give, up to an empty one."""
+        """Parts from `read`, which is called with the largest size of a part, up to an empty one."""
         while True:
             self._check()
             part = read(part_bytes)
@@ -43,7 +43,7 @@ class Upload:
     async def of_object(
         self, source: ObjectFacts, piece: Callable[[int, int], Coroutine[Any, Any, memoryview]], part_bytes: int
     ) -> AsyncIterator[memoryview]:
-        """Parts of an object, each from `piece`, which gets its start and end."""
+        """Parts of an object, each returned by `piece` for a start and an end."""
         for start in range(0, source.size_bytes, part_bytes):
             self._check()
             yield await piece(start, min(start + part_bytes, source.size_bytes))
@@ -54,7 +54,7 @@ class Upload:
 
 
 def length_of(content: BinaryIO) -> int:
-    """Bytes of a file from where it stands."""
+    """Number of bytes of a file from its current position."""
     start = content.tell()
     length = content.seek(0, io.SEEK_END) - start
     content.seek(start)
@@ -62,5 +62,5 @@ def length_of(content: BinaryIO) -> int:
 
 
 def part_of(length: int, part_bytes: int) -> int:
-    """Bytes of a part: more than `part_bytes` where there were too many parts otherwise."""
+    """Size of a part in bytes: `part_bytes`, or more if there were too many parts otherwise."""
     return max(part_bytes, -(-length // _MOST_PARTS))

@@ -1,8 +1,8 @@
-"""Claims on a warehouse at a URI: objects in it that name the catalog whose it is.
+"""Claims on a warehouse at a URI: objects in it that name the catalog that owns it.
 
-`<warehouse>/.sharkpy/owner-<number>.json`; the claim with the highest number counts. A claim is put once and never
-changed: of two catalogs that put the same number at once one gets it. It is no lock: the owner that died opens the
-warehouse as before.
+They are `<warehouse>/.sharkpy/owner-<number>.json`; the claim with the highest number counts. A claim is put once and
+never changed. If two catalogs put the same number at once, one of them gets it. It is not a lock: after a crash the
+owner opens the warehouse as before.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_BYTES = 16 << 10
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Claim of a catalog, with its owner's id. `place` (`host:path`), `user` and `made_at` are for people."""
+    """Claim of a catalog, with its owner's id. `place` (`host:path`), `user` and `made_at` are for people to read."""
 
     number: int
     owner: str
@@ -34,14 +34,14 @@ class Claim:
 
 
 class WarehouseClaims:
-    """Claims on the warehouse at a location of a store that puts new objects alone."""
+    """Claims on the warehouse at a location. The store has to support `put_new`."""
 
     def __init__(self, store: Store, warehouse: str) -> None:
         self._store = store
         self._folder = uri.join(warehouse, STATE_FOLDER)
 
     def newest(self) -> Claim | None:
-        """Claim that counts, None for none; CorruptionError for one that cannot be read."""
+        """Claim that counts, or None; CorruptionError for one that cannot be read."""
         objects, _ = self._store.children(self._folder)
         named = [(_NAME.fullmatch(uri.name_of(one.path)), one) for one in objects]
         numbered = [(int(match[1]), one) for match, one in named if match is not None]
@@ -62,7 +62,7 @@ class WarehouseClaims:
         return Claim(number, *texts)
 
     def put(self, claim: Claim) -> bool:
-        """Put a claim; False if another has its number, which may be this very one whose answer was lost."""
+        """Put a claim; False if its number is taken, perhaps by this very claim if an answer was lost."""
         content = json.dumps({"version": _VERSION, **asdict(claim)}, indent=1)
         return self._store.put_new(uri.join(self._folder, f"owner-{claim.number}.json"), content.encode())
 

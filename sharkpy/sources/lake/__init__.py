@@ -1,1 +1,3 @@
-"""Tables whose files are listed by snapshots: Iceberg and Delta. A package for each format, behind `LakeFormat`."""
+"""Tables whose files are listed by snapshots: Iceberg and Delta, a package for each, with the common protocol
+`LakeFormat`.
+"""

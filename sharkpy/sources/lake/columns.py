@@ -1,4 +1,6 @@
-"""Columns of lake tables as their files know them: by ids, or by names of their own, whatever they are called now."""
+"""Columns of lake tables as their files identify them: by ids, or by physical names, independent of their current
+names.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,18 @@ from sharkpy.values.nested_arrow import children_of, is_list, with_children
 FIELD_ID = b"PARQUET:field_id"
 """Key of a column's id in the metadata of Arrow's fields."""
 _NO_FIELD = "\0"
-"""Name of a field that no column has, in structs of which the table has no field any more."""
+"""Name of a placeholder field for structs none of whose fields the table still has."""
 
 
 @dataclass(frozen=True, slots=True)
 class LakeColumn:
     """Column, or a part of one, by its name in the table.
 
-    1. `key` is its id in files, or the name that they have for it.
-    2. `names`: what it may be called in files without ids.
+    1. `key` is its id in files, or its physical name there.
+    2. `names`: its possible names in files without ids.
     3. `parts`: the fields of a struct, the element of an array, key and value of a map.
-    4. `in_utc`: its moments are stored with the zone UTC.
-    5. `written`: its name in new files, in the case that the table's own metadata have.
+    4. `in_utc`: its times are stored with the zone UTC.
+    5. `written`: its name in new files, in the case of the table's own metadata.
     """
 
     name: str
@@ -48,7 +50,7 @@ class LakeColumn:
 
 
 def columns_text(columns: Iterable[LakeColumn]) -> str:
-    """Text of the columns of a table. UnsupportedError where the names of two of them differ by case alone."""
+    """Text of the columns of a table. UnsupportedError if the names of two columns differ only by case."""
     return json.dumps(_bodies(columns), separators=(",", ":"))
 
 
@@ -77,7 +79,7 @@ def field_id(field: pa.Field[Any]) -> int | None:
 
 
 def stored_names(columns: Iterable[LakeColumn], stored: pa.Schema) -> dict[str, str]:
-    """Name in a file of each column that it has."""
+    """Name in a file of each column that the file has."""
     by_id = _has_ids(stored)
     found: dict[str, str] = {}
     for column in columns:
@@ -92,7 +94,7 @@ def _has_ids(fields: Iterable[pa.Field[Any]]) -> bool:
 
 
 def with_current_names(column: ChunkedArray, known: LakeColumn) -> ChunkedArray:
-    """Values whose structs have the fields of the table, by their names there; those that it has lost are left out."""
+    """Values whose structs have the table's current fields and names, without fields that the table has dropped."""
     if _is_current(column.type, known):
         return column
     return pa.chunked_array([_named(chunk, known) for chunk in column.chunks] or [_named(_empty(column.type), known)])
@@ -116,7 +118,7 @@ def _is_current(dtype: Any, known: LakeColumn) -> bool:
 
 
 def _matches(field: pa.Field[Any], parts: Sequence[LakeColumn], *, by_id: bool) -> bool:
-    """True if a field of a struct has the name of the part that it is, or no part's name and is none."""
+    """True if a field of a struct has its current name, or is not a part of the column and has no part's name."""
     part = next((part for part in parts if part.is_called(field, by_id=by_id)), None)
     if part is None:
         return field.name.lower() not in {part.name for part in parts}
@@ -149,7 +151,7 @@ def _named_struct(array: Array, values: Sequence[Array], known: LakeColumn) -> A
 
 
 def file_schema(plain: pa.Schema, columns: Sequence[LakeColumn]) -> pa.Schema:
-    """Columns of a new file, with their ids or with the names that files have for them."""
+    """Columns of a new file, with their ids or their physical names."""
     known: Mapping[str, LakeColumn] = {one.name: one for one in columns}
     return pa.schema([_stored_field(field, known[field.name]) for field in plain])
 
@@ -174,6 +176,6 @@ def _stored_type(dtype: Any, known: LakeColumn) -> Any:
 
 
 def _stored_part(field: pa.Field[Any], known: LakeColumn) -> pa.Field[Any]:
-    """Element, key or value, whose name the format of files knows."""
+    """Element, key or value, which keeps the name that the file format gives it."""
     metadata = None if isinstance(known.key, str) else {FIELD_ID: str(known.key).encode()}
     return pa.field(field.name, _stored_type(field.type, known), field.nullable, metadata)

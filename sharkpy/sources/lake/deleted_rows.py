@@ -1,4 +1,4 @@
-"""Rows of a data file that do not count any more, by their places in it: from files of deletes and deletion vectors."""
+"""Deleted rows of a data file, by their positions in it: from position delete files and deletion vectors."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ POSITIONS, PUFFIN, INLINE, EQUALITY = "positions", "puffin", "inline", "equality
 _MAGIC = b"\xd1\xd39d"
 _BLOB = "deletion-vector-v1"
 _PUFFIN_END = 12
-"""Bytes behind a Puffin file's footer: its length, flags, magic."""
+"""Bytes at the end of a Puffin file, after its footer: footer length, flags, magic."""
 _KNOWN = 256
 _MOST_ROWS = 100_000_000
-"""Limit on the rows of a file of deletes."""
+"""Most rows of a delete file."""
 _MOST_FOOTER, _MOST_VECTOR = 16 << 20, 1 << 30
-"""Limits on the bytes of a Puffin file's footer, and of a deletion vector."""
+"""Most bytes of a Puffin file's footer, and of a deletion vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deletes:
     """Deletes of a data file.
 
-    `kind`: POSITIONS, a Parquet file with columns file_path and pos; PUFFIN, a file of deletion vectors that says whose
-    they are; INLINE, the rows themselves as a text, which `inline` makes; EQUALITY, a Parquet file with the values that
-    deleted rows have in the columns with some `ids` (see `equal_rows`).
+    `kind`: POSITIONS, a Parquet file with columns file_path and pos; PUFFIN, a file of deletion vectors that names the
+    data file of each; INLINE, the rows themselves as a text made by `inline`; EQUALITY, a Parquet file with the values
+    that deleted rows have in the columns with the ids `ids` (see `equal_rows`).
     """
 
     kind: str
@@ -50,15 +50,15 @@ class Deletes:
 
 
 def inline(rows: Positions) -> Deletes:
-    """Deletes of rows, by their places in order."""
+    """Deletes of rows by their positions, in order."""
     return Deletes(INLINE, zlib.compress(np.diff(rows, prepend=0).astype(np.int64).tobytes()).hex())
 
 
 def deleted_rows(found: Sequence[Deletes], written_path: str, access_id: str) -> Positions:
-    """Places of all rows that are deleted by their places, in order, each once.
+    """Positions of all rows that are deleted by position, sorted and distinct.
 
-    `written_path`: as deletes name the data file; `access_id`: that of the access to it, and to remote files of
-    deletes.
+    `written_path`: name of the data file in the deletes; `access_id`: id of the access to it and to remote delete
+    files.
     """
     parts = [_rows(one, written_path, access_id) for one in found if one.kind != EQUALITY]
     rows: Positions = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
@@ -66,7 +66,7 @@ def deleted_rows(found: Sequence[Deletes], written_path: str, access_id: str) ->
 
 
 def kept(rows: Positions, first: int, count: int) -> pa.BooleanArray | None:
-    """Which of `count` rows from `first` stay; None for all."""
+    """Mask of the rows among `count` rows from `first` that are not deleted; None if all stay."""
     low, high = np.searchsorted(rows, (first, first + count))
     if low == high:
         return None
@@ -77,7 +77,7 @@ def kept(rows: Positions, first: int, count: int) -> pa.BooleanArray | None:
 
 @functools.lru_cache(_KNOWN)
 def _rows(one: Deletes, written_path: str, access_id: str) -> Positions:
-    """Rows of one file of deletes. Such a file never changes."""
+    """Rows of one delete file. Such a file never changes."""
     if one.kind == INLINE:
         rows: Positions = np.cumsum(np.frombuffer(zlib.decompress(bytes.fromhex(one.path)), np.int64))
         return rows
@@ -101,7 +101,7 @@ def _rows(one: Deletes, written_path: str, access_id: str) -> Positions:
 
 
 def file_of_deletes(path: str, access_id: str) -> tuple[LocalCopy, int]:
-    """A file of deletes for reading, and its size. Nothing of a remote one is fetched yet."""
+    """A delete file for reading, and its size. Nothing of a remote file is fetched yet."""
     if not uri.is_remote(path):
         try:
             size = Path(path).stat().st_size
@@ -116,7 +116,7 @@ def file_of_deletes(path: str, access_id: str) -> tuple[LocalCopy, int]:
 
 
 def check_row_count(count: int, path: str) -> None:
-    """ResourceError 54000 for a file of more deletes than are read."""
+    """Raise ResourceError 54000 for a file with too many deletes."""
     if count > _MOST_ROWS:
         message = f'"{uri.shown(path)}" has more than {_MOST_ROWS:,} deletes'
         raise ResourceError(message, hint="rewrite the table's data files", sqlstate="54000")
@@ -131,7 +131,7 @@ def _piece(copy: LocalCopy, file: BinaryIO, start: int, length: int) -> bytes:
 def _place_in_puffin(
     copy: LocalCopy, file: BinaryIO, size: int, path: str, written_path: str
 ) -> tuple[int, int] | None:
-    """Offset and length of the vector of a data file; None where the file has none for it."""
+    """Offset and length of the deletion vector of a data file; None if there is none for it."""
     name = uri.shown(path)
     end = _piece(copy, file, max(size - _PUFFIN_END, 0), _PUFFIN_END)
     length = int.from_bytes(end[:4], "little")

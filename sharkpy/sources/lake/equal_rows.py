@@ -1,4 +1,4 @@
-"""Rows of a data file that do not count any more, by their values: those of files of deletes by equality."""
+"""Deleted rows of a data file, by their values: from equality delete files."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from sharkpy.sources.lake.deleted_rows import Deletes, check_row_count, file_of_
 _KNOWN = 16
 _NONE = -1
 Codes = npt.NDArray[np.int64]
-"""Number of each row's values among those of deletes; -1 for others."""
+"""Number of each row's values among those in the deletes; -1 if they are not there."""
 
 
 @dataclass(frozen=True, slots=True)
 class EqualRows:
-    """Values of deleted rows in the columns with some ids. NULL is equal to NULL.
+    """Values of deleted rows in the columns with some ids. NULL equals NULL.
 
-    `values`: distinct ones of each column. `steps`: sorted numbers of the distinct rows of the columns up to each one,
-    made of the place of the row before and of the value.
+    `values`: the distinct values of each column. `steps`: for each column, the sorted numbers of the distinct rows of
+    the columns so far; a number combines the index of the previous columns' row with that of the value.
     """
 
     ids: tuple[int, ...]
@@ -48,7 +48,7 @@ class EqualRows:
         return cls(tuple(ids), tuple(values), tuple(steps))
 
     def has(self, columns: Sequence[ChunkedArray]) -> pa.BooleanArray:
-        """Which rows have the values of a deleted one in the columns with the ids."""
+        """Mask of the rows with the values of a deleted row in the columns with the ids."""
         codes: Codes = np.zeros(len(columns[0]), np.int64)
         if not len(self.steps[0]):
             return _mask(codes != 0)
@@ -73,7 +73,7 @@ def _places(column: Array | ChunkedArray, values: Array) -> Codes:
 
 
 def name_of_id(wanted: int, columns: Sequence[LakeColumn], stored: pa.Schema) -> str | None:
-    """Name in a file of the column with an id; None where it has none."""
+    """Name in a file of the column with an id; None if the file does not have it."""
     if any(field_id(field) is not None for field in stored):
         return next((field.name for field in stored if field_id(field) == wanted), None)
     column = next((one for one in columns if one.key == wanted), None)
@@ -83,7 +83,7 @@ def name_of_id(wanted: int, columns: Sequence[LakeColumn], stored: pa.Schema) ->
 
 
 def equal_rows(one: Deletes, columns: Sequence[LakeColumn], access_id: str) -> EqualRows:
-    """Values of the deleted rows of a file of deletes; `columns`: those of the table."""
+    """Values of the deleted rows of a delete file; `columns`: the columns of the table."""
     return _known_rows(one, tuple(columns), access_id)
 
 
@@ -105,7 +105,7 @@ def _known_rows(one: Deletes, columns: tuple[LakeColumn, ...], access_id: str) -
 
 
 def kept_by_values(deletes: Sequence[EqualRows], column_of: Callable[[int], ChunkedArray]) -> pa.BooleanArray | None:
-    """Which rows stay; None for all. `column_of` gives the column with an id."""
+    """Mask of the rows that are not deleted; None if all stay. `column_of` returns the column with an id."""
     mask: pa.BooleanArray | None = None
     for one in deletes:
         found = one.has([column_of(wanted) for wanted in one.ids])

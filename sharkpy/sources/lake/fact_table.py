@@ -1,4 +1,4 @@
-"""Tables about a lake table, whatever its format: its snapshots, its files."""
+"""Metadata tables of a lake table in any format: its snapshots, its files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sharkpy.values.types import Schema, arrow_schema
 
 Row = tuple[Any, ...]
 Rows = Callable[[LakeTable], Iterable[Row]]
-"""Makes the rows that a table tells of itself."""
+"""Makes the rows of a metadata table."""
 
 
 def fact_table(table: LakeTable, what: str, schema: Schema, rows: Rows) -> SystemTable:
-    """The table `what` about a table; its rows are made when it is read."""
+    """Metadata table `what` of a table; its rows are made when it is read."""
 
     def made() -> pa.Table:
         values = list(zip(*rows(table), strict=True)) or [()] * len(schema)
@@ -31,5 +31,5 @@ def fact_table(table: LakeTable, what: str, schema: Schema, rows: Rows) -> Syste
 
 
 def moment_of(milliseconds: int) -> datetime.datetime:
-    """Moment, in UTC, so many milliseconds after the beginning of 1970."""
+    """Time in UTC, from milliseconds since 1970."""
     return datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=milliseconds)

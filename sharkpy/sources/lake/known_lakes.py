@@ -25,10 +25,10 @@ def _delta(home: LakeHome) -> LakeFormat:  # noqa: ARG001 - it has no catalogs
 
 
 _FORMATS: dict[str, Callable[[LakeHome], LakeFormat]] = {"iceberg": _iceberg, "delta": _delta}
-"""Formats by their names. Their packages are large: they are imported by the first statement that needs them."""
+"""Formats by name. Their packages are large, so they are imported by the first statement that needs them."""
 
 _COMMITS = 64
-"""Tables to which commits run side by side."""
+"""Number of locks: at most this many tables are committed to at a time."""
 
 
 class KnownLakes:
@@ -41,11 +41,11 @@ class KnownLakes:
         self._commits = tuple(threading.Lock() for _ in range(_COMMITS))
 
     def committing(self, table: Table) -> AbstractContextManager[None]:
-        """The turn of a commit to a table: those of one engine need not find out that they have met."""
+        """Hold the lock for commits to a table, to save sessions of one engine from conflicts and retries."""
         return held(self._commits[hash(table.table_id) % _COMMITS])
 
     def format(self, name: str) -> LakeFormat:
-        """ConfigurationError where the package that it needs is not installed."""
+        """Format of a name; ConfigurationError if the package that it needs is not installed."""
         with self._lock:
             if name not in self._made:
                 try:

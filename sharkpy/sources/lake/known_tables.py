@@ -1,4 +1,4 @@
-"""Tables that were looked up last."""
+"""Cache of the tables that were looked up last."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _MOST = 256
 
 
 class KnownTables:
-    """Tables of a format that were looked up last, each for its entry, for who has looked it up, where that matters,
-    and for what tells its state; and the entries of those that were named by their places.
+    """Tables of a format that were looked up last, and the entries of tables that were named by their locations. Safe
+    to use from several threads.
 
-    Safe to use from several threads.
+    A table is cached by its entry and its state, and by the session that looked it up if that matters.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class KnownTables:
         self._named: OrderedDict[str, Table] = OrderedDict()
 
     def find(self, entry: Table, state: Hashable, who: Hashable = None) -> LakeTable | None:
-        """The table that was made before, if neither its entry nor its state is another."""
+        """Cached table, if its entry and its state are unchanged."""
         with self._lock:
             known = self._made.get((entry.table_id, who))
         return known[2] if known is not None and known[0] is entry and known[1] == state else None
@@ -39,7 +39,7 @@ class KnownTables:
         return made
 
     def entry(self, place: str, make: Callable[[], Table]) -> Table:
-        """Entry of a table that a query names by its place: the same one each time."""
+        """Entry of a table that a query names by its location: the same object each time."""
         with self._lock:
             found = self._named.pop(place, None) or make()
             self._named[place] = found

@@ -1,4 +1,4 @@
-"""The seam behind which each lake format is: what `LakeTables` asks of it."""
+"""Protocol of the lake formats: the operations that `LakeTables` needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class LakeHome:
-    """Folders of the engine: of its state, and of its warehouse."""
+    """Folders of the engine's state and of its warehouse."""
 
     state_dir: str
     warehouse_dir: str
@@ -26,9 +26,9 @@ class LakeHome:
 class LakeFormat(Protocol):
     """A lake format. Safe to use from several threads; see `sharkpy.catalog.lake_tables.LakeTables`.
 
-    1. `load` gives a table as it is now, the same object while nothing has changed.
-    2. `at` gives it at another snapshot, with the columns of then.
-    3. `reach` is that of the session that asks. What a table was loaded with stays with it.
+    1. `load` returns the current version of a table, the same object while nothing has changed.
+    2. `at` returns a table at another snapshot, with that snapshot's columns.
+    3. `reach` belongs to the session that asks. A loaded table keeps the reach that it was loaded with.
     """
 
     def load(self, entry: Table, reach: LakeReach) -> LakeTable: ...

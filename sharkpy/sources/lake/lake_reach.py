@@ -1,4 +1,4 @@
-"""How a session reaches lake tables: settings that say where catalogs are, and accesses to storage."""
+"""How a session reaches lake tables: settings for their catalogs, and accesses to storage."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from sharkpy.base.settings import Conf
 
 
 class FindAccess(Protocol):
-    """Finds the id of the access to a remote location; `is_named`: it is no table's of the catalog, but one that a
-    statement names. NotAllowedError where a session has none to that.
+    """Finds the id of the access to a remote location. NotAllowedError if the session has none.
+
+    `is_named`: a statement names the location, and it does not belong to a table of the catalog.
     """
 
     def __call__(self, location: str, is_named: bool, /) -> str: ...
 
 
 class LakeReach:
-    """Reach of one session. Equal to itself alone: what was found by one is not given to another.
+    """Reach of one session. It equals only itself, so that cached results are not shared between sessions.
 
-    `conf` gives the settings that say where catalogs are.
+    `conf` returns the settings for the catalogs.
     """
 
     def __init__(self, conf: Callable[[], Conf], find_access: FindAccess) -> None:
@@ -32,8 +33,10 @@ class LakeReach:
         return self._conf()
 
     def access_id(self, location: str, home: str | None) -> str:
-        """Id of the access to a remote file. Below its table's folder `home` it is that to a table of the catalog. What
-        metadata name elsewhere, and all that is there where `home` is None, is as if a statement had named it.
+        """Id of the access to a remote file.
+
+        A file below its table's folder `home` is accessed as part of a table of the catalog. A file that metadata name
+        elsewhere, or any file if `home` is None, is accessed as if a statement had named it.
         """
         is_named = home is None or uri.below(location, home) is None
         return self._find_access(location, is_named)

@@ -21,11 +21,11 @@ from sharkpy.sources.side_by_side import side_by_side
 
 @dataclass(frozen=True, slots=True)
 class LakeFiles:
-    """Data files of a snapshot, with what its lists say of them.
+    """Data files of a snapshot, with the metadata in its file lists.
 
-    `files` are as the lists tell of them: of remote ones the time and the tag are not known. `statistics` has each file
-    as if it were a block, in the same order. `outside`: local paths that may lead out of the table's folder (see
-    `may_be_outside`), of files of deletes and lists of files too.
+    `files`: of remote files, time and tag are not known. `statistics` has each file as if it were a block, in the same
+    order. `outside`: local paths that may lead out of the table's folder (see `may_be_outside`), including delete files
+    and file lists.
     """
 
     files: tuple[DataFile, ...]
@@ -34,23 +34,23 @@ class LakeFiles:
 
     @property
     def num_rows(self) -> int:
-        """Rows, with those that files of deletes take away."""
+        """Number of rows, including deleted ones."""
         return self.statistics.count()
 
 
 def may_be_outside(path: str, folder: str) -> bool:
-    """True for a path that is not below a folder, or has a name that hides it from the search for links there."""
+    """True for a path that is not below a folder, or has a hidden name, which the search for links there skips."""
     inside = uri.below(path, folder)
     return inside is None or any(name.startswith(("_", ".")) for name in inside.split("/"))
 
 
 def required(names: Iterable[str]) -> tuple[Constraint, ...]:
-    """Constraints of columns that have no NULLs."""
+    """NOT NULL constraints of columns."""
     return tuple(Constraint("NOT NULL", f"{name}_required", (name,), is_enabled=True) for name in names)
 
 
 class LakeSnapshot:
-    """Snapshot of a table; its files are listed when they are first asked for. Safe to use from several threads."""
+    """Snapshot of a table; its files are listed on first use. Safe to use from several threads."""
 
     def __init__(self, number: int | None, listed: Callable[[], LakeFiles]) -> None:
         """`number` is None for a table without a snapshot yet."""
@@ -68,8 +68,9 @@ class LakeSnapshot:
             return self._found
 
     def files(self, among: Sequence[DataFile] | None = None) -> list[DataFile]:
-        """Files of the snapshot, or those `among` them, remote ones with the times and tags by which it is told later
-        that they are the same. SourceError where one is gone, or has another size than the lists say.
+        """Files of the snapshot, or the ones in `among`. Remote files get the times and tags that later detect changes.
+
+        SourceError if a file is missing, or has another size than the snapshot says.
         """
         files = self.found.files if among is None else among
         unseen = [file for file in files if file.access and file.path not in self._seen]
@@ -89,12 +90,12 @@ def _seen(file: DataFile) -> DataFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LakeTable(Table):
-    """Table as a snapshot has it. `handle` is what its format knows it by, `divided_by` what new files are."""
+    """Table at a snapshot. `handle`: the format's own object for it. `divided_by`: partition fields of new files."""
 
     snapshot: LakeSnapshot = field(compare=False, repr=False)
     handle: Any = field(compare=False, repr=False)
     divided_by: tuple[PartitionField, ...] = field(default=(), compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Tasks get its columns and its format: snapshot and handle are this process's."""
+        """Reduce to columns and storage format for tasks: snapshot and handle only work in this process."""
         return partial(Table, **{one.name: getattr(self, one.name) for one in fields(Table)}), ()

@@ -16,7 +16,7 @@ from sharkpy.sources.parquet import open_file
 
 
 def footer_of(path: str, access_id: str) -> tuple[pq.FileMetaData, int]:
-    """Footer of a new file, and its time in nanoseconds."""
+    """Footer of a new file, and its modification time in nanoseconds."""
     if not uri.is_remote(path):
         try:
             return pq.read_metadata(path), os.stat(path).st_mtime_ns  # noqa: PTH116

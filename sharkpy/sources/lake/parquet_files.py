@@ -1,4 +1,4 @@
-"""Parquet files of lake tables: columns by their ids, without the rows that were deleted."""
+"""Parquet files of lake tables: columns by their ids, without deleted rows."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from sharkpy.values.types import DataType, Schema, arrow_schema
 COLUMNS = "lake.columns"
 """Property with the columns of a table."""
 _FILE = "lake.file"
-"""Property with what is true of one file alone."""
+"""Property with the facts of one file."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What a reader has to know of one file.
+    """Facts about one file for its reader.
 
-    `written_path`: as deletes name it. `values`: texts of columns that have one value in all its rows, and are not in
-    the file, or not there as they count; None for NULL.
+    `written_path`: its name in deletes. `values`: texts of columns with one value in all rows, None for NULL, that
+    replace the file's own columns or are not in the file.
     """
 
     written_path: str = ""
@@ -53,7 +53,7 @@ class FileFacts:
     values: tuple[tuple[str, str | None], ...] = ()
 
     def form(self, storage: StorageFormat) -> StorageFormat | None:
-        """Format of the file; None for that of its table."""
+        """Format of the file; None if it is the same as the table's."""
         if not self.deletes and not self.values:
             return None
         deletes = [[one.kind, one.path, one.ids] for one in self.deletes]
@@ -90,7 +90,7 @@ class LakeParquet(ParquetSource):
         splits = splits_of(files, known_splits(self.name, _plain_lake_file, schema, own, split_bytes))
         if own == properties:
             return splits
-        # How many rows deletes leave is known when they are read.
+        # The number of rows without deleted ones is only known when they are read.
         has_deletes = bool(_facts(properties).deletes)
         return [
             replace(split, properties=properties, plain=None, num_rows=None if has_deletes else split.num_rows)
@@ -148,7 +148,7 @@ class LakeParquet(ParquetSource):
 
 @dataclass(frozen=True, slots=True)
 class _DeletedValues:
-    """Deletes by equality of one file. `names`: that of each column in it, by id; `constants`: of columns that have one
+    """Equality deletes of one file. `names`: name of each column in the file, by id; `constants`: columns with one
     value there.
     """
 
@@ -176,7 +176,7 @@ class _DeletedValues:
         return frozenset(name for name in self.names.values() if name is not None)
 
     def kept(self, table: pa.Table) -> pa.BooleanArray | None:
-        """Which rows of a group stay; None for all."""
+        """Mask of the rows of a group that are not deleted; None if all stay."""
 
         def column(wanted: int) -> ChunkedArray:
             if wanted in self.constants:
@@ -209,13 +209,13 @@ def _repeated(text: str | None, dtype: DataType, count: int) -> ChunkedArray:
 def _plain_lake_file(
     file: pq.ParquetFile, schema: Schema, properties: Properties, footer: ParquetFooter
 ) -> PlainFile | None:
-    """None for a file whose rows or columns are not read as they are stored."""
+    """Plain description of a file; None if its rows or columns are not read as they are stored."""
     return plain_file(file, schema, footer) if _is_as_stored(file.schema_arrow, schema, properties) else None
 
 
 def _is_as_stored(stored: pa.Schema, schema: Schema, properties: Properties) -> bool:
-    """True for a file all of whose rows count, and whose columns have the names and types of the table's, or others'
-    names.
+    """True for a file without deletes, whose columns have the table's names and types, or names that the table does not
+    use.
     """
     if dict(properties).get(_FILE) is not None:
         return False

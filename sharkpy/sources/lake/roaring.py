@@ -1,4 +1,4 @@
-"""Roaring bitmaps of 64-bit numbers, as deletion vectors are stored (the portable form of RoaringFormatSpec)."""
+"""Roaring bitmaps of 64-bit numbers, the form of deletion vectors (portable form of RoaringFormatSpec)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharkpy.base.errors import ResourceError, SourceError
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 _WITH_RUNS, _WITHOUT_RUNS = 12347, 12346
 _LEAST_WITH_PLACES = 4
-"""Containers from which a bitmap with runs has a list of their places."""
+"""Least number of containers for which a bitmap with runs has a list of their offsets."""
 _MOST_IN_ARRAY = 4096
 _BITMAP_BYTES = 8192
 _MOST_NUMBERS = 100_000_000
@@ -31,7 +31,7 @@ class _Reader:
         return found
 
     def count(self, found: int) -> None:
-        """Count numbers that were found: few bytes may stand for very many."""
+        """Count numbers that were found: a few bytes can encode very many."""
         self._numbers += found
         if self._numbers > _MOST_NUMBERS:
             raise ResourceError(f"a deletion vector has more than {_MOST_NUMBERS:,} rows", sqlstate="54000")
@@ -44,7 +44,7 @@ class _Reader:
 
 
 def bitmap_positions(data: bytes) -> Positions:
-    """Numbers in a bitmap, in their order. SourceError where it is damaged, ResourceError 54000 for too many."""
+    """Numbers in a bitmap, in their order. SourceError if it is damaged, ResourceError 54000 for too many."""
     reader = _Reader(data)
     found: list[Positions] = []
     for _ in range(reader.number(8)):

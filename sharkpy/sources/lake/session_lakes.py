@@ -1,4 +1,4 @@
-"""Lake tables as the sessions of an engine reach them."""
+"""Lake tables of an engine, with the access of its sessions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SessionLakes:
-    """Lake tables as a session reaches them, by the formats of its engine."""
+    """Lake tables for one session, by the formats of its engine."""
 
     def __init__(self, lakes: Callable[[], KnownLakes], reach: LakeReach) -> None:
         self._lakes = lakes

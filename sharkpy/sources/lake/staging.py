@@ -1,7 +1,7 @@
-"""Files that a write of a remote lake table puts there: they keep their names, and count once a snapshot has them.
+"""Files that a write puts into a remote lake table. They keep their names, and count once a snapshot has them.
 
-Each write has a folder of its own, `sharkpy-<id>`, among the table's data. It is no hidden one, so that other engines
-find and remove files there that no snapshot has any more.
+Each write has its own folder, `sharkpy-<id>`, among the table's data. Its name is not hidden, so that other engines can
+find and remove files in it that are no longer in any snapshot.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAME = re.compile(r"sharkpy-[0-9a-f]{32}")
 
 
 def new_lake_staging(folder: str) -> str:
-    """Location of the files of a new write, in the folder of a table's data."""
+    """Location for the files of a new write, in the folder of a table's data."""
     return uri.join(folder, f"sharkpy-{uuid4().hex}")
 
 
@@ -28,14 +28,14 @@ def is_lake_staging(location: str) -> bool:
 
 
 def check_writable_place(location: str, access_id: str) -> None:
-    """UnsupportedError for a location in storage that is read alone."""
+    """Raise UnsupportedError for a location in read-only storage."""
     traits = store_with(location, access_id).traits
     if not (traits.writes and traits.lists):
         raise UnsupportedError(f'writing to "{uri.shown(location)}", whose server is read alone')
 
 
 def remove_staged(staging: str, access_id: str, kept: Collection[str] = ()) -> None:
-    """Remove what tasks have put there, but for the files that are `kept`."""
+    """Remove the files that tasks have put there, except the files in `kept`."""
     store = store_with(staging, access_id)
     gone = [facts.path for facts in checked(store.list(staging)) if facts.path not in kept]
     if gone:

@@ -1,4 +1,4 @@
-"""Commits of new files to a table of Delta."""
+"""Commits of new files to a Delta table."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from sharkpy.sources.lake.new_files import footer_of
 from sharkpy.sources.side_by_side import side_by_side
 
 _MARK = "sharkpy.write"
-"""Entry of a commit that tells which write has made it."""
+"""Entry of a commit with the id of the write that made it."""
 _LOOKED_AT = 50
-"""Commits that are looked at for one."""
+"""Number of recent commits in which a mark is looked up."""
 _MOST_TEXT = 32
-"""Characters of a text that is a bound in the log."""
+"""Longest text, in characters, that is stored as a bound in the log."""
 
 
 def commit_files(
     handle: DeltaTable, place: DeltaPlace, files: Sequence[NewFile], *, overwrite: bool, is_unchanged: bool
 ) -> None:
-    """Add files to the table, or put them in the place of all others.
+    """Add files to the table, or replace all its files by them.
 
-    ExecutionError 40003 where it is not known whether they have come to count; with any other error they have not.
+    ExecutionError 40003 if it is not known whether they count; with any other error they do not.
     """
     columns = handle.metadata().partition_columns
     actions = side_by_side(lambda file: _action(file, place, columns), files)
@@ -58,13 +58,13 @@ def commit_files(
 
 
 def _is_counted(handle: DeltaTable, place: DeltaPlace, mark: str, error: Exception) -> bool:
-    """Whether the write with a mark counts, after its commit has failed. ExecutionError 40003 where nobody knows."""
+    """True if the write with a mark counts after its commit has failed. ExecutionError 40003 if that is not known."""
     try:
         with Cancellation().active():
             is_counted = any(one.get(_MARK) == mark for one in versions(handle, place, _LOOKED_AT))
     except Exception:  # noqa: BLE001 - the storage does not answer
         is_counted = None
-    # A local commit that failed is over.
+    # A failed local commit has ended and cannot take effect later.
     is_over = isinstance(error, CommitFailedError) or not place.is_remote
     if is_counted or (is_counted is not None and is_over):
         return is_counted
@@ -84,7 +84,7 @@ def _action(file: NewFile, place: DeltaPlace, columns: Sequence[str]) -> AddActi
 
 
 def _statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
-    """Figures of the columns that are no structs, by the file's own."""
+    """Statistics of the columns that are not structs, from the file's own."""
     nulls: dict[str, int] = {}
     bounds: dict[str, list[Any]] = {}
     unknown: set[str] = set()

@@ -1,4 +1,4 @@
-"""Tables of Delta: a folder each with a log, read at its versions, made and committed to."""
+"""Delta tables: a folder each with a log, read at its versions, created and committed to."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ from sharkpy.values import types as t
 
 _NAME = "delta"
 _READ = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors", "columnMapping"})
-"""Features of readers that are known here; the last one where no table uses it."""
+"""Reader features that are supported; columnMapping only in tables that do not use it."""
 _WRITTEN = frozenset({"appendOnly", "invariants", "timestampNtz"})
 _MAPPING_VERSION, _FEATURES_VERSION = 2, 3
 _PLAIN_WRITER, _FEATURES_WRITER = 2, 7
 
 
 class DeltaFormat:
-    """The format of Delta; see `LakeFormat`. A table is where it lies: there is no catalog beside."""
+    """The Delta format; see `LakeFormat`. Tables are identified by their location, without a catalog."""
 
     def __init__(self) -> None:
         self._known = KnownTables()
@@ -63,8 +63,8 @@ class DeltaFormat:
     def _lying(self, entry: Table, place: DeltaPlace) -> LakeTable:
         with _failures(entry):
             handle = place.open()
-            # Another table may have come to the place, with as many versions. Who has looked up a remote one, and with
-            # which keys, is a part of that.
+            # Another table with the same version number may have replaced this one. A remote table is cached for each
+            # session and its keys.
             state = handle.metadata().id, handle.version(), place.access_id
             who = place.reach if place.is_remote else None
             known = self._known.find(entry, state, who)
@@ -79,7 +79,7 @@ class DeltaFormat:
             if point.number is not None:
                 place.asked(partial(handle.load_as_version, point.number))
             elif point.moment_ms is not None:
-                # The library goes by the times of files, which are later than those that the log has.
+                # The library uses the times of files, which are later than the times in the log.
                 history = versions(handle, place)
                 earlier = [one["version"] for one in history if (one.get("timestamp") or 0) <= point.moment_ms]
                 if not earlier:
@@ -130,7 +130,7 @@ class DeltaFormat:
         return entry
 
     def drop(self, entry: Table, reach: LakeReach) -> None:
-        """Its folder is all that a table has."""
+        """Do nothing: a table is only its folder."""
 
     def alter(self, table: LakeTable, schema: t.Schema, renamed: tuple[str, str] | None) -> None:  # noqa: ARG002
         self.partition_fields(table)
@@ -159,13 +159,13 @@ class DeltaFormat:
         if unset:
             raise UnsupportedError(f"UNSET TBLPROPERTIES of {table.qualified_name}, a table of Delta")
         if table.handle.place.is_remote:
-            # deltalake lets no other thread run while it asks a store for this.
+            # deltalake blocks all other threads during this request to a store.
             raise UnsupportedError(f"SET TBLPROPERTIES of {table.qualified_name}, a remote table of Delta")
         with _failures(table):
             table.handle.place.open().alter.set_table_properties(dict(given))
 
     def commit(self, table: LakeTable, files: Sequence[NewFile], *, replaced: Replaced, is_unchanged: bool) -> None:
-        """An overwrite replaces all files, whatever the table is divided by, as in Spark."""
+        """Commit files. An overwrite replaces all files, even in a partitioned table, as in Spark."""
         overwrite = replaced is not Replaced.NOTHING
         place: DeltaPlace = table.handle.place
         with _failures(table):
@@ -181,12 +181,12 @@ class DeltaFormat:
         return found
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing: nothing stays open."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaHandle:
-    """A table of Delta at a version, and where it lies."""
+    """A Delta table at a version, and its location."""
 
     table: DeltaTable
     place: DeltaPlace
@@ -194,7 +194,7 @@ class DeltaHandle:
 
 @contextmanager
 def _failures(table: Table) -> Iterator[None]:
-    """Raise what goes wrong with a table in the body as a SharkError that names it."""
+    """Raise a failure of the body as a SharkError that names the table."""
     try:
         yield
     except SharkError:
@@ -214,7 +214,7 @@ def _failures(table: Table) -> Iterator[None]:
 
 
 def _lake_table(entry: Table, found: DeltaHandle) -> LakeTable:
-    """Table of an entry as a version has it."""
+    """Table of an entry at a version."""
     handle = found.table
     _check_readable(entry, handle)
     fields = fields_of(handle.schema().to_json())
@@ -237,7 +237,7 @@ def _lake_table(entry: Table, found: DeltaHandle) -> LakeTable:
 
 
 def _check_readable(table: Table, handle: DeltaTable) -> None:
-    """UnsupportedError for features that readers have to know and are not known here."""
+    """Raise UnsupportedError for reader features that are not supported."""
     protocol = handle.protocol()
     features = frozenset(protocol.reader_features or ())
     unknown = sorted(features - _READ)

@@ -1,4 +1,4 @@
-"""Tables about a table of Delta: t.snapshots and t.history, which are its versions, and t.files."""
+"""Metadata tables of a Delta table: t.snapshots and t.history with its versions, and t.files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def facts_of(table: LakeTable, what: str) -> SystemTable:
 
 
 def _versions(table: LakeTable) -> Iterator[Row]:
-    """Versions up to the one that the table is read at, the first one first."""
+    """Versions up to the one that is read, the first one first."""
     found = table.handle
     for one in versions(found.table, found.place):
         if one["version"] <= (table.snapshot.number or 0):

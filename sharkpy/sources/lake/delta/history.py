@@ -1,6 +1,7 @@
-"""What the log of a table of Delta says of its versions.
+"""Versions of a Delta table, from its log.
 
-deltalake tells it too, but lets no other thread run while it asks a store: logs of remote tables are read here.
+deltalake has this too, but blocks all other threads during its requests to a store. So logs of remote tables are read
+here.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from sharkpy.sources.storage.store import ObjectFacts, Store, content_of
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _MOST_BYTES = 64 << 20
-"""Limit on a commit."""
+"""Most bytes of a commit."""
 Version = dict[str, Any]
-"""Facts of a commit as the log has them, and its number, "version"."""
+"""Facts of a commit in the log, and its number as "version"."""
 
 
 def versions(handle: DeltaTable, place: DeltaPlace, newest: int | None = None) -> list[Version]:
-    """Versions of which the log still has the commits, or the `newest` of them, the first one first."""
+    """Versions whose commits are still in the log, or only the last `newest` ones, the first one first."""
     if not place.is_remote:
         return sorted(handle.history(newest), key=lambda one: int(one["version"]))
     store = store_with(place.location, place.access_id)

@@ -1,4 +1,4 @@
-"""Where a table of Delta lies, and how deltalake gets there."""
+"""Location of a Delta table, and calls of deltalake for it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ T = TypeVar("T")
 _CALLS = CallThreads(32)
 _HDFS = frozenset({"hdfs", "viewfs"})
 _MOST_SECONDS = 600.0
-"""Limit on a call of deltalake for a remote table: the library below it waits for a name node of HDFS without end."""
+"""Time limit of a deltalake call for a remote table: its HDFS library waits for a name node without end."""
 _IN_HDFS = re.compile(r"[A-Za-z0-9_./=+,@~-]*")
-"""Paths that deltalake writes to HDFS as they are. It encodes other characters as in a URL, and HDFS decodes none."""
+"""Paths that deltalake writes to HDFS unchanged. It encodes other characters as in a URL, and HDFS does not decode
+them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaPlace:
-    """Folder of a table, as a session reaches it. `is_named`: a statement names it; it is no table of the catalog."""
+    """Folder of a table, for one session. `is_named`: a statement names it, so it is not a table of the catalog."""
 
     location: str
     reach: LakeReach
@@ -53,7 +55,7 @@ class DeltaPlace:
 
     @property
     def options(self) -> dict[str, str] | None:
-        """What deltalake is told of storage. UnsupportedError for storage, and for folders, that it does not reach."""
+        """deltalake's options for storage. UnsupportedError for storage and folders that it cannot access."""
         if not self.is_remote:
             return None
         if uri.scheme_of(self.location) in _HDFS and not _IN_HDFS.fullmatch(place_of(self.location)[1]):
@@ -67,7 +69,7 @@ class DeltaPlace:
 
     @property
     def has_table(self) -> bool:
-        """True if there is a log. deltalake itself would let no other thread run while it asks a store."""
+        """True if there is a log. deltalake's own check would block all other threads during the request."""
         if not self.is_remote:
             return bool(DeltaTable.is_deltatable(self.location))
         return has_files(uri.join(self.location, "_delta_log"), self.access_id)
@@ -77,14 +79,17 @@ class DeltaPlace:
         return self.asked(lambda: DeltaTable(self.location, storage_options=options))
 
     def asked(self, call: Callable[[], T]) -> T:
-        """Result of a call of deltalake, which may take long for a remote table: the statement can be ended.
-        ExecutionError 08006 where it takes too long.
+        """Result of a deltalake call. For a remote table it may take long, so that the statement can be cancelled
+        meanwhile.
+
+        ExecutionError 08006 if it takes too long.
         """
         return answer(partial(self._bounded, call)) if self.is_remote else call()
 
     def changed(self, call: Callable[[], T]) -> T:
-        """Result of a call of deltalake that changes the log, which does not hear the end of its statement.
-        ExecutionError 08006 where it takes too long: it may still change the log.
+        """Result of a deltalake call that changes the log. Cancellation of the statement is ignored.
+
+        ExecutionError 08006 if it takes too long: it may still change the log later.
         """
         with Cancellation().active():
             return self.asked(call)
@@ -98,8 +103,8 @@ class DeltaPlace:
             raise ExecutionError(message, sqlstate="08006") from None
 
     def file_access(self, path: str) -> str:
-        """Id of the access to a data file. UnsupportedError for a remote file of a local table, and for a local one of
-        a remote table.
+        """Id of the access to a data file. UnsupportedError for a remote file of a local table, and the other way
+        round.
         """
         if uri.is_remote(path) != self.is_remote:
             where = "local" if self.is_remote else "remote"

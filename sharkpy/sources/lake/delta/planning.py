@@ -1,4 +1,4 @@
-"""Data files of a version of a Delta table, with the figures that its log has of them."""
+"""Data files of a version of a Delta table, with the statistics of its log."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sharkpy.values import types as t
 _INT64 = range(-(1 << 63), 1 << 63)
 _MOST_DELETED = 1_000_000
 _CUT = 999
-"""Microseconds by which a greatest moment may be more than the log says: it has milliseconds."""
+"""Microseconds by which a highest timestamp may be above the log's value, which has milliseconds."""
 Row = Mapping[str, Any]
 
 
@@ -67,8 +67,8 @@ def listed(handle: DeltaTable, place: DeltaPlace, hive: t.Schema, storage: Stora
 
 
 def _deletes(handle: DeltaTable) -> dict[str, tuple[Deletes, ...]]:
-    """Rows of files that their deletion vectors take away, by path. UnsupportedError where they are very many: plans
-    hold them.
+    """Rows of files that their deletion vectors remove, by path. UnsupportedError if there are very many, since plans
+    contain them.
     """
     if "deletionVectors" not in (handle.protocol().reader_features or ()):
         return {}
@@ -93,14 +93,14 @@ def _path(written: str, location: str) -> str:
 
 
 def partition_text(value: Any) -> str | None:
-    """Text of a value as CAST to STRING gives it."""
+    """Text of a value, the same as CAST to STRING."""
     match value:
         case None:
             return None
         case bool():
             return str(value).lower()
         case bytes():
-            # Writers do not agree on how the log has them.
+            # Writers use different encodings for it in the log.
             raise UnsupportedError("a table of Delta that is divided by a binary column")
         case datetime.datetime():
             return str(value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo else value)
@@ -108,7 +108,7 @@ def partition_text(value: Any) -> str | None:
 
 
 def _divided(row: Row, name: str, dtype: t.DataType) -> ColumnStatistics:
-    """Figures of a column that has one value in the whole file."""
+    """Statistics of a partition column, which has one value in the whole file."""
     count, value = max(row.get("num_records") or 0, 1), row.get(f"partition.{name}")
     if value is None:
         return ColumnStatistics(dtype, count, count)
@@ -119,7 +119,7 @@ def _divided(row: Row, name: str, dtype: t.DataType) -> ColumnStatistics:
 def _column(row: Row, name: str, dtype: t.DataType) -> ColumnStatistics:
     nulls, count = row.get(f"null_count.{name}"), row.get("num_records")
     if not isinstance(nulls, int) or count is None:
-        # It may have NULLs, and values too.
+        # It may have NULLs and values.
         return ColumnStatistics(dtype, 2, 1, exact=False)
     low, high = _bound(row.get(f"min.{name}"), dtype), _bound(row.get(f"max.{name}"), dtype)
     if low is None or high is None:

@@ -1,4 +1,4 @@
-"""Delta's types, as its logs write them, and Hive's."""
+"""Conversion between Delta's types, as its logs name them, and Hive's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FROM: dict[str, t.DataType] = {
     "binary": t.BINARY,
 }
 _TO = {dtype: name for name, dtype in _FROM.items() if name != "timestamp_ntz"}
-"""A TIMESTAMP becomes an instant of UTC: tables with the other type are for new readers alone."""
+"""A TIMESTAMP is written as a time in UTC: only recent readers support Delta's type without a zone."""
 _DECIMAL = re.compile(r"decimal\((\d{1,2}),\s?(\d{1,2})\)")
 Fields = list[dict[str, Any]]
 
@@ -64,7 +64,7 @@ def _hive_type(found: Any, column: str) -> t.DataType:
 
 
 def lake_columns(fields: Fields) -> tuple[LakeColumn, ...]:
-    """Columns by the names that the log, and so the files, have for them."""
+    """Columns by their names in the log, which are also their names in files."""
     return tuple(_column(one["name"], one["type"]) for one in fields)
 
 

@@ -1,4 +1,4 @@
-"""Changes of the columns of a table of Iceberg's."""
+"""Changes of the columns of an Iceberg table."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from sharkpy.values.types import Schema
 
 
 def change_columns(handle: IcebergHandle, old: Schema, new: Schema, renamed: tuple[str, str] | None) -> None:
-    """Bring the columns `old` of a table to `new`, in one commit. `renamed`: the name of one before and after; others
-    come and go. Types become wider only: pyiceberg refuses the rest.
+    """Change the columns of a table from `old` to `new`, in one commit.
+
+    `renamed`: a column's name before and after; other columns are added or dropped. Types may only become wider:
+    pyiceberg refuses other changes.
     """
     stored = {field.name.lower(): field.name for field in handle.schema().fields}
     before = {} if renamed is None else {renamed[1]: renamed[0]}
@@ -38,7 +40,7 @@ def change_columns(handle: IcebergHandle, old: Schema, new: Schema, renamed: tup
 
 
 def _order(update: Any, old: Schema, new: Schema, before: dict[str, str], stored: dict[str, str]) -> None:
-    """Put columns in their order, if those that stay have changed theirs, or one has come before the end."""
+    """Reorder the columns, if existing ones have moved, or a new one is not at the end."""
     wanted = [before.get(name, name) for name in new.names]
     kept = [name for name in old.names if name in wanted]
     if wanted[: len(kept)] == kept:

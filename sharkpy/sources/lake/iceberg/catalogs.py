@@ -1,4 +1,4 @@
-"""Catalogs of Iceberg's tables, by the names and settings that Hive has for them."""
+"""Catalogs of Iceberg tables, by the names and settings that Hive uses for them."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from sharkpy.sources.storage.requests import answer
 from sharkpy.sources.storage.threads import CallThreads
 
 CATALOG = "iceberg.catalog"
-"""Property with the name of a table's catalog, and beginning of the settings `iceberg.catalog.<name>.<option>`."""
+"""Property with the name of a table's catalog, and prefix of the settings `iceberg.catalog.<name>.<option>`."""
 NAME = "name"
 """Property with the name of a table in its catalog, as namespace.table."""
 BY_LOCATION = "location_based_table"
-"""Name that says: no catalog, the newest metadata at the table's location count."""
+"""Catalog name for a table in no catalog: the newest metadata at the table's location count."""
 _OWN = "default"
 _OPTIONS = (
     *("type", "uri", "warehouse", "credential", "token", "oauth2-server-uri", "scope", "audience", "prefix"),
     *("ssl.cabundle", "hive.kerberos-authentication", "ugi", "engine.hive.lock-enabled"),
 )
-"""Options that are passed on: none of them names code."""
+"""Options that are passed to pyiceberg: none of them names code to run."""
 _CERTIFICATES = "ssl.cabundle"
 _CLASSES = {"rest": "rest.LakeRestCatalog", "hive": "hive.LakeHiveCatalog"}
-"""Catalogs of the engine's own that are opened in the place of pyiceberg's, by their types."""
+"""The engine's own catalog classes, by type, that replace pyiceberg's."""
 _TYPES = ("sql", *_CLASSES)
 _MOST_CALLS = 32
 
 
 def identifier_of(entry: Table) -> tuple[str, ...]:
-    """Name of a table in its catalog: that of its property, else its own."""
+    """Name of a table in its catalog: its property, or by default its own database and name."""
     given = dict(entry.properties).get(NAME)
     return (entry.database, entry.name) if given is None else tuple(given.split("."))
 
@@ -59,7 +59,7 @@ class IcebergCatalogs:
         self._calls = CallThreads(_MOST_CALLS)
 
     def load(self, entry: Table, reach: LakeReach) -> IcebergHandle:
-        """Table as its catalog has it now. While a server takes its time to answer, the statement can be ended."""
+        """Current version of a table in its catalog. The statement can be cancelled while a server is slow."""
         conf = reach.conf
 
         def found() -> IcebergHandle:
@@ -71,7 +71,7 @@ class IcebergCatalogs:
         return answer(lambda: self._calls.run(found))
 
     def find(self, entry: Table, conf: Conf) -> Catalog:
-        """Catalog of a table. ConfigurationError where the settings do not say where it is."""
+        """Catalog of a table. ConfigurationError if no settings are given for it."""
         name = catalog_name(entry)
         options = self._options(name, conf)
         key = (("", name), *sorted(options.items()))
@@ -111,7 +111,7 @@ class IcebergCatalogs:
 
 
 def _with_lake_files(catalog: Catalog) -> Catalog:
-    """The catalog, whose tables are reached by `LakeIO`, and by nothing that their properties name."""
+    """The catalog, with tables that use `LakeIO` for their files instead of the classes that their properties name."""
     found: Any = catalog
     found._load_file_io = lambda _properties=None, location=None, **given: LakeIO(
         location=given.get("location", location)
@@ -120,10 +120,10 @@ def _with_lake_files(catalog: Catalog) -> Catalog:
 
 
 def _nested(options: dict[str, str]) -> dict[str, Any]:
-    """Options as pyiceberg takes them: that of certificates is a part of another one there."""
+    """Options in pyiceberg's form: there the one for certificates is part of another option."""
     found: dict[str, Any] = options | {"py-io-impl": f"{LakeIO.__module__}.{LakeIO.__name__}"}
     if (own := _CLASSES.get(found["type"])) is not None:
-        # This names the class alone: pyiceberg takes no type beside it.
+        # The class is named instead of a type: pyiceberg does not allow both.
         del found["type"]
         found["py-catalog-impl"] = f"{LakeIO.__module__.rpartition('.')[0]}.{own}"
     if _CERTIFICATES in found:

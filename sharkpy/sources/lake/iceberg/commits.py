@@ -1,4 +1,4 @@
-"""Commits of new files to a table of Iceberg's, tried again while others commit at the same time."""
+"""Commits of new files to an Iceberg table, retried if other writers commit at the same time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sharkpy.sources.lake.new_files import footer_of
 from sharkpy.sources.side_by_side import side_by_side
 
 _MARK = "sharkpy.write"
-"""Property of a snapshot that tells which write has made it."""
+"""Property of a snapshot with the id of the write that made it."""
 _CONFLICTS = (CommitFailedException, ValidationException)
 _TRIES = 20
 _WAIT = 0.05
@@ -39,11 +39,11 @@ _MOST_WAIT = 2.0
 def commit_files(
     handle: IcebergHandle, files: Sequence[NewFile], *, replaced: Replaced, expected: int | None, is_unchanged: bool
 ) -> None:
-    """Add files, or put them in the place of others, to the table as it is when that succeeds.
+    """Add files to the current version of the table, or replace files by them.
 
-    TableChangedError where it has to be unchanged, and its snapshot is another one than `expected`; where it has other
-    columns or partition fields than `handle` has; or where others commit all the time. ExecutionError 40003 where it is
-    not known whether the files have come to count; with any other error they have not.
+    TableChangedError if `is_unchanged` is required and the snapshot is not `expected`, if columns or partition fields
+    differ from those of `handle`, or if other writers commit first in every try. ExecutionError 40003 if it is not
+    known whether the files count; with any other error they do not.
     """
     mark, form = uuid.uuid4().hex, _form(handle)
     made = side_by_side(lambda one: _data_file(handle, one), files)
@@ -56,11 +56,11 @@ def commit_files(
         if (is_unchanged and head != expected) or _form(current) != form:
             raise TableChangedError(f"{'.'.join(handle.name())} was changed while the statement ran")
         try:
-            # Once it has begun, it does not hear the end of its statement: who ends it shall know what came of it.
+            # Once the commit has begun, cancellation of the statement is ignored: the caller has to learn the result.
             with Cancellation().active():
                 _commit(current, made, mark, replaced=replaced)
         except _CONFLICTS:
-            # A wait of a random part of its limit: writers that have met do not meet again.
+            # A random wait, so that writers that collided do not collide again.
             time.sleep(random.uniform(0, min(_WAIT * 2**attempt, _MOST_WAIT)))
         else:
             return
@@ -70,22 +70,22 @@ def commit_files(
 
 
 def _form(handle: IcebergHandle) -> tuple[int, int]:
-    """What files are written for: the columns, and the partition fields."""
+    """Ids of the columns and partition fields that the files are written for."""
     return handle.schema().schema_id, handle.spec().spec_id
 
 
 def _has_written(handle: IcebergHandle, mark: str) -> bool:
-    """True if a snapshot of the table was made by the write with a mark: its commit was told to have failed."""
+    """True if a snapshot was made by the write with a mark, although its commit seemed to fail."""
     return any(one.summary is not None and one.summary[_MARK] == mark for one in handle.metadata.snapshots)
 
 
 def _commit(handle: IcebergHandle, made: Sequence[Any], mark: str, *, replaced: Replaced) -> None:
-    """Write a snapshot, and let it be the current one."""
+    """Write a snapshot, and make it the current one."""
     transaction = handle.transaction()
     update = transaction.update_snapshot(snapshot_properties={_MARK: mark})
     gone = _replaced(handle, made, replaced)
     producer: Any = update.overwrite() if gone else update.fast_append()
-    # pyiceberg would try again by itself, where the table has other rows, columns or fields by now than were looked at.
+    # pyiceberg's own retries would not check the table's rows, columns and fields again.
     producer._validate_concurrency = _refuse
     for file in gone:
         producer.delete_data_file(file)
@@ -107,12 +107,12 @@ def _refuse() -> None:
 
 
 def _is_counted(handle: IcebergHandle, mark: str, error: Exception) -> bool:
-    """Whether the write with a mark counts, after its commit has failed. ExecutionError 40003 where nobody knows."""
+    """True if the write with a mark counts after its commit has failed. ExecutionError 40003 if that is not known."""
     try:
         is_counted = _has_written(handle.refresh(), mark)
     except Exception:  # noqa: BLE001 - the catalog does not answer
         is_counted = None
-    # What the engine's own storage raises comes before the catalog is asked for the commit.
+    # Errors of the engine's own storage are raised before the catalog gets the commit.
     if is_counted is None or (not is_counted and not isinstance(error, (SharkError, NoSuchTableError))):
         message = f"whether the rows have come to count in {'.'.join(handle.name())} is not known: {first_line(error)}"
         hint = f"they do if a snapshot has {_MARK} = {mark} in its summary"
@@ -121,7 +121,9 @@ def _is_counted(handle: IcebergHandle, mark: str, error: Exception) -> bool:
 
 
 def _replaced(handle: IcebergHandle, made: Sequence[Any], replaced: Replaced) -> list[Any]:
-    """Files in whose place others come. Those that were divided by other fields than now have no value of these."""
+    """Files that are replaced. Files that are divided by an earlier spec have no values of the current fields, and
+    stay.
+    """
     if replaced is Replaced.NOTHING or handle.metadata.current_snapshot_id is None:
         return []
     known = [one.file for one in live_files(handle, handle.metadata.current_snapshot_id)[0]]
@@ -133,7 +135,7 @@ def _replaced(handle: IcebergHandle, made: Sequence[Any], replaced: Replaced) ->
 
 
 def _data_file(handle: IcebergHandle, file: NewFile) -> Any:
-    """Entry of a new file, with the figures that its footer has."""
+    """Entry of a new file, with the statistics of its footer."""
     schema, spec = handle.schema(), handle.spec()
     metadata, _ = footer_of(file.path, handle.io.access_id(file.path))
     statistics = data_file_statistics_from_parquet_metadata(

@@ -17,7 +17,7 @@ _CONFLICTS = (exceptions.CommitFailedException, exceptions.ValidationException)
 
 @contextmanager
 def iceberg_failures(table: str) -> Iterator[None]:
-    """Raise what goes wrong with a table in the body as a SharkError that names it."""
+    """Raise a failure of the body as a SharkError that names the table."""
     try:
         yield
     except SharkError:

@@ -1,4 +1,4 @@
-"""Tables about a table of Iceberg's: t.snapshots, t.history, t.files, t.refs."""
+"""Metadata tables of an Iceberg table: t.snapshots, t.history, t.files, t.refs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _history(table: LakeTable) -> Iterator[Row]:
 
 
 def _files(table: LakeTable) -> Iterator[Row]:
-    """Files of the snapshot that the table is read at."""
+    """Files of the table's snapshot, with the delete files."""
     if table.snapshot.number is None:
         return
     seen = set()

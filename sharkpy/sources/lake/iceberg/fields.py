@@ -1,4 +1,4 @@
-"""Fields by which Iceberg divides the files of a table: those of a table, and the spec of a new one."""
+"""Partition fields of an Iceberg table, and the spec of a new table."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sharkpy.sources.lake.iceberg.transforms import COUNTED, IDENTITY, VOID
 _FIRST_FIELD = 1000
 """Id of the first partition field, as Iceberg numbers them."""
 _SUFFIXES = {"truncate": "trunc"}
-"""Ends of the names of fields, where they are not the transform's: those that Iceberg's own writers give."""
+"""Suffixes of field names that differ from the transform's name, as Iceberg's own writers use them."""
 
 
 def fields_of(handle: IcebergHandle) -> tuple[PartitionField, ...]:
-    """Fields of the spec that new files are divided by. `void` has the name of the field as its column; a part of a
-    column is the names on the way to it, with points between them.
+    """Fields of the spec that divides new files. `void` has the field's name as its column. A part of a column is named
+    by its path, with dots.
     """
     schema = handle.schema()
     return tuple(_field(one, schema) for one in handle.spec().fields)
@@ -45,8 +45,8 @@ def _field(one: IcebergField, schema: IcebergSchema) -> PartitionField:
 
 
 def spec_of(schema: IcebergSchema, fields: Sequence[PartitionField]) -> PartitionSpec:
-    """Spec of a new table. BindError for a transform that the type of its column does not have, and for fields that
-    Iceberg refuses beside each other.
+    """Spec of a new table. BindError for a transform that does not fit the type of its column, and for fields that
+    Iceberg does not allow together.
     """
     made: list[IcebergField] = []
     seen: set[Any] = set()

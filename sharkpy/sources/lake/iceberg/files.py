@@ -1,8 +1,8 @@
-"""Files of Iceberg's metadata, local or remote, whatever the properties of a table say.
+"""Files of Iceberg's metadata, local or remote.
 
-Properties are not asked: some name code to run, others servers and keys. A remote file is reached as any other one of
-the engine, with the access that the session has to it; and where a table lies on one side, no file of it lies on the
-other.
+The properties of a table have no influence: some name code to run, or servers and keys. A remote file is accessed like
+any other of the engine, with the session's access. All files of a local table are local, and all files of a remote
+table are remote.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _PIECE_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What finds the files of one table: the session's reach, and the table's folder where it is known.
+    """How to find the files of one table: the session's reach, and the table's folder if it is known.
 
-    `is_named`: a statement names the table by its place. It is no table of the catalog then.
+    `is_named`: a statement names the table by its location, so it is not a table of the catalog.
     """
 
     reach: LakeReach
@@ -50,7 +50,7 @@ _FINDING: ContextVar[Finding] = ContextVar("sharkpy_lake_finding")
 
 @contextmanager
 def finding(found: Finding) -> Iterator[None]:
-    """What pyiceberg opens inside, in this thread, are files of this table."""
+    """Use `found` for the files that pyiceberg opens in the body, in this thread."""
     token = _FINDING.set(found)
     try:
         yield
@@ -59,9 +59,7 @@ def finding(found: Finding) -> Iterator[None]:
 
 
 class LakeIO(FileIO):  # type: ignore[misc]
-    """Files of one table, which `finding` tells of. `given`: an access that its catalog has given to those in its
-    folder.
-    """
+    """Files of one table, for the current `finding`. `given`: access to its folder that its catalog has given."""
 
     def __init__(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> None:  # noqa: ARG002
         super().__init__()
@@ -73,8 +71,8 @@ class LakeIO(FileIO):  # type: ignore[misc]
         self.given: StorageAccess | None = None
 
     def path(self, location: str) -> str:
-        """Path or URI of a file that metadata name. UnsupportedError for a remote file of a local table, and for a
-        local one of a remote table.
+        """Path or URI of a file that metadata name. UnsupportedError for a remote file of a local table, and the other
+        way round.
         """
         path = lake_path(location)
         if self.folder is not None and uri.is_remote(path) != uri.is_remote(self.folder):
@@ -108,11 +106,13 @@ class LakeIO(FileIO):  # type: ignore[misc]
             Path(path).unlink()
 
     def facts(self, path: str) -> ObjectFacts | None:
-        """Facts of a remote file; None where there is none."""
+        """Facts of a remote file; None if it does not exist."""
         return self.store(path).stat(path)
 
     def read(self, path: str) -> bytes:
-        """A whole file, of at most MOST_BYTES. FileNotFoundError where there is none, as pyiceberg expects it."""
+        """Content of a file of at most MOST_BYTES. FileNotFoundError if it does not exist, since pyiceberg expects
+        that.
+        """
         if not uri.is_remote(path):
             return _local_bytes(path)
         store = self.store(path)
@@ -126,12 +126,12 @@ class LakeIO(FileIO):  # type: ignore[misc]
 
 
 def _folder_of(metadata_location: str | None) -> str | None:
-    """Folder of the table that a file of metadata is of."""
+    """Folder of the table to which a metadata file belongs."""
     return None if metadata_location is None else uri.parent(uri.parent(lake_path(metadata_location)))
 
 
 def _local_bytes(path: str) -> bytes:
-    """A regular file: a pipe or a device may block, or never end."""
+    """Content of a regular file. A pipe or a device is refused: it could block, or never end."""
     try:
         if not Path(path).exists():
             raise FileNotFoundError(f'"{path}" does not exist')
@@ -146,7 +146,7 @@ def _local_bytes(path: str) -> bytes:
 
 
 class _Input(InputFile):  # type: ignore[misc]
-    """File of metadata, which is read whole, and comes without compression."""
+    """Metadata file that is read whole, and decompressed."""
 
     def __init__(self, files: LakeIO, location: str) -> None:
         super().__init__(plain_name(location))
@@ -166,12 +166,12 @@ class _Input(InputFile):  # type: ignore[misc]
             return self._files.facts(self._path) is not None
         return bool(Path(self._path).exists())
 
-    def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002 - all of it is there
+    def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002 - the whole content is in memory
         return io.BytesIO(plain_metadata(self._files.read(self._path), uri.shown(self._path)))
 
 
 class _Output(OutputFile):  # type: ignore[misc]
-    """File of metadata that is written once it is whole."""
+    """Metadata file that is written when it is complete."""
 
     def __init__(self, files: LakeIO, location: str) -> None:
         super().__init__(location)

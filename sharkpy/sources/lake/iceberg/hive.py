@@ -1,4 +1,4 @@
-"""Hive metastores as catalogs of Iceberg: within limits, from several threads, with Hive's locks or without them."""
+"""Hive metastores as Iceberg catalogs: with limits, for several threads, with Hive's locks or without them."""
 
 from __future__ import annotations
 
@@ -31,18 +31,20 @@ from sharkpy.base.errors import SourceError
 from sharkpy.sources.failures import first_line
 
 LOCKS = "engine.hive.lock-enabled"
-"""Property of a table, and option of a catalog, that is false where no writer takes locks. The name is Iceberg's."""
+"""Iceberg's name for a property of a table and an option of a catalog: false if no writer takes locks."""
 _SERVICE = "hive"
 _MILLISECONDS = 60_000
 _MOST_BYTES = 64 << 20
 _MOST_ITEMS = 1 << 20
 _CHANGED = "The table has been modified"
-"""Beginning of what a metastore says where a parameter has another value than is expected."""
+"""Start of a metastore's message for a parameter that does not have the expected value."""
 
 
 class LakeHiveCatalog(HiveCatalog):  # type: ignore[misc]
-    """Hive metastore whose tables are changed under its locks, or, where these are not wanted, on the condition that
-    the metadata are still those that were read (HIVE-26882: in Hive 2.3.10, and from 4.0.0 on).
+    """Hive metastore whose tables are changed under its locks.
+
+    If locks are off, a table is changed on the condition that its metadata are still those that were read (HIVE-26882:
+    in Hive 2.3.10, and from 4.0.0 on).
     """
 
     @staticmethod
@@ -51,7 +53,7 @@ class LakeHiveCatalog(HiveCatalog):  # type: ignore[misc]
 
 
 class _Connections:
-    """Opens a connection for each `with`: those of several threads are apart."""
+    """Opens a connection for each `with`; each thread has its own ones."""
 
     def __init__(self, properties: dict[str, str]) -> None:
         self._addresses = properties["uri"].split(",")
@@ -80,7 +82,7 @@ class _Connections:
         return found
 
     def _transport(self) -> Any:
-        """An open one, to the first of the metastores that answers."""
+        """Open transport to the first metastore that answers."""
         failure: Exception | None = None
         for address in self._addresses:
             place = urlparse(address.strip())
@@ -101,8 +103,9 @@ class _Connections:
 
 
 class _Client(Client):  # type: ignore[misc]
-    """Client of a metastore for one commit, or for what needs none. Without locks, a table is changed on the condition
-    that its metadata are those that the new ones were made of.
+    """Client of a metastore for one commit, or for calls without one.
+
+    Without locks, a table is changed on the condition that its metadata are still those that the new ones are based on.
     """
 
     def __init__(self, protocol: Any, takes_locks: bool) -> None:
@@ -110,7 +113,7 @@ class _Client(Client):  # type: ignore[misc]
         self._takes_locks = takes_locks
 
     def lock(self, rqst: Any) -> Any:
-        """Take a lock, unless the table's property says that it takes none, or has none and the option does."""
+        """Take a lock, if the table's property says so, or else the catalog's option."""
         table = rqst.component[0]
         try:
             given = self.get_table(table.dbname, table.tablename).parameters.get(LOCKS)
@@ -120,7 +123,7 @@ class _Client(Client):  # type: ignore[misc]
             self._takes_locks = given.lower() != "false"
         if not self._takes_locks:
             return LockResponse(lockid=0, state=LockState.ACQUIRED)
-        # It is no part of a transaction of Hive's.
+        # It is not part of a Hive transaction.
         table.operationType = DataOperationType.NO_TXN
         return super().lock(rqst)
 

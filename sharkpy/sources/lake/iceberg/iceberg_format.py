@@ -1,4 +1,4 @@
-"""Tables of Iceberg: found by their catalogs, at their snapshots, made, changed and committed to."""
+"""Iceberg tables: found by their catalogs, read at their snapshots, created, changed and committed to."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from sharkpy.values.types import Schema
 
 _NAME = "iceberg"
 _DIVIDES = (IDENTITY, VOID, *COMPUTED)
-"""Transforms by which new files are divided."""
+"""Transforms that can divide new files."""
 
 
 class IcebergFormat:
-    """The format of Iceberg; see `LakeFormat`."""
+    """The Iceberg format; see `LakeFormat`."""
 
     def __init__(self, home: LakeHome) -> None:
         self._catalogs = IcebergCatalogs(home)
@@ -59,7 +59,7 @@ class IcebergFormat:
             return self._looked_up(entry, handle.metadata_location, handle.io, lambda: handle)
 
     def _lying(self, entry: Table, found: Finding) -> LakeTable:
-        """Table of an entry that is where it lies, in no catalog of Iceberg's."""
+        """Table of an entry that is in no Iceberg catalog, from the metadata in its folder."""
         with iceberg_failures(entry.qualified_name), finding(found):
             files = LakeIO()
             newest = newest_metadata(found.folder or "", files)
@@ -68,8 +68,9 @@ class IcebergFormat:
     def _looked_up(
         self, entry: Table, state: Hashable, files: LakeIO, handle: Callable[[], IcebergHandle]
     ) -> LakeTable:
-        """The table that is known in this state, or the one of a handle. Who has looked up a remote one, and with which
-        keys, is a part of that.
+        """Cached table in this state, or else the table of a handle.
+
+        A remote table is cached for each session and its keys.
         """
         who: LakeReach | None = None
         if uri.is_remote(files.folder or ""):
@@ -109,7 +110,7 @@ class IcebergFormat:
     def create(self, entry: Table, fields: Sequence[PartitionField], reach: LakeReach) -> Table:
         is_by_location = catalog_name(entry) == BY_LOCATION
         if not entry.schema.fields and entry.location is not None and catalog_name(entry) != BY_LOCATION:
-            # What lies there already: no catalog of ours knows it.
+            # A table that already exists there: it is in none of our catalogs.
             entry = dataclasses.replace(entry, properties=(*entry.properties, (CATALOG, BY_LOCATION)))
         if not entry.schema.fields:
             found = self.load(entry, reach)
@@ -189,7 +190,7 @@ class IcebergFormat:
 
 
 def lake_table(entry: Table, handle: IcebergHandle, schema: IcebergSchema, snapshot_id: int | None) -> LakeTable:
-    """Table of an entry, with the columns and properties that Iceberg's metadata have."""
+    """Table of an entry, with the columns and properties of Iceberg's metadata."""
     hive = hive_schema(schema)
     mapping = handle.name_mapping()
     columns = columns_text(lake_columns(schema, _names(mapping) if mapping is not None else {}))
@@ -210,18 +211,18 @@ def lake_table(entry: Table, handle: IcebergHandle, schema: IcebergSchema, snaps
 
 @contextmanager
 def _at_work(table: LakeTable) -> Iterator[None]:
-    """A change of a table in its catalog, for the session that has looked it up."""
+    """Change a table in its catalog, with the reach of the session that looked it up."""
     with iceberg_failures(table.qualified_name), finding(table.handle.io.found):
         yield
 
 
 def _location(place: str) -> str:
-    """Location as metadata have it."""
+    """Location in the form of Iceberg's metadata."""
     return place if uri.is_remote(place) else f"file://{place}"
 
 
 def _fresh(table: LakeTable) -> IcebergHandle:
-    """The table as its catalog has it now. A commit changes the handle that it is made with."""
+    """Current version of the table in its catalog. It is a new handle, since a commit changes the one that it uses."""
     found: IcebergHandle = table.handle.catalog.load_table(table.handle.name())
     return found
 
@@ -232,7 +233,7 @@ def _listed(name: str, *rest: Any) -> Any:
 
 
 def _names(mapping: Any) -> dict[int, tuple[str, ...]]:
-    """Names of columns in files without ids, by the ids."""
+    """Names of columns in files without ids, by column id."""
     found: dict[int, tuple[str, ...]] = {}
     waiting = list(mapping)
     while waiting:
@@ -244,6 +245,6 @@ def _names(mapping: Any) -> dict[int, tuple[str, ...]]:
 
 
 def _table_properties(entry: Table) -> dict[str, str]:
-    """Properties that are Iceberg's, and not the engine's."""
+    """Properties that belong to Iceberg, not to the engine."""
     own = ("shark.", "iceberg.", "external.")
     return {key: value for key, value in entry.properties if not key.startswith(own) and key != "name"}

@@ -1,4 +1,4 @@
-"""Data files of a snapshot of Iceberg's, each with the files of deletes that apply to it."""
+"""Data files of an Iceberg snapshot, each with the delete files that apply to it."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ from sharkpy.base.cancellation import checked
 from sharkpy.sources.side_by_side import side_by_side
 
 _PATH_ID = 2147483546
-"""Id of the column of files of deletes with the paths of data files."""
+"""Id of the column of delete files with the paths of data files."""
 _NEWEST: Any = max(DATA_FILE_TYPE)
 _REFERENCED = next(place for place, one in enumerate(DATA_FILE_TYPE[_NEWEST].fields) if one.field_id == 143)
-"""Place of the path of the one data file that deletes are of."""
+"""Index of the field with the path of the only data file that deletes apply to."""
 _Place = tuple[int, Any]
-"""What a file is divided by: the number of the spec, and its values."""
+"""Partition of a file: the number of the spec, and its values."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """Data file, as manifests tell of it, with the files of deletes: by position and vectors, then by equality."""
+    """Data file, as manifests describe it, with its delete files: by position and vectors first, then by equality."""
 
     file: Any
     deletes: tuple[Any, ...]
 
 
 def live_files(handle: IcebergHandle, snapshot_id: int) -> tuple[list[LiveFile], list[str]]:
-    """Data files of a snapshot, and the paths of the lists that name them.
+    """Data files of a snapshot, and the paths of its manifest list and manifests.
 
-    The rules are those of Iceberg's specification, "Scan Planning": deletes by position apply to files that are as old
-    or older, those by equality to older ones; both in the same partition, the latter everywhere if they are divided by
-    nothing.
+    The rules are those of Iceberg's specification, "Scan Planning". Deletes by position apply to files of the same age
+    or older, deletes by equality only to older files. Both apply to the same partition; deletes by equality apply
+    everywhere if their spec divides nothing.
     """
     snapshot = handle.metadata.snapshot_by_id(snapshot_id)
-    assert snapshot is not None  # who asks has found it
+    assert snapshot is not None  # the caller has found it
     manifests = list(read_manifest_list(handle.io.new_input(snapshot.manifest_list)))
     entries = [entry for found in side_by_side(lambda one: _entries(handle, one), manifests) for entry in found]
     deletes = _Deletes({number for number, spec in handle.specs().items() if _divides_nothing(spec)})
@@ -66,7 +66,9 @@ def live_files(handle: IcebergHandle, snapshot_id: int) -> tuple[list[LiveFile],
 
 
 def _entries(handle: IcebergHandle, manifest: Any) -> Sequence[ManifestEntry]:
-    """Entries of a manifest that count. As `fetch_manifest_entry`, which leaves out whose a deletion vector is."""
+    """Live entries of a manifest. Unlike `fetch_manifest_entry`, it keeps the data file that a deletion vector belongs
+    to.
+    """
     with AvroFile[ManifestEntry](
         handle.io.new_input(manifest.manifest_path),
         MANIFEST_ENTRY_SCHEMAS[_NEWEST],
@@ -79,7 +81,7 @@ def _entries(handle: IcebergHandle, manifest: Any) -> Sequence[ManifestEntry]:
 
 @dataclass(slots=True)
 class _Deletes:
-    """Files of deletes by what they apply to. `undivided`: numbers of specs that divide nothing."""
+    """Delete files by the data files that they apply to. `undivided`: numbers of specs that divide nothing."""
 
     undivided: set[int]
     by_path: dict[str, list[ManifestEntry]] = field(default_factory=lambda: defaultdict(list))
@@ -111,7 +113,7 @@ class _Deletes:
 
 
 def _divides_nothing(spec: PartitionSpec) -> bool:
-    """True for a spec without fields, or with those alone that a table of version 1 has lost."""
+    """True for a spec without fields, or only with the fields that a version 1 table has dropped."""
     return all(isinstance(field.transform, VoidTransform) for field in spec.fields)
 
 
@@ -124,7 +126,7 @@ def _place(file: Any) -> _Place:
 
 
 def _one_path(file: Any) -> str | None:
-    """The data file that all deletes of a file are of, where it says so."""
+    """The only data file that the deletes of a file apply to, if the file says so."""
     path: str | None = file[_REFERENCED]
     bounds = _path_bounds(file)
     if path is None and bounds is not None and bounds[0] == bounds[1]:
@@ -133,7 +135,7 @@ def _one_path(file: Any) -> str | None:
 
 
 def _path_bounds(file: Any) -> tuple[bytes, bytes] | None:
-    """The least and the greatest path of the data files of deletes; writers may have cut them."""
+    """The lowest and the highest path of the data files of deletes; writers may have cut them."""
     low, high = (file.lower_bounds or {}).get(_PATH_ID), (file.upper_bounds or {}).get(_PATH_ID)
     return None if low is None or high is None else (low, high)
 

@@ -1,4 +1,4 @@
-"""Tables of Iceberg that are in no catalog here: the newest metadata in their folders count."""
+"""Iceberg tables that are in no catalog here: the newest metadata in their folders count."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _SUFFIX = ".metadata.json"
 
 
 def newest_metadata(folder: str, files: LakeIO) -> ObjectFacts:
-    """Newest file of metadata of a table in a folder, or that at the location itself. Another table may have come to
-    the place, whose metadata have the same name: they have another time, size or tag.
+    """Newest metadata file of a table in a folder, or the metadata file at the location itself.
+
+    If another table has replaced this one, its metadata may have the same name, but another time, size or tag.
     """
     if folder.endswith(_SUFFIX):
         found = _facts(folder, files)
@@ -63,6 +64,6 @@ def _facts(path: str, files: LakeIO) -> ObjectFacts | None:
 
 
 def static_table(place: str, files: LakeIO) -> StaticTable:
-    """Table that a file of metadata tells of, as `StaticTable.from_metadata` has it, but for its files."""
+    """Table of a metadata file: like `StaticTable.from_metadata`, but with the engine's file access."""
     metadata = FromInputFile.table_metadata(files.new_input(place))
     return StaticTable(("static-table", place), metadata, place, files, NoopCatalog("static-table"))

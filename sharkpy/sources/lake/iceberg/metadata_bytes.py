@@ -1,7 +1,7 @@
-"""Contents of Iceberg's files of metadata, unpacked, and of a size that fits into memory.
+"""Content of Iceberg's metadata files, decompressed, with limits on its size.
 
-pyiceberg reads such files whole, and unpacks what they say. Whoever can write a table's folder chooses both sizes. So
-its files come to it without compression, and too large ones do not.
+pyiceberg reads such files whole and decompresses them. Anyone who can write into a table's folder controls both sizes.
+So pyiceberg only gets decompressed files, and no file that is too large.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.sources.varint import read_varint
 
 MOST_BYTES = 64 << 20
-"""Limit on a file of metadata as it is stored."""
+"""Most bytes of a stored metadata file."""
 MOST_PLAIN_BYTES = 256 << 20
-"""Limit on what it holds."""
+"""Most bytes of its decompressed content."""
 _AVRO, _SYNC_BYTES, _CHECK_BYTES = b"Obj\x01", 16, 4
 _PACKED_JSON = ".gz.metadata.json"
 _PLAIN = "null"
@@ -31,7 +31,7 @@ _UNREADABLE = (EOFError, IndexError, OSError, OverflowError, ValueError, zlib.er
 
 
 def check_size(size: int, place: str) -> None:
-    """ResourceError 54000 for a file of more bytes than are read."""
+    """Raise ResourceError 54000 for a file that is too large to read."""
     _check(size, MOST_BYTES, MOST_BYTES, place)
 
 
@@ -41,14 +41,14 @@ def _check(size: int, left: int, most: int, place: str) -> None:
 
 
 def plain_name(location: str) -> str:
-    """Name of a file of metadata as if it had been stored without compression."""
+    """Name of a metadata file without the suffix for compression."""
     return location.removesuffix(_PACKED_JSON) + _PACKED_JSON[3:] if location.endswith(_PACKED_JSON) else location
 
 
 def plain_metadata(content: bytes, place: str) -> bytes:
-    """What a file of metadata holds, in the form that it has without compression.
+    """Decompressed content of a metadata file.
 
-    ResourceError 54000 where that is too much, SourceError where it is damaged.
+    ResourceError 54000 if it is too large, SourceError if it is damaged.
     """
     check_size(len(content), place)
     try:
@@ -60,7 +60,7 @@ def plain_metadata(content: bytes, place: str) -> bytes:
 
 
 def _plain_avro(content: bytes, place: str) -> bytes:
-    """The same Avro file, its blocks as they are without a codec."""
+    """The same Avro file with uncompressed blocks."""
     facts, start = _header(content)
     schema = facts.get(_SCHEMA, b"").decode()
     check_json_nesting(schema)
@@ -68,7 +68,7 @@ def _plain_avro(content: bytes, place: str) -> bytes:
     codec = facts.get(_CODEC, b"").decode()
     if codec == _PLAIN:
         return content
-    # pyiceberg takes a file that names no codec for a compressed one.
+    # pyiceberg takes a file without a codec for a compressed one.
     facts[_CODEC] = _PLAIN.encode()
     unpack = _UNPACKED.get(codec)
     if unpack is None:
@@ -91,7 +91,7 @@ def _plain_avro(content: bytes, place: str) -> bytes:
 
 
 def _header(content: bytes) -> tuple[dict[bytes, bytes], int]:
-    """Facts in the header of an Avro file, and where its sync marker begins."""
+    """Metadata in the header of an Avro file, and the start of its sync marker."""
     facts: dict[bytes, bytes] = {}
     at = len(_AVRO)
     while True:
@@ -118,7 +118,7 @@ def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _number(value: int) -> bytes:
-    """A number that is not negative, as Avro writes it."""
+    """A non-negative number in Avro's encoding."""
     rest, made = value << 1, bytearray()
     while rest > 0x7F:
         made.append(rest & 0x7F | 0x80)

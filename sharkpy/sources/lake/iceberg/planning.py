@@ -1,4 +1,4 @@
-"""Data files of a snapshot of Iceberg's, with the figures that its manifests have of them."""
+"""Data files of an Iceberg snapshot, with the statistics of its manifests."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def listed(
 
 
 class _Place:
-    """Where the files of a table are, and how they are reached. `outside`: as in `LakeFiles`, of local ones: who reads
-    remote ones has access to them.
+    """Locations of a table's files, and the accesses to them. `outside`: see `LakeFiles`; local files only, since
+    remote files are protected by their accesses.
     """
 
     def __init__(self, handle: IcebergHandle, location: str) -> None:
@@ -77,7 +77,7 @@ class _Place:
         return path
 
     def access_id(self, path: str, deletes: Sequence[str]) -> str:
-        """Id of the access to a file, with which those of its deletes are read too."""
+        """Id of the access to a file, which has to work for its delete files, too."""
         if not uri.is_remote(path):
             return ""
         folder = uri.parent(path)
@@ -109,7 +109,7 @@ class _Place:
 
 
 def _values(handle: IcebergHandle, file: Any, schema: IcebergSchema) -> tuple[tuple[str, str | None], ...]:
-    """Columns that are in no file because it is divided by them, as in tables that once were Hive's."""
+    """Values of partition columns that are not in the file, as in tables converted from Hive."""
     spec = handle.specs()[file.spec_id]
     stored = file.value_counts or file.column_sizes or {}
     found: list[tuple[str, str | None]] = []
@@ -132,7 +132,7 @@ def _statistics(file: Any, schema: IcebergSchema, hive: t.Schema) -> BlockStatis
 def _column(file: Any, field_id: int, dtype: t.DataType) -> ColumnStatistics:
     nulls = (file.null_value_counts or {}).get(field_id)
     if nulls is None:
-        # It may have NULLs, and values too.
+        # It may have NULLs and values.
         return ColumnStatistics(dtype, file.record_count + 1, 1, exact=False)
     is_float = domain_of(dtype) is Domain.FLOAT
     has_nan = is_float and (file.nan_value_counts or {}).get(field_id) != 0
@@ -143,7 +143,7 @@ def _column(file: Any, field_id: int, dtype: t.DataType) -> ColumnStatistics:
 
 
 def _bound(bounds: dict[int, bytes] | None, field_id: int, dtype: t.DataType) -> DomainValue | None:
-    """A bound by Iceberg's form of single values; that of an earlier type of the column may be shorter."""
+    """Bound in Iceberg's single-value encoding. It may be shorter if the column had another type before."""
     stored = (bounds or {}).get(field_id)
     if stored is None:
         return None

@@ -1,4 +1,4 @@
-"""REST catalogs of Iceberg: within limits, and with the keys that they give for the files of one table."""
+"""REST catalogs of Iceberg, with limits, and with the keys that they vend for the files of a table."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ _VENDED = {
     "s3.region": settings.S3_REGION.key,
     "s3.path-style-access": settings.S3_PATH_STYLE.key,
 }
-"""Options of a table's configuration, by the names that the engine has for them."""
+"""Options in a table's configuration, with the engine's names for them."""
 _KEYS = (settings.S3_ACCESS_KEY.key, settings.S3_SECRET_KEY.key)
 
 
 class LakeRestCatalog(RestCatalog):  # type: ignore[misc]
-    """REST catalog whose tables are reached by `LakeIO`: with the access that its answer about a table gives to the
-    table's folder, else with the session's own. Properties of tables give none.
+    """REST catalog whose tables use `LakeIO` for their files.
+
+    The catalog's answer about a table may give access to the table's folder. Otherwise the session's own access is
+    used. Properties of tables give no access.
     """
 
     def _create_session(self) -> Session:
@@ -61,9 +63,7 @@ class LakeRestCatalog(RestCatalog):  # type: ignore[misc]
 
 
 def vended_access(config: dict[str, str], files: LakeIO) -> StorageAccess | None:
-    """Access to a table's folder that its catalog gives; None where it gives no keys. Other options than it says are
-    those of the session.
-    """
+    """Access to a table's folder from its catalog; None if that vends no keys. Other options come from the session."""
     found = {_VENDED[key]: Secret(value) for key, value in config.items() if key in _VENDED}
     if files.folder is None or not all(key in found for key in _KEYS):
         return None
@@ -75,7 +75,7 @@ def vended_access(config: dict[str, str], files: LakeIO) -> StorageAccess | None
 
 
 class _Bounded(HTTPAdapter):
-    """Requests with a limit on their time, and on the bytes of the answer."""
+    """Requests with limits on their time and on the bytes of the answer."""
 
     def send(self, request: Any, *rest: Any, **options: Any) -> Any:
         options |= {"stream": True, "timeout": options.get("timeout") or (_CONNECT_SECONDS, _SECONDS)}

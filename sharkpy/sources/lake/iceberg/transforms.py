@@ -1,4 +1,4 @@
-"""Transforms of partition fields over columns of rows, by Iceberg's own core (the package pyiceberg-core)."""
+"""Partition transforms of columns, by Iceberg's own core (the package pyiceberg-core)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sharkpy.sources.arrow import Array, pc
 
 IDENTITY, VOID = "identity", "void"
 COUNTED = ("bucket", "truncate")
-"""Transforms that have a number."""
+"""Transforms with a number."""
 COMPUTED = (*COUNTED, "year", "month", "day", "hour")
 
 
 def transformed_texts(field: PartitionField, column: Array) -> Array:
-    """Texts of the values that a field takes from a column, as `partition_value` takes them; NULL for NULL.
+    """Texts of a partition field's values for a column, in the form that `partition_value` reads; NULL for NULL.
 
-    ExecutionError 22003 for a number whose type does not have the multiple below it that `truncate` takes.
+    ExecutionError 22003 if `truncate` gives a number below the range of its type.
     """
     given = () if field.number is None else (field.number,)
     found = _function(field)(column, *given)
@@ -35,7 +35,7 @@ def transformed_texts(field: PartitionField, column: Array) -> Array:
 
 
 def _function(field: PartitionField) -> Callable[..., Array]:
-    # Tasks that write no such table have no need of the package.
+    # Imported here, since other tasks do not need the package.
     from pyiceberg_core import transform
 
     found: Callable[..., Array] = getattr(transform, field.transform)
@@ -56,7 +56,7 @@ def _text(value: Any) -> str:
 def _check_truncated(field: PartitionField, column: Array, found: Array, values: list[Any]) -> None:
     dtype: Any = column.type
     if pa.types.is_integer(dtype):
-        # Below the least number of its type a multiple comes out as one of the greatest.
+        # A multiple below the range of the type overflows to a large number.
         is_beyond = bool(pc.any(pc.greater(found, column)).as_py())
     else:
         is_beyond = pa.types.is_decimal(dtype) and any(len(one.as_tuple().digits) > dtype.precision for one in values)

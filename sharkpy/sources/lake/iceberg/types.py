@@ -1,4 +1,4 @@
-"""Iceberg's types and Hive's."""
+"""Conversion between Iceberg's types and Hive's."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TO: dict[t.DataType, Callable[[], Any]] = {
 
 
 def hive_type(found: Any, column: str) -> t.DataType:
-    """Hive's type of Iceberg's; UnsupportedError names the column whose type Hive does not have."""
+    """Hive's type for an Iceberg type; UnsupportedError names the column whose type Hive does not have."""
     match found:
         case ice.DecimalType():
             return t.DecimalType(found.precision, found.scale)
@@ -69,7 +69,7 @@ def hive_schema(schema: IcebergSchema) -> t.Schema:
 
 
 def lake_columns(schema: IcebergSchema, names: dict[int, tuple[str, ...]]) -> tuple[LakeColumn, ...]:
-    """Columns by their ids; `names`: what files without ids call them, if the table says so."""
+    """Columns by their ids; `names`: their names in files without ids, if the table has a name mapping."""
     return tuple(_column(field, names) for field in schema.fields)
 
 
@@ -99,7 +99,7 @@ def _parts(found: Any) -> Sequence[Any]:
 
 
 def iceberg_schema(schema: t.Schema) -> IcebergSchema:
-    """Columns of a new table; the catalog gives them other ids."""
+    """Columns of a new table; the catalog replaces their ids."""
     ids = itertools.count(1)
     fields = [
         ice.NestedField(next(ids), field.name, iceberg_type(field.dtype, field.name, ids), False, doc=field.comment)
@@ -109,8 +109,9 @@ def iceberg_schema(schema: t.Schema) -> IcebergSchema:
 
 
 def iceberg_type(dtype: t.DataType, column: str, ids: Iterator[int]) -> Any:
-    """Iceberg's type of Hive's; UnsupportedError names the column whose type Iceberg does not have. Small integers are
-    INT there, and texts of limited length STRING.
+    """Iceberg's type for a Hive type; UnsupportedError names the column whose type Iceberg does not have.
+
+    Small integers become INT, and texts of limited length STRING.
     """
     match dtype:
         case t.DecimalType(precision, scale):

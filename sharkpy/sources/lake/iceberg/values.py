@@ -1,4 +1,4 @@
-"""Values of partition fields: as texts of the engine's, and as pyiceberg has them."""
+"""Values of partition fields: as the engine's texts, and as pyiceberg's values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 
 
 def partition_text(value: Any, found: Any) -> str | None:
-    """Text of a value of Iceberg's type `found`, as CAST to STRING gives it."""
+    """Text of a value of Iceberg's type `found`, the same as CAST to STRING."""
     match found:
         case _ if value is None:
             return None
@@ -33,8 +33,8 @@ def partition_text(value: Any, found: Any) -> str | None:
 
 
 def partition_value(text: str | None, found: Any, column: str) -> Any:
-    """Value of Iceberg's type `found` that a text stands for: days and microseconds as numbers. Texts are those that
-    CAST to STRING gives; of bytes, in hexadecimal digits.
+    """Value of Iceberg's type `found` from its text: days and microseconds as numbers. Texts are the same as CAST to
+    STRING, except hexadecimal digits for bytes.
     """
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""Clients of Kafka brokers, and their errors as the engine's."""
+"""Clients of Kafka brokers, and the conversion of their errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 _GROUP = "sharkpy"
-"""Group of the consumers; none of them joins it, or stores offsets there."""
+"""Group of the consumers; none of them joins the group, or stores offsets in it."""
 _READING: Mapping[str, Any] = {
     "group.id": _GROUP,
     "enable.auto.commit": False,
@@ -27,13 +27,13 @@ _READING: Mapping[str, Any] = {
     "auto.offset.reset": "error",
     "isolation.level": "read_committed",
     "allow.auto.create.topics": False,
-    # A consumer has partitions only while it reads what is there. An answer that waited for more than that would hold
-    # up the next ones.
+    # A consumer only has partitions while it reads existing records. A request that waited for more records would delay
+    # the next ones.
     "fetch.wait.max.ms": 10,
     "fetch.error.backoff.ms": 100,
     "queued.max.messages.kbytes": 32768,
     "queued.min.messages": 50000,
-    # Once so many wait, fetching rests: a second by default, for which the rows would wait too.
+    # With this many records queued, fetching pauses: by default for a second, which would delay the rows.
     "fetch.queue.backoff.ms": 2,
     "max.partition.fetch.bytes": 4 << 20,
 }
@@ -41,7 +41,7 @@ CONNECTING: Mapping[str, Any] = {
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 1000,
     "topic.metadata.refresh.interval.ms": -1,
-    # Failed connections are tried again, and told where nothing comes for long: the log need not have each.
+    # Failed connections are retried, and reported if they last. They need not be logged one by one.
     "log_level": 2,
 }
 _IDLE_SECONDS = 30.0
@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Connection:
-    """Consumer with the last error that its brokers' connections had."""
+    """Consumer with the last connection error that its brokers had."""
 
     consumer: Consumer
     fault: KafkaError | None = None
@@ -60,7 +60,7 @@ class Connection:
 
 
 class _Connections:
-    """Consumers of this process that nobody uses: to connect takes longer than to read the rows of a small epoch."""
+    """Idle consumers of this process. They are reused, since connecting takes longer than reading a small epoch."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -89,7 +89,7 @@ _connections = _Connections()
 
 @contextlib.contextmanager
 def consumer(options: Options) -> Iterator[Connection]:
-    """Use a consumer with the options of a stream. One that has failed is closed."""
+    """Use a consumer with the options of a stream. It is closed after a failure."""
     own = client_options(options)
     connection = _connections.take(own)
     try:
@@ -104,7 +104,7 @@ def consumer(options: Options) -> Iterator[Connection]:
 
 def _connected(options: Options) -> Connection:
     library = require_library()
-    # The consumer needs the function that takes errors before there is a connection.
+    # The consumer needs the callback for errors before the connection exists.
     found: list[Connection] = []
 
     def note(error: KafkaError) -> None:
@@ -119,7 +119,7 @@ def _connected(options: Options) -> Connection:
 
 
 def admin_client(options: Options) -> AdminClient:
-    """Client that asks for topics and offsets; ConfigurationError 22023 for options that contradict each other."""
+    """Client for requests about topics and offsets; ConfigurationError 22023 for contradictory options."""
     require_library()
     from confluent_kafka.admin import AdminClient
 
@@ -131,7 +131,7 @@ def admin_client(options: Options) -> AdminClient:
 
 @contextlib.contextmanager
 def checked_settings() -> Iterator[None]:
-    """Raise ConfigurationError 22023 for options that the client does not take."""
+    """Raise ConfigurationError 22023 for options that the client refuses."""
     from confluent_kafka import KafkaException
 
     try:
@@ -142,7 +142,7 @@ def checked_settings() -> Iterator[None]:
 
 
 def require_library() -> Any:
-    """The client's module; ConfigurationError where it is not installed."""
+    """The client's module; ConfigurationError if it is not installed."""
     try:
         import confluent_kafka
     except ImportError:
@@ -154,8 +154,8 @@ def require_library() -> Any:
 
 
 def broker_error(error: KafkaError | None, options: Options, topic: str) -> SharkError:
-    """Error of the engine for one of a broker's: 08006 for what passes when the broker is there again, 58P01 for a
-    topic that is not there, 28000 where the broker does not let the user in.
+    """The engine's error for a broker's error: 08006 for failures that pass when the broker is back, 58P01 for a
+    missing topic, 28000 if the broker refuses the user.
     """
     from confluent_kafka import KafkaError
 

@@ -1,4 +1,4 @@
-"""Rows as records of a topic: columns that tell of the record itself, and the others in its value."""
+"""Rows as records of a topic: columns for parts of the record, and all other columns in its value."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _FITS: dict[str, tuple[Callable[[DataType], bool], str]] = {
         "MAP<STRING,BINARY> or MAP<STRING,STRING>",
     ),
 }
-"""Columns that are parts of a record, with the types that they can have."""
+"""Columns for parts of a record, with the types that they may have."""
 _ANY_PARTITION, _NOW = -1, 0
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records, in the form that the client takes. None: without that part."""
+    """Records in the form that the client takes. None: without that part."""
 
     values: list[bytes | None]
     keys: list[bytes | None] | None = None
@@ -59,19 +59,19 @@ class Records:
     headers: list[list[tuple[str, bytes | None]] | None] | None = None
 
     def arguments(self) -> Iterator[tuple[Any, ...]]:
-        """Arguments of the client's `produce` for each record, behind the topic: no more than there must be, since each
-        takes time.
+        """Arguments of the client's `produce` for each record, after the topic. Only the needed ones, since each costs
+        time.
         """
         if self.milliseconds is None and self.headers is None and self.partitions is None:
             return zip(self.values) if self.keys is None else zip(self.values, self.keys, strict=True)
         keys, partitions = self.keys or repeat(None), self.partitions or repeat(_ANY_PARTITION)
         milliseconds, headers = self.milliseconds or repeat(_NOW), self.headers or repeat(None)
-        # Between them are two names of the function that nobody wants to be called.
+        # The two arguments in between are callbacks, which are not used.
         return zip(self.values, keys, partitions, repeat(None), repeat(None), milliseconds, headers, strict=False)
 
 
 def value_columns(schema: Schema) -> Schema:
-    """Columns of a sink that are in the values of its records; BindError for columns that no record can have."""
+    """Columns of a sink that are in the values of its records; BindError for columns that records cannot have."""
     for field in schema:
         if field.name == OFFSET:
             message = f'"{OFFSET}" cannot be written: the broker gives offsets'
@@ -110,7 +110,7 @@ def check_value_format(storage: StorageFormat, values: Schema) -> None:
 
 
 class RecordEncoder:
-    """Encoder of the rows of a sink with the columns of `schema`, whose times are on the clocks of `zone`."""
+    """Encoder of the rows of a sink with the columns of `schema`, with times in the time zone `zone`."""
 
     def __init__(self, schema: Schema, storage: StorageFormat, zone: str) -> None:
         self._schema = schema
@@ -137,7 +137,7 @@ class RecordEncoder:
         return _bytes(_ROW_FORMATS[storage.name].encode(batch, self._values, storage.properties))
 
     def _times(self, column: Array) -> list[int]:
-        """Milliseconds since 1970; a time that the clocks have twice is the earlier one."""
+        """Milliseconds since 1970. If a local time occurs twice, the earlier one is taken."""
         moments = pc.assume_timezone(column, self._zone, ambiguous="earliest", nonexistent="latest")
         return _numbers(pc.floor_temporal(moments, unit="millisecond").cast(pa.timestamp("ms", self._zone)), _NOW)
 

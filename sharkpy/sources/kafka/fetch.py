@@ -1,4 +1,4 @@
-"""Records of ranges of offsets, as a consumer takes them from the brokers."""
+"""Records in ranges of offsets, fetched from the brokers by a consumer."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ if TYPE_CHECKING:
 _MOST_RECORDS = 16384
 _MOST_BYTES = 16 << 20
 _WAIT_SECONDS = 0.01
-"""Time for which the consumer gathers records: it returns earlier only with as many as it was asked for."""
+"""Longest time in which the consumer gathers records. It returns earlier only with the full number of records."""
 _ANSWER_SECONDS = 10.0
 STALL_SECONDS = 20.0
-"""Time without any record after which the brokers count as gone."""
+"""Time without any record after which the brokers are considered gone."""
 _log = logging.getLogger(__name__)
 
 
 def lost_records(topic: str, partition: int, start: int, end: int) -> SourceError:
-    """Error for offsets that are no longer there."""
+    """Error for offsets that no longer exist."""
     message = f'records {start} to {end - 1} of partition {partition} of the topic "{topic}" are gone'
     return SourceError(message, hint=f"'{FAIL_ON_LOSS}' = 'false' goes on with what is there")
 
 
 @dataclass(slots=True)
 class Fetch:
-    """Reading of ranges of a topic, at most one of each partition, from the first record of each to its end.
+    """Reader of ranges of a topic, at most one for each partition.
 
-    1. Offsets may have gaps: of records that were compacted away or belong to aborted transactions, and of the marks of
-       transactions. A range ends when a record at or behind its end comes, or the partition ends there.
-    2. ExecutionError 08006 where nothing comes for a while; SourceError where records are gone. With `failOnDataLoss`
-       'false' these are left out, with a warning.
+    1. Offsets may have gaps: compacted records, records of aborted transactions, and transaction markers. A range ends
+       when a record at or after its end arrives, or the partition ends there.
+    2. ExecutionError 08006 if nothing arrives for a while; SourceError if records are gone. With `failOnDataLoss`
+       'false' lost records are skipped with a warning.
     """
 
     connection: Connection
     topic: str
     options: Options
     _left: dict[int, OffsetRange] = field(default_factory=dict)
-    """Ranges by partition, from the next offset on that is wanted."""
+    """Remaining ranges by partition, from the next wanted offset on."""
 
     def records(self, ranges: list[OffsetRange]) -> Iterator[list[Message]]:
-        """Records of the ranges in pieces that fit in memory, in the order of their offsets within each partition."""
+        """Records of the ranges in batches that fit in memory, in the order of their offsets within each partition."""
         self._left = {one.partition: one for one in ranges}
         self._assign()
         waiting, size, progressed = list["Message"](), 0, time.monotonic()
@@ -64,7 +64,7 @@ class Fetch:
             wanted = sum(one.length for one in self._left.values())
             messages = self.connection.consumer.consume(min(wanted, _MOST_RECORDS), _WAIT_SECONDS)
             if messages and (taken := self._taken(messages)):
-                # At an end that is too early nothing comes but the news that it is one.
+                # If a partition ends too early, only end-of-partition events arrive.
                 progressed = time.monotonic()
                 size += sum(map(len, taken))
                 waiting = waiting + taken if waiting else taken
@@ -77,23 +77,23 @@ class Fetch:
             yield waiting
 
     def _taken(self, messages: list[Message]) -> list[Message]:
-        """Note how far the partitions have come; returns the records that are wanted."""
+        """Note the progress of the partitions; return the wanted records."""
         from confluent_kafka import Message
 
-        # Methods are called by `map`: a loop of Python's would take as long as all else.
+        # `map` calls the methods: a Python loop would take as long as everything else.
         errors, events = list(map(Message.error, messages)), list[Message]()
         if not all(map(is_, errors, repeat(None))):
             events = [one for one, error in zip(messages, errors, strict=True) if error is not None]
             messages = [one for one, error in zip(messages, errors, strict=True) if error is None]
         if messages:
             messages = self._of_one(messages) if len(self._left) == 1 else self._of_several(messages)
-        # The news of a partition's end is behind its records.
+        # The end-of-partition event comes after the partition's records.
         for event in events:
             self._event(event)
         return messages
 
     def _of_one(self, messages: list[Message]) -> list[Message]:
-        """Records of the only range that is left; those of others behind their ends may still come."""
+        """Records of the only remaining range. Records of other ranges after their ends may still arrive."""
         (one,) = self._left.values()
         last = messages[-1]
         if any(place.partition() != one.partition for place in (messages[0], last)) or _offset(messages[0]) < one.start:
@@ -116,7 +116,7 @@ class Fetch:
         return messages if wanted.all() else [messages[place] for place in np.flatnonzero(wanted)]
 
     def _event(self, message: Message) -> None:
-        """Note the end of a partition; raise what else the consumer tells."""
+        """Note the end of a partition; raise all other errors."""
         from confluent_kafka import KafkaError
 
         error, partition, offset = message.error(), message.partition(), message.offset()
@@ -132,7 +132,7 @@ class Fetch:
             raise self._failure(error)
 
     def _reach(self, one: OffsetRange, offset: int) -> None:
-        """A partition has come to `offset`."""
+        """Note that a partition has reached `offset`."""
         if offset < one.end:
             self._left[one.partition] = OffsetRange(one.partition, max(offset, one.start), one.end)
             return
@@ -141,7 +141,7 @@ class Fetch:
             self.connection.consumer.incremental_unassign([self._place(one)])
 
     def _leave_out(self, one: OffsetRange) -> None:
-        """Go on behind records that are gone; SourceError unless they may be left out."""
+        """Continue after records that are gone; SourceError unless they may be skipped."""
         from confluent_kafka import KafkaException
 
         try:
@@ -174,7 +174,7 @@ class Fetch:
 
 
 def is_strict(options: Options) -> bool:
-    """Whether lost records are an error."""
+    """True if lost records are an error."""
     return dict(options).get(FAIL_ON_LOSS, "true").lower() != "false"
 
 
@@ -185,5 +185,5 @@ def warn_of_loss(topic: str, partition: int, count: int) -> None:
 def _offset(message: Message) -> int:
     """Offset of a record."""
     offset = message.offset()
-    assert offset is not None  # only messages that are no records have none
+    assert offset is not None  # only messages that are not records have none
     return offset

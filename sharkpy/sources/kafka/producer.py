@@ -1,4 +1,4 @@
-"""Producer of a topic's records, in transactions that each end with a mark."""
+"""Producer of a topic's records, in transactions that each commit a mark."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 _WRITING: Mapping[str, Any] = {
     "enable.idempotence": True,
-    # A key is in the partition where Java's producers put it.
+    # Java's producers put a key into the same partition.
     "partitioner": "murmur2_random",
     "compression.type": "lz4",
     "queue.buffering.max.messages": 100_000,
     "queue.buffering.max.kbytes": 65_536,
-    # Readers wait behind a transaction that a killed process has left, until it is ended by the next one, or so long.
+    # A transaction of a killed process blocks readers until the next producer ends it, or this time is over.
     "transaction.timeout.ms": 600_000,
     "delivery.report.only.error": True,
 }
 _ANSWER_SECONDS = 20.0
 _COMMIT_SECONDS = 2 * _ANSWER_SECONDS + 2
 _GRACE_SECONDS = 2.0
-"""Time that a commit has though its statement has ended: so that mostly somebody knows whether it counts."""
+"""Time that a commit still has after its statement was cancelled, so that its result is usually known."""
 _SLICE_SECONDS = 0.5
 _WAIT_SECONDS = 0.05
 _ABORT_SECONDS = 10.0
 STALL_SECONDS = 10.0
-"""Time without progress after which the brokers count as gone."""
+"""Time without progress after which the brokers are considered gone."""
 _log = logging.getLogger(__name__)
 
 
@@ -52,14 +52,14 @@ class Mark:
 
 
 class MarkedProducer:
-    """Producer of the topic that `options` name. The last one that has taken over an `identity` fences those before.
+    """Producer for the topic that `options` name. It fences all earlier producers with the same `identity`.
 
-    1. The mark of a transaction is committed with its records: as the offset, with a text, of a consumer group that has
-       the identity as its name and that nobody joins. So it needs no topic of its own.
-    2. `take_over` ends what earlier producers have left, and returns the last mark.
-    3. A transaction is `begin`, any number of `send`, and `commit` or `abort`. Where `commit` fails, nobody knows
-       whether it counts until another producer takes over. Where `was_cut_off`, another one should.
-    4. Its errors are those of `broker_error`, and TableChangedError where another producer has fenced this one.
+    1. The mark of a transaction is committed with its records, as the offset and metadata text of a consumer group. The
+       group has the identity as its name, and no members. So marks need no topic of their own.
+    2. `take_over` ends the transactions of earlier producers, and returns the last mark.
+    3. A transaction is `begin`, any number of `send`, and `commit` or `abort`. If `commit` fails, it is not known
+       whether it counts until another producer takes over. After `was_cut_off`, another producer should take over.
+    4. Errors are those of `broker_error`, and TableChangedError if another producer has fenced this one.
     """
 
     def __init__(self, options: Options, identity: str) -> None:
@@ -77,23 +77,22 @@ class MarkedProducer:
         self._is_stalled = False
 
     def take_over(self) -> Mark | None:
-        """Take the place of earlier producers; None where no transaction of theirs has counted."""
+        """Take the place of earlier producers; None if none of their transactions was committed."""
         self._num_partitions = self._partitions()
         deadline = time.monotonic() + STALL_SECONDS
         while not self._is_initialised(deadline):
             check_cancelled()
         mark = self._last_mark()
-        # Of several addresses one may be that of a broker which is not there, and was not needed.
+        # Forget failures to reach a broker that is down and was not needed.
         self._producer.poll(0)
         self._fault = None
         return mark
 
     def was_cut_off(self) -> bool:
-        """Whether a broker was away since this has taken over.
+        """True if a broker was away after `take_over`.
 
-        The library goes on by itself, but where it was told of the brokers while one of them restarted, it may hold on
-        to what it knew of that one: its thread turns round a thousand times a second, and commits never end
-        (librdkafka's issue 5511).
+        The library reconnects by itself. But if it read the cluster's metadata while a broker restarted, it may keep
+        outdated metadata of that broker: its thread then spins, and commits never end (librdkafka's issue 5511).
         """
         self._producer.poll(0)
         return self._fault is not None
@@ -103,7 +102,7 @@ class MarkedProducer:
             self._producer.begin_transaction()
 
     def send(self, records: Records) -> None:
-        """Produce records; wait while too many are under way."""
+        """Produce records; wait while too many are in flight."""
         produce, topic = self._producer.produce, self._topic
         self._check_partitions(records.partitions)
         with self._failures():
@@ -122,7 +121,7 @@ class MarkedProducer:
             self._wait_for(lambda left, _: not left)
 
     def commit(self, mark: Mark) -> None:
-        """Let the records of the transaction, which were flushed, count, and the mark with them."""
+        """Commit the transaction, whose records were flushed, and the mark with it."""
         place = require_library().TopicPartition(self._topic, 0, mark.number, mark.text)
 
         def work() -> None:
@@ -131,14 +130,14 @@ class MarkedProducer:
 
         with self._failures():
             try:
-                # The library may not keep to its time limits (its issue 5456).
+                # The library may exceed its time limits (its issue 5456).
                 bounded_call(work, _COMMIT_SECONDS, _GRACE_SECONDS)
             except TimeoutError:
                 raise broker_error(self._fault, self._options, self._topic) from None
 
     def abort(self) -> None:
-        """Let the records of the transaction be as if they had never been sent."""
-        # What is still under way could be taken for a part of the next transaction.
+        """Discard the records of the transaction."""
+        # Records still in flight could become part of the next transaction.
         if self._is_stalled or self._producer.flush(_ABORT_SECONDS):
             raise broker_error(self._fault, self._options, self._topic)
         with self._failures():
@@ -155,7 +154,7 @@ class MarkedProducer:
         return len(found.partitions)
 
     def _check_partitions(self, partitions: list[int] | None) -> None:
-        """ExecutionError 22003 for a partition that the topic does not have."""
+        """Raise ExecutionError 22003 for a partition that the topic does not have."""
         if not partitions:
             return
         least, most = min(partitions), max(partitions)
@@ -167,7 +166,7 @@ class MarkedProducer:
             raise ExecutionError(message, hint=f"it has {self._num_partitions}, from 0 on", sqlstate="22003")
 
     def _is_initialised(self, deadline: float) -> bool:
-        """Take a step; False if the brokers need more time."""
+        """One step of the initialisation; False if the brokers need more time."""
         from confluent_kafka import KafkaException
 
         try:
@@ -194,7 +193,7 @@ class MarkedProducer:
         return None if place.offset < 0 else Mark(place.offset, place.metadata or "")
 
     def _wait_for(self, is_enough: Callable[[int, int], bool]) -> None:
-        """Wait until so many records are under way, of those that were at first; 08006 where none gets away."""
+        """Wait until `is_enough` for the numbers of records in flight now and at the start; 08006 without progress."""
         before = left = len(self._producer)
         progressed = time.monotonic()
         while not is_enough(len(self._producer), before):
@@ -209,10 +208,11 @@ class MarkedProducer:
 
     @contextlib.contextmanager
     def _unended(self) -> Iterator[None]:
-        """The question for the mark: the library asks again while a transaction with a mark is open.
+        """Request for the mark, which the library repeats while a transaction with a mark is open.
 
-        Own ones have ended by then, unless the broker has lost how: one that was killed right behind a commit, and has
-        the only copy of partitions, may take them for deleted when it starts, and their markers are never written.
+        Transactions of this identity have ended by then, unless the broker has lost their end. A broker that has the
+        only copy of its partitions and was killed right after a commit may take them as deleted when it restarts. Then
+        it never writes their markers.
         """
         from confluent_kafka import KafkaError, KafkaException
 

@@ -1,4 +1,4 @@
-"""Ranges of offsets, and the splits of an epoch that are made of them."""
+"""Ranges of offsets, and the splits of an epoch that consist of them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from sharkpy.sources.split import Split
 NAME = "kafka"
 RANGES = "kafka.ranges"
 SHARED, MOST = 1 << 16, 1 << 20
-"""Offsets of a split. Where a range is cut, what the consumer has read ahead is read again."""
+"""Most offsets of a split with several ranges, and of any split. Each cut costs time: records that the consumer has
+read ahead are read again.
+"""
 _RECORD_BYTES = 128
-"""A record's bytes by guess: brokers do not tell them."""
+"""Estimated bytes of a record: brokers do not report them."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
-    """Offsets of a partition from `start` to before `end`. There need not be a record at each of them."""
+    """Offsets of a partition from `start` up to, but not including, `end`. Some offsets may have no record."""
 
     partition: int
     start: int
@@ -42,7 +44,7 @@ class OffsetRange:
 
 
 def ranges_between(start: Position, end: Position) -> list[OffsetRange]:
-    """Ranges of the partitions that have something between two positions."""
+    """Non-empty ranges of the partitions between two positions."""
     pairs = enumerate(zip_longest(start, end, fillvalue=0))
     return [OffsetRange(partition, first, last) for partition, (first, last) in pairs if first < last]
 
@@ -50,8 +52,8 @@ def ranges_between(start: Position, end: Position) -> list[OffsetRange]:
 def range_splits(
     ranges: list[OffsetRange], topic: str, properties: Properties, shared: int = SHARED, most: int = MOST
 ) -> list[Split]:
-    """Splits of at most `most` offsets. Ranges of several partitions share one of up to `shared`: to begin to read
-    takes as long as some thousand records.
+    """Splits of at most `most` offsets. Ranges of several partitions share a split of up to `shared` offsets, since
+    starting to read takes as long as some thousand records.
     """
     splits, waiting, size = list[Split](), list[OffsetRange](), 0
     for one in _pieces(ranges, most):

@@ -1,4 +1,4 @@
-"""Records of a topic as rows: columns of their values, and those that tell of the record itself."""
+"""Records of a topic as rows: columns of their values, and columns about the record itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VALUE_FORMAT = "kafka.value.format"
 
 
 class KafkaRecords(WithoutFiles):
-    """Format of the splits of `range_splits`, whose properties have the stream's options and those of its values."""
+    """Format of the splits of `range_splits`, whose properties have the options of the stream and of its values."""
 
     name = NAME
 
@@ -67,7 +67,7 @@ def _column(field: Field, records: list[Message], zone: str) -> Array:
 
 
 def _time(message: Message) -> int | None:
-    """Time of a record in milliseconds; None for one without."""
+    """Time of a record in milliseconds since 1970; None if it has none."""
     from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 
     kind, milliseconds = message.timestamp()
@@ -75,13 +75,13 @@ def _time(message: Message) -> int | None:
 
 
 def _times(records: list[Message], zone: str) -> Array:
-    """Times of records on the clocks of the stream's zone."""
+    """Times of records in the stream's time zone."""
     found: Array = pa.array(list(map(_time, records)), pa.int64())
     return pc.local_timestamp(pc.multiply(found, 1000).cast(pa.timestamp("us", zone)))
 
 
 def _headers(message: Message) -> list[tuple[str, bytes | None]] | None:
-    """Headers of a record, of each name the last one; None where it has none."""
+    """Headers of a record, only the last one of each name; None if it has no headers."""
     headers: Any = message.headers()
     return None if headers is None else list(dict(headers).items())
 

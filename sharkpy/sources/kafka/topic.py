@@ -1,4 +1,4 @@
-"""Partitions and offsets of a topic, as the brokers tell them."""
+"""Partitions and offsets of a topic, from the brokers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ANSWER_SECONDS = 5.0
 
 
 class Topic:
-    """Topic of a stream's options. Its methods raise the errors of `broker_error`."""
+    """Topic in a stream's options. Its methods raise the errors of `broker_error`."""
 
     def __init__(self, options: Options) -> None:
         from confluent_kafka import IsolationLevel
@@ -36,15 +36,17 @@ class Topic:
         return len(found.partitions)
 
     def firsts(self, partitions: Iterable[int]) -> dict[int, int]:
-        """Offset of the first record of each of the partitions that may still be there."""
+        """Offset of the first record of each partition that may still exist."""
         return self._offsets(dict.fromkeys(partitions, _specs().earliest()))
 
     def ends(self, partitions: Iterable[int]) -> dict[int, int]:
-        """Offset behind the last record of each of the partitions that may be read."""
+        """Offset after the last readable record of each partition."""
         return self._offsets(dict.fromkeys(partitions, _specs().latest()))
 
     def since(self, partitions: Iterable[int], milliseconds: int) -> dict[int, int]:
-        """Offset of the first record of each of the partitions that is not older than a time; its end where none is."""
+        """Offset of the first record of each partition that is not older than a time; the partition's end if there is
+        none.
+        """
         partitions = list(partitions)
         ends = self.ends(partitions)
         found = self._offsets(dict.fromkeys(partitions, _specs().for_timestamp(milliseconds)))
@@ -56,7 +58,7 @@ class Topic:
         if not wanted:
             return {}
         places = {TopicPartition(self._name, partition): spec for partition, spec in wanted.items()}
-        # Errors of connections and logs wait in the client until it is asked for them.
+        # Connection errors and log messages wait in the client until they are polled.
         self._admin.poll(0)
         try:
             answers = self._admin.list_offsets(places, isolation_level=self._isolation, request_timeout=_ANSWER_SECONDS)
@@ -69,7 +71,7 @@ class Topic:
 
 
 def _specs() -> Any:
-    """Class of the places in a partition that a client may ask for; its own types do not tell of it."""
+    """Class of the positions that a client may request; the client's type stubs lack it."""
     from confluent_kafka import admin
 
     return vars(admin)["OffsetSpec"]

@@ -1,4 +1,4 @@
-"""Values of records as columns, by the format that the stream names."""
+"""Values of records as columns, in the format of the stream."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SCHEMA_ID_BYTES = 5
 
 
 class ValueReader(Protocol):
-    """Reader of values, NULL or binary, each of which is a row of the wanted columns; a NULL is a row of NULLs."""
+    """Reader of values (binary or NULL), each of which is a row of the wanted columns; a NULL is a row of NULLs."""
 
     def read(self, values: Array) -> pa.RecordBatch: ...
 
@@ -46,7 +46,7 @@ class ValueReader(Protocol):
 def value_reader(
     format_name: str, schema: Schema, names: Sequence[str], properties: Properties, metrics: ReadMetrics
 ) -> ValueReader:
-    """Reader of values in a format; what is malformed is NULL, and counted."""
+    """Reader of values in a format; malformed values become NULL and are counted."""
     wanted = schema.select(names)
     if not names:
         return _NoColumns(metrics)
@@ -58,7 +58,7 @@ def value_reader(
 
 
 def check_values(format_name: str, schema: Schema, properties: Properties) -> None:
-    """Raise UnsupportedError or ConfigurationError if values cannot be in a format."""
+    """Raise UnsupportedError or ConfigurationError if values cannot have a format."""
     if format_name == RAW:
         return
     if format_name == AVRO:
@@ -78,7 +78,7 @@ def _has_schema_id(properties: Properties) -> bool:
 
 
 class _BehindSchemaIds:
-    """Values behind the five bytes of Confluent's serializers, of which the first is 0."""
+    """Values after the five bytes that Confluent's serializers put first; the first of these is 0."""
 
     def __init__(self, reader: ValueReader) -> None:
         self._reader = reader
@@ -98,7 +98,7 @@ class _NoColumns:
 
 
 class _RawValues:
-    """The value itself, in a column of bytes or text."""
+    """Unparsed value, in a column of bytes or text."""
 
     def __init__(self, wanted: Schema, metrics: ReadMetrics) -> None:
         self._wanted = wanted
@@ -111,7 +111,7 @@ class _RawValues:
 
 
 class _Rows:
-    """Rows of text."""
+    """Rows in a text format."""
 
     def __init__(
         self, rows: RowFormat, schema: Schema, names: Sequence[str], properties: Properties, metrics: ReadMetrics
@@ -135,7 +135,7 @@ class _Rows:
         return batch if len(there) == len(values) else cast(Any, batch).take(_places(values))
 
     def _end_part(self, values: Array) -> None:
-        """Count the rows without a value, and mark rows by their place among all."""
+        """Count the rows without a value, and mark malformed rows by their position among all rows."""
         if self._marked is not self._metrics:
             there = pc.indices_nonzero(pc.is_valid(values)).to_numpy()
             for rows in self._marked.marks or ():
@@ -148,14 +148,14 @@ class _Rows:
 
 
 def _places(values: Array) -> Array:
-    """Number of each value among those that are not NULL; NULL for the others."""
+    """Index of each value among the values that are not NULL; NULL for a NULL."""
     is_there = pc.is_valid(values)
     numbers = pc.subtract(pc.cumulative_sum(is_there.cast(pa.int64())), 1)
     return pc.if_else(is_there, numbers, pa.scalar(None, pa.int64()))
 
 
 class _AvroValues:
-    """Avro records without a header, by the schema that the properties give."""
+    """Avro records without a header, with the schema in the properties."""
 
     def __init__(self, wanted: Schema, properties: Properties, metrics: ReadMetrics) -> None:
         record = given_schema(properties)

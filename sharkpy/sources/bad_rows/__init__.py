@@ -1,1 +1,1 @@
-"""Records of streams that do not parse: counted, skipped, and read as what they are."""
+"""Malformed records of streams: counted, skipped, and read as they are."""

@@ -1,4 +1,4 @@
-"""Rows of a stream's splits whose malformed ones are counted, or left out."""
+"""Rows of a stream's splits, with the malformed ones counted or skipped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sharkpy.sources.split import Split
 from sharkpy.values.types import Schema
 
 BAD_ROWS = "shark.bad.rows"
-"""Property of splits that says what is done with malformed rows besides giving them NULLs: COUNTED or SKIPPED."""
+"""Property of splits for malformed rows: COUNTED, or SKIPPED. By default, malformed fields are NULL."""
 COUNTED, SKIPPED = "count", "skip"
 Read = Callable[[Split, Schema, Sequence[str], ReadMetrics], Iterator[pa.RecordBatch]]
 
@@ -31,14 +31,14 @@ def is_judged(split: Split) -> bool:
 
 
 def plain_properties(split: Split) -> tuple[tuple[str, str], ...]:
-    """Properties of a split that say how it is read."""
+    """Properties of a split without BAD_ROWS."""
     return tuple(item for item in split.properties if item[0] != BAD_ROWS)
 
 
 def read_counted(
     split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics, read: Read
 ) -> Iterator[pa.RecordBatch]:
-    """All rows. A row counts as malformed if one of the columns `names` of it is, or the record as a whole."""
+    """All rows. A row counts as malformed if one of its columns `names` is, or the whole record."""
     counted = ReadMetrics(marks=[])
     yield from read(split, schema, names, counted)
     counted.malformed_rows += len(counted.marked())
@@ -48,7 +48,7 @@ def read_counted(
 def read_good(
     split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics, read: Read
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of which no column that files hold is malformed."""
+    """Rows without any malformed column of the file."""
     others = [field.name for field in schema if field.name not in names and not is_virtual(field.name)]
     counted, done = ReadMetrics(marks=[]), 0
     for batch in read(split, schema, (*names, *others), counted):
@@ -67,7 +67,7 @@ def read_good(
 
 
 def take_marks(counted: ReadMetrics, end: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Numbers of the malformed rows before row `end`, which are counted and forgotten."""
+    """Numbers of the malformed rows before row `end`, which are counted and removed from `counted`."""
     marked = np.asarray(counted.marked(), np.int64)
     taken = marked[marked < end]
     counted.marks = [marked[len(taken) :]] if len(taken) < len(marked) else []

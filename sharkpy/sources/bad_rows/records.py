@@ -1,4 +1,4 @@
-"""Malformed records of streams as rows: where each lies, its bytes, and why it is malformed."""
+"""Malformed records of streams as rows: their position, bytes, and the reason."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ COLUMNS = Schema(
         Field(REASON, STRING),
     )
 )
-"""`record` is the text of `record_bytes`, in which what is no UTF-8 is replaced."""
+"""`record` is the text of `record_bytes`, with invalid UTF-8 replaced."""
 _STREAM, _PLACE = "shark.bad.stream", "shark.bad.place"
 _FORMAT, _FORM = "shark.bad.format", "shark.bad.form"
 _LINES: dict[str, tuple[RowFormat, str]] = {
@@ -65,15 +65,15 @@ _REASONS = {name: reason for name, (_, reason) in _LINES.items()} | {
     CSV: "another number of fields than columns",
     AVRO: "no record of the Avro schema",
 }
-"""Formats whose records can be malformed one by one, and what those are that are none at all."""
+"""Formats whose records can be malformed one by one, and the reason for records that do not parse at all."""
 FORMATS = tuple(_REASONS)
 Judge = Callable[[Sequence[bytes | None], Sequence[str], ReadMetrics], None]
-"""Reads some columns of records, and marks those that are malformed."""
+"""Reads some columns of records, and marks the malformed records."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Malformed records of a piece of a split; an offset is None where a format has none."""
+    """Malformed records of a piece of a split; an offset is None if the format has none."""
 
     sources: Sequence[str]
     offsets: Sequence[int | None]
@@ -81,7 +81,7 @@ class _Part:
 
 
 def bad_splits(splits: Sequence[Split], stream: str, schema: Schema, place: str) -> list[Split]:
-    """Splits of the malformed records of a stream's `splits`; `place` is shown for their file, if it is given."""
+    """Splits of the malformed records of a stream's `splits`; `place`, if not empty, is shown instead of their file."""
     given = ((_STREAM, stream), (_PLACE, place), (_FORM, form_to_text(None, schema)))
     return [
         replace(
@@ -96,7 +96,7 @@ def bad_splits(splits: Sequence[Split], stream: str, schema: Schema, place: str)
 
 
 class BadRecords(WithoutFiles):
-    """Format of `bad_splits`. A record is malformed if it is none of its format, or a field is not of its type."""
+    """Format of `bad_splits`. A record is malformed if it does not parse, or if a field does not have its type."""
 
     name = NAME
 
@@ -182,7 +182,7 @@ def _of_lines(split: Split, rows: RowFormat, schema: Schema, encoding: str | Non
 def _lines_part(
     split: Split, chunk: bytes, place: int | None, rows: list[tuple[int, int]], bad: list[int], newline: bytes
 ) -> _Part:
-    """The lines of the numbers `bad` among those at the places `rows`."""
+    """The lines with the numbers `bad`, of lines at the positions `rows`."""
     ending = b"\r\n" if newline == b"\n" else newline
     records = [chunk[slice(*rows[row])].rstrip(ending) for row in bad]
     offsets = [None if place is None else place + rows[row][0] for row in bad]

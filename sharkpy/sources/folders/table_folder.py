@@ -27,10 +27,10 @@ class TableFolder(Protocol):
 
     1. Readers list `files`; `newest` is the last generation that counts, None if all do.
     2. A write takes the name of a `new_staging`, notes it, makes it, fills it, and syncs it. Readers do not see it.
-    3. `place` makes its files count at once. `place_behind` puts them where readers ignore them until the catalog
-       counts their number. `sync` (or `sync_all`) makes that durable. `take_back` undoes it.
+    3. `place` makes its files count at once. `place_behind` puts them in place, but readers ignore them until the
+       catalog counts their number. `sync` (or `sync_all`) makes that durable. `take_back` undoes it.
     4. Hidden generations stay until `remove_hidden`, since readers may still use them.
-    5. Errors are those of `io_error`: 58P01 if something is missing, 53100 if the disk is full, 58030 otherwise.
+    5. It raises the errors of `io_error`: 58P01 if something is missing, 53100 if the disk is full, 58030 otherwise.
     """
 
     def exists(self) -> bool: ...

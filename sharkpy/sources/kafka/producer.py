@@ -59,7 +59,7 @@ class MarkedProducer:
     2. `take_over` ends the transactions of earlier producers, and returns the last mark.
     3. A transaction is `begin`, any number of `send`, and `commit` or `abort`. If `commit` fails, it is not known
        whether it counts until another producer takes over. After `was_cut_off`, another producer should take over.
-    4. Errors are those of `broker_error`, and TableChangedError if another producer has fenced this one.
+    4. It raises the errors of `broker_error`, and TableChangedError if another producer has fenced this one.
     """
 
     def __init__(self, options: Options, identity: str) -> None:

@@ -20,7 +20,7 @@ from sharkpy.sources.lake.deleted_rows import Deletes, check_row_count, file_of_
 _KNOWN = 16
 _NONE = -1
 Codes = npt.NDArray[np.int64]
-"""Number of each row's values among those in the deletes; -1 if they are not there."""
+"""Number of each row's values among the deleted values; -1 if they are not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class EqualRows:
     """Values of deleted rows in the columns with some ids. NULL equals NULL.
 
     `values`: the distinct values of each column. `steps`: for each column, the sorted numbers of the distinct rows of
-    the columns so far; a number combines the index of the previous columns' row with that of the value.
+    the columns so far; a number combines the index of the previous columns' row with the index of the value.
     """
 
     ids: tuple[int, ...]

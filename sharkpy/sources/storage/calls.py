@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class StoreCalls:
-    """Base of all stores: their name, limits, and calls to their library. `guard` checks where requests go."""
+    """Base of all stores: their name, limits, and calls to their library. `guard` checks the hosts of requests."""
 
     def __init__(self, name: StoreName, limits: StoreLimits, guard: HostGuard | None = None) -> None:
         self.name = name

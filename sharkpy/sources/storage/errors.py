@@ -26,7 +26,7 @@ from sharkpy.base.uri import shown
 
 @dataclass(frozen=True, slots=True)
 class StoreName:
-    """Name of a store in errors: bucket, container or host; where its requests go; the origin of their keys."""
+    """Name of a store in errors: bucket, container or host; endpoint of its requests; origin of their keys."""
 
     bucket: str
     endpoint: str
@@ -83,7 +83,7 @@ _CODES: Mapping[str, Cause] = {
     )
     for code in codes.split()
 }
-"""Codes in the answers of S3, Google Cloud Storage and Azure; classes in those of HDFS."""
+"""Codes in the answers of S3, Google Cloud Storage and Azure; classes in the answers of HDFS."""
 _STATUSES: Mapping[int, Cause] = {
     status: cause
     for cause, statuses in (

@@ -33,7 +33,7 @@ class Meter:
 
     @property
     def total(self) -> Requested:
-        """Metrics of this process, including those of tasks elsewhere that were added."""
+        """Metrics of this process, including metrics of tasks elsewhere that were added."""
         return self._total
 
     def of(self, statement: Cancellation | None) -> Requested:

@@ -70,7 +70,7 @@ class Store(Protocol):
 
     1. Paths are whole URIs, taken as they are written: nothing in them is encoded.
     2. Every call notices the cancellation of its statement within a tenth of a second, and drops its requests.
-    3. Failures are those of `storage_failure`. It is not known whether a failed write was carried out.
+    3. Failures are raised as the errors of `storage_failure`. It is not known whether a failed write was carried out.
     4. A read returns the bytes of the object that `facts` describes, or raises SourceError 58030 "was changed".
     5. Iterators request little in advance; a closed iterator drops its requests.
     """

@@ -42,8 +42,8 @@ def commit_files(
     """Add files to the current version of the table, or replace files by them.
 
     TableChangedError if `is_unchanged` is required and the snapshot is not `expected`, if columns or partition fields
-    differ from those of `handle`, or if other writers commit first in every try. ExecutionError 40003 if it is not
-    known whether the files count; with any other error they do not.
+    differ from `handle`, or if other writers commit first in every try. ExecutionError 40003 if it is not known whether
+    the files count; with any other error they do not.
     """
     mark, form = uuid.uuid4().hex, _form(handle)
     made = side_by_side(lambda one: _data_file(handle, one), files)

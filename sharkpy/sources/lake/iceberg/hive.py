@@ -43,8 +43,8 @@ _CHANGED = "The table has been modified"
 class LakeHiveCatalog(HiveCatalog):  # type: ignore[misc]
     """Hive metastore whose tables are changed under its locks.
 
-    If locks are off, a table is changed on the condition that its metadata are still those that were read (HIVE-26882:
-    in Hive 2.3.10, and from 4.0.0 on).
+    If locks are off, a table is changed on the condition that its metadata have not changed since they were read
+    (HIVE-26882: in Hive 2.3.10, and from 4.0.0 on).
     """
 
     @staticmethod
@@ -105,7 +105,8 @@ class _Connections:
 class _Client(Client):  # type: ignore[misc]
     """Client of a metastore for one commit, or for calls without one.
 
-    Without locks, a table is changed on the condition that its metadata are still those that the new ones are based on.
+    Without locks, a table is changed on the condition that its metadata have not changed since the new ones were based
+    on them.
     """
 
     def __init__(self, protocol: Any, takes_locks: bool) -> None:

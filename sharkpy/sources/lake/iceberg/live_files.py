@@ -46,8 +46,8 @@ class LiveFile:
 def live_files(handle: IcebergHandle, snapshot_id: int) -> tuple[list[LiveFile], list[str]]:
     """Data files of a snapshot, and the paths of its manifest list and manifests.
 
-    The rules are those of Iceberg's specification, "Scan Planning". Deletes by position apply to files of the same age
-    or older, deletes by equality only to older files. Both apply to the same partition; deletes by equality apply
+    The rules follow Iceberg's specification, "Scan Planning". Deletes by position apply to files of the same age or
+    older, deletes by equality only to older files. Both apply to the same partition; deletes by equality apply
     everywhere if their spec divides nothing.
     """
     snapshot = handle.metadata.snapshot_by_id(snapshot_id)

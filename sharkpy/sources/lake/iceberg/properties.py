@@ -30,5 +30,5 @@ def check_writable(name: str, properties: Iterable[str]) -> None:
 
 
 def shown(properties: Mapping[str, str]) -> dict[str, str]:
-    """Properties of a table without those of storage, which may hold keys."""
+    """Properties of a table without storage properties, which may hold keys."""
     return {key: value for key, value in properties.items() if not key.startswith(_OF_STORAGE)}

@@ -1,1 +1,1 @@
-"""USING csv: files as Spark's CSV reader and writer have them."""
+"""USING csv: files in the form of Spark's CSV reader and writer."""

@@ -1,4 +1,4 @@
-"""Pieces of CSV files: where rows begin, and whole lines or records in UTF-8."""
+"""Pieces of CSV files: start of the rows, and whole lines or records in UTF-8."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ _BLANK_BYTES = BLANKS.encode()
 
 
 def header_end(file: DataFile, options: CsvOptions) -> int:
-    """Offset behind the first lines and the header of a plain file of lines; 0 where a lone carriage return ends one:
-    lines are found by newlines alone, so that all of such a file is read from its start.
+    """Offset after the skipped lines and the header of a plain file.
+
+    0 if a lone carriage return ends one of them. Other lines are searched by newlines only, so such a file is read from
+    its start.
     """
     newline, place = options.line_end.encode(), 0
     try:
@@ -55,13 +57,13 @@ def _line(stream: BinaryIO, newline: bytes) -> bytes:
 
 
 def _line_end(data: bytes, options: CsvOptions) -> int:
-    """Offset behind the first line of `data`."""
+    """Offset after the first line of `data`."""
     found = re.search(re.escape(options.newline.encode()) or rb"\r\n|\n|\r", data)
     return len(data) if found is None else found.end()
 
 
 def _is_skipped(line: bytes, options: CsvOptions) -> bool:
-    """True at lines before a header that are none."""
+    """True for a blank or comment line before a header."""
     text = line.removeprefix(_BOM).removesuffix(options.newline.encode())
     return not text.strip(_BLANK_BYTES) or bool(options.comment and text.startswith(options.comment.encode()))
 
@@ -79,14 +81,14 @@ def lines_of(split: Split, options: CsvOptions) -> Iterator[bytes]:
 
 
 def without_first_lines(chunks: Iterable[bytes], options: CsvOptions) -> Iterator[bytes]:
-    """A file without the lines at its beginning that `options` skip."""
+    """A file without the lines at its start that `options` skip."""
     left, rest = options.skip, b""
     for chunk in chunks:
         data, rest = rest + chunk, b""
         while left and data:
             end = _line_end(data, options)
             if end == len(data):
-                # The other half of the line, or of its end, may come with the next chunk.
+                # The rest of the line, or of its end, may be in the next chunk.
                 rest, data = data, b""
             else:
                 left, data = left - 1, data[end:]

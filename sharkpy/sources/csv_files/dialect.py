@@ -1,7 +1,7 @@
-"""Layout of a CSV file that nobody has described, told by its first lines.
+"""Detects the layout of a CSV file from its first lines.
 
-Each pair of separator and quote parts the lines into fields; that one is taken under which the most rows have the same
-number of fields. Rows of other numbers, as titles, footers and ragged ones, do not change the answer.
+Lines are split into fields with each pair of separator and quote. The pair with the most rows of equal length wins.
+Rows of other lengths, such as titles, footers and ragged rows, do not change the result.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from sharkpy.sources.csv_files.seen_types import SeenTypes
 from sharkpy.values.types import STRING
 
 _SEPARATORS = (",", ";", "\t", "|")
-"""In the order in which they are preferred."""
+"""Separators in order of preference."""
 _NEVER = "\x1f"
-"""Separator of a file that has none: its lines are whole."""
+"""Separator of a file without one, whose lines are single fields."""
 _MOST_RECORDS = 1000
 _LEAST_SHARE = 0.5
-"""Of rows that have to have the same number of fields."""
+"""Least share of rows with the same number of fields."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _TYPED = re.compile(
     r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T].*)?|true|false", re.IGNORECASE
@@ -34,14 +34,14 @@ _TYPED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of a sample under some options: their fields, and the places in the sample where they begin."""
+    """Rows of a sample under some options: their fields, and their offsets in the sample."""
 
     options: CsvOptions
     fields: list[list[Token]]
     places: list[int]
     num_fields: int
     is_torn: bool
-    """Whether a quote that is not closed in its line takes others."""
+    """True if a quote that is not closed in its line takes in following lines."""
 
     @property
     def share(self) -> float:
@@ -49,7 +49,7 @@ class Rows:
 
     @property
     def rank(self) -> tuple[bool, float, bool]:
-        """Of several layouts that with the highest rank is taken."""
+        """Rank of a layout: the highest one wins."""
         if self.num_fields < 2 or self.share < _LEAST_SHARE:
             return False, 0.0, self.options.multi_line
         values = [token for row in self.fields for token in row if token]
@@ -58,7 +58,9 @@ class Rows:
 
 
 def found_dialect(text: str, given: CsvOptions, fixed: frozenset[str], *, is_whole: bool) -> tuple[CsvOptions, int]:
-    """Options of a file that begins with `text`, and the number of its columns. Those in `fixed` are as `given`."""
+    """Options of a file that begins with `text`, and the number of its columns. Options in `fixed` are taken from
+    `given`.
+    """
     ends = [end.end() for end in _LINE_END.finditer(text)]
     sample = text if is_whole or not ends else text[: ends[-1]]
     best = _best(sample, given, fixed, is_whole=is_whole)
@@ -84,7 +86,7 @@ def _best(sample: str, given: CsvOptions, fixed: frozenset[str], *, is_whole: bo
         rows = _rows(sample, options, is_whole=is_whole)
         if found is None or rows.rank > found.rank:
             found = rows
-    assert found is not None  # there is one candidate at least
+    assert found is not None  # there is at least one candidate
     return found
 
 
@@ -102,7 +104,7 @@ def _candidates(sample: str, given: CsvOptions, fixed: frozenset[str]) -> Iterat
 
 
 def _quotes(sample: str, separator: str) -> list[str]:
-    """Quotes of a sample; none comes first where no field ends with one in its line."""
+    """Possible quotes of a sample. No quote comes first if no field ends with a quote in its line."""
     found = [quote for quote in "\"'" if quote in sample and _closes_fields(sample, separator, quote)]
     return found or (["", '"'] if '"' in sample else ['"'])
 
@@ -113,14 +115,14 @@ def _closes_fields(sample: str, separator: str, quote: str) -> bool:
 
 
 def _has_blanks(sample: str, separator: str, quote: str) -> bool:
-    """Whether blanks are before the quotes of fields."""
+    """True if there are blanks before the quotes of fields."""
     sep = re.escape(separator)
     field = rf"(?m){sep} +{quote}[^{quote}\r\n]*+{quote}(?={sep}|\r?$)"
     return bool(quote) and re.search(field, sample) is not None
 
 
 def _escape(sample: str, quote: str) -> str:
-    """What is before a quote within quotes: another one, unless there are backslashes alone."""
+    """Escape of quotes within quotes: another quote, unless only backslashes occur."""
     if not quote or f"\\{quote}" not in sample:
         return quote
     other = f"[^,;\t|\\s\\\\{quote}]"
@@ -129,7 +131,7 @@ def _escape(sample: str, quote: str) -> str:
 
 
 def _rows(sample: str, options: CsvOptions, *, is_whole: bool) -> Rows:
-    """Rows of lines, unless quotes hold line breaks."""
+    """Rows of single lines, unless quotes contain line breaks."""
     several = _parted(sample, replace(options, multi_line=True), is_whole=is_whole) if options.quote else None
     if several is None or several.is_torn or not several.options.multi_line:
         return _parted(sample, replace(options, multi_line=False), is_whole=is_whole)
@@ -150,7 +152,7 @@ def _parted(sample: str, options: CsvOptions, *, is_whole: bool) -> Rows:
         if len(records) > _MOST_RECORDS:
             break
     if not is_whole and len(records) > 1:
-        # The last one may go on.
+        # The last one may be incomplete.
         records, places = records[:-1], places[:-1]
     num_fields = _most_fields(Counter(len(record.tokens) for record in records))
     spans = [record for record in records if _LINE_END.search(record.text)]
@@ -160,14 +162,14 @@ def _parted(sample: str, options: CsvOptions, *, is_whole: bool) -> Rows:
 
 
 def _most_fields(counts: Counter[int]) -> int:
-    """The number of fields that the most rows have, if these are half of all; else 1."""
+    """The most frequent number of fields, if at least half of the rows have it; otherwise 1."""
     several = {count: times for count, times in counts.items() if count > 1}
     most = max(several, key=lambda count: (several[count], count), default=1)
     return most if several.get(most, 0) >= _LEAST_SHARE * counts.total() else 1
 
 
 def _records(sample: str, start: int, options: CsvOptions) -> Iterator[tuple[Record | None, int]]:
-    """Rows, None for what is no row, each with the place behind it."""
+    """Rows with their end offsets; None for blank and comment lines."""
     reader = RecordReader(options)
     if options.multi_line:
         for record, end in reader.records(sample[start:], is_last=True):
@@ -182,7 +184,7 @@ def _records(sample: str, start: int, options: CsvOptions) -> Iterator[tuple[Rec
 
 
 def _are_rows(sample: str, rows: Rows) -> bool:
-    """Whether lines that begin with the sign of comments have the fields of rows."""
+    """True if lines that begin with the comment character have as many fields as rows."""
     reader = RecordReader(replace(rows.options, comment=""))
     lines = [line for line in _LINE_END.split(sample) if line.startswith("#") and not line.startswith(("# ", "##"))]
     alike = sum(len(reader.line(line).tokens) == rows.num_fields for line in lines)
@@ -190,7 +192,7 @@ def _are_rows(sample: str, rows: Rows) -> bool:
 
 
 def _without_titles(rows: Rows) -> Rows:
-    """Rows behind lines with other numbers of fields; a header may lack the name of one column."""
+    """Rows after leading lines with other numbers of fields. A header may lack the name of one column."""
     first = next((place for place, fields in enumerate(rows.fields) if len(fields) == rows.num_fields), 0)
     if rows.num_fields < 2 or not first:
         return rows
@@ -200,7 +202,7 @@ def _without_titles(rows: Rows) -> Rows:
 
 
 def _has_header(rows: Rows, options: CsvOptions) -> bool:
-    """Whether the first row has names: a value that is not of its column's type, or texts that no other row has."""
+    """True if the first row has names: a value that does not fit its column's type, or texts that no other row has."""
     first = rows.fields[0] if rows.fields else []
     body = [row for row in rows.fields[1:] if row != first or rows.num_fields < 2]
     if not first or not any(first):

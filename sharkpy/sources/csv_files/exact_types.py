@@ -1,4 +1,4 @@
-"""Type of a column of CSV that gives back the texts that it was told by: 01234 is no number."""
+"""Type of a CSV column that preserves its texts exactly: 01234 is not a number."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from sharkpy.values.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIM
 _WHOLE, _REAL, _SPECIAL, _DATE, _TIME, _BOOLEAN = range(6)
 _PATTERNS = {
     _WHOLE: r"^(0|-?[1-9][0-9]*)$",
-    # An exponent has a sign or belongs to a fraction: 1e5 may be a name.
+    # An exponent needs a sign or a fraction: 1e5 may be a name.
     _REAL: r"^-?((0|[1-9][0-9]*)?\.[0-9]+([eE][+-]?[0-9]+)?|(0|[1-9][0-9]*)[eE][+-][0-9]+)$",
     _SPECIAL: r"^(NaN|-?Infinity)$",
     _DATE: r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
     _TIME: r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6}0{0,3})?)?Z?$",
     _BOOLEAN: r"^(true|false|True|False|TRUE|FALSE)$",
 }
-"""Texts of each kind. Fractions may end with zeros: the number is the same."""
+"""Texts of each kind. Fractions may end with zeros, which do not change the number."""
 _TYPES: dict[int, DataType] = {_DATE: DATE, _TIME: TIMESTAMP, _SPECIAL: DOUBLE, _REAL: DOUBLE}
 _NUMBERS = frozenset((_WHOLE, _REAL, _SPECIAL))
 _MOST_DIGITS = 38
 _DOUBLE_DIGITS = 15
-"""Digits that each DOUBLE gives back."""
+"""Most digits that every DOUBLE preserves."""
 
 
 @dataclass(slots=True)
 class ExactTypes:
-    """What the values of a column are, as far as they were added. Without any it is STRING."""
+    """Type of a column's values so far. Without any values it is STRING."""
 
     options: CsvOptions
     kinds: set[int] = field(default_factory=set)
@@ -41,7 +41,7 @@ class ExactTypes:
     are_ints: bool = True
     are_bigints: bool = True
     are_doubles: bool = True
-    """Whether each number is the one that a DOUBLE gives back."""
+    """True if each number is preserved by a DOUBLE."""
     has_exponents: bool = False
     whole_digits: int = 1
     scale: int = 0
@@ -117,7 +117,7 @@ def _any(found: Array) -> bool:
 
 
 def _are_doubles(numbers: Array) -> bool:
-    """Whether a DOUBLE gives back each number: few are written in another form than the shortest."""
+    """True if a DOUBLE preserves each number. Only numbers in other than the shortest form are compared one by one."""
     doubles = pc.cast(numbers, pa.float64())
     others = numbers.filter(pc.not_equal(pc.cast(doubles, pa.string()), numbers))
     return all(np.isfinite(float(text)) and Decimal(repr(float(text))) == Decimal(text) for text in others.to_pylist())

@@ -1,4 +1,4 @@
-"""Columns of CSV files: their names from the header, their types from all values."""
+"""Columns of CSV files: names from the header, types from all values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_COLUMNS = 50_000
 
 
 class _Types(Protocol):
-    """Type that takes in all values of a column."""
+    """Common type of all values of a column."""
 
     def add(self, texts: Array) -> None: ...
 
@@ -39,7 +39,7 @@ class _Types(Protocol):
 
 
 def inferred_columns(files: Sequence[DataFile], properties: Properties) -> Schema:
-    """Columns as Spark infers them. SourceError where no row tells them."""
+    """Columns as Spark infers them. SourceError if the files have no row."""
     options = csv_options(properties)
     first = next((tokens for _, tokens in _first_rows(files, options)), None)
     if first is None:
@@ -51,8 +51,8 @@ def inferred_columns(files: Sequence[DataFile], properties: Properties) -> Schem
 
 
 def exact_columns(files: Sequence[DataFile], properties: Properties, num_fields: int, metrics: ReadMetrics) -> Schema:
-    """At least `num_fields` columns, whose types give back the texts that the files have. SourceError where the headers
-    of two files differ.
+    """At least `num_fields` columns, with types that preserve the files' texts. SourceError if the headers of two files
+    differ.
     """
     options, longest, named = csv_options(properties), list[Token](), ""
     for path, tokens in _first_rows(files, options) if options.header else ():
@@ -92,7 +92,7 @@ def _told(
     types: Sequence[_Types],
     metrics: ReadMetrics,
 ) -> Schema:
-    """Columns of the types that all rows tell, those of malformed ones too."""
+    """Columns with types for all rows, including malformed ones."""
     reader, texts = CsvSource(), _texts(names)
     others = [(key, value) for key, value in properties if key not in ("mode", "columnNameOfCorruptRecord")]
     lenient = (*others, ("columnNameOfCorruptRecord", ""))
@@ -109,7 +109,7 @@ def _add(batch: pa.RecordBatch, types: Sequence[_Types]) -> None:
 
 
 def _names(first: Sequence[Token], options: CsvOptions) -> list[str]:
-    """Names of columns: those of the header, with the place where one is missing or there twice."""
+    """Names of columns from the header; a missing or repeated name gets the column's number."""
     if len(first) > _MOST_COLUMNS:
         raise ResourceError(f"a table has at most {_MOST_COLUMNS:,} columns, not {len(first):,}", sqlstate="54011")
     if not options.header:

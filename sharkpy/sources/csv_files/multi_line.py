@@ -1,4 +1,4 @@
-"""Rows of CSV whose quotes may hold line breaks: read from the start of a file on."""
+"""CSV rows whose quotes may contain line breaks, read from the start of a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sharkpy.sources.csv_files.records import Record, RecordReader, Token
 def read_records(
     chunks: Iterable[bytes], options: CsvOptions, reader: CsvRowReader, path: str
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of a file's rows, without its header; `chunks` are all of it.
+    """Batches of a file's rows, without its header; `chunks` are the whole file.
 
     `reader` reads rows that end with `options.line_end`.
     """
@@ -40,15 +40,16 @@ def read_records(
             elif record is not None:
                 found.append(record)
         yield from reader.read_records(found)
-        # Looked at again when there is twice as much: a row of many chunks is not read for each of them.
+        # Tried again with twice as much data, so that a row of many chunks is not parsed once for each chunk.
         wanted = 0 if place else 2 * len(rest)
         rest = text[place:].encode()
 
 
 def with_newlines(chunks: Iterable[bytes], options: CsvOptions) -> Iterator[bytes]:
-    """Chunks whose lines end with newlines: where \\r\\n or \\r ends the first row, it is one everywhere, as in Spark.
+    """Chunks whose lines end with newlines. If \\r\\n or \\r ends the first row, it becomes a newline everywhere, as in
+    Spark.
 
-    A file that is written here keeps what its values hold: its own lines end with newlines.
+    In a file that sharkpy has written values stay unchanged, since its lines end with newlines.
     """
     rest, line_end = b"", b""
     for chunk, is_last in _with_last(chunks):
@@ -56,7 +57,7 @@ def with_newlines(chunks: Iterable[bytes], options: CsvOptions) -> Iterator[byte
         line_end = line_end or _first_line_end(rest, options, is_last=is_last)
         if not line_end and not is_last:
             continue
-        # The other half of a line end may come with the next chunk.
+        # The other half of a line end may be in the next chunk.
         held = b"\r" if rest.endswith(b"\r") and line_end == b"\r\n" and not is_last else b""
         data = rest.removesuffix(held)
         yield data.replace(line_end, b"\n") if line_end not in (b"", b"\n") else data
@@ -64,7 +65,7 @@ def with_newlines(chunks: Iterable[bytes], options: CsvOptions) -> Iterator[byte
 
 
 def _first_line_end(data: bytes, options: CsvOptions, *, is_last: bool) -> bytes:
-    """Characters that end the first row or line of `data`; none if its end is not there."""
+    """Line end of the first row or line of `data`; empty if its end is not there yet."""
     text = data.decode("utf-8", "replace")
     for _, place in RecordReader(options).records(text, is_last=is_last):
         ended = text[:place]
@@ -73,7 +74,7 @@ def _first_line_end(data: bytes, options: CsvOptions, *, is_last: bool) -> bytes
 
 
 def _with_last(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Chunks, and whether each is the last."""
+    """Chunks, each with True if it is the last one."""
     held: bytes | None = None
     for chunk in chunks:
         if held is not None:
@@ -84,7 +85,7 @@ def _with_last(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
 
 
 def _safe_end(data: bytes, options: CsvOptions) -> int:
-    """Offset behind the last line end that is in no quotes, if each quote opens or closes a field."""
+    """Offset after the last line end outside of quotes, if every quote opens or closes a field."""
     array = np.frombuffer(data, np.uint8)
     newlines = np.flatnonzero(array == ord(options.line_end))
     if options.quote.isascii() and options.quote:
@@ -94,7 +95,7 @@ def _safe_end(data: bytes, options: CsvOptions) -> int:
 
 
 def first_tokens(chunks: Iterable[bytes], options: CsvOptions, path: str) -> list[Token] | None:
-    """Fields of a file's first row or header; None where it has none."""
+    """Fields of a file's first row or header; None if the file has none."""
     records, rest, chunks = RecordReader(options), b"", without_first_lines(chunks, options)
     if not options.multi_line:
         lines = whole_lines(chunks, replace(options, header=False), path)

@@ -1,4 +1,4 @@
-"""Options of USING csv, by Spark's names, with Spark's defaults."""
+"""Options of USING csv, with Spark's names and defaults."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sharkpy.values.types import STRING, Schema
 
 Properties = tuple[tuple[str, str], ...]
 CORRUPT_RECORD = "_corrupt_record"
-"""Default name of the column for the text of malformed rows."""
+"""Default name of the column with the text of malformed rows."""
 PERMISSIVE, DROP_MALFORMED, FAIL_FAST = MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 _NO_CODEC = ("none", "uncompressed")
 _WIDE = ("utf-16", "utf-32")
 _ESCAPES = {"\\t": "\t", "\\r": "\r", "\\b": "\b", "\\f": "\f", '\\"': '"', "\\'": "'", "\\\\": "\\"}
 _OTHERS = (OUTPUT_CODEC, "mapreduce.output.fileoutputformat.compress.type", "shark.text.torn.rows")
-"""Properties of what is being written that come from settings."""
+"""Properties of written files that come from settings."""
 _CHARACTERS = ("quote", "escape", "comment")
 _FLAGS = (
     "header",
@@ -36,32 +36,32 @@ _FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class CsvOptions:
-    """Layout of CSV files. Empty `quote`, `escape` and `comment`: there is none."""
+    """Layout of CSV files. An empty `quote`, `escape` or `comment` means that there is none."""
 
     separator: str = ","
     quote: str = '"'
     escape: str = "\\"
     comment: str = ""
     newline: str = ""
-    """Empty: any of \\n, \\r\\n and \\r ends a line."""
+    """If empty, any of \\n, \\r\\n and \\r ends a line."""
     encoding: str | None = None
-    """Python's name; None for UTF-8."""
+    """Python's name of the encoding; None for UTF-8."""
     skip: int = 0
-    """Lines at the beginning of each file that are no rows; the header comes behind them."""
+    """Number of lines to skip at the start of each file, before the header."""
     header: bool = False
     multi_line: bool = False
     trim_left: bool = False
     trim_right: bool = False
     null: str = ""
     empty: str | None = None
-    """Text of an empty string in quotes. None: nothing when reading, two quotes when writing."""
+    """Text for an empty string in quotes. None: an empty text when reading, two quotes when writing."""
     nan: str = "NaN"
     positive_inf: str = "Inf"
     negative_inf: str = "-Inf"
     date_format: str | None = None
     timestamp_format: str | None = None
     time_zone: str = "UTC"
-    """Zone in which times that name one are shown."""
+    """Zone to which times with a zone are converted."""
     mode: str = PERMISSIVE
     corrupt_record: str = CORRUPT_RECORD
     infer_schema: bool = False
@@ -71,7 +71,7 @@ class CsvOptions:
 
     @property
     def is_one_piece(self) -> bool:
-        """True if no place in a file tells whether a row begins there: it is read from its start."""
+        """True if a file has to be read from its start, since the start of a row cannot be found elsewhere."""
         return self.multi_line or (self.encoding or "").startswith(_WIDE)
 
     @property
@@ -79,7 +79,7 @@ class CsvOptions:
         return self.newline or "\n"
 
     def fields(self, schema: Schema) -> Schema:
-        """Columns that the files have fields for."""
+        """Columns that have fields in the files."""
         return Schema(tuple(field for field in schema if not self.is_corrupt_record(field.name)))
 
     def is_corrupt_record(self, name: str) -> bool:
@@ -94,7 +94,7 @@ class CsvOptions:
 
 @functools.lru_cache(maxsize=64)
 def csv_options(properties: Properties) -> CsvOptions:
-    """ConfigurationError or UnsupportedError where an option's value cannot be obeyed."""
+    """Options from properties; ConfigurationError or UnsupportedError for an invalid value."""
     given = {key: value for key, value in properties if is_option(key)}
     flags = {name: _flag(name, given[name]) for name in _FLAGS if name in given}
     characters = {name: _character(name, given[name]) for name in _CHARACTERS if name in given}
@@ -128,7 +128,7 @@ def csv_options(properties: Properties) -> CsvOptions:
 
 
 def is_option(key: str) -> bool:
-    """True for options of the table, not for what settings add to them when files are written."""
+    """True for options of the table, False for settings that are added when files are written."""
     return key not in _OTHERS
 
 
@@ -173,7 +173,7 @@ def _character(name: str, value: str) -> str:
 
 
 def _separator(value: str) -> str:
-    """Spark's escapes stand for their characters; several characters are one separator."""
+    """Separator of one or more characters, with Spark's escapes."""
     if value == "\\":
         raise _invalid("a single backslash is not a value of sep", "two of them mean one")
     parts: list[str] = []
@@ -228,7 +228,7 @@ def _mode(value: str) -> str:
 
 
 def _codec(compression: str | None, of_session: str | None) -> HadoopCodec | None:
-    """Codec of new files: the table's own, or that of the session's settings."""
+    """Codec of new files: from the table's options, or else from the session's settings."""
     if compression is None:
         return None if of_session is None else codec_of_class(of_session)
     if compression.lower() in _NO_CODEC:

@@ -1,4 +1,4 @@
-"""Java's date patterns in CSV: whole fields, each in the widths that its pattern says, with optional sections."""
+"""Java's date patterns in CSV: they match whole fields, with the given widths and optional sections."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sharkpy.udf.java_datetime import format_time, parse_time, tokens
 
 _ZONES = frozenset("zZXxVOv")
 _FIRST = datetime.datetime(2024, 1, 1)
-"""Start of days of all months and weekdays."""
+"""First of the days that cover all months and weekdays."""
 _MOST_SECTIONS = 4
 _SECTION = re.compile(r"\[((?:[^'\[\]]|'[^']*')*)\]")
 _SAMPLE = datetime.datetime(2024, 2, 29, 13, 14, 15, 123456)
 
 
 def check_pattern(pattern: str) -> None:
-    """ConfigurationError for a pattern that is none."""
+    """Raise ConfigurationError for an invalid pattern."""
     try:
         format_time(_SAMPLE, variants(pattern)[0])
     except SharkError as error:
@@ -28,7 +28,7 @@ def check_pattern(pattern: str) -> None:
 
 @functools.lru_cache(maxsize=64)
 def variants(pattern: str) -> tuple[str, ...]:
-    """Patterns without optional sections that `pattern` stands for: the one with all of them comes first."""
+    """Variants of a pattern with and without its optional sections; the one with all sections comes first."""
     found = [pattern]
     for _ in range(_MOST_SECTIONS):
         if not any(map(_SECTION.search, found)):
@@ -48,7 +48,7 @@ def _without_section(pattern: str) -> tuple[str, ...]:
 
 
 def parsed(text: str, pattern: str) -> datetime.datetime | None:
-    """Time of a whole field; None where it is not written as the pattern says."""
+    """Time of a whole field; None if it does not match the pattern."""
     for one in variants(pattern):
         if _form(one).fullmatch(text) and (value := parse_time(text, one)) is not None:
             return value
@@ -61,7 +61,7 @@ def written(value: datetime.datetime, pattern: str) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _form(pattern: str) -> re.Pattern[str]:
-    """Form of texts of a pattern: a letter alone takes any number, several take as many digits."""
+    """Regular expression for a pattern: a single letter is any number, repeated letters are that many digits."""
     parts = (_field_form(text) if is_field else re.escape(text) for text, is_field in tokens(pattern))
     return re.compile("".join(parts), re.IGNORECASE)
 
@@ -79,5 +79,5 @@ def _field_form(text: str) -> str:
 
 
 def names_zone(pattern: str) -> bool:
-    """True if times in this pattern say their zone; `parsed` then gives them in UTC."""
+    """True if times in this pattern have a zone; `parsed` then returns them in UTC."""
     return any(is_field and text[0] in _ZONES for text, is_field in tokens(variants(pattern)[0]))

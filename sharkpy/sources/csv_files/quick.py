@@ -1,4 +1,4 @@
-"""Chunks of CSV that Arrow's reader takes as Spark's parser does: it reads them much faster."""
+"""Chunks of CSV for which Arrow's reader gives the same result as Spark's parser, but much faster."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _BLANK_LINE = re.compile(rb"^[\x00-\x20]+$", re.MULTILINE)
 
 
 class QuickReader:
-    """Reader of chunks by Arrow; `names` are the places of the wanted fields.
+    """Reader of chunks by Arrow; `places` are the numbers of the wanted fields.
 
-    It takes a chunk only where both parsers agree: quotes open at the start of a field and close at its end, escapes
-    are all inside them, no line is blank or a comment, and each has all fields.
+    It only reads chunks for which both parsers agree. Quotes open at the start of a field and close at its end, escapes
+    are only inside them, no line is blank or a comment, and each line has all fields.
     """
 
     def __init__(self, options: CsvOptions, num_fields: int, places: list[int]) -> None:
@@ -40,14 +40,14 @@ class QuickReader:
         self._comment = re.compile(rb"^" + re.escape(comment), re.MULTILINE) if comment else None
 
     def read(self, chunk: bytes) -> pa.Table | None:
-        """Texts of the fields, NULL where they are empty without quotes; None where the parsers could differ.
+        """Texts of the fields, NULL if they are empty without quotes. None if the parsers could differ.
 
         `chunk`: whole lines that end with newlines.
         """
         if not self._is_possible or not self._is_regular(chunk):
             return None
         if not chunk.endswith(b"\n"):
-            # Arrow takes an empty field that ends the data for one in quotes if that before it is.
+            # If the data end with an empty field after a quoted one, Arrow takes it for a quoted one, too.
             chunk += b"\n"
         is_masked = self._has_escapes(chunk)
         if is_masked:
@@ -82,7 +82,7 @@ class QuickReader:
         return bool(quote and escape and quote != escape) and escape.encode() in chunk and self._quote in chunk
 
     def _masked(self, chunk: bytes) -> bytes:
-        """`chunk` with spare bytes for escaped escapes and quotes."""
+        """`chunk` with spare bytes instead of escaped escapes and quotes."""
         quote, escape = self._options.quote.encode(), self._options.escape.encode()
         return chunk.replace(escape * 2, bytes([_SPARE_ESCAPE])).replace(escape + quote, bytes([_SPARE_QUOTE]))
 
@@ -92,7 +92,9 @@ class QuickReader:
         return column.cast(pa.string())
 
     def _has_regular_quotes(self, chunk: bytes) -> bool:
-        """Every other quote opens a field, those between close it; doubled ones inside where that is the escape."""
+        """True if quotes alternately open and close a field. If the quote is also the escape, doubled quotes inside are
+        allowed.
+        """
         data = np.frombuffer(chunk, np.uint8)
         spares = np.flatnonzero(data >= _SPARE_ESCAPE)
         places = np.flatnonzero(data == self._quote)
@@ -106,7 +108,7 @@ class QuickReader:
             bounds.append(self._quote)
         if not (np.isin(before, bounds).all() and np.isin(after, bounds).all()):
             return False
-        # Outside of quotes an escape is a character like others.
+        # Outside of quotes an escape is an ordinary character.
         if not (np.searchsorted(places, spares) % 2).all():
             return False
         newlines = np.flatnonzero(data == _NEWLINE)
@@ -138,7 +140,7 @@ class QuickReader:
         ).columns
 
     def _trimmed(self, column: Array) -> Array:
-        """Fields without the blanks around them, of a chunk without quotes."""
+        """Fields without blanks around them, in a chunk without quotes."""
         if self._options.trim_left:
             column = pc.ascii_ltrim(column, characters=BLANKS)
         if self._options.trim_right:

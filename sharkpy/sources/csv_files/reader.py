@@ -1,4 +1,4 @@
-"""Rows of CSV: texts of fields to batches of the wanted columns, and what is done with malformed rows."""
+"""CSV rows: texts of fields to batches of the wanted columns, and the handling of malformed rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sharkpy.sources.source import BATCH_ROWS
 from sharkpy.values.types import Schema, arrow_schema, is_string
 
 _LEAST_BYTES = 1 << 16
-"""Bytes of lines that are read one by one, once Arrow has refused them."""
+"""Most bytes of lines that are parsed one by one after Arrow has refused them."""
 _SHOWN_CHARACTERS = 200
 _MALFORMED = "22P04"
 
@@ -33,7 +33,7 @@ class CsvRowReader:
         self._wanted = schema.select(names)
         fields = options.fields(schema)
         self._num_fields = len(fields)
-        # A row is malformed or not whichever of its columns are asked for.
+        # Whether a row is malformed must not depend on the wanted columns.
         is_strict = options.mode != PERMISSIVE or any(map(options.is_corrupt_record, names))
         read = fields.names if is_strict else [name for name in names if not options.is_corrupt_record(name)]
         self._read = fields.select(read)
@@ -42,7 +42,7 @@ class CsvRowReader:
         self._quick = QuickReader(options, self._num_fields, self._places) if self._num_fields else None
 
     def read_lines(self, data: bytes) -> Iterator[pa.RecordBatch]:
-        """`data`: whole lines in UTF-8."""
+        """Read `data`: whole lines in UTF-8."""
         newline = self._options.newline
         if not newline and b"\r" in data:
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -52,7 +52,7 @@ class CsvRowReader:
         yield from self._read_part(data, newline or "\n", is_quick=is_plain)
 
     def _read_part(self, data: bytes, newline: str, *, is_quick: bool) -> Iterator[pa.RecordBatch]:
-        """Read by Arrow, or by halves down to the lines that it cannot read, one by one."""
+        """Read by Arrow. Parts that it cannot read are halved, down to a few lines that are parsed one by one."""
         if is_quick and (batches := self.quickly(data)) is not None:
             yield from batches
         elif is_quick and 0 < (cut := _middle(data)) < len(data):
@@ -81,7 +81,7 @@ class CsvRowReader:
         self._metrics.rows += num_rows
 
     def _needs_texts(self) -> bool:
-        """True if malformed rows are shown as they are written."""
+        """True if the text of malformed rows is needed."""
         return self._options.mode == FAIL_FAST or any(map(self._options.is_corrupt_record, self._wanted.names))
 
     def read_records(self, records: Sequence[Record]) -> Iterator[pa.RecordBatch]:
@@ -104,14 +104,14 @@ class CsvRowReader:
             yield from self._batches(columns, is_good, len(part), part)
 
     def _text(self, text: Array, *, has_empty: bool = True) -> Array:
-        """Texts of fields with NULL for those that stand for it; `has_empty`: "" is an empty field in quotes."""
+        """Texts of fields, with NULL for the NULL text. `has_empty`: "" is an empty field in quotes."""
         empty, null = self._options.empty or "", pa.scalar(None, pa.string())
         if has_empty and empty:
             text = pc.if_else(pc.equal(text, ""), pa.scalar(empty), text)
         return pc.if_else(pc.equal(text, self._options.null), null, text)
 
     def _values(self, texts: Sequence[Array]) -> tuple[list[Array], Array | None, int]:
-        """Columns, the rows whose fields are values (None: all rows), and the number of fields that are not."""
+        """Columns, the rows whose fields all have their types (None: all rows), and the number of other fields."""
         is_good: Array | None = None
         columns, num_lost = [], 0
         for text, field in zip(texts, self._read, strict=True):
@@ -161,7 +161,7 @@ def _is_torn(record: Record, is_whole: bool) -> bool:
 
 
 def _middle(data: bytes) -> int:
-    """Offset behind a line end at about the middle; 0 for few lines."""
+    """Offset after a line end near the middle; 0 if there are few bytes."""
     return data.find(b"\n", len(data) // 2) + 1 if len(data) > _LEAST_BYTES else 0
 
 

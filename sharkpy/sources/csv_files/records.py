@@ -1,4 +1,4 @@
-"""Records of CSV text one by one, by the rules of Spark's parser (univocity): the slow and complete way to read."""
+"""Records of CSV text one by one, by the rules of Spark's parser (univocity): slow, but complete."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from sharkpy.base.errors import ResourceError
 from sharkpy.sources.csv_files.options import CsvOptions
 
 BLANKS = "".join(map(chr, range(33)))
-"""Characters that Java trims."""
+"""Characters that Java's `trim` removes."""
 _MOST_FIELDS = 1_000_000
 Token = str | None
-"""Text of a field; None where it is empty without quotes."""
+"""Text of a field; None if it is empty without quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     tokens: list[Token]
     text: str
-    """The record as it is written, without its line end."""
+    """The record's text, without its line end."""
     is_open: bool = False
-    """Whether a quote in it is not closed, or the one that closes it behind a line end is no end of a field."""
+    """True if a quote in it is not closed, or the one that closes it after a line end is not the end of a field."""
 
 
 class RecordReader:
     """Reader of records in text.
 
-    1. An escape counts inside quotes alone, before a quote or an escape.
-    2. A quote counts at the start of a field alone. Where something other than blanks follows the closing one, the
-       field is taken as it is written, quotes included, up to the next separator.
+    1. An escape only counts inside quotes, before a quote or an escape.
+    2. A quote only counts at the start of a field. If something other than blanks follows the closing quote, the field
+       is its literal text, including quotes, up to the next separator.
     3. A quote that is not closed reaches to the end of the text.
     """
 
@@ -55,14 +55,14 @@ class RecordReader:
         return Record(tokens, text, self._is_open)
 
     def is_skipped_line(self, line: str) -> bool:
-        """True for a line of blanks, and for a comment."""
+        """True for a blank line and for a comment."""
         comment = self._options.comment
         return not line.strip(BLANKS) or bool(comment and line.startswith(comment))
 
     def records(self, text: str, *, is_last: bool) -> Iterator[tuple[Record | None, int]]:
-        """Records of several lines, each with the place behind it; None for lines that are none.
+        """Records that may span lines, each with the offset after it; None for blank lines and comments.
 
-        Unless the text is the last, it stops before a record whose end is not there.
+        Unless `is_last`, it stops before a record whose end is not in the text.
         """
         place = 0
         while place < len(text):
@@ -82,7 +82,7 @@ class RecordReader:
             place = following
 
     def _is_skipped(self, text: str, place: int) -> bool:
-        """True at a line that is empty or a comment."""
+        """True at an empty line or a comment."""
         if self._options.comment and text.startswith(self._options.comment, place):
             return True
         start = self._blanks.match(text, place)
@@ -90,7 +90,7 @@ class RecordReader:
         return first >= len(text) or self._line_end.match(text, first) is not None
 
     def _tokens(self, text: str, place: int, has_lines: bool) -> tuple[list[Token], int, int]:
-        """Fields of the record at `place`, the place of its end, and the place behind its line end."""
+        """Fields of the record at `place`, the offset of its end, and the offset after its line end."""
         self._is_open = False
         tokens: list[Token] = []
         field_end, separator = self._field_end[has_lines], self._options.separator
@@ -117,7 +117,7 @@ class RecordReader:
         return (text.rstrip(BLANKS) if self._options.trim_right else text) or None
 
     def _quoted(self, text: str, start: int, field_end: re.Pattern[str]) -> tuple[Token, int]:
-        """Field behind its opening quote, and the place of its end."""
+        """Field after its opening quote, and the offset of its end."""
         quote, escape = self._options.quote, self._options.escape
         special = self._special
         assert special is not None  # the caller has seen a quote
@@ -140,7 +140,7 @@ class RecordReader:
                 at, following = at + 1, text[at + 2 : at + 3]
             return self._closed("".join(parts), text, at + 1, field_end)
         parts.append(text[place:])
-        # Not closed: what is there counts; a quote alone is one.
+        # Not closed: take the remaining text; a single quote is a field itself.
         self._is_open = True
         return "".join(parts) or (quote if start == len(text) else self._empty), len(text)
 

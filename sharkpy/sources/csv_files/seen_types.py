@@ -1,4 +1,4 @@
-"""Type of a column of CSV by its values, as Spark infers it."""
+"""Type of a CSV column from its values, as Spark infers it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sharkpy.values.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIM
 _WHOLE = r"^[+-]?0*([0-9]{1,38})$"
 _WHOLE_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _DECIMAL = DecimalType(38, 0)
-"""Stands for whole numbers beyond BIGINT."""
+"""Placeholder type of integers beyond BIGINT."""
 _DIGITS = {INT: 10, BIGINT: 20}
-"""Digits of the DECIMAL that takes a type's numbers in."""
+"""Digits of the DECIMAL that holds a type's numbers."""
 _NUMBERS: tuple[DataType, ...] = (INT, BIGINT, _DECIMAL, DOUBLE)
 _CANDIDATES: tuple[DataType, ...] = (*_NUMBERS, DATE, TIMESTAMP, BOOLEAN)
 """Types in the order in which they are tried."""
@@ -25,12 +25,12 @@ _CANDIDATES: tuple[DataType, ...] = (*_NUMBERS, DATE, TIMESTAMP, BOOLEAN)
 
 @dataclass(slots=True)
 class SeenTypes:
-    """Types that the values of a column are of, in the order in which they were seen; `dtype` takes all of them in."""
+    """Types of a column's values, in the order of their first occurrence; `dtype` is a common type for them."""
 
     options: CsvOptions
     types: tuple[DataType, ...] = ()
     digits: int = 0
-    """Most digits of whole numbers beyond BIGINT."""
+    """Most digits of an integer beyond BIGINT."""
 
     def add(self, texts: Array) -> None:
         if STRING in self.types:

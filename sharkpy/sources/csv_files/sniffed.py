@@ -1,4 +1,4 @@
-"""CSV files that nobody has described: their layout by the first lines of one, their columns by all rows."""
+"""Detection for CSV files: the layout from the first lines of one file, the columns from all rows."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from sharkpy.sources.whole_files import encoding_of_mark, head_of
 from sharkpy.values.types import STRING, Field, Schema
 
 _HEAD_BYTES, _LARGE_HEAD_BYTES = 1 << 17, 1 << 20
-"""Bytes that are looked at, and those of a file of few and long lines."""
+"""Bytes that are examined, and the bytes if a file has few, long lines."""
 _FEW_LINES = 8
 _MOST_FILES = 16
-"""Files that are looked at until one has more than a header."""
+"""Most files that are examined until one has more than a header."""
 _NOTHING = Schema((Field("_c0", STRING),))
 
 
 def described(files: Sequence[DataFile], given: Properties = ()) -> tuple[Properties, Schema]:
-    """Options of USING csv that suit some files, and their columns; those that are `given` stay.
+    """Detected options of USING csv for some files, and their columns; `given` options are kept.
 
-    SourceError for bytes that are no text in the encoding, or headers that differ.
+    SourceError for bytes that are invalid in the encoding, or for different headers.
     """
     if not files:
         raise SourceError("the columns of CSV files are not known: there are none", sqlstate="42000")
@@ -36,7 +36,7 @@ def described(files: Sequence[DataFile], given: Properties = ()) -> tuple[Proper
         return found, _NOTHING
     told = _told(files, found, num_fields)
     if (told is None or told[1].torn_rows) and not _is_given(given, "multiLine"):
-        # Quotes hold line breaks, or one is not closed and takes the lines behind it, or only those of its own line.
+        # The file may have quotes with line breaks, or an unclosed quote that swallows the lines after it.
         other = _properties(replace(options, multi_line=not options.multi_line), given)
         again = _told(files, other, num_fields)
         if again is not None and (told is None or not again[1].torn_rows or options.multi_line):
@@ -47,7 +47,7 @@ def described(files: Sequence[DataFile], given: Properties = ()) -> tuple[Proper
 
 
 def _told(files: Sequence[DataFile], found: Properties, num_fields: int) -> tuple[Schema, ReadMetrics] | None:
-    """Columns, and what was counted; None if a row is too large."""
+    """Columns and metrics; None if a row is too large."""
     metrics = ReadMetrics()
     try:
         return exact_columns(files, found, num_fields, metrics), metrics
@@ -60,7 +60,9 @@ def _is_given(given: Properties, name: str) -> bool:
 
 
 def _layout(files: Sequence[DataFile], given: Properties) -> tuple[CsvOptions, int]:
-    """Options and number of columns by the first file that has several rows, or else any; 0 columns without rows."""
+    """Options and number of columns from the first file with several rows, or else any file; 0 columns if there are no
+    rows.
+    """
     found: tuple[CsvOptions, int] | None = None
     options = csv_options(given)
     for file in [file for file in files if file.size_bytes][:_MOST_FILES]:
@@ -75,7 +77,7 @@ def _layout(files: Sequence[DataFile], given: Properties) -> tuple[CsvOptions, i
 
 
 def _text(file: DataFile, options: CsvOptions, *, is_given: bool) -> tuple[str, bool, str | None]:
-    """The first lines of a file, whether these are all, and its encoding."""
+    """First lines of a file, whether these are the whole file, and its encoding."""
     head, is_whole = head_of(file, _HEAD_BYTES)
     if not is_whole and head.count(b"\n") < _FEW_LINES:
         head, is_whole = head_of(file, _LARGE_HEAD_BYTES)
@@ -96,7 +98,7 @@ def _decoded(head: bytes, encoding: str, *, is_whole: bool) -> str:
 
 
 def _wide_encoding(head: bytes) -> str | None:
-    """UTF-16 without a mark: every other byte of mostly Latin text is 0."""
+    """Detect UTF-16 without a byte-order mark: every other byte of mostly Latin text is 0."""
     even, odd = head[::2].count(0), head[1::2].count(0)
     if len(head) < 4 or max(even, odd) * 4 < len(head) or min(even, odd) * 8 > max(even, odd):
         return None

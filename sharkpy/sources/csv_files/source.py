@@ -1,4 +1,4 @@
-"""CSV files of USING csv, as Spark reads and writes them."""
+"""CSV files of USING csv, in the form of Spark's reader and writer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ from sharkpy.values.types import Schema
 
 
 class CsvSource:
-    """A row is a line, unless `multiLine` lets quotes hold line breaks; such and compressed files are one split."""
+    """CSV files with a row in each line. With `multiLine` quotes may contain line breaks; such and compressed files are
+    one split.
+    """
 
     name = CSV
     splits_bytes = True
@@ -49,7 +51,7 @@ class CsvSource:
     def splits(
         self,
         files: Sequence[DataFile],
-        schema: Schema,  # noqa: ARG002 - the protocol's
+        schema: Schema,  # noqa: ARG002 - the protocol's signature
         properties: Properties,
         split_bytes: int,
     ) -> list[Split]:
@@ -115,7 +117,7 @@ def _counted(chunks: Iterator[bytes], metrics: ReadMetrics) -> Iterator[bytes]:
 
 
 class _Encoder:
-    """Bytes of text in the encoding of the options, compressed; a mark of byte order comes first alone."""
+    """Text encoded as in the options, and compressed. A byte-order mark is only written first."""
 
     def __init__(self, options: CsvOptions) -> None:
         self._encoder = codecs.getincrementalencoder(options.encoding)("replace") if options.encoding else None
@@ -124,5 +126,5 @@ class _Encoder:
     def bytes_of(self, lines: bytes) -> bytes:
         if self._encoder is not None:
             lines = self._encoder.encode(lines.decode())
-        # Hadoop reads what was compressed piece by piece as one.
+        # Hadoop reads consecutive compressed pieces as one.
         return lines if self._codec is None else self._codec.compress(lines)

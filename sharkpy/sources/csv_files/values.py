@@ -1,4 +1,4 @@
-"""Fields of CSV as values of the columns' types, as Spark converts them: what is not written as the type is NULL."""
+"""CSV fields as values of the columns' types, converted as in Spark: a text that does not fit the type is NULL."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _null_text() -> pa.Scalar[Any]:
 
 
 def values_of(text: Array, dtype: DataType, options: CsvOptions) -> Array:
-    """Values of texts; NULL where the text is NULL or not one of the type."""
+    """Values of texts; NULL if the text is NULL or does not fit the type."""
     if isinstance(dtype, BinaryType):
         return pc.cast(text, pa.binary())
     if is_string(dtype):
@@ -78,7 +78,7 @@ def _dates(text: Array, dtype: DataType, options: CsvOptions) -> Array:
 
 
 def _whole_dates(text: Array) -> Array:
-    """Dates with the months and days that they leave out."""
+    """Dates, with 01 for missing months and days."""
     trimmed = pc.ascii_trim(text, characters="".join(map(chr, range(33))))
     return pc.replace_substring_regex(
         pc.replace_substring_regex(trimmed, r"^([0-9]{4})$", r"\1-01-01"), r"^([0-9]{4}-[0-9]{1,2})$", r"\1-01"
@@ -95,7 +95,7 @@ def _timestamps(text: Array, dtype: DataType, options: CsvOptions) -> Array:
 
 
 def _by_pattern(text: Array, dtype: DataType, pattern: str, zone: str | None) -> Array:
-    """Times in a Java pattern; those that name their zone on the clock of `zone`."""
+    """Times in a Java pattern; times with a zone are converted to `zone`."""
     distinct = text.dictionary_encode()
     times: Array = pa.array(
         [parsed(value, pattern) for value in distinct.dictionary.to_pylist()], column_type(TIMESTAMP)
@@ -118,5 +118,5 @@ _CONVERTERS: dict[DataType, Callable[[Array, DataType, CsvOptions], Array]] = {
 
 
 def is_stored(dtype: DataType) -> bool:
-    """True for types that CSV has: none that are nested."""
+    """True for types that CSV can store: all except nested ones."""
     return dtype in _CONVERTERS or is_string(dtype) or isinstance(dtype, (DecimalType, BinaryType))

@@ -1,4 +1,4 @@
-"""Rows to lines of CSV, quoted where Spark's reader needs it."""
+"""Rows as lines of CSV, quoted if Spark's reader needs it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sharkpy.values.types import BINARY, DATE, TIMESTAMP, DataType, Schema, is_s
 _INVALID_TEXT = "22000"
 _EMPTY = '""'
 _SIMPLE_SEPARATORS = (",", ";", "|", "\t")
-"""Separators that are in no number or time."""
+"""Separators that do not occur in numbers and times."""
 
 
 def header_row(schema: Schema, options: CsvOptions) -> bytes:
@@ -29,7 +29,7 @@ def header_row(schema: Schema, options: CsvOptions) -> bytes:
 
 
 def rows_of(batch: pa.RecordBatch, schema: Schema, options: CsvOptions) -> bytes:
-    """ExecutionError 22000 where a value cannot be read again as it is."""
+    """Lines of the rows; ExecutionError 22000 if a value could not be read back."""
     columns = []
     is_simple = options.separator in _SIMPLE_SEPARATORS and not (options.date_format or options.timestamp_format)
     for place, (column, field) in enumerate(zip(batch.columns, schema, strict=True)):
@@ -44,7 +44,7 @@ def rows_of(batch: pa.RecordBatch, schema: Schema, options: CsvOptions) -> bytes
 
 def _joined(columns: Sequence[Array], options: CsvOptions) -> bytes:
     rows = pc.binary_join_element_wise(*columns, options.separator) if len(columns) > 1 else columns[0]
-    # A line of blanks is no row for a reader: it comes from empty fields alone.
+    # Readers skip a blank line. A row with only empty fields would make one.
     is_blank = pc.match_substring_regex(rows, r"^[\x00-\x20]*$")
     if pc.any(is_blank, min_count=0).as_py():
         if not options.quote:
@@ -83,7 +83,7 @@ def _in_pattern(array: Array, pattern: str) -> Array:
 
 
 def _field(text: Array, name: str, options: CsvOptions, *, is_first: bool = True) -> Array:
-    """Fields, quoted where they would be read otherwise."""
+    """Fields, quoted if they would otherwise be read as another value."""
     if options.trim_left:
         text = pc.ascii_ltrim(text, characters=BLANKS)
     if options.trim_right:
@@ -103,7 +103,7 @@ def _field(text: Array, name: str, options: CsvOptions, *, is_first: bool = True
 
 
 def _needs_quotes(options: CsvOptions, *, is_first: bool) -> str:
-    """Pattern of texts that are read otherwise without quotes."""
+    """Pattern of texts that would be read as another value without quotes."""
     quote = re.escape(options.quote)
     parts = [re.escape(options.separator), f"[{re.escape(options.newline)}\\n\\r]", r"^[\x00-\x20]+$"]
     if quote:

@@ -1,1 +1,1 @@
-"""Row formats: how the columns of a row are written in its bytes. What Hive calls a SerDe."""
+"""Row formats: encodings of the columns of a row in bytes. Hive calls them SerDes."""

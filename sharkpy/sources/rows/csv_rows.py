@@ -1,4 +1,4 @@
-"""OpenCSVSerde: fields between separators, quoted where they need to be; all columns are strings."""
+"""OpenCSVSerde: fields between separators, quoted if necessary; all columns are strings."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ _CHARACTERS = ("separatorChar", "quoteChar", "escapeChar")
 
 @dataclass(frozen=True, slots=True)
 class CsvLayout:
-    """`escape` None: as OpenCSV does by default, a backslash when reading and a second quote when writing."""
+    """Layout of rows. If `escape` is None, as by default in OpenCSV, it is a backslash for reading and a second quote
+    for writing.
+    """
 
     separator: str = ","
     quote: str = '"'
     escape: str | None = None
 
     def part(self, row: str) -> list[str | None]:
-        """By OpenCSV's rules: an escape counts inside quotes alone; what is quoted is taken as it is."""
+        """Split a row by OpenCSV's rules: an escape only counts inside quotes; quoted text is literal."""
         escape = self.escape or _READ_ESCAPE
         if self.quote not in row and escape not in row:
             return list(row.split(self.separator))
@@ -59,7 +61,7 @@ class CsvLayout:
         return [*fields, "".join(field)]
 
     def _toggle(self, row: str, place: int, field: list[str]) -> None:
-        """A quote in the middle of a field is part of it; one behind blanks makes these disappear."""
+        """Handle a quote. In the middle of a field it belongs to the field; after only blanks it removes them."""
         is_inside = place > 2 and row[place - 1] != self.separator
         if not is_inside or place + 1 >= len(row) or row[place + 1] == self.separator:
             return
@@ -109,7 +111,7 @@ class CsvRows:
 
 
 def csv_layout(properties: Properties) -> CsvLayout:
-    """ConfigurationError where a property is not one character, or two of them are equal."""
+    """Layout from properties; ConfigurationError if a property is not one character, or two of them are equal."""
     values = dict(properties)
     _check_names(values)
     given = {key: values[key] for key in _CHARACTERS if values.get(key)}
@@ -126,7 +128,7 @@ def csv_layout(properties: Properties) -> CsvLayout:
 
 
 def _check_names(properties: dict[str, str]) -> None:
-    """ConfigurationError for a name that is nearly one of the SerDe's: it would have no effect."""
+    """Raise ConfigurationError for a property that is probably misspelled: it would have no effect."""
     for name in properties:
         if name not in _CHARACTERS and (hint := did_you_mean(name, _CHARACTERS)) is not None:
             raise ConfigurationError(f'OpenCSVSerde has no property "{name}"', hint=hint, sqlstate="22023")

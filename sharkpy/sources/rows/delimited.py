@@ -1,4 +1,4 @@
-"""LazySimpleSerDe: fields between delimiters, nested types by levels of them."""
+"""LazySimpleSerDe: fields between delimiters, nested types with delimiters of several levels."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ from sharkpy.values.types import Schema
 from sharkpy.values.utf8 import valid_texts, valid_utf8
 
 MUCH_BYTES = 1 << 22
-"""Bytes of text in one process from which loops pay: numba takes as long to load as splitting some times as much."""
+"""Bytes of text in a process from which compiled loops pay: loading numba takes as long as splitting some times as
+much.
+"""
 _KERNELS = "sharkpy.sources.cut_fields"
 _MOST_BYTES = (1 << 31) - 1
-"""Bytes of data whose places have 32 bits."""
+"""Most bytes of data with 32-bit offsets."""
 _SPARE_LINE_ENDS = ((0xFE, NEWLINE), (0xFF, CARRIAGE_RETURN))
 """Bytes that UTF-8 never uses and `hide` uses last, for line ends inside rows."""
 
@@ -54,10 +56,10 @@ class DelimitedRows:
 
 
 class DelimitedReader:
-    """Reads rows by compiled loops. Little data is split by Arrow's, for which numba need not be loaded."""
+    """Reads rows by compiled loops. Small data is split by Arrow's functions, so that numba need not be loaded."""
 
     bytes_read = 0
-    """By all readers of this process."""
+    """Bytes read by all readers of this process."""
 
     def __init__(self, layout: TextFormat, schema: Schema, names: tuple[str, ...], metrics: ReadMetrics) -> None:
         self.layout = layout
@@ -74,7 +76,7 @@ class DelimitedReader:
         yield from self._read(*hide(valid_utf8(data), self.layout))
 
     def read_rows(self, rows: Array) -> Iterator[pa.RecordBatch]:
-        """Rows of a sequence file, which may hold line ends."""
+        """Read rows of a sequence file, which may contain line ends."""
         flat = b"".join(rows.to_pylist()) if not _is_ascii(rows) else b""
         if flat and valid_utf8(flat) is not flat:
             rows = pa.array([valid_utf8(row) for row in rows.to_pylist()], pa.binary())
@@ -157,7 +159,7 @@ def _is_ascii(rows: Array) -> bool:
 
 
 def _flat_bytes(rows: Array) -> bytes:
-    """The bytes of all rows, one behind the other."""
+    """Bytes of all rows, one after the other."""
     offsets = np.frombuffer(rows.buffers()[1], np.int32)
     first, last = int(offsets[rows.offset]), int(offsets[rows.offset + len(rows)])
     return bytes(memoryview(rows.buffers()[2])[first:last])

@@ -1,4 +1,4 @@
-"""DelimitedJSONSerDe, which only writes: delimited values, nested ones as JSON. What scripts of queries get."""
+"""DelimitedJSONSerDe, which can only write: delimited values, with nested ones as JSON. Queries' scripts read it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.values.value_text import format_column
 
 
 def delimited_json(batch: pa.RecordBatch, schema: Schema, properties: Properties) -> Array:
-    """The bytes of each row, without what ends a line. Delimiters within values are not escaped."""
+    """Bytes of each row, without a line end. Delimiters within values are not escaped."""
     layout = text_format(properties)
     null = pa.scalar(layout.null, pa.binary())
     columns = [
@@ -23,7 +23,7 @@ def delimited_json(batch: pa.RecordBatch, schema: Schema, properties: Properties
 
 
 def _texts(column: Array, dtype: DataType) -> Array:
-    """The values as binary; NULL stays NULL."""
+    """Values as binary; NULL stays NULL."""
     if is_nested(dtype):
         mask = column.is_null().to_numpy(zero_copy_only=False)
         return pa.array(format_column(column, dtype), pa.string(), mask=mask).cast(pa.binary())

@@ -1,4 +1,4 @@
-"""JsonSerDe: one JSON object a row."""
+"""JsonSerDe: each row is one JSON object."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _QUICK_TYPES: tuple[DataType, ...] = (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, F
 
 Places = np.ndarray[Any, np.dtype[np.int32]]
 _SMALL_BYTES = 1 << 15
-"""Bytes for which it does not pay to load the compiled loops."""
+"""Fewer bytes than this are not worth loading the compiled loops."""
 
 
 class JsonRows:
-    """Keys are matched without case; a row that is no object is one of NULLs and is counted.
+    """Keys match in any case. A row that is not an object becomes a row of NULLs, and is counted.
 
-    Compiled loops read plain objects, Arrow's reader small chunks and arrays if it reads them the same way; the rest
-    goes row by row.
+    Compiled loops read plain objects. Arrow reads small chunks and arrays, if it reads them in the same way. All other
+    rows are read one by one.
     """
 
     def check(self, schema: Schema, properties: Properties) -> None:  # noqa: ARG002 - any columns
@@ -67,7 +67,7 @@ class JsonRows:
 
 
 def _times(properties: Properties) -> TextFormat:
-    """How times are written, and the zone in which those are shown that name one."""
+    """Form of times, and the zone to which times with a zone are converted."""
     zone = dict(properties).get("timeZone", UTC)
     if time_zone(zone) is None:
         raise ConfigurationError(f'"{zone}" is not a value of timeZone: no such zone is known', sqlstate="22023")
@@ -93,7 +93,7 @@ class JsonRowReader:
         yield from self._batches(JsonReader(self.schema, self.metrics, self._layout).read(texts))
 
     def read_parts(self, data: bytes, starts: Places, ends: Places) -> Iterator[pa.RecordBatch]:
-        """Read the rows that begin and end at these places of `data`."""
+        """Read the rows at these offsets of `data`."""
         if self._is_cut():
             from sharkpy.sources.cut_json import cut_parts_of
 
@@ -128,7 +128,7 @@ class JsonRowReader:
 
 
 def _by_arrow(chunk: bytes, schema: Schema) -> pa.Table | None:
-    """None where Arrow's reader could give another answer than Hive's rules."""
+    """Rows read by Arrow; None if its reader could differ from Hive's rules."""
     if not all(_is_quick(field.dtype) for field in schema) or b"\r" in chunk:
         return None
     try:

@@ -18,16 +18,16 @@ from sharkpy.values.types import Schema, arrow_schema
 
 class LazyBinaryRows:
     def check(self, schema: Schema, properties: Properties) -> None:
-        """Any columns; there are no properties."""
+        """Accept any columns; there are no properties."""
 
-    def lines(self, properties: Properties) -> LineLayout:  # noqa: ARG002 - the protocol's
+    def lines(self, properties: Properties) -> LineLayout:  # noqa: ARG002 - the protocol's signature
         raise UnsupportedError("the LazyBinarySerDe in text files, whose line ends may be part of its values")
 
     def reader(
         self,
         schema: Schema,
         names: Sequence[str],
-        properties: Properties,  # noqa: ARG002 - the protocol's
+        properties: Properties,  # noqa: ARG002 - the protocol's signature
         metrics: ReadMetrics,
     ) -> LazyBinaryReader:
         return LazyBinaryReader(schema, names, metrics)
@@ -45,7 +45,7 @@ class LazyBinaryReader:
         self._types = [field.dtype for field in schema.fields[: max(self._places, default=-1) + 1]]
         self._metrics = metrics
 
-    def read_lines(self, data: bytes) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - the protocol's
+    def read_lines(self, data: bytes) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - the protocol's signature
         raise UnsupportedError("the LazyBinarySerDe in text files")
 
     def read_rows(self, rows: Array) -> Iterator[pa.RecordBatch]:

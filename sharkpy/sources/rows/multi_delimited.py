@@ -1,4 +1,4 @@
-"""MultiDelimitSerDe: as LazySimpleSerDe, with a field delimiter of several characters."""
+"""MultiDelimitSerDe: like LazySimpleSerDe, with a field delimiter of several characters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SINGLE = b"\x01"
 
 
 class MultiDelimitedRows:
-    """The delimiter is written as one byte for LazySimpleSerDe's reader, which knows the rest."""
+    """Rows for LazySimpleSerDe's reader and writer, with the delimiter replaced by one byte."""
 
     _inner = DelimitedRows()
 

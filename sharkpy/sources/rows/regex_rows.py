@@ -1,4 +1,4 @@
-"""RegexSerDe: the groups of a regular expression that matches a row are its columns."""
+"""RegexSerDe: the columns are the groups of a regular expression that matches a row."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RegexRows:
         return TextColumnsReader(part, schema, names, metrics)
 
     def encode(self, batch: pa.RecordBatch, schema: Schema, properties: Properties) -> Array:
-        """Rows by output.format.string: %1$s stands for the first column."""
+        """Rows by output.format.string, in which %1$s means the first column."""
         template = dict(properties).get(OUTPUT_FORMAT)
         if template is None:
             hint = f"SERDEPROPERTIES ('{OUTPUT_FORMAT}' = '%1$s …') tells how rows are written"

@@ -1,4 +1,4 @@
-"""Protocol of row formats, for the containers of rows: text files and sequence files."""
+"""Protocol of row formats, for text files and sequence files."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ Properties = tuple[tuple[str, str], ...]
 
 
 class RowReader(Protocol):
-    """Rows to batches of the wanted columns; what is malformed is NULL, and counted."""
+    """Reader of rows as batches of the wanted columns; malformed values become NULL and are counted."""
 
     def read_lines(self, data: bytes) -> Iterator[pa.RecordBatch]:
-        """`data`: whole lines."""
+        """Read `data`: whole lines."""
         ...
 
     def read_rows(self, rows: Array) -> Iterator[pa.RecordBatch]:
-        """`rows`: one binary value each."""
+        """Read `rows`: one binary value each."""
         ...
 
 
 class RowFormat(Protocol):
-    """1. `check` raises ConfigurationError or UnsupportedError for properties and columns that it cannot obey.
-    2. `lines` tells how a text file with such rows is cut.
-    3. `encode` gives the bytes of each row, without what ends a line.
+    """Encoding of rows in bytes.
+
+    1. `check` raises ConfigurationError or UnsupportedError for unsupported properties and columns.
+    2. `lines` is the layout of a text file with such rows.
+    3. `encode` returns the bytes of each row, without a line end.
     """
 
     def check(self, schema: Schema, properties: Properties) -> None: ...

@@ -1,4 +1,4 @@
-"""Rows of text that are parted one by one: what CSV and regular expressions have in common."""
+"""Rows of text that are split one by one, for CSV and regular expressions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sharkpy.sources.source import BATCH_ROWS
 from sharkpy.values.types import Schema, arrow_schema, is_string
 
 Part = Callable[[str], Sequence[str | None] | None]
-"""The fields of a row; None where it is no row of the format. Missing ones are NULL."""
+"""Returns the fields of a row; None if it does not fit the format. Missing fields are NULL."""
 
 
 class TextColumnsReader:
-    """A RowReader around a function that parts rows."""
+    """A RowReader for a function that splits rows."""
 
     def __init__(self, part: Part, schema: Schema, names: Sequence[str], metrics: ReadMetrics) -> None:
         self._part = part

@@ -1,1 +1,1 @@
-"""Compiled loops over the bytes of text: numba is imported with the first of them."""
+"""Compiled loops over the bytes of text. Importing one of them imports numba."""

@@ -1,4 +1,4 @@
-"""The bytes of fields, one behind the other, as Arrow keeps texts."""
+"""Bytes of fields, one after the other, as Arrow stores texts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sharkpy.sources.kernels.vector_bytes import Bytes, Numbers, Word, copy_16, 
 def copy_fields(
     data: Bytes, starts: Numbers, ends: Numbers, null: Bytes, offsets: Numbers, valid: Bytes, out: Bytes
 ) -> tuple[Word, Word]:
-    """Copy fields side by side; the number of those that are NULL, and whether all bytes are ASCII.
+    """Copy fields one after the other; return the number of NULLs, and whether all bytes are ASCII.
 
-    NULL are fields equal to `null` and those that start at -1: their bits in `valid`, all set before, are taken out.
-    `out` has 16 bytes more than all fields have.
+    Fields that equal `null` or start at -1 are NULL: their bits in `valid`, which are all set before, are cleared.
+    `out` has room for all fields and 16 bytes more.
     """
     num_nulls = 0
     length = 0

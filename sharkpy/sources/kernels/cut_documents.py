@@ -1,23 +1,25 @@
-"""Places of the values of JSON documents, which may have any line breaks in them."""
+"""Offsets of the values of JSON documents, which may contain line breaks anywhere."""
 
 from __future__ import annotations
 
 from sharkpy.sources.kernels.vector_bytes import Bytes, Numbers, Word, kernel
 
 DEPTH, IN_TEXT, IN_ARRAY, START, PLACE = range(5)
-"""What the state has: levels within a value, whether a text (2: behind its backslash) and an array of rows are open,
-where the value that has no end yet begins, which may be before the data, and how far the data are read."""
+"""Indexes of the state: depth within a value; whether a text (2: after its backslash) and an array of rows are open;
+start of the unfinished value, which may be before the data; offset up to which the data are read.
+"""
 NOWHERE = 1 << 40
-"""Place where no value begins."""
+"""Start if there is no unfinished value."""
 _SPACE, _QUOTE, _COMMA = 32, 34, 44
 _OPEN, _BACKSLASH, _CLOSE, _OPEN_OBJECT, _CLOSE_OBJECT = 91, 92, 93, 123, 125
 
 
 @kernel
 def cut_documents(data: Bytes, state: Numbers, starts: Numbers, ends: Numbers) -> Word:  # noqa: C901 - a loop
-    """Number of values that end in `data`, at most as many as `starts` has; `state` is carried on.
+    """Find values that end in `data`, at most as many as `starts` has room for; return their number, and update
+    `state`.
 
-    A value is one that follows others, with blanks or commas between, or an item of an array that is not in another.
+    Values follow each other, with blanks or commas in between, or are items of an outermost array.
     """
     depth, in_text, in_array, start = state[0], state[1], state[2], state[3]
     found = 0
@@ -44,7 +46,7 @@ def cut_documents(data: Bytes, state: Numbers, starts: Numbers, ends: Numbers) -
         else:
             is_sign = byte in (_OPEN, _OPEN_OBJECT, _QUOTE)
             if start != NOWHERE and (byte <= _SPACE or byte in (_COMMA, _CLOSE) or is_sign):
-                # A number or a word ends before this byte, which is looked at again.
+                # A number or a word ends before this byte, which is examined again.
                 starts[found] = start
                 ends[found] = place
                 found += 1

@@ -1,6 +1,6 @@
-"""JSON objects to the places of their values. What is not plain is left to a whole parser, row by row.
+"""Offsets of the values of JSON objects. A full parser reads objects that are not plain, row by row.
 
-An object's keys are expected in the order of the object before it: then a key costs a comparison.
+The keys of an object are expected in the order of the object before it: then a key only costs a comparison.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import numpy as np
 from sharkpy.sources.kernels.vector_bytes import Bytes, Numbers, Word, inlined, kernel, load_8, lowest_one
 
 NUMBER, TEXT, BOOLEAN, REAL, ANY = 0, 1, 2, 3, 5
-"""Kinds of values that a column takes; a number with an exponent is one of a REAL alone, ANY takes every value."""
+"""Kinds of values of a column. Only a REAL may have an exponent; ANY takes every value."""
 MOST_KEYS = 256
-"""Keys of an object whose order is remembered."""
+"""Most keys of an object whose order is remembered."""
 MOST_COLUMNS = 63
 _NULL = 4
 _UNKNOWN, _UNCERTAIN = -1, -2
@@ -34,7 +34,7 @@ def _behind_space(data: Bytes, place: Word, end: Word) -> Word:
 
 @inlined
 def _plain_end(data: Bytes, place: Word, end: Word) -> Word:
-    """Place of the next quote, backslash or control character; `end` where there is none."""
+    """Offset of the next quote, backslash or control character; `end` if there is none."""
     while place + 8 <= end:
         word = load_8(data, place)
         quotes, backslashes = word ^ _QUOTES, word ^ _BACKSLASHES
@@ -50,7 +50,7 @@ def _plain_end(data: Bytes, place: Word, end: Word) -> Word:
 
 @kernel
 def _hex_digits(data: Bytes, place: Word, end: Word) -> Word:
-    """Whether four hexadecimal digits follow."""
+    """True if four hexadecimal digits follow."""
     if place + 4 > end:
         return False
     for i in range(place, place + 4):
@@ -63,7 +63,7 @@ def _hex_digits(data: Bytes, place: Word, end: Word) -> Word:
 
 @kernel
 def _text_end(data: Bytes, place: Word, end: Word) -> Word:
-    """Place of the quote that ends a text, whose escapes are right; -1 for what is no text."""
+    """Offset of the quote that ends a text with valid escapes; -1 if it is not a valid text."""
     while True:
         place = _plain_end(data, place, end)
         if place >= end:
@@ -92,7 +92,7 @@ def _behind_digits(data: Bytes, place: Word, end: Word) -> Word:
 
 @inlined
 def _scalar(data: Bytes, place: Word, end: Word) -> tuple[Word, Word]:
-    """End and kind of a number, true, false or null; -1 and any kind for what is none of them."""
+    """End and kind of a number, true, false or null; -1 and any kind for other input."""
     byte = data[place]
     if byte in (116, 110):
         if place + 4 > end:
@@ -132,7 +132,7 @@ def _scalar(data: Bytes, place: Word, end: Word) -> tuple[Word, Word]:
 
 @kernel
 def _nested_end(data: Bytes, place: Word, end: Word) -> Word:  # noqa: C901, PLR0912 - one loop, as there is no stack
-    """Place behind an object or array; -1 where it is wrong, or too deep."""
+    """Offset after an object or array; -1 if it is invalid or too deep."""
     objects = np.uint64(0)
     depth = 0
     while True:
@@ -159,7 +159,7 @@ def _nested_end(data: Bytes, place: Word, end: Word) -> Word:  # noqa: C901, PLR
             if place < 0:
                 return -1
         is_first = is_open
-        # What follows a value, or the beginning of an object or array.
+        # After a value, or at the beginning of an object or array.
         while True:
             place = _behind_space(data, place, end)
             if place >= end:
@@ -212,7 +212,7 @@ def _is_same(data: Bytes, one: Word, other: Word, size: Word) -> Word:
 
 @kernel
 def _column_of(data: Bytes, start: Word, end: Word, names: Bytes, name_ends: Numbers) -> Word:
-    """Number of the column with a key's name, in any case; _UNKNOWN without one, _UNCERTAIN for a key beyond ASCII."""
+    """Number of the column with a key's name, in any case; _UNKNOWN if none, _UNCERTAIN for a non-ASCII key."""
     for place in range(start, end):
         if data[place] >= 128:
             return _UNCERTAIN
@@ -244,11 +244,12 @@ def cut_json(  # noqa: C901, PLR0912, PLR0915 - a call that is not inlined takes
     ends: Numbers,
     odd: Numbers,
 ) -> Word:
-    """Number of `odd` rows, which are no plain objects or have values of other kinds: they have no places.
+    """Find the values of columns; return the number of `odd` rows, which are not plain objects or have values of other
+    kinds.
 
-    `names`, lower case, lie one behind the other. `starts` and `ends` are (columns, rows): the value of a column is
-    data[start:end], of a text what is between its quotes, of an object or array all of it. One that is null or missing
-    starts at -1.
+    `names` are in lower case, one after the other. `starts` and `ends` are (columns, rows): the value of a column is
+    data[start:end]. A text is without its quotes; an object or array is complete. A value that is null or missing, and
+    every value of an odd row, starts at -1.
     """
     key_starts = np.zeros(MOST_KEYS, np.int64)
     key_sizes = np.zeros(MOST_KEYS, np.int64)
@@ -338,7 +339,7 @@ def cut_json(  # noqa: C901, PLR0912, PLR0915 - a call that is not inlined takes
                 if close < 0:
                     break
                 if column >= 0 and kind != _NULL:
-                    # The integer -0 is 0, also where the column is of reals.
+                    # The integer -0 is 0, even in a column of reals.
                     is_zero = close - place == 2 and data[place] == _MINUS and data[place + 1] == _ZERO
                     is_number = kinds[column] == REAL and kind == NUMBER
                     is_wanted = kinds[column] == kind or kinds[column] == ANY or is_number

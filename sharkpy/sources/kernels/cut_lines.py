@@ -1,4 +1,4 @@
-"""Lines to the places of their fields: 64 bytes at a time are compared with the two delimiters."""
+"""Offsets of the fields of lines. 64 bytes at a time are compared with both delimiters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ONE = np.uint64(1)
 
 @kernel
 def count_byte(data: Bytes, byte: np.uint8) -> Word:
-    """Number of times that `byte` occurs."""
+    """Number of occurrences of `byte`."""
     found = 0
     whole = len(data) & ~63
     for base in range(0, whole, 64):
@@ -23,7 +23,7 @@ def count_byte(data: Bytes, byte: np.uint8) -> Word:
 
 @kernel
 def line_ends(data: Bytes, newline: np.uint8, ends: Numbers) -> Word:
-    """Place of each newline; their number. `ends` has room for all of them."""
+    """Write the offset of each newline to `ends`, which has room for all of them; return their number."""
     found = 0
     whole = len(data) & ~63
     for base in range(0, whole, 64):
@@ -50,14 +50,14 @@ def cut_lines(
     starts: Numbers,
     ends: Numbers,
 ) -> tuple[Word, Word]:
-    """The number of lines, and of those with fewer than `num_fields` fields.
+    """Number of lines, and number of lines with fewer than `num_fields` fields.
 
-    `starts` and `ends` are (wanted, lines): the fields `wanted`, whose numbers ascend, are data[start:end]. One that a
-    line lacks starts at -1. The field `last_field` goes on to the end of the line. The last line may lack its newline.
+    `starts` and `ends` are (wanted, lines): the fields `wanted`, whose numbers ascend, are data[start:end]. A missing
+    field starts at -1. The field `last_field` reaches to the end of the line. The last line may lack its newline.
     """
     size = len(data)
     whole = size & ~63
-    # The bytes behind the last 64 whole ones, which are not read beyond the end of the data.
+    # Copy of the last incomplete 64 bytes, so that nothing is read past the end of the data.
     tail = np.zeros(64, np.uint8)
     tail[: size - whole] = data[whole:]
     num_wanted = len(wanted)
@@ -75,7 +75,7 @@ def cut_lines(
                 newlines |= _ONE << np.uint64(size - whole)
         while True:
             if found == num_wanted:
-                # Of the rest of the line, the number of fields is all that matters.
+                # For the rest of the line, only the number of fields is needed.
                 if newlines == 0:
                     field += count_ones(separators)
                     break

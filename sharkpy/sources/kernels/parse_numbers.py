@@ -1,4 +1,4 @@
-"""Fields in the plain forms of numbers. What is written in any other way is left to Hive's lenient rules."""
+"""Numbers in plain form. Hive's lenient rules parse all other forms."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from sharkpy.sources.kernels.vector_bytes import Bytes, Numbers, Word, kernel, load_8
 
 MOST_DIGITS = 18
-"""Number of digits that always fit 64 bits."""
+"""Digits that always fit in 64 bits."""
 EXACT_MANTISSA = {64: 1 << 53, 32: 1 << 24}
 EXACT_POWER = {64: 22, 32: 10}
-"""By bits: up to which an integer, and a power of ten, is exact as a floating point number."""
+"""By bits: largest integer, and largest power of ten, that is exact as a floating-point number."""
 POWERS = np.array([float(f"1e{power}") for power in range(EXACT_POWER[64] + 1)])
 INTEGER_POWERS = 10 ** np.arange(MOST_DIGITS + 1)
 HIGH_BITS, TO_HIGH_BITS = np.uint64(0x8080808080808080), np.uint64(0x7676767676767676)
-"""A byte above 9 has its high bit set, or gets it from the sum with the second one."""
+"""A byte above 9 has its high bit set, or gets it by adding the second constant."""
 
 _ZEROS = np.uint64(0x3030303030303030)
 _NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -24,7 +24,7 @@ _FOURS = np.uint64(0x0000FFFF0000FFFF)
 
 @kernel
 def is_null(data: Bytes, start: Word, end: Word, null: Bytes) -> Word:
-    """Whether a field of another type than text has no value: it is not there, empty, or the text of NULL."""
+    """True if a field of a type other than text has no value: it is missing, empty, or the NULL text."""
     if end <= start:
         return True
     if end - start != len(null):
@@ -37,10 +37,10 @@ def is_null(data: Bytes, start: Word, end: Word, null: Bytes) -> Word:
 
 @kernel
 def digits_of(data: Bytes, start: Word, end: Word) -> Word:
-    """The number that at most 18 digits make; -1 where other characters are among them, 0 where there is none."""
+    """Number from at most 18 digits; -1 for other characters, 0 for no digits."""
     size = end - start
     if 0 < size <= 8 and start + 8 <= len(data):
-        # Eight digits at once; what lies behind the field is shifted out (D. Lemire, 2018).
+        # Eight digits at once; bytes after the field are shifted out (D. Lemire, 2018).
         shift = np.uint64(64 - 8 * size)
         digits = (load_8(data, start) ^ _ZEROS) << shift
         if ((digits + TO_HIGH_BITS) | digits) & HIGH_BITS != 0:
@@ -71,10 +71,11 @@ def parse_decimals(
     valid: Bytes,
     odd: Numbers,
 ) -> tuple[Word, Word]:
-    """Parse decimals; the numbers of NULL fields and of `odd` rows: not in the plain form, or beyond `low` and `high`.
+    """Parse decimals; return the numbers of NULL fields and of `odd` rows, which are not plain or not within `low` and
+    `high`.
 
-    `-?digits[.digits]` with at most `scale` digits behind the point, and none where `scale` is 0. `values` are times
-    10**scale; `powers` are those of ten. `valid` has all bits set before.
+    The plain form is `-?digits[.digits]` with at most `scale` digits after the point. `values` are multiplied by
+    10**scale; `powers` are powers of ten. All bits of `valid` are set before.
     """
     num_nulls, num_odd = 0, 0
     for row in range(len(starts)):
@@ -119,9 +120,9 @@ def parse_reals(
     valid: Bytes,
     odd: Numbers,
 ) -> tuple[Word, Word]:
-    """Parse reals `-?digits[.digits][E-?digits]` where one multiplication or division is exact; else the row is `odd`.
+    """Parse reals `-?digits[.digits][E-?digits]` if one multiplication or division is exact; other rows are `odd`.
 
-    That is, digits below `most_mantissa` and a power of ten of at most `most_power` (W. D. Clinger, 1990).
+    It is exact for digits up to `most_mantissa` and a power of ten up to `most_power` (W. D. Clinger, 1990).
     """
     num_nulls, num_odd = 0, 0
     for row in range(len(starts)):

@@ -1,6 +1,6 @@
-"""Fields in the plain forms of dates, timestamps and booleans. What is written otherwise is left to Hive's rules.
+"""Dates, timestamps and booleans in plain form. Hive's rules parse all other forms.
 
-All of them return how many fields are NULL, and how many rows are `odd`; `valid` has all bits set before.
+All functions return the number of NULL fields and of `odd` rows. All bits of `valid` are set before.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _MICROS_PER_SECOND = 1_000_000
 
 @kernel
 def _days_of(data: Bytes, start: Word) -> Word:
-    """Days since 1970-01-01 of the ten characters YYYY-MM-DD, from the year 1 on; else _NO_DATE.
+    """Days since 1970-01-01 of the ten characters YYYY-MM-DD, from the year 1 on; _NO_DATE for other input.
 
     H. Hinnant, chrono-compatible low-level date algorithms, 2013.
     """
-    # Eight characters at once: digits become their values and dashes 0.
+    # Eight characters at once: digits become their values, and dashes 0.
     characters = load_8(data, start) ^ _ZEROS_AND_DASHES
     tens, ones = np.int64(data[start + 8]) - 48, np.int64(data[start + 9]) - 48
     is_odd = (((characters + TO_HIGH_BITS) | characters) & HIGH_BITS) | (characters & _DASHES)
@@ -52,7 +52,7 @@ def _days_of(data: Bytes, start: Word) -> Word:
 def parse_dates(
     data: Bytes, starts: Numbers, ends: Numbers, null: Bytes, values: Numbers, valid: Bytes, odd: Numbers
 ) -> tuple[Word, Word]:
-    """`YYYY-MM-DD`, as days."""
+    """Parse `YYYY-MM-DD` as days since 1970-01-01."""
     num_nulls, num_odd = 0, 0
     for row in range(len(starts)):
         start, end = np.int64(starts[row]), np.int64(ends[row])
@@ -72,7 +72,7 @@ def parse_dates(
 
 @kernel
 def _micros_of(data: Bytes, start: Word, end: Word) -> Word:
-    """Microseconds within the day of `HH:MM:SS[.digits]`, digits beyond the sixth cut off; -1 for anything else."""
+    """Microseconds within the day of `HH:MM:SS[.digits]`, without digits after the sixth; -1 for other input."""
     size = end - start
     if size < 8 or size == 9 or size > 18 or data[start + 2] != _COLON or data[start + 5] != _COLON:
         return np.int64(-1)
@@ -97,7 +97,7 @@ def _micros_of(data: Bytes, start: Word, end: Word) -> Word:
 def parse_timestamps(
     data: Bytes, starts: Numbers, ends: Numbers, null: Bytes, values: Numbers, valid: Bytes, odd: Numbers
 ) -> tuple[Word, Word]:
-    """`YYYY-MM-DD[ HH:MM:SS[.digits]]`, also with a T between, as microseconds."""
+    """Parse `YYYY-MM-DD[ HH:MM:SS[.digits]]`, also with a T in between, as microseconds since 1970."""
     num_nulls, num_odd = 0, 0
     for row in range(len(starts)):
         start, end = np.int64(starts[row]), np.int64(ends[row])
@@ -123,7 +123,7 @@ def parse_timestamps(
 def parse_booleans(
     data: Bytes, starts: Numbers, ends: Numbers, null: Bytes, values: Bytes, valid: Bytes, odd: Numbers
 ) -> tuple[Word, Word]:
-    """`true` and `false` in any case, as 1 and 0."""
+    """Parse `true` and `false` in any case as 1 and 0."""
     num_nulls, num_odd = 0, 0
     for row in range(len(starts)):
         start, end = np.int64(starts[row]), np.int64(ends[row])

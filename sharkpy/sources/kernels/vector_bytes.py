@@ -1,6 +1,6 @@
-"""LLVM's operations on many bytes at once that numba does not offer. None checks bounds.
+"""LLVM operations on many bytes at once that numba does not offer. They do not check bounds.
 
-Compiled code that is kept on disk is made anew where the file of a kernel changes, not where this one does.
+Compiled code in the cache on disk is replaced if the file of a kernel changes, but not if this file changes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _R = TypeVar("_R")
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Numbers = np.ndarray[Any, np.dtype[Any]]
 Word: TypeAlias = Any
-"""64 bits or a truth value: an int or NumPy's for the type checker, one and the same in machine code."""
+"""64 bits or a truth value: an int or NumPy's type for the type checker, the same in machine code."""
 
 _BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _Codegen = Callable[[Any, Any, Any, Any], Any]
 
 
 def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """`function` as machine code, without the GIL. Kernels may call each other and what is below.
+    """Compile `function` to machine code without the GIL. Kernels may call each other and the functions below.
 
     A call that LLVM does not inline counts references to its arrays, which takes longer than reading a field.
     """
@@ -35,7 +35,7 @@ def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def inlined(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """`function` as a part of each kernel that calls it."""
+    """Compile `function` into each kernel that calls it."""
     return machine_code(function, is_inlined=True)
 
 
@@ -88,11 +88,11 @@ def _copy_16(_: Any, to: Any, at: Any, data: Any, place: Any) -> tuple[Any, _Cod
 
 _intrinsic: Any = intrinsic
 match_64: Callable[[Bytes, Word, np.uint8], np.uint64] = _intrinsic(_match_64)
-"""Bit i tells whether byte `place + i` is `byte`."""
+"""Bit i is set if byte `place + i` is `byte`."""
 count_ones: Callable[[np.uint64], Word] = _intrinsic(_count_ones)
 lowest_one: Callable[[np.uint64], Word] = _intrinsic(_lowest_one)
-"""The place of the lowest bit that is set; there has to be one."""
+"""Index of the lowest set bit; there has to be one."""
 load_8: Callable[[Bytes, Word], np.uint64] = _intrinsic(_load_8)
 """Eight bytes from `place` on, the first one lowest on little-endian machines."""
 copy_16: Callable[[Bytes, Word, Bytes, Word], None] = _intrinsic(_copy_16)
-"""Sixteen bytes from `place` of the second array to `at` of the first one."""
+"""Copy sixteen bytes from `place` of the second array to `at` of the first one."""

@@ -1,1 +1,1 @@
-"""Files to columns and back: text, Parquet, ORC, JSON."""
+"""Reading and writing of tables' data: file formats, storage, lake tables, Kafka."""

@@ -1,7 +1,6 @@
-"""Arrow columns of any type, for code that the type checker cannot follow.
+"""Arrow columns of any type, without static types.
 
-Arrow's stubs describe arrays and kernels type by type; code that treats columns of every type alike meets
-none of their overloads.
+Arrow's type stubs describe arrays and kernels type by type. Code for columns of all types fits none of their overloads.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ map_array: Any = pyarrow.MapArray.from_arrays
 
 
 def column_type(dtype: DataType) -> Any:
-    """`to_arrow`, of a type that the checker does not look into."""
+    """`to_arrow` without a static type."""
     return to_arrow(dtype)
 
 
 def reader_of(data: bytes) -> Any:
-    """`data` as a file to read."""
+    """Readable file with the content `data`."""
     return pyarrow.BufferReader(data)

@@ -35,10 +35,10 @@ _SYNC_BYTES = 16
 _CODEC_KEY = "avro.output.codec"
 _MOST_HEADER_BYTES = 16 << 20
 _MOST_ROWS = 1 << 31
-"""Limit on the records of a block."""
+"""Most records of a block."""
 _FIRST_ROWS = 1_000
 _CALL_BYTES = 4 << 20
-"""Rows and bytes of blocks that are read in one call: more only if one block has them."""
+"""Bytes of the blocks that are read in one call; more only if a single block is larger."""
 _SEARCHED_BYTES = 1 << 20
 
 
@@ -53,12 +53,14 @@ class AvroHeader:
 
 
 class AvroSource:
-    """A table's own schema (avro.schema.literal, avro.schema.url) resolves that of its files, with its defaults."""
+    """Avro files. If a table has a schema of its own (avro.schema.literal, avro.schema.url), the files' schemas are
+    resolved to it, with its defaults.
+    """
 
     name = "avro"
     splits_bytes = True
 
-    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's
+    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's signature
         return False
 
     def check(self, schema: Schema, properties: Properties) -> None:
@@ -69,7 +71,7 @@ class AvroSource:
     def splits(
         self,
         files: Sequence[DataFile],
-        schema: Schema,  # noqa: ARG002 - the protocol's
+        schema: Schema,  # noqa: ARG002 - the protocol's signature
         properties: Properties,
         split_bytes: int,
     ) -> list[Split]:
@@ -108,7 +110,7 @@ class AvroSource:
 
 
 def avro_records(schema: str, properties: Properties, wanted: Schema, place: str) -> AvroRecords:
-    """Wanted columns of records in a schema, which that of the properties resolves, if they have one."""
+    """Wanted columns of records in a schema. If the properties have a schema, the records are resolved to it."""
     given = given_schema(properties)
     return AvroRecords(schema, None if given is None else json.dumps(given), wanted, place)
 
@@ -116,7 +118,7 @@ def avro_records(schema: str, properties: Properties, wanted: Schema, place: str
 def _batches(
     blocks: Iterator[Block], codec: str, records: AvroRecords, counted: ReadMetrics
 ) -> Iterator[pa.RecordBatch]:
-    """Columns of all blocks. The first batches are small, so that a reader of some rows does not wait for many."""
+    """Columns of all blocks. The first batches are small, so that a reader of a few rows does not wait for many."""
     for pending in _gathered(blocks):
         batch, num_bytes = records.of_blocks(pending, codec)
         counted.rows, counted.bytes = counted.rows + batch.num_rows, counted.bytes + num_bytes
@@ -139,7 +141,7 @@ def _gathered(blocks: Iterator[Block]) -> Iterator[list[Block]]:
 
 
 def file_columns(file: DataFile) -> Schema:
-    """Columns of a file, by its own schema."""
+    """Columns of a file, from its own schema."""
     try:
         with mapped(file) as data:
             return columns_of(_read_header(data, file.path).record)
@@ -163,7 +165,7 @@ def _read_header(data: FileBytes, path: str) -> AvroHeader:
 
 
 def _metadata(data: FileBytes, path: str) -> tuple[dict[str, bytes], int]:
-    """Values of a file by their keys, and where its sync marker begins."""
+    """Metadata in a file's header, by key, and the start of its sync marker."""
     metadata: dict[str, bytes] = {}
     place = len(_MAGIC)
     while True:
@@ -184,11 +186,11 @@ def _metadata(data: FileBytes, path: str) -> tuple[dict[str, bytes], int]:
 def _blocks(data: FileBytes, split: Split, header: AvroHeader) -> Iterator[Block]:
     """The blocks that begin in the split.
 
-    A block begins behind a sync marker; the one that ends the header counts as the start of the file.
+    A block begins after a sync marker; the block after the header counts as the start of the file.
     """
     end, place = split.start + split.length, header.end
     if split.start > 0:
-        # The marker of a block that begins in this split begins in it too.
+        # If a block begins in this split, the marker before it begins there, too.
         found = _find(data, header.sync, max(split.start, header.end), end)
         if found is None:
             return
@@ -210,7 +212,7 @@ def _blocks(data: FileBytes, split: Split, header: AvroHeader) -> Iterator[Block
 
 
 def _find(data: FileBytes, marker: bytes, start: int, end: int) -> int | None:
-    """Place of the first marker that begins between two places."""
+    """Offset of the first marker that begins between two offsets."""
     for place in range(start, end, _SEARCHED_BYTES):
         check_cancelled()
         stop = min(place + _SEARCHED_BYTES, end)
@@ -221,7 +223,7 @@ def _find(data: FileBytes, marker: bytes, start: int, end: int) -> int | None:
 
 
 def _long(data: FileBytes, place: int) -> tuple[int, int]:
-    """A zigzag number, seven bits a byte, and where it ends."""
+    """A zigzag number of seven bits a byte, and its end."""
     number, end = read_varint(data, place)
     return number >> 1 ^ -(number & 1), end
 
@@ -234,11 +236,11 @@ def _bytes(data: FileBytes, place: int) -> tuple[bytes, int]:
 
 
 _OUTPUT_CODECS = {"deflate": "deflate", "gzip": "deflate", "bzip2": "bzip2"}
-"""Names of codecs -> those that Avro files say, of codecs that fastavro writes without further libraries."""
+"""Codecs for writing, by their names in Hive: their names in Avro files. fastavro needs no other libraries for them."""
 
 
 def _table_codec(name: str) -> str:
-    """Codec that a table names itself."""
+    """Codec named by the table's own property."""
     codec = {"uncompressed": "null", "null": "null"}.get(name.lower()) or _OUTPUT_CODECS.get(name.lower())
     if codec is None:
         hint = f"one of uncompressed, {', '.join(_OUTPUT_CODECS)}"

@@ -1,4 +1,4 @@
-"""Records of Avro as columns. They are decoded in a process of its own, since fastavro trusts the counts in them."""
+"""Records of Avro as columns. They are decoded in a separate process, since fastavro trusts the counts in them."""
 
 from __future__ import annotations
 
@@ -33,21 +33,22 @@ from sharkpy.values.types import (
 _UNREADABLE = (EOFError, IndexError, ValueError, KeyError, OverflowError, TypeError, pa.ArrowException)
 _PLAIN_BYTES = struct.Struct("<Q")
 _MOST_PLAIN_BYTES = 256 << 20
-"""Limit on what a block holds without compression."""
+"""Most decompressed bytes of a block."""
 _DECIMAL_BYTES = 17
-"""Most bytes of a decimal of 38 digits, with one of sign."""
+"""Most bytes of a decimal of 38 digits, with one for the sign."""
 _FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
 """Years 1 to 9999."""
 _EXACT = Context(prec=60)
 Block = tuple[int, bytes]
-"""Number of records, and their bytes as the file has them."""
+"""Number of records, and their stored bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class AvroRecords:
-    """The wanted columns of records in a schema, which another one may resolve; `place` names them in errors.
+    """Reader of the wanted columns of records. Both schemas are JSON texts.
 
-    Both schemas are texts of JSON.
+    `record` is the schema of the records. They are resolved to the schema `given`, if there is one. `place` names them
+    in errors.
     """
 
     record: str
@@ -56,15 +57,18 @@ class AvroRecords:
     place: str
 
     def of_blocks(self, blocks: Sequence[Block], codec: str) -> tuple[pa.RecordBatch, int]:
-        """Columns of all records of some blocks of a file, and the bytes of the records. SourceError for damaged ones,
-        and for those that take too long or too much memory to read.
+        """Columns of all records of some blocks of a file, and the bytes of the records.
+
+        SourceError for damaged records, and for records that take too long or too much memory to read.
         """
         batch, size = self._call("decode_blocks", blocks, codec)
         return batch_of(batch), int(_PLAIN_BYTES.unpack(size)[0])
 
     def of_values(self, values: Array, skipped: int) -> tuple[pa.RecordBatch, Sequence[int]]:
-        """Columns of values, each a record behind so many bytes, the first of which is zero; and the places of those
-        that cannot be read. They are rows of NULLs, and so are values that are NULL.
+        """Columns of values, and the numbers of unreadable values.
+
+        Each value is a record after `skipped` bytes, the first of which is zero. Unreadable values and NULLs become
+        rows of NULLs.
         """
         batch, places = self._call("decode_values", values, skipped)
         return batch_of(batch), json.loads(places)
@@ -96,7 +100,7 @@ def decode_values(records: AvroRecords, values: Array, skipped: int) -> list[byt
 
 
 def message_of(batch: pa.RecordBatch) -> bytes:
-    """A batch as bytes for another process."""
+    """Encode a batch as bytes for another process."""
     target = pa.BufferOutputStream()
     with pa.ipc.new_stream(target, batch.schema) as writer:
         writer.write_batch(batch)
@@ -104,7 +108,7 @@ def message_of(batch: pa.RecordBatch) -> bytes:
 
 
 def batch_of(message: bytes) -> pa.RecordBatch:
-    """The batch that another process has sent."""
+    """Decode a batch from another process."""
     with pa.ipc.open_stream(pa.py_buffer(message)) as reader:
         return reader.read_next_batch()
 
@@ -122,21 +126,21 @@ class _Decoder:
         given = None if records.given is None else json_of(records.given)
         self._place = records.place
         self._wanted = records.wanted
-        # What values mean is said by `_value_reader`, for whole columns.
+        # Logical types are converted by `_value_reader`, in whole columns.
         self._schema = fastavro.parse_schema(without_logical_types(record))
         self._target = None if given is None else fastavro.parse_schema(without_logical_types(given))
         types = field_types(given or record)
         self._columns = {name.lower(): (name, one.dtype, _value_reader(one)) for name, one in types.items()}
 
     def records(self, count: int, stream: io.BytesIO) -> list[dict[str, Any]]:
-        """All records of a block; SourceError where they cannot be read."""
+        """All records of a block; SourceError if they cannot be read."""
         try:
             return [self._read(stream) for _ in range(count)]
         except _UNREADABLE as error:
             raise SourceError(f"{self._place} cannot be read as Avro: {error}") from None
 
     def of_value(self, value: bytes | None, skipped: int) -> dict[str, Any] | None:
-        """The record of a value; None where there is none, or one that cannot be read."""
+        """The record of a value; None if it is NULL or cannot be read."""
         if value is None or (skipped and value[:1] != b"\0"):
             return None
         stream = io.BytesIO(value[skipped:])
@@ -156,7 +160,7 @@ class _Decoder:
             raise ValueError(str(error)) from None
 
     def batch(self, records: Sequence[dict[str, Any] | None]) -> pa.RecordBatch:
-        """Columns of some records; None is one of NULLs."""
+        """Columns of some records; a None becomes a row of NULLs."""
         columns = [self._column(records, field.name, field.dtype) for field in self._wanted]
         return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(self._wanted))
 
@@ -177,11 +181,11 @@ class _Decoder:
 
 
 ValueReader = Callable[[Any], Any]
-"""From a value as Avro gives it, which is not NULL, to the form that Arrow takes."""
+"""Converts a value from fastavro, which is not NULL, to Arrow's form."""
 
 
 def _value_reader(found: AvroType) -> ValueReader | None:
-    """Reader of values of a type; None if they are in the form already."""
+    """Reader of values of a type; None if they need no conversion."""
     match found:
         case AvroType(kind="array", parts=(item,)):
             return _items_reader(_value_reader(item))
@@ -197,7 +201,7 @@ def _value_reader(found: AvroType) -> ValueReader | None:
 
 
 def _bytes(value: bytes | str) -> bytes:
-    """Defaults are texts."""
+    """Bytes of a value; defaults of the schema are texts."""
     return value.encode("latin-1") if isinstance(value, str) else value
 
 
@@ -214,7 +218,7 @@ def _entries_reader(read: ValueReader | None) -> ValueReader:
 
 
 def _struct_reader(found: AvroType) -> ValueReader:
-    """Names of fields are in lower case."""
+    """Reader of records as structs, with their field names in lower case."""
     pairs = [(stored, stored.lower(), _value_reader(one)) for stored, one in zip(found.names, found.parts, strict=True)]
 
     def read_struct(value: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rows as records of Avro. They are encoded in a process of its own: fastavro hears no end within a large value."""
+"""Rows as records of Avro, encoded in a separate process: fastavro cannot be cancelled within a large value."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from sharkpy.sources.source import Properties
 from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructType
 
 _CALL_BYTES = 16 << 20
-"""Bytes of rows that are encoded in one call: more only if one row has them."""
+"""Bytes of rows that are encoded in one call; more only if a single row is larger."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenRecords:
-    """Records of rows with the `columns`, in the schema `record`, a text of JSON."""
+    """Records of rows with the `columns`, in the schema `record`, a JSON text."""
 
     record: str
     columns: Schema
 
     def header(self, codec: str, sync: bytes) -> bytes:
-        """Begin of a container file."""
+        """Header of a container file."""
         (header,) = self._call("encode_header", codec, sync)
         return header
 
@@ -41,7 +41,7 @@ class WrittenRecords:
             yield from self._call("encode_blocks", message_of(part), codec, sync)
 
     def values(self, batch: pa.RecordBatch) -> Iterator[bytes]:
-        """Each row as a record of its own, without a header."""
+        """Each row as a separate record without a header."""
         for part in _parts(batch):
             yield from self._call("encode_values", message_of(part))
 
@@ -53,7 +53,7 @@ class WrittenRecords:
 
 
 def written_records(schema: Schema, properties: Properties) -> WrittenRecords:
-    """Records in the schema that properties give, or that of their columns."""
+    """Records in the schema of the properties, or else in one made from the columns."""
     return WrittenRecords(json.dumps(given_schema(properties) or record_of(schema)), schema)
 
 
@@ -106,7 +106,7 @@ def _records(written: WrittenRecords, message: bytes) -> Iterator[dict[str, Any]
 
 
 def _written(value: Any, dtype: DataType, avro: AvroType) -> Any:
-    """A value as fastavro takes it, with the schema's own names of fields: it writes NULL for others."""
+    """A value in fastavro's form, with the schema's own names of fields: for other names it would write NULL."""
     match value, dtype:
         case None, _:
             return None
@@ -123,14 +123,14 @@ def _written(value: Any, dtype: DataType, avro: AvroType) -> Any:
 
 
 def _places(types: Mapping[str, AvroType]) -> dict[str, tuple[str, AvroType]]:
-    """Names and types of fields, by their names in lower case."""
+    """Names and types of fields, by their lower-case names."""
     return {name.lower(): (name, one) for name, one in types.items()}
 
 
 def _written_record(
     fields: Iterable[tuple[str, Any, DataType]], places: Mapping[str, tuple[str, AvroType]]
 ) -> dict[str, Any]:
-    """ConfigurationError for a value of a field that the schema does not have."""
+    """Record with the schema's names; ConfigurationError for a value in a field that the schema does not have."""
     record: dict[str, Any] = {}
     for name, value, dtype in fields:
         if name.lower() in places:

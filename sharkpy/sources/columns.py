@@ -1,4 +1,4 @@
-"""Columns read from files, brought to the schema that the table declares."""
+"""Conversion of columns that were read from files to the table's declared schema."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def batches_of(table: pa.Table, max_rows: int = BATCH_ROWS) -> Iterator[pa.Recor
 
 
 def row_count_batch(num_rows: int) -> pa.RecordBatch:
-    """A batch without columns that still knows its number of rows."""
+    """A batch without columns that still has a number of rows."""
     row: Array = pa.array([{}], pa.struct([]))
     return pa.RecordBatch.from_struct_array(row.take(pa.repeat(0, num_rows)))
 
 
 def file_columns(file_names: Sequence[str], schema: Schema, names: Sequence[str], path: str = "") -> dict[str, str]:
-    """The file's column for each of `names` it has: by name, case ignored. SourceError where it has two.
+    """The file's column for each of `names` that it has, ignoring case. SourceError if it has two.
 
-    Files by old Hive versions name their columns _col0, _col1, …: those go by position.
+    Files by old Hive versions name their columns _col0, _col1, …: those are matched by position.
     """
     if file_names and all(name == f"_col{index}" for index, name in enumerate(file_names)):
         return {name: f"_col{i}" for i, name in enumerate(schema.names) if name in names and i < len(file_names)}
@@ -67,9 +67,9 @@ def conform(
     path: str,
     coded: Collection[str] = (),
 ) -> pa.Table:
-    """Columns `names` of `schema` from a file's `table`; NULL where the file lacks one.
+    """Columns `names` of `schema` from a file's `table`; NULL if the file lacks one.
 
-    Those in `coded` may stay dictionaries of strings.
+    Columns in `coded` may stay dictionaries of strings.
     """
     columns = []
     for name in names:
@@ -93,8 +93,8 @@ def conform(
 
 
 def conform_column(column: ChunkedArray, dtype: DataType) -> ChunkedArray:
-    """`column` in the Arrow type of `dtype`; values that do not fit become NULL where Hive makes them so. Bytes of
-    texts that are no UTF-8 are replaced.
+    """Convert `column` to the Arrow type of `dtype`. Values that do not fit become NULL if they do in Hive. Invalid
+    UTF-8 in texts is replaced.
     """
     target = column_type(dtype)
     column = plain_column(column, is_string_wanted=is_string(dtype))
@@ -139,7 +139,7 @@ def _has_length(dtype: DataType) -> bool:
 
 
 def _as_text(column: ChunkedArray) -> ChunkedArray:
-    """Texts of values of another type, as CAST gives them."""
+    """Texts of values of another type, the same as CAST."""
     if pa.types.is_timestamp(column.type):
         column = _timestamps(column)
     try:
@@ -163,7 +163,7 @@ def _is_bytes(arrow_type: pa.DataType) -> bool:
 
 
 def _timestamps(column: ChunkedArray) -> ChunkedArray:
-    """Microseconds without a zone: finer digits are cut off, instants are shown in UTC."""
+    """Microseconds without a zone: finer digits are cut off, times with a zone are converted to UTC."""
     target = pa.timestamp("us")
     if column.type.tz is not None:
         column = column.cast(pa.timestamp(column.type.unit))
@@ -173,7 +173,7 @@ def _timestamps(column: ChunkedArray) -> ChunkedArray:
 
 
 def _nested(array: Array, dtype: DataType) -> Array:
-    """Struct fields by name, case ignored; elements, keys and values by their own rules."""
+    """Nested values, each part with its own conversion. Struct fields are matched by name, ignoring case."""
     parts = children_of(array)
     match dtype:
         case ArrayType(element) if is_list(array.type):
@@ -195,5 +195,5 @@ def _nested(array: Array, dtype: DataType) -> Array:
 
 def _part(array: Array, dtype: DataType) -> Array:
     column = conform_column(pa.chunked_array([array]), dtype)
-    # Some of Arrow's functions leave no chunk of a column without rows.
+    # Some Arrow functions return no chunk for a column without rows.
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -1,4 +1,4 @@
-"""Columns of files for which nobody has declared any."""
+"""Columns of files of a table that declares none."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def columns_of_files(files: Sequence[DataFile], storage: StorageFormat) -> Schema:
-    """Columns of some files of a format in `hive_formats.SELF_DESCRIBING`: all that any of them has, by name, each with
-    the type that takes the values of all files.
+    """Columns of files of a format in `hive_formats.SELF_DESCRIBING`: the union of all files' columns, by name, each
+    with a type for the values of all files.
 
-    Columns whose values the engine has no type for are STRING, and an error where they are read; those whose names no
-    table can have are left out. SourceError where the files tell no columns, or types that no type takes in.
+    Columns of types that the engine does not have are STRING, and an error when they are read. Columns whose names no
+    table can have are left out. SourceError if the files define no columns, or have types that no common type holds.
     """
     if storage.name == CSV:
         return inferred_columns(files, storage.properties)
@@ -46,7 +46,7 @@ def columns_of_files(files: Sequence[DataFile], storage: StorageFormat) -> Schem
 
 
 def _merge(merged: dict[str, tuple[DataType, str]], columns: Sequence[OtherColumn], path: str) -> None:
-    """Add the columns of the file at `path` to those of other files, each with the file that told its type."""
+    """Add the columns of the file at `path` to the columns of earlier files, each with the file of its type."""
     names = set[str]()
     for one in columns:
         if one.name in names or (one.obstacle and one.has_type):

@@ -1,4 +1,4 @@
-"""Columns of files that were written with other types than the table declares now, as Hive reads them."""
+"""Columns of files that were written with other types than the table now declares, converted as in Hive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructTyp
 
 
 def convert_columns(batches: Iterable[pa.RecordBatch], old: Schema, new: Schema) -> Iterator[pa.RecordBatch]:
-    """Columns go by their places: types are converted, missing ones are NULL, surplus ones are left out."""
+    """Convert columns by position: missing ones are NULL, surplus ones are dropped."""
     target = arrow_schema(new)
     pairs = list(zip(old, new, strict=False))
     for batch in batches:
@@ -24,7 +24,7 @@ def convert_columns(batches: Iterable[pa.RecordBatch], old: Schema, new: Schema)
 
 
 def convert(array: Array, old: DataType, new: DataType) -> Array:
-    """A value that the new type does not have is NULL."""
+    """Convert values to another type; values that the new type cannot hold become NULL."""
     if old == new:
         return array
     match old, new:
@@ -42,7 +42,7 @@ def convert(array: Array, old: DataType, new: DataType) -> Array:
 
 
 def _nested(array: Array, old: Sequence[DataType], new: Sequence[DataType], target: DataType) -> Array:
-    """Fields go by their places."""
+    """Convert the parts of nested values by position."""
     parts = children_of(array)
     children = [
         convert(parts[i], old[i], now) if i < len(parts) else pa.nulls(len(array), column_type(now))

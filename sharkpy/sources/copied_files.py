@@ -1,4 +1,4 @@
-"""Files copied from place to place, on this machine and in stores, and deleted where they were."""
+"""Copies of files between locations, on this machine and in stores, and deletion of the originals."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.store import ObjectFacts, Store
 
 _AT_ONCE = 4
-"""Files whose bytes pass through this process at once: each has up to 100 MB under way."""
+"""Files whose bytes pass through this process at the same time: each may have up to 100 MB in flight."""
 _PIECE_BYTES = 4 << 20
 
 
 def copy_files(copies: Sequence[tuple[DataFile, str]], access_id: str = "") -> list[DataFile]:
-    """Copy files, each to a path of its own, several at once; the copies. `access_id`: the access to remote paths.
+    """Copy files in parallel, each to its own path; return the copies. `access_id`: the access to remote paths.
 
-    A store copies what stays in it; other bytes pass through here. The first failure is raised. Copies that were made
-    by then are left to the caller; one that was not finished is not seen.
+    A store copies files within itself; other bytes pass through this process. The first failure is raised. The caller
+    has to remove the copies made so far; unfinished copies are never visible.
     """
     if not any(uri.is_remote(file.path) or uri.is_remote(target) for file, target in copies):
         return [_copy(one, "") for one in copies]
@@ -39,8 +39,10 @@ def copy_files(copies: Sequence[tuple[DataFile, str]], access_id: str = "") -> l
 
 
 def delete_unchanged(files: Iterable[DataFile]) -> None:
-    """Delete files that have been copied. SourceError 58030 for the first that stays: it was changed meanwhile, or its
-    system refuses. The others are deleted.
+    """Delete files that have been copied.
+
+    SourceError 58030 for the first file that stays, because it was changed meanwhile or cannot be deleted. All other
+    files are deleted.
     """
     failed: list[SharkError] = []
 
@@ -56,7 +58,7 @@ def delete_unchanged(files: Iterable[DataFile]) -> None:
 
 
 def is_within_store(file: DataFile, target: str, access_id: str) -> bool:
-    """Whether one store holds both a file and its copy, and makes that by itself."""
+    """True if one store holds both a file and its copy, and can copy within itself."""
     if not (uri.is_remote(file.path) and uri.is_remote(target)):
         return False
     return store_at(file) is store_with(target, access_id)
@@ -71,7 +73,7 @@ def _copy(copy: tuple[DataFile, str], access_id: str) -> DataFile:
     if is_within_store(file, target, access_id):
         facts = store.copy(facts_of(file), target)
     elif file.access:
-        # Not closed: a thread of the store's library may still read, where the statement was ended.
+        # Not closed: a thread of the store's library may still read it if the statement was cancelled.
         facts = store.put(target, opened(file))
     else:
         facts = _put_local(file, target, store)

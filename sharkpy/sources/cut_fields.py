@@ -1,4 +1,4 @@
-"""Delimited lines to columns by compiled loops: these find fields and parse plain ones, lenient rules the rest."""
+"""Delimited lines to columns by compiled loops. They find fields and parse plain ones; lenient rules parse the rest."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from sharkpy.values.utf8 import valid_texts
 
 _Numbers = np.ndarray[Any, np.dtype[Any]]
 _SPARE_BYTES = 16
-"""Bytes that copying may write behind a field, see `copy_fields`."""
+"""Bytes that copying may write past a field, see `copy_fields`."""
 _NO_LIMIT = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class CutLines:
-    """Places of the wanted fields of lines: `data[starts[i, row]:ends[i, row]]`, or -1 where a line is too short."""
+    """Offsets of the wanted fields of lines: `data[starts[i, row]:ends[i, row]]`, or -1 if a line is too short."""
 
     data: _Numbers
     null: _Numbers
@@ -59,7 +59,9 @@ class CutLines:
     def of(
         cls, data: bytes, separator: int, null: bytes, wanted: Sequence[int], num_fields: int, takes_rest: bool
     ) -> CutLines:
-        """`data` ends its lines by line feeds. `wanted` ascends; with `takes_rest` a line has at most `num_fields`."""
+        """Cut `data`, whose lines end with line feeds. `wanted` ascends; with `takes_rest` a line has at most
+        `num_fields`.
+        """
         array = np.frombuffer(data, np.uint8)
         newline = np.uint8(NEWLINE)
         shape = (len(wanted), count_byte(array, newline) + 1 if wanted else 0)
@@ -69,7 +71,7 @@ class CutLines:
         return cls(array, np.frombuffer(null, np.uint8), num_rows, num_short, starts[:, :num_rows], ends[:, :num_rows])
 
     def raw(self, index: int, rows: _Numbers | None = None) -> tuple[Array, bool]:
-        """Fields (binary, NULL for those that are its text or are not there), and whether all of them are ASCII."""
+        """Fields as binary, NULL if they are missing or equal the NULL text; and whether all fields are ASCII."""
         starts, ends = self.starts[index], self.ends[index]
         if rows is not None:
             starts, ends = starts[rows], ends[rows]
@@ -87,7 +89,7 @@ class CutLines:
 
 @dataclass(frozen=True, slots=True)
 class ColumnReader:
-    """Columns of cut lines. Bytes that are no UTF-8 are replaced, unless they stand for hidden ones."""
+    """Columns of cut lines. Invalid UTF-8 is replaced, except bytes that encode hidden characters."""
 
     lines: CutLines
     fields: FieldReader
@@ -105,7 +107,7 @@ class ColumnReader:
         return raw if is_ascii or self.fields.hidden else valid_texts(raw)
 
     def _plain_form(self, dtype: DataType) -> _PlainForm | None:
-        """None for texts, and where each field needs more rules than a loop has."""
+        """Loop for a type; None for texts, and for types whose fields need more rules than a loop has."""
         if dtype == TIMESTAMP and self.fields.layout.timestamp_formats:
             return None
         if dtype in INTEGER_TYPES:
@@ -141,7 +143,7 @@ class ColumnReader:
 
 @dataclass(frozen=True, slots=True)
 class _PlainForm:
-    """A loop over fields with `parameters` of its own, the NumPy type that it fills, and from that to Arrow's bytes."""
+    """A loop over fields with its `parameters`, the NumPy type that it fills, and the conversion to Arrow's bytes."""
 
     parse: Callable[..., tuple[int, int]]
     values: type[np.generic]
@@ -154,7 +156,7 @@ def _same(values: _Numbers) -> _Numbers:
 
 
 def _wide(values: _Numbers) -> _Numbers:
-    """128 bits of each."""
+    """Extend each value to 128 bits."""
     wide = _empty((len(values), 2), np.int64)
     wide[:, 0] = values
     np.right_shift(values, 63, out=wide[:, 1])
@@ -170,7 +172,7 @@ _PLAIN_FORMS = {
     DATE: _PlainForm(parse_dates, np.int32, _same),
     TIMESTAMP: _PlainForm(parse_timestamps, np.int64, _same),
     DOUBLE: _PlainForm(parse_reals, np.float64, _same, (EXACT_MANTISSA[64], EXACT_POWER[64], POWERS)),
-    # One rounding to 53 bits before that to 24 does not change the result of a division (S. A. Figueroa, 1995).
+    # Rounding to 53 bits first and then to 24 does not change the result of a division (S. A. Figueroa, 1995).
     FLOAT: _PlainForm(
         parse_reals, np.float64, lambda values: values.astype(np.float32), (EXACT_MANTISSA[32], EXACT_POWER[32], POWERS)
     ),
@@ -178,7 +180,7 @@ _PLAIN_FORMS = {
 
 
 def _empty(shape: int | tuple[int, int], dtype: type[np.generic]) -> _Numbers:
-    """From Arrow's pool, which keeps the memory that was used before."""
+    """Uninitialised array from Arrow's memory pool, which reuses memory."""
     memory: Any = pa.allocate_buffer(int(np.prod(shape)) * np.dtype(dtype).itemsize)
     array: _Numbers = np.frombuffer(memory, np.uint8).view(dtype).reshape(shape)
     return array

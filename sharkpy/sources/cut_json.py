@@ -1,4 +1,4 @@
-"""JSON objects to columns by compiled loops: these find values and read plain ones, `JsonReader` reads other rows."""
+"""JSON objects to columns by compiled loops. They find and read plain values; `JsonReader` reads the other rows."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _KINDS: dict[DataType, int] = {
     STRING: ANY,
 }
 _NEVER = b'"'
-"""No value is a quote alone: a text of NULL that is never met."""
+"""NULL text that matches no value: a value is never a single quote character."""
 _Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 def is_cut(schema: Schema) -> bool:
-    """True if all columns are of types whose values the loops find."""
+    """True if the loops can find the values of all columns' types."""
     return len(schema) <= MOST_COLUMNS and all(_kind(field.dtype) is not None for field in schema)
 
 
@@ -54,11 +54,11 @@ def _kind(dtype: DataType) -> int | None:
 
 
 def cut_lines_of(data: bytes, schema: Schema, metrics: ReadMetrics, layout: TextFormat = JSON_TIMES) -> pa.Table:
-    """Columns of objects, one a line. What JsonReader says of a row is what it holds."""
+    """Columns of objects, one in each line. `JsonReader` defines the values of a row."""
     array = np.frombuffer(data, np.uint8)
     newline = np.uint8(NEWLINE)
     places = np.empty(count_byte(array, newline) + 2, np.int32)
-    # A line begins behind the end of the one before; the last may lack its newline.
+    # A line begins after the end of the one before; the last may lack its newline.
     places[0] = -1
     num_lines = line_ends(array, newline, places[1:])
     if not data.endswith(b"\n"):
@@ -68,7 +68,7 @@ def cut_lines_of(data: bytes, schema: Schema, metrics: ReadMetrics, layout: Text
 
 
 def cut_rows_of(rows: Array, schema: Schema, metrics: ReadMetrics, layout: TextFormat = JSON_TIMES) -> pa.Table:
-    """Columns of objects, each a binary value; NULL is no object."""
+    """Columns of objects, each a binary value; a NULL is not an object."""
     offsets = np.frombuffer(rows.buffers()[1], np.int32)[rows.offset : rows.offset + len(rows) + 1]
     data = rows.buffers()[2]
     array = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
@@ -83,12 +83,12 @@ def cut_parts_of(
     metrics: ReadMetrics,
     layout: TextFormat = JSON_TIMES,
 ) -> pa.Table:
-    """Columns of objects that begin and end at some places of `data`."""
+    """Columns of objects between pairs of offsets in `data`."""
     return _cut(np.frombuffer(data, np.uint8), starts, ends, JsonReader(schema, metrics, layout))
 
 
 def _cut(data: _Numbers, row_starts: _Numbers, row_ends: _Numbers, others: JsonReader) -> pa.Table:
-    """`others` reads the rows that are not plain."""
+    """Columns of objects; `others` reads the rows that are not plain."""
     num_rows, schema = len(row_starts), others.schema
     names = "".join(schema.names).encode()
     name_ends = np.cumsum([len(name.encode()) for name in schema.names], dtype=np.int64)
@@ -110,7 +110,7 @@ def _cut(data: _Numbers, row_starts: _Numbers, row_ends: _Numbers, others: JsonR
 def _with_odd(
     plain: pa.Table, odd: _Numbers, data: _Numbers, rows: tuple[_Numbers, _Numbers], reader: JsonReader
 ) -> pa.Table:
-    """The plain rows, with those that are not read one by one in their places."""
+    """The plain rows, with the other rows, read one by one, in their positions."""
     texts = [
         data[start:end].tobytes().decode("utf-8", "replace")
         for start, end in zip(*(one[odd] for one in rows), strict=True)

@@ -1,4 +1,4 @@
-"""Escaped characters of text files: hidden behind bytes that UTF-8 never uses while fields are parted."""
+"""Escaped characters of text files, replaced by bytes that UTF-8 never uses while lines are split into fields."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ if TYPE_CHECKING:
     pass
 
 _SPARE_BYTES = (0xC0, 0xC1, *range(0xF5, 0x100))
-"""Never part of valid UTF-8, so never in the (validated) data."""
+"""Bytes that are never part of valid UTF-8, so never in the (validated) data."""
 _MOST_HIDDEN = 11
-"""So many leave two bytes for line ends inside rows."""
+"""Most escaped characters with a byte of their own; two bytes remain for line ends inside rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """Substitutions that `hide` made: `escape` is dropped from values (None: it did not occur), then `restores` undone.
+    """Substitutions made by `hide`. In values, `escape` is dropped (None: it did not occur), then `restores` are
+    undone.
 
-    `null` is the null text as it now appears in the data.
+    `null` is the NULL text in its form in the data.
     """
 
     escape: int | None
@@ -32,7 +33,7 @@ class Hidden:
         return self.escape is not None or bool(self.restores)
 
     def reveal(self, raw: Array) -> Array:
-        """Field values (binary) as they were before writing escaped them."""
+        """Field values (binary) without escapes."""
         if self.escape is not None:
             raw = pc.replace_substring(raw, bytes([self.escape]), b"")
         for spare, original in self.restores:
@@ -41,9 +42,9 @@ class Hidden:
 
 
 def hide(data: bytes, layout: TextFormat) -> tuple[bytes, Hidden]:
-    """`data` (valid UTF-8) such that every line feed ends a line and every separator parts fields.
+    """`data` (valid UTF-8), changed so that every line feed ends a line and every separator ends a field.
 
-    An escape before `n` or `r` stands for a line feed or carriage return, as Hive writes them.
+    An escape before `n` or `r` means a line feed or carriage return, as Hive writes them.
     """
     restores: list[tuple[int, int]] = []
     spares = iter(_SPARE_BYTES)
@@ -61,7 +62,7 @@ def hide(data: bytes, layout: TextFormat) -> tuple[bytes, Hidden]:
     hidden = {ord("n"): NEWLINE, ord("r"): CARRIAGE_RETURN}
     hidden |= {byte: byte for byte in (*layout.separators, escape)}
     if len(hidden) > _MOST_HIDDEN:
-        # There are fewer unused bytes than separators of the extended nesting: those that occur escaped need one.
+        # There are fewer unused bytes than separators of the extended nesting: only escaped ones get a byte.
         hidden = {byte: meaning for byte, meaning in hidden.items() if bytes([escape, byte]) in data}
     table = bytearray(256)
     for byte, meaning in hidden.items():
@@ -73,7 +74,7 @@ def hide(data: bytes, layout: TextFormat) -> tuple[bytes, Hidden]:
 
 
 def _hide_escaped(data: bytes, escape: int, table: bytearray) -> bytes:
-    """Bytes after an active escape replaced by `table`; an escape that ends a line becomes plain."""
+    """Replace bytes after an active escape by `table`; an escape at the end of a line becomes a plain character."""
     import numpy as np
 
     buffer = np.frombuffer(data + b"\n", dtype=np.uint8).copy()

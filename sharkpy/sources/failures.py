@@ -1,4 +1,4 @@
-"""Operating system errors as the engine's: which file, and whose fault."""
+"""Operating system errors as the engine's, with the file and the cause."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def io_error(error: OSError, path: str) -> ExecutionError:
-    """SourceError 58P01 (missing) or 58030, or ResourceError 53100 where the disk is full."""
+    """SourceError 58P01 (missing) or 58030, or ResourceError 53100 if the disk is full."""
     place = error.filename if isinstance(error.filename, str) else path
     if error.errno in _FULL or "No space left" in str(error):
         return ResourceError(f'disk full while writing "{place}"', sqlstate="53100")
@@ -31,17 +31,17 @@ def _too_long(path: str) -> SourceError:
 
 
 def no_places(path: str, format_name: str) -> UnsupportedError:
-    """Refusal of the virtual column of places for a format whose rows have none of their own in the file."""
+    """Error for the virtual column of row offsets in a format whose rows have no offsets in the file."""
     return UnsupportedError(f'the virtual column {BLOCK_OFFSET.upper()} of the {format_name} file "{path}"')
 
 
 def format_error(path: str, format_name: str, error: Exception) -> ExecutionError:
-    """An Arrow reader's complaint about one file; operating system errors among them keep their meaning."""
+    """The engine's error for an Arrow reader's error about a file. Operating system errors keep their meaning."""
     if isinstance(error, OSError) and error.errno is not None:
         return io_error(error, path)
     return SourceError(f'"{path}" is not a readable {format_name} file: {first_line(error)}')
 
 
 def first_line(error: Exception) -> str:
-    """What a library says of an error, without what follows in other lines; the error's class where it says nothing."""
+    """First line of a library's error message; the error's class if it is empty."""
     return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,4 +1,4 @@
-"""Bytes of a file as readers of binary formats see them."""
+"""Bytes of a file for readers of binary formats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol, overload
 
 
 class FileBytes(Protocol):
-    """Bytes of a file, as `bytes` has them."""
+    """Bytes of a file, with the interface of `bytes`."""
 
     def __len__(self) -> int: ...
 
@@ -17,5 +17,5 @@ class FileBytes(Protocol):
     def __getitem__(self, key: slice, /) -> bytes: ...
 
     def find(self, sub: bytes, start: int, /) -> int:
-        """Place of the first `sub` from `start` on; -1 if there is none."""
+        """Offset of the first `sub` from `start` on; -1 if there is none."""
         ...

@@ -1,4 +1,4 @@
-"""Kinds of files told by their first and last bytes, before a table takes files over that it could not read."""
+"""Formats of files, recognised by their first and last bytes, before a table takes over files that it cannot read."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _KINDS: dict[str, Callable[[bytes, bytes], bool]] = {
     "rcfile": lambda head, _: head[:4] == b"RCF\x01" and head[4:5] in (b"\0", b"\x01"),
     "sequencefile": lambda head, _: head[:4] == b"SEQ\x06",
 }
-"""Whether a file is of a format with this name, by its begin and its end."""
+"""Tests for each format, by name, on the first and last bytes of a file."""
 _SHOWN = {"parquet": "a Parquet", "orc": "an ORC", "avro": "an Avro", "rcfile": "an RC", "sequencefile": "a sequence"}
 _OLD_FORM = {"rcfile": "sequencefile"}
-"""Files of the first version of a format begin as those of another one."""
+"""Formats whose first version begins like another format."""
 
 
 def check_kind(files: Sequence[DataFile], name: str) -> None:
-    """SourceError 22000 for a file that the format of a name does not read. Files without content are of any kind."""
+    """Raise SourceError 22000 for a file that the named format cannot read. Empty files fit any format."""
     of_each(lambda file: _check(file, name), [file for file in files if file.size_bytes])
 
 
@@ -42,7 +42,7 @@ def _check(file: DataFile, name: str) -> None:
     if found == wanted or (found is not None and found == _OLD_FORM.get(name)):
         return
     if wanted == "orc" and found is None and head[:3] == b"ORC":
-        # The oldest ones say it in their first bytes alone.
+        # The oldest ORC files are marked only at their start.
         return
     shown, path = _SHOWN.get(name, "a text"), uri.shown(file.path)
     message = f'"{path}" is not {shown} file' + (f", but {_SHOWN[found]} file" if found is not None else "")

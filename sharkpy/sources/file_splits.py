@@ -25,8 +25,8 @@ def file_splits(
     conf: Conf,
     schema_text: Callable[[str], str] = local_path,
 ) -> list[Split]:
-    """`storage` is the table's: that of all files which have none of their own. `schema_text`: reads the schemas that
-    formats name by remote locations.
+    """Splits of files. `storage` is the table's format, for files without one of their own. `schema_text` reads schemas
+    at remote locations.
     """
     split_bytes = conf.value(SPLIT_BYTES)
     return [
@@ -37,13 +37,13 @@ def file_splits(
 
 
 def read_properties(storage: StorageFormat, conf: Conf, schema_text: Callable[[str], str]) -> Properties:
-    """Properties of a split: those of its format, under the session's limits."""
+    """Properties of a split: its format's properties, with the session's limits."""
     if not source(storage.name).splits_lines(storage.properties):
         return with_schema_text(storage.properties, schema_text)
     return with_line_limit(storage.properties, conf.value(LINE_BYTES))
 
 
 def by_form(files: Sequence[DataFile], storage: StorageFormat) -> Iterator[tuple[StorageFormat, list[DataFile]]]:
-    """Neighbouring files of one format."""
+    """Groups of adjacent files with the same format."""
     for form, members in itertools.groupby(files, key=lambda file: file.form):
         yield form_from_text(form)[0] or storage, list(members)

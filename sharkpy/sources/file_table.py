@@ -1,4 +1,4 @@
-"""Files that a query names, as a table that is in no catalog."""
+"""Files named by a query, as a table outside of any catalog."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FileTable(Table):
 
     @property
     def partitions(self) -> tuple[HivePartition, ...]:
-        """Hive partitions, by name, of a table that is partitioned."""
+        """Hive partitions of a partitioned table, by name."""
         return tuple(
             HivePartition(number, name, folder) for number, (name, folder) in enumerate(self.named.partitions, 1)
         )

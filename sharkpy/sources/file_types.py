@@ -1,4 +1,4 @@
-"""Types of columns that files describe themselves: for types of Arrow that the engine lacks, and for several files."""
+"""Types of columns in self-describing files: for Arrow types that the engine lacks, and common types of files."""
 
 from __future__ import annotations
 
@@ -37,8 +37,10 @@ _DAYS = frozenset((DATE, TIMESTAMP))
 
 
 def column_type_of(arrow_type: Any) -> DataType:
-    """Type of a column of a file: UUIDs, JSON, times of day and decimals of more than 38 digits are STRING, durations
-    BIGINT. UnsupportedError for a type that `plain_column` leaves alone and the engine lacks.
+    """Type of a file's column. UUIDs, JSON, times of day and decimals of more than 38 digits are STRING, durations
+    BIGINT.
+
+    UnsupportedError for other types that the engine lacks.
     """
     types = pa.types
     if isinstance(arrow_type, pa.BaseExtensionType):
@@ -52,7 +54,7 @@ def column_type_of(arrow_type: Any) -> DataType:
     if types.is_map(arrow_type):
         return MapType(column_type_of(arrow_type.key_type), column_type_of(arrow_type.item_type))
     if types.is_struct(arrow_type):
-        # Structs without fields have no values in Parquet, and no type in DuckDB.
+        # Structs without fields have no values in Parquet, and are not a type in DuckDB.
         fields = [field for field in arrow_type if not _is_empty(field.type)]
         if not fields:
             raise UnsupportedError("a struct without fields")
@@ -61,7 +63,7 @@ def column_type_of(arrow_type: Any) -> DataType:
 
 
 def plain_column(column: ChunkedArray, *, is_string_wanted: bool) -> ChunkedArray:
-    """A flat column of a type that the engine lacks, in one that it has."""
+    """Convert a flat column of a type that the engine lacks to one that it has."""
     types, dtype = pa.types, column.type
     if isinstance(dtype, pa.BaseExtensionType):
         if is_string_wanted and _is_uuid(dtype):
@@ -70,15 +72,16 @@ def plain_column(column: ChunkedArray, *, is_string_wanted: bool) -> ChunkedArra
         stored: Any = dtype.storage_type
         return pa.chunked_array([chunk.storage for chunk in column.chunks], stored)
     if types.is_time(dtype) and is_string_wanted:
-        # As Hive shows the fraction of a TIMESTAMP.
+        # Without trailing zeros of the fraction, as Hive prints a TIMESTAMP.
         text = pc.replace_substring_regex(column.cast(pa.string()), r"(\.[0-9]*?)0+$", r"\1")
         return pc.replace_substring_regex(text, r"\.$", "")
     return column.cast(pa.int64()) if types.is_duration(dtype) else column
 
 
 def wider_type(left: DataType, right: DataType) -> DataType | None:
-    """The type that takes the values of columns of two files, None if there is none: whole numbers stay whole, beside
-    fractions they become DOUBLE or DECIMAL. Structs have the fields of both.
+    """Common type for columns of two files; None if there is none.
+
+    Integers stay integers. With fractions they become DOUBLE or DECIMAL. Structs get the fields of both.
     """
     if right in (left, NULL):
         return left

@@ -17,7 +17,7 @@ from sharkpy.sources.registry import file_suffix, source
 from sharkpy.values.types import Schema, arrow_schema
 
 _LINE_PROPERTIES = ("skip.header.line.count", "skip.footer.line.count", "line.delim", "multiLine")
-"""Properties under which the lines of two files are not those of one behind the other."""
+"""Properties with which the lines of two files cannot be concatenated."""
 _Fold = Callable[[Sequence[str], Schema, StorageFormat, str], bool]
 
 
@@ -27,8 +27,9 @@ def is_foldable(storage: StorageFormat) -> bool:
 
 
 def fold_files(paths: Sequence[str], schema: Schema, storage: StorageFormat, folder: str) -> bool:
-    """Write the rows of `paths`, in this order, to one new file in `folder`. False where that could lose anything: what
-    is in the files and not in the rows, such as columns that the table does not have now.
+    """Write the rows of `paths`, in this order, to one new file in `folder`.
+
+    False if that could lose data of the files that is not in the rows, such as columns that the table no longer has.
     """
     fold = _fold_of(storage)
     if fold is None:
@@ -55,7 +56,7 @@ def _fold_parquet(paths: Sequence[str], schema: Schema, storage: StorageFormat, 
 
 
 def _fold_lines(paths: Sequence[str], _schema: Schema, _storage: StorageFormat, target: str) -> bool:
-    """Files that are compressed, by their names, or were named by others stay as they are."""
+    """Concatenate text files; False if one is compressed, has another suffix, or begins with a byte order mark."""
     suffix = Path(target).suffix
     if codec_of_path(target) is not None or any(Path(path).suffix != suffix for path in paths):
         return False

@@ -1,4 +1,4 @@
-"""Swap of one folder for another: readers of the name find the old one or the new one."""
+"""Swap of two folders: readers of the name find either the old or the new one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NOT_THERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
 
 def swap(first: str, second: str) -> None:
-    """Each of two folders under the other's name, at once where the system can exchange names.
+    """Swap the names of two folders, in one step if the system can exchange names.
 
-    Elsewhere `second` has no folder for a moment. OSError for what the system refuses.
+    Otherwise `second` does not exist for a moment. OSError if the system refuses.
     """
     exchange = _renameat2()
     if exchange is not None:

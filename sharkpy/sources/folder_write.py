@@ -1,17 +1,16 @@
-"""A remote folder that belongs to no table, whose files a statement puts there: all count, or none.
+"""Writes of files into a remote folder that belongs to no table: all files count, or none.
 
-Stores rename no folders, and readers of plain files know no manifests. So the files of a write have its id before their
-names, and what is done has an order:
+Stores cannot rename folders, and readers of plain files do not know manifests. So the names of a write's files begin
+with its id, and the steps have a fixed order:
 
-1. Rows that a statement computes are put below `_writes/<id>`, where nobody takes them for data.
-2. The object `_writes/<id>/_begun` is put, and the files are copied to their own names. Those that were there before
-   stay.
-3. The object `_writes/<id>/_placed` is put. It lists the old files, and holds what is to be written last. From here on
-   the new files stay.
-4. The old files are deleted, or the last file is written; then what is below `_writes/<id>`.
+1. Computed rows are put below `_writes/<id>`, which readers ignore.
+2. The object `_writes/<id>/_begun` is put, and the files are copied to their final names. Older files stay.
+3. The object `_writes/<id>/_placed` is put. It lists the older files to delete, and holds the last file to write. From
+   here on the new files stay.
+4. The older files are deleted, or the last file is written. Then everything below `_writes/<id>` is deleted.
 
-Who reads between 2 and 4 finds old and new files. What a kill leaves is settled at the next start: by 4 where there is
-`_placed`, by deleting the new files where there is only `_begun`. The two go last, `_placed` after the other.
+Readers between steps 2 and 4 find old and new files. After a kill, the next start completes step 4 if there is
+`_placed`, and deletes the new files if there is only `_begun`. These two objects are deleted last, `_begun` first.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ _OF_WRITE = re.compile(r"([0-9a-f]{32})-")
 
 @dataclass(frozen=True, slots=True)
 class PlacedFiles:
-    """What follows once a write's files are in place. `old`: paths of files to delete, relative to the folder; `last`:
-    name and text of a file to be written there.
+    """Remaining steps after a write's files are in place. `old`: paths of files to delete, relative to the folder;
+    `last`: name and text of the last file to write.
     """
 
     old: tuple[str, ...] = ()
@@ -59,7 +58,7 @@ class FolderWrite:
 
     @classmethod
     def begin(cls, target: str, access_id: str) -> FolderWrite:
-        """A new write. UnsupportedError for a server that is read alone."""
+        """A new write. UnsupportedError for a read-only server."""
         traits = store_with(target, access_id).traits
         if not (traits.writes and traits.lists):
             raise UnsupportedError(f'writing to "{uri.shown(target)}", whose server is read alone')
@@ -67,24 +66,26 @@ class FolderWrite:
 
     @property
     def staging(self) -> str:
-        """Folder of what is not in place."""
+        """Folder of the files that are not in place yet."""
         return uri.join(self.target, _WRITES, self.write)
 
     def copy(self, copies: Sequence[tuple[DataFile, str]]) -> None:
-        """Copy files to names, which may be below folders of the target; their order is that of the rows."""
+        """Copy files to names, which may be below subfolders of the target; their order is the order of the rows."""
         self._store.put(self._begun_path, b"")
         copy_files([(file, self._path(name)) for file, name in copies], self.access_id)
 
     def place(self, *, replaces: bool, last: tuple[str, str] | None = None) -> PlacedFiles:
-        """Let the copied files stay; others go if they `replace` them, but for those of writes under way. Called while
-        no other write of this warehouse is placed.
+        """Make the copied files permanent. If `replaces`, all other files are deleted later, except files of writes in
+        progress.
+
+        The caller makes sure that no other write of this warehouse is placed meanwhile.
         """
         placed = PlacedFiles(tuple(self._others()) if replaces else (), last)
         self._store.put(self._placed_path, _to_bytes(placed))
         return placed
 
     def finish(self, placed: PlacedFiles) -> None:
-        """Do what follows."""
+        """Carry out the remaining steps."""
         self._store.delete(f"{self.target}/{name}" for name in placed.old)
         if placed.last is not None:
             name, text = placed.last
@@ -96,10 +97,10 @@ class FolderWrite:
         self._store.delete(path for path in self._visible() if _write_of(path) == self.write)
 
     def remove_staged(self) -> None:
-        """Remove what was staged, and then what tells of the write."""
+        """Remove the staged files, and then the objects that record the write."""
         marks = (self._begun_path, self._placed_path)
         self._store.delete(facts.path for facts in checked(self._store.list(self.staging)) if facts.path not in marks)
-        # Each by a request of its own, in this order.
+        # Separate requests, in this order.
         for path in marks:
             self._store.delete([path])
         if self._store.traits.has_folders:
@@ -107,13 +108,13 @@ class FolderWrite:
             self._store.delete([uri.parent(self.staging)])
 
     def _remove_folders(self, folder: str) -> None:
-        """Remove the folders that hold nothing, here and below."""
+        """Remove the empty folders, here and below."""
         for below in self._store.children(folder)[1]:
             self._remove_folders(below)
         self._store.delete([folder])
 
     def settle(self) -> None:
-        """Bring a write of a dead process to its end, or undo it. It may have been settled before."""
+        """Finish the write of a dead process, or undo it. It may have been settled before."""
         placed = self._placed()
         if placed is not None:
             self.finish(placed)
@@ -138,26 +139,26 @@ class FolderWrite:
         return uri.join(self.target, folder, f"{self.write}-{file}")
 
     def _visible(self) -> Iterator[str]:
-        """Paths of all files below the target but those of staging folders."""
+        """Paths of all files below the target, except in staging folders."""
         staged = f"{uri.join(self.target, _WRITES)}/"
         for facts in checked(self._store.list(self.target)):
             if not facts.path.startswith(staged):
                 yield facts.path
 
     def _others(self) -> Iterator[str]:
-        """Files, relative to the target, of no write or of those that are placed."""
+        """Files, relative to the target, that belong to no write or to a finished one."""
         found = [path for path in self._visible() if _write_of(path) != self.write]
         waiting = self._under_way({write for path in found if (write := _write_of(path))})
         return (path[len(self.target) + 1 :] for path in found if _write_of(path) not in waiting)
 
     def _under_way(self, writes: Collection[str]) -> frozenset[str]:
-        """Those of other writes that may still be undone."""
+        """Writes among these that may still be undone."""
         others = [replace(self, write=write) for write in sorted(writes)]
         found = side_by_side(FolderWrite.is_open, others)
         return frozenset(one.write for one, is_open in zip(others, found, strict=True) if is_open)
 
     def is_open(self) -> bool:
-        """True if it has staged something, and is not placed."""
+        """True if it has staged files, and is not placed."""
         is_staged = next(iter(self._store.list(self.staging)), None) is not None
         return is_staged and self._store.stat(self._placed_path) is None
 
@@ -169,17 +170,17 @@ class FolderWrite:
 
 
 def is_folder_write(staging: str) -> bool:
-    """True for a remote location of what a `FolderWrite` has noted."""
+    """True for the remote location of the staging folder of a `FolderWrite`."""
     return uri.is_remote(staging) and uri.name_of(uri.parent(staging)) == _WRITES
 
 
 def settled(staging: str, access_id: str) -> None:
-    """Settle the write of a dead process whose staging folder is known."""
+    """Settle the write of a dead process with this staging folder."""
     FolderWrite(uri.parent(uri.parent(staging)), uri.name_of(staging), access_id).settle()
 
 
 def _write_of(path: str) -> str:
-    """Id of the write whose name a file has; empty for others."""
+    """Id of the write in a file's name; empty if there is none."""
     found = _OF_WRITE.match(uri.name_of(path))
     return "" if found is None else found.group(1)
 
@@ -190,7 +191,7 @@ def _to_bytes(placed: PlacedFiles) -> bytes:
 
 
 def _from_bytes(content: bytes, path: str) -> PlacedFiles:
-    """What is stored at a location; SourceError if it is none. It names nothing outside of its folder."""
+    """Decode the content of `_placed`; SourceError if it is invalid. It cannot name files outside of its folder."""
     try:
         text = content.decode()
         check_json_nesting(text)

@@ -1,4 +1,4 @@
-"""Rows that are made by number: of a stream FROM RATE, whose row n has the number n and the time at which it came."""
+"""Rows of a stream FROM RATE: row n has the number n, and the time at which it arrives."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _ROW_BYTES = 16
 
 
 class GeneratedRows(WithoutFiles):
-    """Rows of a split are numbered by its bytes. A BIGINT column is the number, a TIMESTAMP the time, in the stream's
-    zone.
+    """Rows of a split, numbered by the split's range. A BIGINT column is the number, a TIMESTAMP the time in the
+    stream's zone.
     """
 
     name = NAME
@@ -42,7 +42,7 @@ class GeneratedRows(WithoutFiles):
 
 
 def row_splits(start: int, end: int, properties: Properties, split_rows: int) -> list[Split]:
-    """Splits of the rows from `start` to before `end`."""
+    """Splits of the rows from `start` up to, but not including, `end`."""
     places = range(start, end, split_rows)
     return [_split(place, min(split_rows, end - place), properties) for place in places]
 
@@ -57,6 +57,6 @@ def _column(schema: Schema, name: str, numbers: np.ndarray, properties: Properti
     assert schema[name].dtype == TIMESTAMP  # streams FROM RATE have no other columns
     values = dict(properties)
     rate, start = int(values[ROWS_PER_SECOND]), int(values[START_MS]) * 1000
-    # Numbers are taken apart: times a million they might not fit.
+    # Quotient and remainder separately: the number times a million might overflow.
     moments = start + numbers // rate * 1_000_000 + numbers % rate * 1_000_000 // rate
     return pc.local_timestamp(pa.array(moments).cast(pa.timestamp("us", values[ZONE])))

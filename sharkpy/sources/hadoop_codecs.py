@@ -19,19 +19,19 @@ from sharkpy.base.errors import UnsupportedError
 _PACKAGE = "org.apache.hadoop.io.compress"
 OUTPUT_CODEC = "mapreduce.output.fileoutputformat.compress.codec"
 OUTPUT_TYPE = "mapreduce.output.fileoutputformat.compress.type"
-"""Properties of what is being written: the class of its codec, and RECORD or BLOCK for sequence files."""
+"""Properties of written files: the class of their codec, and RECORD or BLOCK for sequence files."""
 _PIECE_BYTES = 4 << 20
 _MOST_SIZE_BYTES = 5
-"""Bytes in which snappy writes a size of 32 bits."""
+"""Most bytes of a 32-bit size in snappy's encoding."""
 _MOST_RATIO = 256
-"""Bytes that a byte of snappy or LZ4 can stand for, at most: a block that claims more is damaged."""
+"""Most bytes that one byte of snappy or LZ4 can expand to: a block that claims more is damaged."""
 _BLOCK_BYTES = 256 << 10
-"""Uncompressed bytes of a block of the codecs that are cut into blocks: Hadoop's own buffer size."""
+"""Uncompressed bytes of a block, for codecs that compress in blocks: Hadoop's own buffer size."""
 
 
 @dataclass(frozen=True, slots=True)
 class HadoopCodec:
-    """`decompress` takes all that `compress` gave; `stream` reads a file of any size: at a path, or one that is open,
+    """`decompress` takes the output of `compress`. `stream` reads a file of any size, from a path or an open file,
     which it closes.
     """
 
@@ -44,13 +44,13 @@ class HadoopCodec:
 
 
 def codec_of_path(path: str) -> HadoopCodec | None:
-    """None for a file that is not compressed."""
+    """Codec of a file by its suffix; None if it is not compressed."""
     head, _, suffix = path.rpartition("/")[2].rpartition(".")
     return _BY_SUFFIX.get(f".{suffix.lower()}") if head else None
 
 
 def codec_of_class(name: str) -> HadoopCodec:
-    """The codec with this class, or this name."""
+    """Codec with this class, or this name."""
     found = _BY_CLASS.get(name) or _BY_CLASS.get(f"{_PACKAGE}.{name}") or _BY_NAME.get(name.lower())
     if found is None:
         raise UnsupportedError(f'the compression codec "{name}" is not supported', hint=f"known: {', '.join(_BY_NAME)}")
@@ -75,7 +75,7 @@ def _arrow_stream(name: Any) -> Callable[[str | BinaryIO], BinaryIO]:
 
 
 class _Chunked:
-    """A readable file over chunks of bytes that are made of another one by one."""
+    """Readable file over chunks of bytes, which are made one by one from another file."""
 
     def __init__(self, file: str | BinaryIO, chunks: Callable[[BinaryIO], Iterator[bytes]]) -> None:
         # Closed by close.
@@ -107,7 +107,7 @@ class _Chunked:
 
 
 def _zlib_chunks(file: BinaryIO) -> Iterator[bytes]:
-    """Pieces of bounded size, whatever a piece of the file may unfold to."""
+    """Chunks of bounded size, even if a part of the file expands to much more."""
     inflater = zlib.decompressobj()
     while data := file.read(1 << 20):
         while data:
@@ -125,7 +125,7 @@ def _zlib_stream(file: str | BinaryIO) -> BinaryIO:
 
 
 def _framed_compress(name: Any) -> Callable[[bytes], bytes]:
-    """Blocks: their uncompressed length, then chunks behind their compressed lengths (big endian)."""
+    """Hadoop's blocks: uncompressed length, then chunks, each after its compressed length (big endian)."""
 
     def compress(data: bytes) -> bytes:
         codec, parts = pa.Codec(name), []
@@ -154,7 +154,7 @@ def _framed_chunks(read: Callable[[int], bytes], name: Any) -> Iterator[bytes]:
 
 
 def _read_all(read: Callable[[int], bytes], size: int) -> bytes:
-    """So many bytes. They are read piece by piece: a size that is wrong takes no memory."""
+    """Read exactly `size` bytes, piece by piece, so that a wrong size takes no memory."""
     parts, left = [], size
     while left and (part := read(min(left, _PIECE_BYTES))):
         parts.append(part)
@@ -171,7 +171,7 @@ def _length(data: bytes) -> int:
 
 
 def snappy_size(packed: bytes) -> int:
-    """Snappy begins with the uncompressed length, seven bits a byte."""
+    """Uncompressed length at the start of snappy data, seven bits a byte."""
     size = shift = 0
     for byte in packed[:_MOST_SIZE_BYTES]:
         size |= (byte & 0x7F) << shift
@@ -182,7 +182,7 @@ def snappy_size(packed: bytes) -> int:
 
 
 def lz4_size(packed: bytes) -> int:
-    """The uncompressed length of an LZ4 block, which tells it nowhere: the sum of its literals and matches."""
+    """Uncompressed length of an LZ4 block, which does not record it: the sum of its literals and matches."""
     try:
         return _lz4_size(packed)
     except IndexError:
@@ -231,7 +231,7 @@ def _no_zip(_: bytes) -> bytes:
 
 
 def _member(source: str | BinaryIO) -> BinaryIO:
-    """The one file in an archive; OSError where there are others, or it is none that can be read."""
+    """The single file in an archive; OSError if it has several files, or is not readable."""
     try:
         archive = zipfile.ZipFile(source)
         members = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
@@ -243,7 +243,7 @@ def _member(source: str | BinaryIO) -> BinaryIO:
 
 
 _ZIP = HadoopCodec("zip", (), ".zip", _no_zip, _no_zip, _member)
-"""Archives of one file, as other programs pack them."""
+"""Archives of one file, made by other programs."""
 CODECS = (
     HadoopCodec(
         "deflate",

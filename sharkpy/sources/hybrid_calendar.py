@@ -1,4 +1,4 @@
-"""Java's old calendar, Julian before 1582-10-15 and Gregorian from then on, in which Hive and Spark write ORC."""
+"""Java's old calendar, Julian before 1582-10-15 and Gregorian from then on, used by Hive and Spark for ORC."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ _SHIFTS = (
     (-171_595, -10),
     (FIRST_GREGORIAN_DAY, 0),
 )
-"""First day of each span, 1 March of a year that is a leap year in one calendar alone, and the days between them."""
+"""First day of each span, 1 March of a year that is a leap year in only one calendar; difference of the calendars in
+days.
+"""
 _FIRST_DAYS = np.array([first for first, _ in _SHIFTS])
 _DAYS = np.array([days for _, days in _SHIFTS])
 
 
 def gregorian_shift(days: Days) -> Days:
-    """Days to be added to days of the hybrid calendar so that they have the same year, month and day in the Gregorian
-    one. 29 February of a year that has none there becomes 1 March.
+    """Days to add to days of the hybrid calendar to get the same year, month and day in the Gregorian one.
+
+    29 February of a year that has none in that calendar becomes 1 March.
     """
     span = np.searchsorted(_FIRST_DAYS, days, side="right") - 1
     return _DAYS[np.maximum(span, 0)]

@@ -1,4 +1,4 @@
-"""Queries of DuckDB over files, which end with the statement that they are for."""
+"""DuckDB queries over files, interrupted when their statement is cancelled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.base.cancellation import current_cancellation
 
 @contextlib.contextmanager
 def interrupted_with_statement(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Inside, what the connection runs is interrupted when this thread's statement is ended."""
+    """Interrupt the connection's queries in the body if this thread's statement is cancelled."""
     statement = current_cancellation()
     if statement is None:
         yield

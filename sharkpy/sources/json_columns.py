@@ -1,4 +1,4 @@
-"""Columns of files of JSON objects that nobody has described: their keys, with the types that all values have."""
+"""Inferred columns of files of JSON objects: their keys, with types for all values."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from sharkpy.values.type_parser import MOST_LEVELS
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, STRING, ArrayType, DataType, DecimalType, StructType
 
 Structure: TypeAlias = "str | list[Structure] | dict[str, Structure]"
-"""Of JSON values, as DuckDB has it: the name of a type, the one structure of an array's items, or that of each key."""
-# The structure of a text is VARCHAR: it is that of a value where the type is JSON.
+"""Structure of JSON values, as in DuckDB: the name of a type, the structure of an array's items, or of each key."""
+# A text has the structure VARCHAR; the structure JSON means values of several kinds.
 _STRUCTURE = """
 SELECT json_group_structure(CAST(line AS JSON)), coalesce(bool_or(regexp_matches(line, '[0-9]{19}')), false)
 FROM lines
@@ -29,7 +29,7 @@ WHERE CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' END
 """
 _MIXED, _NOTHING, _LARGE = "JSON", "NULL", "LARGE"
 _NUMBERS = ("UBIGINT", "BIGINT", "HUGEINT", _LARGE, "DOUBLE")
-"""A type takes in the values of those before it. DuckDB's HUGEINT are numbers of both signs."""
+"""A type can hold the values of the types before it. DuckDB's HUGEINT are signed numbers."""
 _TYPES: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
     "UBIGINT": BIGINT,
@@ -38,16 +38,17 @@ _TYPES: dict[str, DataType] = {
     _LARGE: DecimalType(20, 0),
     "DOUBLE": DOUBLE,
 }
-"""Others are STRING, as are values of several kinds, and what is NULL everywhere."""
+"""All other structures are STRING, also values of several kinds, and only NULLs."""
 
 
 def json_columns(files: Sequence[DataFile], properties: Properties) -> list[tuple[str, DataType]]:
-    """Keys, in lower case, and types of all objects in some files; rows that are no objects tell nothing. Texts stay
-    texts, though they look like times. SourceError where no object tells a column.
+    """Keys, in lower case, and types of all objects in some files, ignoring rows that are not objects.
+
+    Texts stay texts, even if they look like times. SourceError if no object has a key.
     """
     found = _of_all(_structures(files, properties))
     if files and not isinstance(found, dict) and _are_empty(files, properties):
-        # As in DuckDB: rows without a value, or none.
+        # As in DuckDB: rows without a value, or no rows.
         return [("json", STRING)]
     if not isinstance(found, dict) or not found:
         raise SourceError("the columns of JSON files are not known: they have no object", sqlstate="42000")
@@ -55,12 +56,12 @@ def json_columns(files: Sequence[DataFile], properties: Properties) -> list[tupl
 
 
 def _are_empty(files: Sequence[DataFile], properties: Properties) -> bool:
-    """Whether there are no rows, or objects without keys alone."""
+    """True if there are no rows, or only objects without keys."""
     return all(b"".join(row.split()) in (b"", b"{}") for _, rows in objects_of(files, properties) for row in rows)
 
 
 def _structures(files: Sequence[DataFile], properties: Properties) -> Iterator[Structure]:
-    """The structure of the objects of each piece of the files that has some."""
+    """Structure of the objects in each piece of the files."""
     with duckdb.connect(config={"threads": 1}) as connection, interrupted_with_statement(connection):
         for path, rows in objects_of(files, properties):
             check_cancelled()
@@ -74,7 +75,7 @@ def _structures(files: Sequence[DataFile], properties: Properties) -> Iterator[S
 
 def _structure(connection: duckdb.DuckDBPyConnection, lines: list[str]) -> Structure:
     for line in lines:
-        # DuckDB finds a structure on the stack of this thread.
+        # DuckDB infers a structure recursively on the stack of this thread.
         check_json_nesting(line)
     connection.register("lines", pa.table({"line": pa.array(lines, pa.string())}))
     ((structure, has_long),) = connection.execute(_STRUCTURE).fetchall()
@@ -85,7 +86,7 @@ def _structure(connection: duckdb.DuckDBPyConnection, lines: list[str]) -> Struc
 
 
 def _large_numbers(line: str) -> Structure:
-    """The structure of an object in which whole numbers beyond BIGINT alone have a type."""
+    """Structure of an object with types only for integers that do not fit into BIGINT."""
     try:
         value = json.loads(line)
     except ValueError:
@@ -98,12 +99,12 @@ def _large(value: Any) -> Structure:
         return _lowered({key: _large(one) for key, one in value.items()})
     if isinstance(value, list):
         return [_of_all(map(_large, value))]
-    # Those of more than 64 bits are DOUBLE.
+    # Larger integers, of more than 64 bits, are DOUBLE.
     return _LARGE if isinstance(value, int) and 1 << 63 <= value < 1 << 64 else _NOTHING
 
 
 def _lowered(structure: Structure) -> Structure:
-    """The structure with its keys in lower case: of those that differ by case alone there is one."""
+    """Structure with its keys in lower case; keys that differ only by case are merged."""
     if isinstance(structure, list):
         return [_lowered(one) for one in structure]
     if not isinstance(structure, dict):
@@ -123,7 +124,7 @@ def _of_all(structures: Iterable[Structure]) -> Structure:
 
 
 def _merged(one: Structure, other: Structure) -> Structure:
-    """Structure that takes the values of both in."""
+    """Structure that holds the values of both."""
     if other in (one, _NOTHING):
         return one
     if one == _NOTHING:

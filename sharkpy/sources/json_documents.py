@@ -1,4 +1,4 @@
-"""JSON that is not one object a line: objects over several lines, one behind the other, or the items of an array."""
+"""JSON documents: objects over several lines, one after the other, or the items of an array."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from sharkpy.sources.line_limit import LineLimit
 
 Places = np.ndarray[Any, np.dtype[np.int32]]
 Parts = tuple[bytes, Places, Places]
-"""Some bytes, and where values begin and end in them."""
+"""Some bytes, and the offsets at which values begin and end in them."""
 _MOST_PARTS = 1 << 16
 _LONGEST_WORD = len("-Infinity")
 _DECODER = json.JSONDecoder(parse_int=float)
 
 
 def document_parts(chunks: Iterable[bytes], limit: LineLimit) -> Iterator[Parts]:
-    """The values in the pieces of a file; the last one may be cut off."""
+    """Values in the pieces of a file; the last one may be cut off."""
     from sharkpy.sources.kernels.cut_documents import NOWHERE, PLACE, START, cut_documents
 
     state = np.array([0, 0, 0, NOWHERE, 0], np.int64)
     starts, ends = np.empty(_MOST_PARTS, np.int32), np.empty(_MOST_PARTS, np.int32)
     pieces: list[bytes] = []
-    """Pieces of the value whose end was not read yet: joined once, however many they are."""
+    """Pieces of the value whose end was not read yet; they are joined only once."""
     done = held = 0
     for chunk in chunks:
         state[PLACE] = 0
@@ -49,7 +49,9 @@ def document_parts(chunks: Iterable[bytes], limit: LineLimit) -> Iterator[Parts]
 
 
 def is_document(head: bytes, *, is_whole: bool) -> bool:
-    """True if a file that begins with `head`, or is that, is read as a document: its first line is no whole object."""
+    """True if a file that begins with `head` is read as a document: its first line is not a whole object. `is_whole`:
+    `head` is the whole file.
+    """
     text = head.decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
     line, end, _ = text.partition("\n")
     if not text.startswith(("{", "[")) or (text.startswith("{") and not end and not is_whole):
@@ -62,5 +64,5 @@ def is_document(head: bytes, *, is_whole: bool) -> bool:
         return is_cut and not is_whole
     except ValueError:
         return False
-    # What follows an object on its line is another one.
+    # More text after an object on its line is another object.
     return isinstance(value, list) or place > len(line) or line[place:].lstrip().startswith(("{", ","))

@@ -1,4 +1,4 @@
-"""Keys of the objects of a JSON file, with the types that their values say."""
+"""Keys of the objects of a JSON file, with types for their values."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sharkpy.sources.text_format import header_and_footer
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, STRING, DataType
 
 MOST_KEYS = 1000
-"""Keys that a file may have beside those that are known; what comes behind them is not looked at."""
+"""Most unknown keys of a file; the rest of the file is ignored after that."""
 _SPLIT_BYTES = 1 << 26
 _TYPES: dict[str, DataType] = {"BOOLEAN": BOOLEAN, "UBIGINT": BIGINT, "BIGINT": BIGINT, "DOUBLE": DOUBLE}
 _LINES = "SELECT line, place FROM lines WHERE CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' END"
 _KEYS = f"SELECT DISTINCT json_keys(line) FROM ({_LINES})"
-# Whole numbers that no BIGINT holds stay what they are as a text.
+# Integers too large for BIGINT are kept exactly as texts.
 _VALUES = f"""
 SELECT lower(e.key), CASE WHEN e.type = 'UBIGINT' AND try_cast(e.atom AS BIGINT) IS NULL THEN 'VARCHAR' ELSE e.type END
 FROM ({_LINES}) AS l, json_each(l.line) AS e
@@ -31,9 +31,9 @@ GROUP BY ALL ORDER BY min((l.place, e.id))
 
 
 def key_types(file: DataFile, known: Collection[str], properties: Properties) -> dict[str, DataType]:
-    """Types of the keys that are not `known`, in lower case, by all values of a file that are not null.
+    """Types of the keys that are not `known`, in lower case, from all values of a file that are not null.
 
-    Lines that are no objects have none.
+    Lines that are not objects have no keys.
     """
     layout, encoding = LineLayout(b"\n", *header_and_footer(properties)), encoding_of(properties) or "utf-8"
     found: dict[str, DataType] = {}
@@ -60,7 +60,7 @@ def _add(connection: duckdb.DuckDBPyConnection, text: str, known: Collection[str
 
 
 def common_type(one: DataType, other: DataType) -> DataType:
-    """Type that takes values of both in."""
+    """Type that holds the values of both."""
     if one == other:
         return one
     return DOUBLE if {one, other} == {BIGINT, DOUBLE} else STRING

@@ -1,4 +1,4 @@
-"""JSON files: an object a line, or documents that have their objects anywhere."""
+"""JSON files: an object in each line, or documents with objects anywhere."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from sharkpy.values.types import Schema
 MULTI_LINE = "multiLine"
 _SPLIT_BYTES = 1 << 26
 _MOST_HEADS = 64
-"""Files whose beginnings are looked at."""
+"""Most files whose beginnings are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonSource(LineSource):
-    """With `multiLine` rows are the objects of a document, an array's or such that follow each other: one split."""
+    """JSON files. With `multiLine` a file is one split, with an array of rows or consecutive objects."""
 
     name: str = "json"
     rows: JsonRows = field(default_factory=JsonRows)
@@ -77,8 +77,8 @@ def is_multi_line(properties: Properties) -> bool:
 
 
 def found_properties(files: Sequence[DataFile], given: Properties = ()) -> Properties:
-    """Properties that suit files which nobody has described, beside those that are `given`: how some of them begin
-    tells whether they are documents, and in what they are written.
+    """Inferred properties of files, in addition to `given` ones: whether the files are documents, and their encoding.
+    Both come from the beginnings of some files.
     """
     encoding = any_encoding(given)
     for file in [file for file in files if file.size_bytes][:_MOST_HEADS]:
@@ -92,7 +92,7 @@ def found_properties(files: Sequence[DataFile], given: Properties = ()) -> Prope
 
 
 def objects_of(files: Sequence[DataFile], properties: Properties) -> Iterator[tuple[str, list[bytes]]]:
-    """Paths of files, each with some of its rows, whatever these are."""
+    """Paths of files, each with some of its rows, which need not be objects."""
     if is_multi_line(properties):
         for file in files:
             for data, starts, ends in _parts(Split.of(file, "json", properties, 0, file.size_bytes), ReadMetrics()):

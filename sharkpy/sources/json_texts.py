@@ -1,4 +1,4 @@
-"""JSON objects whose parts that become texts are as the document writes them."""
+"""JSON objects whose values for text columns are kept exactly as the document has them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructTyp
 
 Json = None | bool | int | Decimal | str | list["Json"] | dict[str, "Json"]
 _LARGE_EXPONENT = 999_999_999_000_000_000
-"""Of numbers that are too large for all types but DOUBLE, or near 0."""
+"""Exponent for numbers that are too large for all types except DOUBLE, or near 0."""
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _MOST_DIGITS = 4_000
-"""Digits of whole numbers that Python reads as such."""
+"""Most digits of integers that Python reads."""
 
 
 def object_parser(schema: Schema) -> Callable[[str], dict[str, Json] | None]:
-    """Reader of lines, to the object that each is, or None. Numbers with a point or an exponent are Decimals. Values of
-    the columns of `schema` that are texts, and parts of nested ones, are as they are written unless they are texts
-    themselves.
+    """Parser of lines; it returns an object, or None if the line is not one. Numbers with a point or an exponent are
+    Decimals.
+
+    In columns of `schema` that are texts, and in text parts of nested columns, values other than texts stay as they are
+    written.
     """
     columns = StructType(schema.names, tuple(field.dtype for field in schema))
     is_written, types = _writing(columns), _by_name(columns)
@@ -49,12 +51,12 @@ def _loaded(text: str) -> object:
     except json.JSONDecodeError:
         raise
     except ValueError:
-        # A whole number of more digits than Python reads.
+        # An integer with more digits than Python reads.
         return _SLOW_DECODER.decode(text)
 
 
 def _number(text: str) -> Decimal:
-    """A number with a point or an exponent: of an exponent that Decimal does not have, with one that is as good."""
+    """A number with a point or an exponent. An exponent out of Decimal's range becomes an equivalent one."""
     try:
         return Decimal(text)
     except InvalidOperation:
@@ -75,9 +77,7 @@ def _by_name(dtype: StructType) -> Mapping[str, DataType]:
 
 @functools.lru_cache(maxsize=256)
 def _writing(dtype: DataType) -> Callable[[Json], bool] | None:
-    """Tells of values of a type whether they, or parts of them, are texts whose writing they do not tell; None if none
-    is.
-    """
+    """Test for values of a type that have parts to be kept as written; None if the type has no such parts."""
     match dtype:
         case ArrayType(element):
             return None if (item := _writing(element)) is None else _of_items(item)
@@ -116,7 +116,7 @@ def _of_members(parts: Mapping[str, Callable[[Json], bool]]) -> Callable[[Json],
 
 
 def _value(text: str, place: int, dtype: DataType | None) -> tuple[Json, int]:
-    """The value at a place of a text that is JSON, and the place behind it."""
+    """The value at a position of a JSON text, and the position after it."""
     match dtype, text[place]:
         case StructType(), "{":
             return _members(text, place, _by_name(dtype))

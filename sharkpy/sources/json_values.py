@@ -1,4 +1,4 @@
-"""JSON values to columns one by one, and columns to JSON lines."""
+"""JSON values to columns, one by one, and values of columns to JSON."""
 
 from __future__ import annotations
 
@@ -40,14 +40,16 @@ JSON_TIMES = TextFormat(time_zone=UTC)
 
 @dataclass(frozen=True, slots=True)
 class JsonReader:
-    """Reads any lines; a value that is not of its column's type is NULL and counted. `layout` says how times are."""
+    """Reads any lines. A value that does not have its column's type becomes NULL and is counted. `layout`: the form of
+    times.
+    """
 
     schema: Schema
     metrics: ReadMetrics
     layout: TextFormat = JSON_TIMES
 
     def read(self, lines: Sequence[str], rows: Rows | None = None) -> pa.Table:
-        """`rows`: numbers of the lines, where they are not those from 0."""
+        """Columns of lines. `rows`: numbers of the lines, by default from 0 on."""
         whole: list[int] = []
         marked: list[int] = []
         parsed = object_parser(self.schema)
@@ -64,7 +66,7 @@ class JsonReader:
         self.metrics.mark(marked if rows is None else [rows[number] for number in marked], is_whole=is_whole)
 
     def _marked_column(self, values: list[Json], dtype: DataType, marked: list[int]) -> Array:
-        """A column; the numbers of rows whose values, or parts of them, are not of its type go to `marked`."""
+        """Column of values. The numbers of rows with values, or parts, of another type are added to `marked`."""
         lost = self.metrics.malformed_fields
         column = self._column(values, dtype)
         if self.metrics.marks is not None and self.metrics.malformed_fields > lost:
@@ -101,7 +103,7 @@ class JsonReader:
         if dtype == TIMESTAMP:
             column = with_other_times(texts, column, self.layout)
         if column.null_count:
-            # An empty text is NULL where the type has no such value, as in a text file.
+            # An empty text is NULL if the type has no such value, as in a text file.
             pairs = zip(values, column.is_valid().to_pylist(), strict=True)
             self._count(sum(value is not None and value != "" and not is_valid for value, is_valid in pairs))
         return column
@@ -140,7 +142,7 @@ def _lowered(value: dict[str, Json]) -> dict[str, Json]:
 
 
 def _as_text(value: Json, dtype: DataType) -> str | None:
-    """Text that Hive would find in a text file for this value; None where there is no such text."""
+    """Text that Hive would have in a text file for this value; None if there is none."""
     match value:
         case None:
             return None
@@ -154,7 +156,7 @@ def _as_text(value: Json, dtype: DataType) -> str | None:
 
 
 def _encodable(text: str) -> str:
-    """The text, with ? for halves of characters that stand alone, as in Java."""
+    """The text, with ? for unpaired surrogates, as in Java."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -176,7 +178,7 @@ def _without_null_keys(maps: list[dict[str, Json] | None], keys: Array, items: A
 
 
 def json_value(value: object, dtype: DataType | None) -> object:
-    """A value of a column, of a type that matters where it is nested, in the form that `json` takes."""
+    """A value of a column in the form that `json` takes. The type matters only for nested values."""
     match value, dtype:
         case None, _:
             return None

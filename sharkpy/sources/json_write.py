@@ -1,4 +1,4 @@
-"""Rows as JSON objects, column by column: what a whole column can be at once is not made value by value."""
+"""Rows as JSON objects, column by column: whole columns are converted at once if possible."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sharkpy.values.types import DataType, Schema
 
 _ESCAPED = '["\\\\\\x00-\\x1f]'
 _CONTROL = "[\\x00-\\x1f]"
-"""Characters that have an escape of their own in JSON texts."""
+"""Characters with a numeric escape in JSON texts."""
 
 
 def json_rows(batch: pa.RecordBatch, schema: Schema) -> Array:
-    """JSON text of each row, an object, in bytes; NULL columns are null, names in lower case."""
+    """JSON object of each row as binary, with NULLs as null, and with lower-case names."""
     if not len(schema):
         return pa.array([b"{}"] * batch.num_rows, pa.binary())
     pieces: list[object] = []
@@ -40,7 +40,7 @@ def _texts(column: Array, dtype: DataType) -> Array:
 
 
 def _quoted(column: Array) -> Array | None:
-    """Texts between quotes; None where one has a character that is escaped by its number."""
+    """Texts in quotes; None if one has a character that needs a numeric escape."""
     if pc.any(pc.match_substring_regex(column, _ESCAPED), min_count=0).as_py():
         if pc.any(pc.match_substring_regex(column, _CONTROL), min_count=0).as_py():
             return None

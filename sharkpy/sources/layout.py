@@ -1,4 +1,4 @@
-"""Files of a folder in the local file system: which are a table's data.
+"""Data files of a table's folder in the local file system.
 
 Generations are folders there (`sharkpy.sources.folders.generations`). Paths are absolute.
 """
@@ -19,21 +19,21 @@ from sharkpy.sources.failures import io_error
 from sharkpy.sources.folders.generations import Generation, hidden_of, is_hidden_name, visible_of
 
 NEVER_MODIFIED = 0
-"""Time of files that were not looked at: their format writes each once."""
+"""Time of files that were not checked: their format writes each file once."""
 _LIST_TRIES = 10
 _MOST_KNOWN = 100_000
-"""Files of generations that are known, of all tables."""
+"""Most files in the cache of generations, for all tables."""
 _TICK_NS = 100_000_000
-"""Time in which a second change of a folder may leave its times as the first one did; many times what it is."""
+"""Time within which a second change of a folder may not change its times; a generous upper bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file as listed: path, size, time and `tag` identify its content. `path` is a URI where it is remote.
+    """A file in a listing: path, size, time and `tag` identify its content.
 
-    `partition`: its Hive partition's name. `form`: as in `Split`. `tag`: the tag of a remote file's content, where its
-    store gives one. `access`: id of the access to its store, which remote files alone have; it says nothing about the
-    file.
+    `path`: a URI if the file is remote. `partition`: name of its Hive partition. `form`: as in `Split`. `tag`: tag of a
+    remote file's content, if its store has tags. `access`: id of the access to its store, for remote files only; it is
+    not part of the file's identity.
     """
 
     path: str
@@ -45,17 +45,17 @@ class DataFile:
     access: str = field(default="", compare=False)
 
     def in_partition(self, name: str, form: str = "") -> DataFile:
-        """The file as one of a Hive partition. Tables have many: `replace` takes several times as long."""
+        """The file in a Hive partition. Tables have many files, and `replace` would take several times as long."""
         return DataFile(self.path, self.size_bytes, self.modified_ns, name, form or self.form, self.tag, self.access)
 
 
 def list_data_files(path: str, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
     """The visible data files, oldest generation first, then by path. The path may also be that of one file.
 
-    `newest` gives the last generation that counts. It is asked before and after the folder is listed: what lies beyond
-    it was not published by then, and what it hides is known.
+    `newest` returns the last generation that counts. It is called before and after the folder is listed, so that the
+    listing includes every generation that counts, and what it hides.
 
-    SourceError 58P01 where the path does not exist, 58030 where it cannot be read.
+    SourceError 58P01 if the path does not exist, 58030 if it cannot be read.
     """
     try:
         if Path(path).is_file():
@@ -73,19 +73,19 @@ def _listed(path: str, newest: Callable[[], int | None] | None) -> list[DataFile
         counted = None if newest is None else newest()
         names = names_in(path)
         if newest is not None and newest() != counted and tries < _LIST_TRIES:
-            # What has come to count meanwhile may not be among the names, and hide some of them.
+            # A generation that was placed meanwhile may not be among the names, and may hide some of them.
             continue
         try:
             folder = str(Path(path))
             return [file for entry in visible_of(names, counted) for file in _files_of(folder, entry)]
         except FileNotFoundError:
-            # A write that failed took back what was listed, or a base or a fold has come in its place.
+            # A failed write took back a listed generation, or a base or a fold has replaced it.
             if tries >= _LIST_TRIES:
                 raise
 
 
 def list_partition_files(path: str, newest: int | None, partition: str) -> list[DataFile]:
-    """Files of a Hive partition, up to the generation `newest`; none where it has no folder."""
+    """Files of a Hive partition, up to the generation `newest`; none if it has no folder."""
     try:
         found = _listed(path, lambda: newest)
     except OSError as error:
@@ -96,7 +96,7 @@ def list_partition_files(path: str, newest: int | None, partition: str) -> list[
 
 
 def delta_files(path: str, generations: Iterable[int]) -> list[DataFile] | None:
-    """Files of some generations of INSERT INTO; None where one of them is not there, as it is after a fold."""
+    """Files of some generations of INSERT INTO; None if one is missing, for example after a fold."""
     found = list[DataFile]()
     try:
         for number in generations:
@@ -109,7 +109,7 @@ def delta_files(path: str, generations: Iterable[int]) -> list[DataFile] | None:
 
 
 def visible_generations(path: str, newest: int | None = None) -> list[tuple[Generation, list[DataFile]]]:
-    """What counts in a table's folder, with its files, in the order of its rows."""
+    """Visible generations in a table's folder with their files, in the order of their rows."""
     try:
         folder = str(Path(path))
         return [(entry, _files_of(folder, entry)) for entry in visible_of(names_in(path), newest)]
@@ -126,12 +126,12 @@ def files_below(folder: str) -> list[DataFile]:
 
 
 def newest_generation(path: str) -> int:
-    """0 where there is no generation at all."""
+    """Number of the newest generation; 0 if there is none."""
     return max((Generation.of(name).last for name in names_if_any(path)), default=0)
 
 
 def hidden_names(path: str, newest: int | None = None) -> frozenset[str]:
-    """Names in a folder of data that a newer base or a fold hides, as `hidden_of` says."""
+    """Names in a folder of data that a newer base or a fold hides: see `hidden_of`."""
     return hidden_of(names_if_any(path), newest)
 
 
@@ -141,8 +141,10 @@ def _files_of(folder: str, entry: Generation) -> list[DataFile]:
 
 
 class _KnownGenerations:
-    """Files of generations as they were found last. Each is written once: as long as the times of its folder are the
-    same, its files are looked at one by one, which takes a fifth of the time of listing it. A table may have thousands.
+    """Cache of the files of generations, since a table may have thousands of generations.
+
+    A generation is written once. As long as the times of its folder are unchanged, only its files are checked one by
+    one, which takes a fifth of the time of a listing.
     """
 
     def __init__(self) -> None:
@@ -162,7 +164,7 @@ class _KnownGenerations:
         entries = _visible_entries(path)
         found = [file for entry in entries for file in _files_at(entry)]
         is_settled = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _TICK_NS
-        # Its times say nothing about the folders in it, and what has no files would never be counted.
+        # The times do not cover subfolders, and an entry without files would never count towards the limit.
         if found and is_settled and not any(entry.is_dir() for entry in entries):
             self._note(path, identity, found)
         return found
@@ -202,7 +204,7 @@ def _files_at(entry: os.DirEntry[str]) -> Iterator[DataFile]:
 
 
 def _as_it_is(file: DataFile) -> DataFile:
-    """A file that is known, as it is now."""
+    """A cached file, with its current size and time."""
     status = os.stat(file.path)  # noqa: PTH116  a Path takes longer than the call
     is_same = status.st_mtime_ns == file.modified_ns and status.st_size == file.size_bytes
     return file if is_same else _data_file(file.path, status)
@@ -217,7 +219,7 @@ def _data_file(path: str, status: os.stat_result) -> DataFile:
 
 
 def check_name(path: str) -> None:
-    """SourceError for a path that is not UTF-8: no text of a statement or a plan can name it."""
+    """Raise SourceError for a path that is not UTF-8: no text of a statement or a plan can name it."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -226,12 +228,12 @@ def check_name(path: str) -> None:
 
 
 def names_in(path: str) -> list[str]:
-    """Names of all that is in a folder."""
+    """Names of all entries of a folder."""
     return os.listdir(path)  # noqa: PTH208  a Path for each of thousands of folders would cost more than the listing
 
 
 def names_if_any(path: str) -> list[str]:
-    """What is in a folder that may have been dropped."""
+    """Names of the entries of a folder that may have been dropped."""
     try:
         return names_in(path)
     except FileNotFoundError:
@@ -239,7 +241,7 @@ def names_if_any(path: str) -> list[str]:
 
 
 def require_readable(path: str) -> None:
-    """SourceError where a file named by a user is missing, no regular file, or cannot be read."""
+    """Raise SourceError if a file named by a user is missing, is not a regular file, or cannot be read."""
     try:
         with open_regular(path) as file:
             file.read(1)

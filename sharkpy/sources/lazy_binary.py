@@ -1,4 +1,4 @@
-"""Hive's LazyBinary encoding: values; rows and structs in groups of eight fields behind a byte of null bits."""
+"""Hive's LazyBinary encoding: values; rows and structs in groups of eight fields after a byte of null bits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Encoder = Callable[[Any], bytes]
 
 
 def decode_fields(data: BytesLike, start: int, end: int, types: Sequence[DataType]) -> list[Any]:
-    """The fields of a row or struct; those that it is too short for are NULL."""
+    """Fields of a row or struct; fields after its end are NULL."""
     values: list[Any] = []
     place, bits = start, 0
     for index, dtype in enumerate(types):
@@ -65,7 +65,7 @@ def encode_fields(values: Sequence[Any], types: Sequence[DataType]) -> bytes:
 
 
 def decode(data: BytesLike, place: int, dtype: DataType) -> tuple[Any, int]:
-    """A value that is not NULL, and where it ends."""
+    """Decode a value that is not NULL; return it and its end."""
     if dtype in _DECODERS:
         return _DECODERS[dtype](data, place)
     if is_string(dtype) or dtype == BINARY:
@@ -82,7 +82,7 @@ def decode(data: BytesLike, place: int, dtype: DataType) -> tuple[Any, int]:
 
 
 def decode_content(data: BytesLike, first: int, end: int, dtype: DataType) -> Any:
-    """A value whose length is known from elsewhere, and not written before it."""
+    """Decode a value whose length is not written before it."""
     match dtype:
         case ArrayType(element):
             return _read_items(data, first, end, (element,))
@@ -100,14 +100,14 @@ def decode_content(data: BytesLike, first: int, end: int, dtype: DataType) -> An
 
 
 def _fitted(text: str, dtype: DataType) -> str:
-    """`fitted_texts` of one text."""
+    """`fitted_texts` for one text."""
     if isinstance(dtype, CharType):
         return text[: dtype.length].rstrip(" ")
     return text[: dtype.length] if isinstance(dtype, VarcharType) else text
 
 
 def encode(value: Any, dtype: DataType) -> bytes:
-    """A value that is not NULL."""
+    """Encode a value that is not NULL."""
     content = encode_content(value, dtype)
     if is_string(dtype) or dtype == BINARY:
         return write_vlong(len(content)) + content
@@ -117,7 +117,7 @@ def encode(value: Any, dtype: DataType) -> bytes:
 
 
 def encode_content(value: Any, dtype: DataType) -> bytes:
-    """Encode values without the length before them."""
+    """Encode a value without its length."""
     match dtype:
         case ArrayType(element):
             return _written_items(value, len(value), (element,))
@@ -134,8 +134,9 @@ def encode_content(value: Any, dtype: DataType) -> bytes:
 
 
 def _read_items(data: BytesLike, place: int, end: int, types: tuple[DataType, ...]) -> list[Any]:
-    """Elements of an array, or keys and values of a map in turn: their number, null bits for all, then the values.
-    IndexError where they are more than there is up to `end`.
+    """Elements of an array, or alternating keys and values of a map: their number, null bits for all, then the values.
+
+    IndexError if they do not fit before `end`.
     """
     count, place = read_vlong(data, place)
     count *= len(types)
@@ -184,7 +185,9 @@ def _read_date(data: BytesLike, place: int) -> tuple[datetime.date, int]:
 
 
 def _read_timestamp(data: BytesLike, place: int) -> tuple[datetime.datetime, int]:
-    """Seconds in 31 bits; a set first bit announces nanoseconds with their digits reversed, or more bits of seconds."""
+    """Seconds in 31 bits. If the first bit is set, nanoseconds with their digits reversed, or more bits of seconds,
+    follow.
+    """
     word, end = int.from_bytes(data[place : place + 4], "big"), place + 4
     seconds, nanos = word & _LAST_SECOND, 0
     if word > _LAST_SECOND:
@@ -221,7 +224,7 @@ def _read_decimal(data: BytesLike, place: int, dtype: DecimalType) -> tuple[Deci
 
 
 def _written_decimal(value: Decimal) -> bytes:
-    """Scale and unscaled number; without zeros at the end, as Hive keeps decimals."""
+    """Scale and unscaled number, without trailing zeros, like Hive's decimals."""
     sign, digits, exponent = value.as_tuple()
     number, scale = int("".join(map(str, digits))), -int(exponent)
     while scale > 0 and number % 10 == 0:

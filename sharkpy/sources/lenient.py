@@ -1,4 +1,4 @@
-"""Hive's lenient conversion of text fields: what cannot be read as the type is NULL, never an error."""
+"""Hive's lenient conversion of text fields: an unreadable value becomes NULL, never an error."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _REAL = r"^[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]
 _DATE = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T].*)?$"
 _TIMESTAMP = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?)?$"
 _idle: list[duckdb.DuckDBPyConnection] = []
-"""Connections that no thread uses. They are no thread's own: a forked process would close those of the threads that it
-does not have, and break.
+"""Unused connections, shared by all threads. Thread-local ones would break a forked process, which would close the
+connections of threads that it does not have.
 """
 
 
 def lenient(text: Array, dtype: DataType) -> Array:
-    """`text` (strings) as `dtype`: all at once where every field is well formed, else field by field."""
+    """Convert `text` (strings) to `dtype`: all at once if every field is well formed, otherwise field by field."""
     if converter := _TEXT_CONVERTERS.get(type(dtype)):
         return converter(text, dtype)
     trimmed = pc.utf8_trim_whitespace(text)
@@ -56,7 +56,7 @@ def lenient(text: Array, dtype: DataType) -> Array:
 
 
 def _keep(text: Array, pattern: str) -> Array:
-    """`text` with NULL for what does not match."""
+    """`text` with NULL for values that do not match."""
     return pc.if_else(pc.match_substring_regex(text, pattern), text, pa.scalar(None, text.type))
 
 
@@ -98,7 +98,7 @@ def _decimals(text: Array, dtype: DecimalType) -> Array:
 
 
 def decimal_of(text: str | None, dtype: DecimalType) -> Decimal | None:
-    """HALF_UP to the type's scale; None where the text is no number or has too many digits."""
+    """Decimal rounded HALF_UP to the type's scale; None if the text is not a number or has too many digits."""
     if text is None or not text.isascii() or "_" in text:
         return None
     with localcontext() as context:
@@ -146,14 +146,14 @@ def _duckdb_cast(text: Array, sql_type: str, dtype: DataType) -> Array:
 
 
 def fitted_texts(text: Array, dtype: DataType) -> Array:
-    """Texts as values of a type of texts, cut to its length. Blanks at the end are no part of a CHAR."""
+    """Texts converted to a text type, cut to its length. Trailing blanks are not part of a CHAR."""
     if isinstance(dtype, CharType):
         return pc.utf8_rtrim(pc.utf8_slice_codeunits(text, 0, dtype.length), characters=" ")
     return pc.utf8_slice_codeunits(text, 0, dtype.length) if isinstance(dtype, VarcharType) else text
 
 
 def _binaries(text: Array, _: DataType) -> Array:
-    """Hive stores BINARY in text files as base64; other contents are taken as they are."""
+    """Bytes of base64 texts, as Hive stores BINARY in text files; other texts are taken as bytes."""
 
     def decode(value: str | None) -> bytes | None:
         if value is None:

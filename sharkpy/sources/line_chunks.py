@@ -1,4 +1,4 @@
-"""Chunks of whole lines of a text file's split."""
+"""Chunks of whole lines of a split of a text file."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from sharkpy.sources.local_copy import check_unchanged, of_each, opened, opened_
 from sharkpy.sources.split import Split
 
 CHUNK_BYTES = 4 << 20
-"""Small enough that what was read is still in the processor's cache when it is cut."""
+"""Small enough that a chunk is still in the processor's cache when it is cut."""
 HEAD_BYTES = 1 << 16
-"""Bytes in which the header of a file mostly ends."""
+"""Bytes that contain the header of most files."""
 _BACKWARD_BYTES = 1 << 16
 _SEARCHED_BYTES = 1 << 12
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*+\n")
@@ -32,8 +32,9 @@ _ROW = re.compile(rb"^[ \t\r]*+[^ \t\r\n].*\n?", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class LineLayout:
-    """Layout of a file of lines: the byte that ends one, and the lines at its start and end that are no rows.
-    `skips_blanks`: lines of blanks alone are no rows either, see `without_blank_lines`.
+    """Layout of a file of lines: the byte that ends a line, and the number of header and footer lines.
+
+    `skips_blanks`: blank lines are not rows, see `without_blank_lines`.
     """
 
     newline: bytes = b"\n"
@@ -69,7 +70,7 @@ def line_splits(
 def line_chunks(split: Split, lines: LineLayout, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
     """Chunks that begin and end at line ends (the file's last may lack its newline).
 
-    A line belongs to the split in which its first byte lies. ResourceError 54000 for one beyond the limit.
+    A line belongs to the split with its first byte. ResourceError 54000 for a line beyond the limit.
     """
     check_unchanged(split)
     codec = codec_of_path(split.path)
@@ -88,7 +89,7 @@ def line_chunks(split: Split, lines: LineLayout, chunk_bytes: int = CHUNK_BYTES)
 
 
 def placed_chunks(split: Split, lines: LineLayout) -> Iterator[tuple[int, bytes]]:
-    """Chunks of whole lines, each with its place in the file; UnsupportedError where that is compressed."""
+    """Chunks of whole lines, each with its offset in the file; UnsupportedError for a compressed file."""
     check_unchanged(split)
     if codec_of_path(split.path) is not None:
         raise UnsupportedError(f'the virtual column {BLOCK_OFFSET.upper()} of the compressed file "{split.path}"')
@@ -99,28 +100,28 @@ def placed_chunks(split: Split, lines: LineLayout) -> Iterator[tuple[int, bytes]
 
 
 def line_starts(data: bytes, newline: bytes, *, is_exact: bool = False) -> list[int]:
-    """Offsets of the lines of `data`; unless it `is_exact`, a newline stands for all that ends lines in Hadoop."""
+    """Offsets of the lines of `data`. Unless `is_exact`, a newline means all line ends of Hadoop."""
     ends = re.finditer(rb"\r\n|\r|\n" if newline == b"\n" and not is_exact else re.escape(newline), data)
     starts = [0, *(end.end() for end in ends)]
     return starts[:-1] if starts[-1] == len(data) else starts
 
 
 def row_places(data: bytes, lines: LineLayout) -> list[tuple[int, int]]:
-    """Offsets at which the rows among the lines of `data` begin and end, line ends included."""
+    """Offsets at which the rows among the lines of `data` begin and end, including line ends."""
     starts = line_starts(data, lines.newline)
     places = zip(starts, [*starts[1:], len(data)], strict=True)
     return [(start, end) for start, end in places if not lines.skips_blanks or not data[start:end].isspace()]
 
 
 def with_newlines(data: bytes) -> bytes:
-    """Lines whose ends are all newlines, where lone carriage returns end some."""
+    """Lines with all line ends converted to newlines, if some lines end with a lone carriage return."""
     if data.count(b"\r") == data.count(b"\r\n"):
         return data
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 def without_blank_lines(data: bytes, lines: LineLayout) -> bytes:
-    """Whole lines without those that are no rows since they are blank."""
+    """Whole lines without blank ones, if these are not rows."""
     if not lines.skips_blanks:
         return data
     data = with_newlines(data)
@@ -136,7 +137,7 @@ def _plain_chunks(split: Split, limit: LineLimit, chunk_bytes: int) -> Iterator[
         if place > 0:
             place = _next_line(file, place - 1, limit.newline, end)
         while place < end:
-            # Where the chunk ends is looked up first, so that its bytes need not be copied once more.
+            # The end of the chunk is searched first, so that its bytes need not be copied again.
             last = min(place + chunk_bytes, end) - 1
             too_far = last + limit.most + 2 if limit.most else None
             chunk_end = _next_line(file, last, limit.newline, too_far)
@@ -156,7 +157,7 @@ def _compressed_chunks(
     split: Split, codec: HadoopCodec, lines: LineLayout, limit: LineLimit, chunk_bytes: int
 ) -> Iterator[bytes]:
     unfinished: list[bytes] = []
-    """Pieces of the line whose end was not read yet: joined once, however many they are."""
+    """Pieces of the line whose end was not read yet; they are joined only once."""
     place = held = 0
     to_skip = lines.header_lines
     with opened_codec(split, codec) as stream:
@@ -184,7 +185,7 @@ def _compressed_chunks(
 
 
 def _without_footer(chunks: Iterator[bytes], lines: LineLayout) -> Iterator[bytes]:
-    """All but the last lines, which are held back until it is known that they are the last."""
+    """Chunks without the footer lines, which are held back until the end is reached."""
     if not lines.footer_lines:
         yield from chunks
         return
@@ -198,7 +199,7 @@ def _without_footer(chunks: Iterator[bytes], lines: LineLayout) -> Iterator[byte
 
 
 def _footer_start(data: bytes, lines: LineLayout) -> int:
-    """Offset of the last lines of `data`."""
+    """Offset of the footer lines of `data`."""
     place = len(data) - len(lines.newline) if data.endswith(lines.newline) else len(data)
     for _ in range(lines.footer_lines):
         place = data.rfind(lines.newline, 0, max(place, 0))
@@ -236,7 +237,7 @@ def _footer_offset(file: DataFile, lines: LineLayout, limit: LineLimit) -> int:
 
 
 def _read_fully(file: BinaryIO | object, size: int) -> bytes:
-    """`size` bytes, or fewer at the end of the file: unbuffered reads may return less at a time."""
+    """`size` bytes, or fewer at the end of the file: an unbuffered read may return less."""
     reader = cast(BinaryIO, file)
     data = reader.read(size)
     while len(data) < size:
@@ -248,7 +249,7 @@ def _read_fully(file: BinaryIO | object, size: int) -> bytes:
 
 
 def _next_line(file: BinaryIO | object, place: int, newline: bytes, end: int | None = None) -> int:
-    """Offset behind the first newline from `place` on, or `end`, which is that of the file where it is not given."""
+    """Offset after the first newline from `place` on; `end` (by default the end of the file) if there is none."""
     reader = cast(BinaryIO, file)
     reader.seek(place)
     size = _SEARCHED_BYTES

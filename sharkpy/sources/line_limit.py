@@ -1,4 +1,4 @@
-"""Limit on the bytes of one line of a text file, which is read into memory as a whole."""
+"""Limit on the bytes of one line of a text file, since a line is read into memory as a whole."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _Properties = tuple[tuple[str, str], ...]
 
 
 def with_line_limit(properties: _Properties, most: int) -> _Properties:
-    """Properties of splits under a limit, whatever the table's say: tasks know no settings."""
+    """Properties of splits with a limit, which replaces that of the table: tasks do not know the session's settings."""
     kept = tuple(item for item in properties if item[0] != LINE_BYTES.key)
     return (*kept, (LINE_BYTES.key, str(most)))
 
 
 @dataclass(frozen=True, slots=True)
 class LineLimit:
-    """Limit of the lines of the file at `path`, of `most` bytes without their end; 0: none.
+    """Limit on the lines of the file at `path`: `most` bytes without the line end; 0: none.
 
-    Places are offsets in the file, or in what a compressed file holds. ResourceError 54000 beyond the limit.
+    Offsets are in the file, or in the content of a compressed file. ResourceError 54000 beyond the limit.
     """
 
     path: str
@@ -38,7 +38,7 @@ class LineLimit:
         return cls(path, max(most, 0), newline, is_compressed)
 
     def check(self, chunk: bytes, place: int) -> None:
-        """Check the lines of a chunk that begins at `place`; its last one may lack its end."""
+        """Check the lines of a chunk that begins at `place`; its last line may lack its end."""
         if not 0 < self.most < len(chunk):
             return
         ends = np.flatnonzero(np.frombuffer(chunk, np.uint8) == self.newline[0])

@@ -1,4 +1,4 @@
-"""Text files: a row a line, in one of the row formats."""
+"""Text files: a row in each line, in one of the row formats."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class LineSource:
-    """`name` is that of its row format. Bytes in another encoding than UTF-8 are recoded line by line."""
+    """Text files in the row format `name`. Encodings other than UTF-8 are converted line by line."""
 
     name: str
     rows: RowFormat
     splits_bytes: bool = True
 
-    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's
+    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's signature
         return True
 
     def check(self, schema: Schema, properties: Properties) -> None:
@@ -40,7 +40,7 @@ class LineSource:
     def splits(
         self,
         files: Sequence[DataFile],
-        schema: Schema,  # noqa: ARG002 - the protocol's
+        schema: Schema,  # noqa: ARG002 - the protocol's signature
         properties: Properties,
         split_bytes: int,
     ) -> list[Split]:
@@ -82,7 +82,7 @@ class LineSource:
                 data = flat_lines(self.rows.encode(batch, schema, properties), newline)
                 if encoding is not None:
                     data = memoryview(bytes(data).decode().encode(encoding, "replace"))
-                # Hadoop reads what was compressed piece by piece as one.
+                # Hadoop reads consecutive compressed pieces as one.
                 file.write(data if codec is None else codec_of_class(codec).compress(bytes(data)))
                 num_rows += batch.num_rows
         return num_rows
@@ -99,7 +99,7 @@ def flat_lines(rows: Array, newline: bytes) -> memoryview:
 
 
 def encoding_of(properties: Properties) -> str | None:
-    """The Python name of `serialization.encoding`, in which a byte ends a line; None for UTF-8."""
+    """Python name of `serialization.encoding`; None for UTF-8. UnsupportedError if its line ends are not one byte."""
     found = any_encoding(properties)
     if found is not None and found.startswith(("utf-16", "utf-32")):
         name = dict(properties)["serialization.encoding"]
@@ -108,7 +108,7 @@ def encoding_of(properties: Properties) -> str | None:
 
 
 def any_encoding(properties: Properties) -> str | None:
-    """The Python name of `serialization.encoding`; None for UTF-8."""
+    """Python name of `serialization.encoding`; None for UTF-8."""
     import codecs
 
     name = dict(properties).get("serialization.encoding", "UTF-8")

@@ -1,4 +1,4 @@
-"""Data files as readers open them: local ones where they lie, remote ones as copies of what is read of them."""
+"""Data files for reading: local ones are opened directly, remote ones as copies of the parts that are read."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ F = TypeVar("F", DataFile, Split)
 
 
 class LocalCopy(Protocol):
-    """File that readers open at `path`, for as long as they have this."""
+    """File that readers open at `path`, valid as long as this object exists."""
 
     @property
     def path(self) -> str: ...
 
     @property
     def is_whole(self) -> bool:
-        """True if nothing need be fetched before it is read."""
+        """True if all bytes are present and need not be fetched."""
 
     def fetch(self, ranges: Iterable[Range]) -> None:
-        """Let some bytes be there."""
+        """Make some bytes present."""
 
     def steps(self, count: int, ranges_of: Callable[[int], Sequence[Range]]) -> Generator[int]:
-        """Numbers of the steps of a reader, each when its ranges are there; those of the next one are fetched
+        """Numbers of a reader's steps, each when its ranges are present. The ranges of the next step are fetched
         meanwhile.
         """
 
 
 class _LocalFile:
-    """A local file is there as a whole."""
+    """Local file, all of whose bytes are present."""
 
     is_whole = True
 
@@ -61,7 +61,7 @@ class _LocalFile:
 
 
 class _RemoteFile:
-    """A remote file is there as far as it was fetched."""
+    """Remote file, with the bytes present that were fetched."""
 
     is_whole = False
 
@@ -95,7 +95,7 @@ class _RemoteFile:
                         coming = submit(pool, self._fetch_under, reading, ranges_of(number + 1))
                     yield number
             finally:
-                # What a reader does not wait for is not fetched to its end.
+                # Stop fetching for a reader that stops early.
                 reading.cancel()
 
     def _fetch_under(self, reading: Cancellation, ranges: Sequence[Range]) -> None:
@@ -104,38 +104,39 @@ class _RemoteFile:
 
 
 def local_copy(file: DataFile | Split) -> LocalCopy:
-    """Copy of a data file, or of that of a split, for readers that take a path."""
+    """Copy of a data file, or of a split's file, for readers that need a path."""
     if not uri.is_remote(file.path):
         return _LocalFile(file.path)
     return _RemoteFile(FETCHED.file(facts_of(file), file.access), store_at(file))
 
 
 def of_each(make: Callable[[F], T], files: Sequence[F]) -> list[T]:
-    """What `make` gives for each data file, or split; it looks into several remote ones at once."""
+    """Results of `make` for data files or splits; several remote ones are read in parallel."""
     return side_by_side(make, files) if any(file.access for file in files) else [make(file) for file in files]
 
 
 def opened(file: DataFile | Split, start: int = 0, end: int | None = None) -> BinaryIO:
-    """Open a data file, or that of a split, unbuffered, for reading from `start` on; `end`: where most reads end."""
+    """Open a data file, or a split's file, unbuffered, for reading from `start` on. `end`: end of most reads."""
     if not uri.is_remote(file.path):
         return cast(BinaryIO, open(file.path, "rb", buffering=0))
     return cast(BinaryIO, RangeReader(store_at(file), facts_of(file), start, end))
 
 
 def small_text(facts: ObjectFacts, access_id: str) -> str:
-    """Text of a small remote file, as `read_whole` reads it."""
+    """Text of a small remote file, read by `read_whole`."""
     with cast(BinaryIO, RangeReader(store_with(facts.path, access_id), facts)) as file:
         return read_whole(file, uri.shown(facts.path))
 
 
 def opened_codec(file: DataFile | Split, codec: HadoopCodec) -> BinaryIO:
-    """Open a compressed data file, or that of a split, for reading what it holds."""
+    """Open a compressed data file, or a split's file, for reading its decompressed content."""
     return codec.stream(opened(file) if uri.is_remote(file.path) else file.path)
 
 
 def check_unchanged(split: Split) -> None:
-    """SourceError where the file is gone or was changed after the split was made. Where a store has tags, each request
-    for the file's bytes tells that.
+    """Raise SourceError if the file is gone or was changed after the split was made.
+
+    Remote files with tags are not checked here: each request for their bytes does that.
     """
     if not uri.is_remote(split.path):
         try:
@@ -150,23 +151,23 @@ def check_unchanged(split: Split) -> None:
 
 
 def facts_of(file: DataFile | Split) -> ObjectFacts:
-    """Remote object of a data file, or of that of a split."""
+    """Remote object of a data file, or of a split's file."""
     size = file.file_bytes if isinstance(file, Split) else file.size_bytes
     return ObjectFacts(file.path, size, file.modified_ns, file.tag)
 
 
 def file_of(facts: ObjectFacts, access_id: str) -> DataFile:
-    """Data file that a remote object is, for who has this access."""
+    """Data file for a remote object, with this access."""
     return DataFile(facts.path, facts.size_bytes, facts.modified_ns, tag=facts.tag, access=access_id)
 
 
 def store_at(file: DataFile | Split) -> Store:
-    """Store of a remote file, with the access by which it was found."""
+    """Store of a remote file, with the file's access."""
     return store_with(file.path, file.access)
 
 
 def store_with(location: str, access_id: str) -> Store:
-    """Store that holds a remote location, with an access that was found for it."""
+    """Store of a remote location, with an access that was found for it."""
     from sharkpy.sources.storage.stores import store_of
 
     return store_of(location, ACCESSES.find(access_id))

@@ -1,4 +1,4 @@
-"""Files as bytes by their places: local ones are mapped, of remote ones what is looked at is fetched."""
+"""Files as bytes with offsets: local ones are mapped, remote ones are fetched as they are read."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sharkpy.sources.local_copy import LocalCopy, facts_of, local_copy
 from sharkpy.sources.split import Split
 
 _HEAD_BYTES = 64 << 10
-"""Bytes of a header, and of what is read behind a split."""
+"""Bytes of a header, and bytes after a split that are fetched with it."""
 _STEP_BYTES = 256 << 10
 _SEARCHED_BYTES = 1 << 20
 
 
 class _MappedCopy:
-    """Bytes of a remote file: those that are not there are fetched as they are asked for."""
+    """Bytes of a remote file; missing ones are fetched on access."""
 
     def __init__(self, copy: LocalCopy, size: int, start: int, end: int) -> None:
         """Map a copy; most reads are between `start` and `end`."""
@@ -76,7 +76,7 @@ class _MappedCopy:
 
 @contextmanager
 def mapped(file: DataFile | Split) -> Iterator[FileBytes]:
-    """Bytes of a data file, or of that of a split, which has any."""
+    """Bytes of a data file, or of a split's file, which must not be empty."""
     if not uri.is_remote(file.path):
         with open(file.path, "rb") as local, mmap.mmap(local.fileno(), 0, access=mmap.ACCESS_READ) as data:
             yield data

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ReadMetrics:
-    """Rows and bytes read; lines with too few or too many fields, or no record at all; fields that became NULL.
+    """Rows and bytes read; malformed lines, which have too few or too many fields or do not parse; fields that became
+    NULL.
 
-    `malformed_rows` are rows with any of that, each counted once; only where `marks` is a list, which then holds the
-    numbers of such rows, by pieces, in any order. A reader marks rows before it adds them to `rows`.
+    `malformed_rows` are rows with any of these, each counted once. They are counted only if `marks` is a list, which
+    then holds the numbers of such rows, in pieces, in any order. A reader marks rows before it adds them to `rows`.
     """
 
     rows: int = 0
@@ -26,12 +27,12 @@ class ReadMetrics:
     malformed_fields: int = 0
     malformed_rows: int = 0
     changed_rows: int = 0
-    """Rows that an UPDATE or MERGE has changed, among those it writes."""
+    """Rows that an UPDATE or MERGE has changed, among the rows that it writes."""
     torn_rows: int = 0
-    """Rows of CSV with a quote that is not closed; those of several lines also if they lack fields or have too many."""
+    """CSV rows with an unclosed quote, and rows of several lines with too few or too many fields."""
     marks: list[Rows] | None = None
     whole: list[Rows] = field(default_factory=list)
-    """Those of `marks` that are no records at all."""
+    """The `marks` of rows that are not records at all."""
 
     def merge(self, other: ReadMetrics) -> None:
         self.rows += other.rows
@@ -42,7 +43,7 @@ class ReadMetrics:
         self.changed_rows += other.changed_rows
 
     def mark(self, rows: Rows, *, is_whole: bool = False) -> None:
-        """Mark rows as malformed, by their numbers from the first one that is not in `rows` yet."""
+        """Mark rows as malformed. Numbers count from the first row that is not in `rows` yet."""
         if self.marks is not None and len(rows):
             import numpy as np
 
@@ -51,13 +52,13 @@ class ReadMetrics:
                 self.whole.append(self.marks[-1])
 
     def clear(self) -> None:
-        """Begin again with nothing counted."""
+        """Reset all counts to zero."""
         self.rows = self.bytes = self.malformed_lines = self.malformed_fields = self.malformed_rows = 0
         self.marks = None if self.marks is None else []
         self.whole = []
 
     def marked(self) -> Rows:
-        """Numbers of the marked rows, ascending, each once."""
+        """Numbers of the marked rows, ascending and distinct."""
         if not self.marks:
             return ()
         import numpy as np

@@ -1,4 +1,4 @@
-"""Files that a path or a pattern names, with the Hive partitions that the names of their folders tell."""
+"""Files for a path or a pattern, with the Hive partitions from the names of their folders."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ from sharkpy.sources.remote_partitions import files_in_folders
 from sharkpy.values.types import BIGINT, DATE, INT, STRING, DataType, Field, Schema
 
 Check = Callable[[str], object]
-"""NotAllowedError for a path that may not be read."""
+"""Raises NotAllowedError for a path that may not be read."""
 Access = Callable[[str], str]
-"""Id of the access to a remote location; NotAllowedError where the statement has none."""
+"""Returns the id of the access to a remote location; NotAllowedError if the statement has none."""
 _MOST_LEVELS = 32
-"""Levels of Hive partitions: links may lead folders into themselves, and the system follows forty of them."""
+"""Most levels of Hive partitions: links may lead folders into themselves, and the system follows forty of them."""
 _DIGITS = {INT: 9, BIGINT: 18}
 _BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
 _MOST_ALTERNATIVES = 1_000
 _PLACE_SIGNS = 2
-"""Slashes of a URI that names a scheme and a host or bucket."""
+"""Slashes of a URI with only a scheme and a host or bucket."""
 _WITHOUT_LISTS = ("http", "https")
-"""Schemes of servers that list nothing: a file is named as it is."""
+"""Schemes of servers without listings: each file is named exactly."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedFiles:
-    """Data files by name, each with its Hive partition; equal while they are the same.
+    """Data files in order of their names, each with its Hive partition; equal as long as the files are the same.
 
-    `root`: the file, or the folder that holds them all. `partitions`: names and folders of all Hive partitions below
-    the folder that was named; () where a pattern has chosen some files.
+    `root`: the file, or the folder that holds all files. `partitions`: names and folders of all Hive partitions below
+    the folder that was named; () if a pattern was used.
     """
 
     root: str
@@ -60,16 +60,15 @@ class NamedFiles:
 
 
 def named_files(places: Sequence[str], check: Check, access: Access) -> NamedFiles:
-    """Files at some places: a file, a folder, or a pattern with `*`, `?`, `[…]`, `{a,b}` and `**`, which is any
-    folders.
+    """Files at some locations: a file, a folder, or a pattern with `*`, `?`, `[…]`, `{a,b}` and `**` (any folders).
 
-    SourceError 58P01 where there are none at one of them; all are local, or all in one remote place.
+    SourceError 58P01 if a location has no files. All files have to be local, or all in the same store.
     """
     return _together([_named(place, check, access) for place in places])
 
 
 def _together(found: Sequence[NamedFiles]) -> NamedFiles:
-    """Files of several places, each once."""
+    """Distinct files of several locations."""
     if len(found) == 1:
         return found[0]
     are_remote = {uri.is_remote(one.root) for one in found}
@@ -82,7 +81,7 @@ def _together(found: Sequence[NamedFiles]) -> NamedFiles:
 
 
 def _named(place: str, check: Check, access: Access) -> NamedFiles:
-    """Files at one place; alternatives in braces are as many patterns."""
+    """Files at one location; each alternative in braces is a separate pattern."""
     if "{" in place and not (uri.scheme_of(place) in _WITHOUT_LISTS or _is_there(place, check, access)):
         alternatives = _without_braces(place)
         if len(alternatives) > 1:
@@ -98,7 +97,7 @@ def _is_there(place: str, check: Check, access: Access) -> bool:
 
 
 def _of_alternatives(patterns: Sequence[str], place: str, check: Check, access: Access) -> NamedFiles:
-    """Files of any of some patterns."""
+    """Files that match any of some patterns."""
     found = list[NamedFiles]()
     for pattern in patterns:
         try:
@@ -112,7 +111,7 @@ def _of_alternatives(patterns: Sequence[str], place: str, check: Check, access: 
 
 
 def _without_braces(place: str) -> list[str]:
-    """Patterns that a pattern with `{a,b}` stands for; one without such is itself."""
+    """Patterns for the alternatives of `{a,b}` in a pattern."""
     found = _BRACES.search(place)
     if found is None:
         return [place]
@@ -136,7 +135,7 @@ def _matched(place: str, check: Check, access: Access) -> NamedFiles:
 
 
 def files_at(place: str, check: Check, access: Access) -> NamedFiles:
-    """Files at a path, as it is written: a file, or those of a folder. SourceError 58P01 where it does not exist."""
+    """Files at a literal path: one file, or the files of a folder. SourceError 58P01 if it does not exist."""
     if uri.is_remote(place):
         return _remote_at(place, access(place))
     check(place)
@@ -148,13 +147,13 @@ def files_at(place: str, check: Check, access: Access) -> NamedFiles:
 
 
 def is_pattern(place: str) -> bool:
-    """True for a remote location with signs of a pattern, where there are lists."""
+    """True for a remote location with pattern characters, if its server has listings."""
     return glob.has_magic(place) and uri.scheme_of(place) not in _WITHOUT_LISTS
 
 
 def partition_columns(files: Iterable[DataFile]) -> Schema:
-    """Columns of the Hive partitions of some files, with the types that all their values have; SourceError where the
-    files differ in them.
+    """Columns of the Hive partitions of some files, with types for all their values. SourceError if the files have
+    different partition columns.
     """
     found: dict[str, set[str]] = {}
     names: tuple[str, ...] | None = None
@@ -186,7 +185,7 @@ def _at(path: str) -> NamedFiles:
 
 
 def _partitions(folder: str, above: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Names and folders of the Hive partitions below a folder, by name."""
+    """Names and folders of the Hive partitions below a folder, in order of their names."""
     check_cancelled()
     if len(above) > _MOST_LEVELS:
         raise _too_deep(folder)
@@ -230,7 +229,7 @@ def _remote_at(place: str, access_id: str) -> NamedFiles:
 def _remote_partitions(
     folder: str, above: tuple[str, ...], files: Sequence[DataFile]
 ) -> Iterator[tuple[str, str, Sequence[DataFile]]]:
-    """Names and folders of the Hive partitions below a folder, by name, with the files below each."""
+    """Names and folders of the Hive partitions below a folder, in order of their names, with the files of each."""
     if len(above) > _MOST_LEVELS:
         raise _too_deep(folder)
     groups: dict[str, list[DataFile]] = {}
@@ -275,7 +274,7 @@ def _matching(root: str, pattern: str, place: str, check: Check) -> NamedFiles:
 
 
 def _check_match(path: str, seen: set[str], check: Check) -> None:
-    """Check a path below a folder; a name that is no link is where its folder is."""
+    """Check a path below a folder. Only links have to be checked themselves; for other names the folder is checked."""
     check_name(path)
     parent = str(Path(path).parent)
     if Path(path).is_symlink():

@@ -1,4 +1,4 @@
-"""Nested Arrow arrays taken apart and put together again."""
+"""Nested Arrow arrays, split into their parts and rebuilt."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sharkpy.sources.arrow import Array, list_array, map_array, pc
 
 
 def parts_of(array: Array) -> list[Array]:
-    """Elements of lists, keys and values of maps, fields of structs; nothing for any other array.
+    """Elements of lists, keys and values of maps, fields of structs; empty for any other array.
 
-    The array has no offset, as one that was just read.
+    The array must not have an offset, like one that was just read.
     """
     if pa.types.is_map(array.type):
         return [array.keys, array.items]
@@ -22,7 +22,7 @@ def parts_of(array: Array) -> list[Array]:
 
 
 def with_parts(array: Array, parts: Sequence[Array]) -> Array:
-    """Replace what `parts_of` gives by other arrays of the same lengths."""
+    """Replace the arrays of `parts_of` by other arrays of the same lengths."""
     mask = pc.is_null(array) if array.null_count else None
     if pa.types.is_map(array.type):
         return map_array(array.offsets, *parts, mask=mask)
@@ -41,6 +41,6 @@ def leaves_of(array: Array) -> Iterator[Array]:
 
 
 def with_leaves(array: Array, change: Callable[[Array], Array]) -> Array:
-    """Replace each array without parts, at any depth, by what `change` makes of it."""
+    """Replace each array without parts, at any depth, by the result of `change`."""
     parts = parts_of(array)
     return with_parts(array, [with_leaves(part, change) for part in parts]) if parts else change(array)

@@ -41,7 +41,7 @@ class OrcSource:
     name = "orc"
     splits_bytes = False
 
-    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's
+    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's signature
         return False
 
     def check(self, schema: Schema, properties: Properties) -> None:  # noqa: ARG002 - any columns
@@ -50,12 +50,12 @@ class OrcSource:
     def splits(
         self,
         files: Sequence[DataFile],
-        schema: Schema,  # noqa: ARG002 - the protocol's
+        schema: Schema,  # noqa: ARG002 - the protocol's signature
         properties: Properties,
         split_bytes: int,
     ) -> list[Split]:
         splits = []
-        # Hive writes files without a byte for buckets without rows.
+        # Hive writes empty files for buckets without rows.
         files = [file for file in files if file.size_bytes]
         counts = of_each(_num_stripes, files)
         for file, stripes in zip(files, counts, strict=True):
@@ -70,7 +70,7 @@ class OrcSource:
         check_unchanged(split)
         file = OrcReader(split)
         found = file_columns(file.names, schema, names, split.path)
-        # The reader gives no rows without columns.
+        # The reader returns no rows if it has no columns.
         wanted = list(found.values()) or file.names[:1]
         with closing(file.steps(range(split.start, split.start + split.length), wanted)) as stripes:
             for stripe in stripes:
@@ -109,12 +109,12 @@ class OrcSource:
 
 @functools.lru_cache(maxsize=_KNOWN_FILES)
 def _num_stripes(file: DataFile) -> int:
-    """Number of a file's stripes; its tail is read once, for a DataFile says which content it has."""
+    """Number of a file's stripes. Its tail is read once, since a DataFile identifies the content."""
     return OrcReader(file).num_stripes
 
 
 def _codec(properties: Properties) -> Any:
-    """Arrow's name of a table's codec; ConfigurationError for one that is unknown."""
+    """Arrow's name of a table's codec; ConfigurationError for an unknown one."""
     name = dict(properties).get("orc.compress", "zlib")
     if name.lower() not in _COMPRESSIONS:
         hint = did_you_mean(name, _COMPRESSIONS) or f"one of {', '.join(_COMPRESSIONS)}"
@@ -123,9 +123,9 @@ def _codec(properties: Properties) -> Any:
 
 
 class _PatientFile:
-    """A file for the ORC writer, which ends the process where its file fails while it closes.
+    """A file for the ORC writer, which would end the process if its file failed while it closes.
 
-    The first error is kept, the rest of the output dropped; `check` raises it.
+    The first error is kept, and further output is dropped; `check` raises the error.
     """
 
     closed = False
@@ -166,9 +166,7 @@ def _whole(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _mark_calendar(file: BinaryIO) -> None:
-    """Say that days before 1582-10-15 are Gregorian ones: Java's readers take those of a file without a word for
-    Julian.
-    """
+    """Mark days before 1582-10-15 as Gregorian: Java's readers take them for Julian in a file without a mark."""
     file.flush()
     tail = read_tail(file)
     file.seek(tail.footer_start)

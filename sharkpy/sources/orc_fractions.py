@@ -1,7 +1,7 @@
-"""Timestamps before 1970 with a fraction of a second, in files of Arrow's ORC writer.
+"""Corrects timestamps before 1970 with a fraction of a second, in files of Arrow's ORC writer.
 
-It writes -0.5 s as no seconds and minus half a second. The specification has no negative nanoseconds, and Java's
-readers fail at them. The two streams of such a column are written anew.
+It writes -0.5 s as zero seconds and minus half a second. The specification has no negative nanoseconds, and Java's
+readers fail on them. So both streams of such a column are rewritten.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _has_early_fraction(leaf: Array) -> bool:
 
 
 def mend_fractions(file: BinaryIO, folder: Path) -> None:
-    """Write the stripes of an open file anew, without indexes; `folder` takes a temporary file."""
+    """Rewrite the stripes of an open file, without indexes; `folder` is for a temporary file."""
     tail = read_tail(file)
     with tempfile.TemporaryFile(dir=folder) as made:
         made.write(b"ORC")
@@ -62,7 +62,7 @@ def mend_fractions(file: BinaryIO, folder: Path) -> None:
 
 
 def _rewritten(stripe: ExactStripe, tail: OrcTail, made: BinaryIO) -> bytes:
-    """Write a stripe; returns its entry in the footer."""
+    """Write a stripe; return its entry in the footer."""
     encodings, start = stripe.encodings(), made.tell()
     changed = {
         (kind, one): tail.packed(data)
@@ -79,10 +79,10 @@ def _rewritten(stripe: ExactStripe, tail: OrcTail, made: BinaryIO) -> bytes:
 
 
 def _streams(seconds: Days, nanos: Days) -> tuple[bytes, bytes]:
-    """Streams of seconds and nanoseconds as Java writes them.
+    """Streams of seconds and nanoseconds in the form of Java's writer.
 
-    The seconds are cut off towards zero where there is more than a millisecond beside them. So the last second before
-    1970 has no form, and keeps Arrow's.
+    Seconds are rounded towards zero if the fraction is more than a millisecond. So the last second before 1970 cannot
+    be represented, and keeps Arrow's form.
     """
     instants = seconds + EPOCH_2015 + nanos // 10**9
     fraction = nanos % 10**9
@@ -94,7 +94,7 @@ def _streams(seconds: Days, nanos: Days) -> tuple[bytes, bytes]:
 
 
 def _without_zeros(nanos: Days) -> Days:
-    """Nanoseconds without their trailing zeros, the number of which, less one, is in the last three bits."""
+    """Nanoseconds without trailing zeros; the last three bits are the number of zeros less one."""
     rest, zeros = nanos.copy(), np.zeros_like(nanos)
     is_short = (nanos != 0) & (np.abs(nanos) % 100 == 0)
     rest[is_short] //= 100

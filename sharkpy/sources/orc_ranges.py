@@ -1,4 +1,4 @@
-"""Where the parts of an ORC file lie that a reader looks at."""
+"""Ranges of the parts of an ORC file that a reader needs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sharkpy.sources.storage.ranges import Range
 
 _TAIL_BYTES = 64 << 10
 _HEAD_BYTES = 16
-"""Bytes of the mark of the format, which old files have at their start alone."""
+"""Bytes at the start of a file with the format's magic, which is only there in old files."""
 
 
 def fetch_tail(size: int, copy: LocalCopy) -> None:
-    """Let the tail of a file of `size` bytes be there; ValueError or IndexError if it has none."""
+    """Fetch the tail of a file of `size` bytes; ValueError or IndexError if it has none."""
     copy.fetch([(0, _HEAD_BYTES), (size - _TAIL_BYTES, size)])
     with open(copy.path, "rb") as file:
         start = tail_start(file)
@@ -30,7 +30,7 @@ def footer_range(tail: OrcTail, stripe: int) -> Range:
 
 
 def stream_ranges(file: BinaryIO, tail: OrcTail, stripe: int, ids: Collection[int]) -> Iterator[Range]:
-    """Ranges of a stripe's values of the columns with some ids. The stripe's footer is there."""
+    """Ranges of a stripe's values of the columns with some ids. The stripe's footer has to be present."""
     place, *_ = _place(tail, stripe)
     start, end = footer_range(tail, stripe)
     file.seek(start)
@@ -42,6 +42,6 @@ def stream_ranges(file: BinaryIO, tail: OrcTail, stripe: int, ids: Collection[in
 
 
 def _place(tail: OrcTail, stripe: int) -> tuple[int, int, int, int]:
-    """Place of a stripe, and the bytes of its indexes, its values and its footer."""
+    """Offset of a stripe, and the bytes of its indexes, its values and its footer."""
     found = fields_of(messages(tail.footer, STRIPES)[stripe])
     return number_of(found, 1), number_of(found, 2), number_of(found, 3), number_of(found, 4)

@@ -37,10 +37,10 @@ _DAMAGE = (pa.ArrowException, OSError, ValueError, IndexError, EOFError, zlib.er
 
 
 class OrcReader:
-    """Reader of one file. SourceError for a file that is no ORC, or damaged."""
+    """Reader of one file. SourceError for a file that is not ORC, or is damaged."""
 
     def __init__(self, file: DataFile | Split) -> None:
-        """Open a data file, or that of a split."""
+        """Open a data file, or a split's file."""
         self._name = file.path
         self._copy = local_copy(file)
         self._path = self._copy.path
@@ -49,7 +49,7 @@ class OrcReader:
                 fetch_tail(facts_of(file).size_bytes, self._copy)
             _check_digits(self._path)
             self._file = pyarrow.orc.ORCFile(self._path)
-            # Names need not be UTF-8, and types need not be Arrow's.
+            # Fails if names are not UTF-8, or types are not in Arrow.
             _ = self._file.schema.names
         except _DAMAGE as error:
             raise format_error(self._name, "ORC", error) from None
@@ -68,7 +68,7 @@ class OrcReader:
 
     @property
     def is_hybrid(self) -> bool:
-        """True if days before 1582-10-15 are Julian ones."""
+        """True if days before 1582-10-15 are Julian."""
         return self._tail.is_hybrid
 
     @property
@@ -77,7 +77,7 @@ class OrcReader:
 
     @property
     def stripe_statistics(self) -> list[list[bytes]]:
-        """Statistics of each stripe as its writer has put them, by the ids of columns; none where it has not."""
+        """Statistics of each stripe in the writer's encoding, by column id; empty if there are none."""
         try:
             with open(self._path, "rb") as file:
                 return read_statistics(file, self._tail)
@@ -89,11 +89,11 @@ class OrcReader:
         return root.children[root.names.index(name)]
 
     def kind(self, name: str) -> int:
-        """Kind of a column's type, of those in `orc_tail`."""
+        """Kind of a column's type, one of the kinds in `orc_tail`."""
         return self._tail.types[self.column_id(name)].kind
 
     def steps(self, stripes: Sequence[int], columns: Sequence[str]) -> Generator[int]:
-        """Stripes, each when it can be read; the columns of the next one are fetched meanwhile."""
+        """Stripes, each when it can be read. The columns of the next stripe are fetched meanwhile."""
         if self._copy.is_whole:
             yield from stripes
             return
@@ -113,8 +113,8 @@ class OrcReader:
     def read(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
         """Read columns of a stripe.
 
-        Arrow's reader is asked first. It refuses timestamps beyond 64 bits of nanoseconds (1677 to 2262), and gives
-        those before 1900 other clocks than Java, where the file's time zone is not UTC.
+        Arrow's reader is tried first. It refuses timestamps beyond 64 bits of nanoseconds (1677 to 2262). For
+        timestamps before 1900 it uses other time zone offsets than Java, if the file's time zone is not UTC.
         """
         try:
             batch = self._file.read_stripe(stripe, columns=list(columns))
@@ -151,7 +151,7 @@ class OrcReader:
 
 
 def _check_digits(path: str) -> None:
-    """ValueError for a decimal of more digits than Arrow has: its reader would end the process."""
+    """Raise ValueError for a decimal with more digits than Arrow allows: its reader would end the process."""
     digits = 0
     with open(path, "rb") as file, suppress(OSError, ValueError, IndexError, EOFError, zlib.error):
         digits = read_tail(file).most_digits

@@ -1,6 +1,6 @@
-"""Statistics of the stripes of an ORC file, as those of blocks.
+"""Statistics of the stripes of an ORC file, in the form of block statistics.
 
-They are messages of Protocol Buffers behind the last stripe, with the field numbers of orc_proto.proto in the ORC
+They are Protocol Buffers messages after the last stripe, with the field numbers of orc_proto.proto in the ORC
 specification (v1).
 """
 
@@ -35,12 +35,12 @@ from sharkpy.values.types import (
 )
 
 _KEPT = 1024
-"""Splits whose statistics are kept between queries."""
+"""Most splits in the cache of statistics."""
 _NUM_VALUES, _INTEGERS, _STRINGS, _DECIMALS, _DATES, _TIMES = 1, 2, 4, 6, 7, 9
 """Fields of the statistics of a column."""
 _LOW, _HIGH = 1, 2
 _LOW_CUT, _HIGH_CUT = 4, 5
-"""Fields of long strings, cut, in the place of these."""
+"""Fields for long strings, which are cut."""
 _LOW_UTC, _HIGH_UTC = 3, 4
 _MILLIS_PER_DAY = 86_400_000
 Bounds = tuple[DomainValue, DomainValue]
@@ -48,8 +48,10 @@ Bounds = tuple[DomainValue, DomainValue]
 
 @functools.lru_cache(maxsize=_KEPT)
 def stripe_statistics(split: Split, schema: Schema) -> tuple[Schema, StatisticsTable]:
-    """Statistics of a split's stripes, and the columns among those of `schema` that have them: flat ones, whose values
-    in the file are those of the table's type. Files whose columns go by their place have none.
+    """Statistics of a split's stripes, and the columns of `schema` that have them.
+
+    These are flat columns whose stored values have the table's type. Files whose columns are matched by position have
+    none.
     """
     file = OrcReader(split)
     try:
@@ -84,7 +86,7 @@ def _has_same_values(file: OrcReader, name: str, dtype: DataType) -> bool:
     if isinstance(dtype, CharType | VarcharType):
         return False
     if dtype == STRING:
-        # Neither VARCHAR nor CHAR, which may be told with other blanks than they are read.
+        # Not VARCHAR and CHAR: blanks in their statistics may differ from the values.
         return file.kind(name) == STRING_KIND
     if dtype == TIMESTAMP:
         return pa.types.is_timestamp(stored) and stored.tz is None
@@ -97,7 +99,7 @@ def _has_same_values(file: OrcReader, name: str, dtype: DataType) -> bool:
 def _column(
     stripe: Sequence[bytes], column: int, rows: int, dtype: DataType, is_hybrid: bool
 ) -> ColumnStatistics | None:
-    """Statistics of a column in a stripe; None where they do not tell how many values there are."""
+    """Statistics of a column in a stripe; None if they do not contain the number of values."""
     fields = fields_of(stripe[column]) if column < len(stripe) else ()
     count = _number(fields, _NUM_VALUES)
     if count is None or count > rows:
@@ -109,9 +111,9 @@ def _column(
 
 
 def _bounds(fields: Fields, dtype: DataType, is_hybrid: bool) -> Bounds | None:
-    """Bounds of all values in the column's domain; None where there are none to rely on."""
+    """Bounds of all values in the column's domain; None if there are no reliable ones."""
     if domain_of(dtype) is Domain.FLOAT:
-        # Writers leave NaN out of the bounds, and do not tell of it: bounds exclude nothing then.
+        # Writers leave NaN out of the bounds without a mark, so that the bounds cannot exclude anything.
         return None
     if dtype == STRING:
         return _of_strings(fields_of(_part(fields, _STRINGS)))
@@ -141,7 +143,7 @@ def _of_decimals(fields: Fields, dtype: DecimalType) -> Bounds | None:
 
 
 def _of_times(fields: Fields, is_hybrid: bool) -> Bounds | None:
-    """Milliseconds of the writer's clocks, to which a day is added on either side, whatever its time zone did."""
+    """Bounds from milliseconds of the writer's local time, widened by a day on either side for any time zone."""
     low, high = _signed(fields, _LOW_UTC, _HIGH_UTC)
     if low is None or high is None or (is_hybrid and low < (FIRST_GREGORIAN_DAY + 1) * _MILLIS_PER_DAY):
         return None
@@ -149,7 +151,7 @@ def _of_times(fields: Fields, is_hybrid: bool) -> Bounds | None:
 
 
 def _signed(fields: Fields, *numbers: int) -> list[int | None]:
-    """Values of fields whose last bit is the sign."""
+    """Signed values of zigzag-encoded fields."""
     found = [_number(fields, number) for number in numbers]
     return [None if one is None else (one >> 1) ^ -(one & 1) for one in found]
 

@@ -1,8 +1,8 @@
-"""Stripes of ORC files with timestamps beyond what Arrow's reader takes, which counts in 64 bits of nanoseconds.
+"""Stripes of ORC files with timestamps that do not fit into Arrow's reader, which uses 64 bits of nanoseconds.
 
-ORC keeps a timestamp as two streams: seconds since 2015, and nanoseconds. A stripe is read twice, each time as a file
-of its own in memory with the tail rewritten: with timestamps declared as integers, which gives the seconds, and with
-zeros in place of the seconds, which gives the nanoseconds.
+ORC stores a timestamp as two streams: seconds since 2015, and nanoseconds. A stripe is read twice, each time as a
+separate file in memory with a rewritten tail. Once timestamps are declared as integers, which returns the seconds. Once
+the seconds are replaced by zeros, which returns the nanoseconds.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from sharkpy.sources.orc_tail import Fields, OrcTail, OrcType, fields_of, messag
 _TIMES = (orc_tail.TIMESTAMP, orc_tail.INSTANT)
 _DAY = 86_400
 EPOCH_2015 = 1_420_070_400
-"""2015-01-01 in UTC, from where seconds are counted."""
+"""2015-01-01 in UTC, in seconds since 1970: the start of ORC's seconds."""
 FIRST_OF_1900 = -2_208_988_800
-"""Java's time zones have one offset for all times before 1900."""
+"""1900-01-01 in UTC. Java's time zones have one offset for all times before it."""
 _FIRST_OF_2037 = 2_114_380_800
 _LAST_DAY = 253_402_214_400
 """9999-12-31 in UTC."""
 _QUARTER = 900
 _MOST_SECONDS = 2**63 // 10**6
 DATA, SECONDARY, LAST_OF_DATA = 1, 5, 5
-"""Kinds of streams: those above the last one are indexes."""
+"""Kinds of streams; higher kinds are indexes."""
 VERSION_2 = 2
-"""Encoding of integers in the second version."""
+"""Number of the second version of the integer encoding."""
 _ZEROS = {
     False: (b"\x7f\x00\x00", 130),
     True: (b"\xc1\xff\x00\x00", 512),
 }
-"""By whether the encoding is the second version: a run of zeros, and how many it has."""
+"""A run of zeros and its length, by whether the encoding is the second version."""
 
 
 class ExactStripe:
@@ -64,7 +64,7 @@ class ExactStripe:
 
     @property
     def zone(self) -> str:
-        """Time zone of the writer, in which timestamps were wall clocks."""
+        """Time zone of the writer, whose local times the timestamps are."""
         return next((text.decode() for text in messages(self.footer, 3)), "") or "UTC"
 
     def read(self, columns: Sequence[str]) -> pa.RecordBatch:
@@ -91,7 +91,7 @@ class ExactStripe:
         return found
 
     def streams(self) -> Iterator[tuple[int, int, bytes]]:
-        """Kind, column and bytes of each stream that is no index."""
+        """Kind, column and bytes of each stream that is not an index."""
         place = 0
         for stream in messages(self.footer, 1):
             kind, column, length = (number_of(fields_of(stream), number) for number in (1, 2, 3))
@@ -103,7 +103,7 @@ class ExactStripe:
         return [number_of(fields_of(one), 1) for one in messages(self.footer, 2)]
 
     def _halves(self, columns: Sequence[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        """Columns with seconds in place of timestamps, and those that have timestamps with nanoseconds from 2015."""
+        """Columns with seconds instead of timestamps; and the columns with timestamps, as nanoseconds from 2015."""
         first = self._as_file(columns, _as_integers(self._tail), {})
         seconds = first.read_stripe(0, columns=list(columns))
         timed = [name for name in columns if self._has_times(self._column(name))]
@@ -119,9 +119,9 @@ class ExactStripe:
         return self._types[one].kind in _TIMES or any(self._has_times(child) for child in self._types[one].children)
 
     def _as_file(self, names: Iterable[str], tail: OrcTail, zeros: Mapping[int, int]) -> pyarrow.orc.ORCFile:
-        """File with this stripe alone, of some columns.
+        """File with only this stripe and some columns.
 
-        `zeros`: how many values the seconds of a column have, which all become 0 in UTC.
+        `zeros`: number of values of a column whose seconds are replaced by 0 in UTC.
         """
         ids = ids_of(self._types, names)
         encodings = self.encodings()
@@ -135,7 +135,7 @@ class ExactStripe:
         return pyarrow.orc.ORCFile(pa.BufferReader(file_of_stripe(tail, content, footer, self.num_rows)))
 
     def _leaves(self, one: int, array: Array) -> Iterator[tuple[int, Array]]:
-        """Arrays of timestamps, with the ids of their columns."""
+        """Arrays of timestamps, with their column ids."""
         found = self._types[one]
         if found.kind in _TIMES:
             yield one, array
@@ -155,8 +155,8 @@ class ExactStripe:
         zone = "UTC" if kind == orc_tail.INSTANT else self.zone
         instants = pc.fill_null(seconds, 0).to_numpy(zero_copy_only=False) + _base(zone)
         fraction = pc.fill_null(nanos.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) - EPOCH_2015 * 10**9
-        # Java's writer cuts off the fraction towards zero, unless it is less than a millisecond. Arrow's writer lets
-        # the fraction be negative instead.
+        # Java's writer rounds the seconds towards zero, unless the fraction is less than a millisecond. Arrow's writer
+        # makes the fraction negative instead.
         instants -= (instants < 0) & (fraction > 999_999)
         clock = _wall_clock(instants, zone)
         if self._tail.is_hybrid:
@@ -168,7 +168,7 @@ class ExactStripe:
 
 
 def ids_of(types: Sequence[OrcType], names: Iterable[str]) -> set[int]:
-    """Ids of columns of a file and of what is in them, with that of the root."""
+    """Ids of columns of a file and of their parts, and the id of the root."""
     root, found = types[0], {0}
     waiting = [root.children[root.names.index(name)] for name in names]
     while waiting:
@@ -189,13 +189,13 @@ def _as_integers(tail: OrcTail) -> OrcTail:
 
 
 def footer_of(streams: Iterable[tuple[int, int, bytes]], old: Fields, zone: str) -> bytes:
-    """Footer of a stripe that has other streams than the one with the `old` footer."""
+    """Footer of a stripe with other streams than the stripe that has the `old` footer."""
     placed = [(1, message_of(((1, kind), (2, column), (3, len(data))))) for kind, column, data in streams]
     return message_of([*placed, *(field for field in old if field[0] == 2), (3, zone.encode())])
 
 
 def file_of_stripe(tail: OrcTail, content: bytes, stripe_footer: bytes, num_rows: int) -> bytes:
-    """Make an ORC file of one stripe without indexes and statistics, with the types of `tail`."""
+    """ORC file with one stripe, without indexes and statistics, with the types of `tail`."""
     magic, end = b"ORC", tail.stored(stripe_footer)
     stripe = message_of(((1, len(magic)), (2, 0), (3, len(content)), (4, len(end)), (5, num_rows)))
     kept = [field for field in tail.footer if field[0] not in (orc_tail.STRIPES, 7)]
@@ -205,7 +205,7 @@ def file_of_stripe(tail: OrcTail, content: bytes, stripe_footer: bytes, num_rows
 
 
 def _base(zone: str) -> int:
-    """Seconds in UTC of 2015-01-01 on the clocks of a time zone."""
+    """Seconds in UTC of 2015-01-01, local time of a time zone."""
     return int(datetime.datetime(2015, 1, 1, tzinfo=_zone(zone)).timestamp())
 
 
@@ -217,7 +217,7 @@ def _zone(name: str) -> zoneinfo.ZoneInfo:
 
 
 def _wall_clock(instants: Days, zone: str) -> Days:
-    """Seconds of the wall clock at instants in UTC."""
+    """Local times, in seconds, for times in UTC."""
     if is_utc(zone):
         return instants
     winter = datetime.datetime(2037, 1, 1, tzinfo=_zone(zone))
@@ -232,7 +232,7 @@ def _wall_clock(instants: Days, zone: str) -> Days:
 
 
 def _offsets(instants: Days, zone: str) -> Days:
-    """Offsets by the zone's rules for years to come, which Arrow does not know; they change at quarters of an hour."""
+    """Offsets by the zone's rules for future years, which Arrow lacks. They change at quarters of an hour."""
     quarters, places = np.unique(np.minimum(instants, _LAST_DAY) // _QUARTER, return_inverse=True)
     moments = (datetime.datetime.fromtimestamp(quarter * _QUARTER, _zone(zone)) for quarter in quarters.tolist())
     found = np.array([(moment.utcoffset() or datetime.timedelta()).total_seconds() for moment in moments], np.int64)

@@ -1,6 +1,6 @@
 """Tail of an ORC file: its postscript, its footer and the footers of its stripes, read and written.
 
-These are messages of Protocol Buffers, with the field numbers of orc_proto.proto in the ORC specification (v1).
+They are Protocol Buffers messages, with the field numbers of orc_proto.proto in the ORC specification (v1).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sharkpy.sources.varint import read_varint
 
 Field = tuple[int, int | bytes]
 Fields = tuple[Field, ...]
-"""Fields of a message in their order: a number, and the value of a varint or the bytes of anything else."""
+"""Fields of a message in their order: a number, and the value of a varint or the bytes of another type."""
 
 TIMESTAMP, LIST, MAP, STRUCT, DATE, INSTANT, LONG, STRING = 9, 10, 11, 12, 15, 18, 4, 7
 """Kinds of types."""
@@ -36,7 +36,7 @@ _PRECISION = 5
 
 @dataclass(frozen=True, slots=True)
 class OrcType:
-    """Type in the tree of types, whose ids are its places in the footer; the root is a struct of the columns."""
+    """Type in the tree of types. Ids are positions in the footer's list; the root is a struct of the columns."""
 
     kind: int
     children: tuple[int, ...]
@@ -45,7 +45,7 @@ class OrcType:
 
 @dataclass(frozen=True, slots=True)
 class OrcTail:
-    """`footer_start`: where the footer and the postscript behind it begin in the file."""
+    """Footer and postscript. `footer_start`: offset of the footer, which the postscript follows, in the file."""
 
     footer: Fields
     postscript: Fields
@@ -57,7 +57,7 @@ class OrcTail:
 
     @property
     def most_digits(self) -> int:
-        """Precision of the decimal type that has most digits; 0 if there is none, or none that tells it."""
+        """Highest precision of a decimal type; 0 if there is none with a precision."""
         return max((number_of(fields_of(body), _PRECISION) for body in messages(self.footer, _TYPES)), default=0)
 
     @property
@@ -66,7 +66,7 @@ class OrcTail:
 
     @property
     def is_hybrid(self) -> bool:
-        """True if days before 1582-10-15 are Julian ones: Java's writer has marked other files since ORC 1.6."""
+        """True if days before 1582-10-15 are Julian. Java's writer marks all other files since ORC 1.6."""
         calendar = number_of(self.footer, _CALENDAR)
         return calendar == _JULIAN or (calendar == 0 and number_of(self.footer, _WRITER) == _JAVA)
 
@@ -86,14 +86,14 @@ class OrcTail:
         return replace(self, footer=footer)
 
     def encoded(self) -> bytes:
-        """Footer, postscript and its length: the last bytes of a file. The footer is not compressed."""
+        """The last bytes of a file: uncompressed footer, postscript, and the postscript's length."""
         footer = self.stored(message_of(self.footer))
         kept = [(n, len(footer) if n == _FOOTER_LENGTH else value) for n, value in self.postscript]
         postscript = message_of(kept)
         return footer + postscript + bytes([len(postscript)])
 
     def stored(self, data: bytes) -> bytes:
-        """Bytes of a stream in the file's form of compression, none of them compressed."""
+        """Bytes of a stream in the file's chunks of compression, but not compressed."""
         if self.codec == 0:
             return data
         size = self.block_bytes
@@ -101,7 +101,7 @@ class OrcTail:
         return b"".join((len(chunk) << 1 | 1).to_bytes(3, "little") + chunk for chunk in chunks)
 
     def packed(self, data: bytes) -> bytes:
-        """Bytes of a stream in the file's form of compression, compressed where the file's codec is zlib."""
+        """Bytes of a stream in the file's chunks of compression, compressed if the file's codec is zlib."""
         if self.codec != _ZLIB:
             return self.stored(data)
         chunks = (data[start : start + self.block_bytes] for start in range(0, len(data), self.block_bytes))
@@ -113,20 +113,21 @@ class OrcTail:
         return (len(packed) << 1).to_bytes(3, "little") + packed if len(packed) < len(chunk) else self.stored(chunk)
 
     def plain(self, data: bytes) -> bytes:
-        """Undo the compression of a stream; ValueError for a codec that is not known here."""
+        """Decompressed bytes of a stream; ValueError for an unsupported codec."""
         return data if self.codec == 0 else b"".join(_plain_chunks(data, self.codec))
 
 
 def tail_start(file: BinaryIO) -> int:
-    """Place in an open file, of which the last 256 bytes are looked at, where its tail begins with the statistics of
-    stripes; ValueError or IndexError if it has none.
+    """Offset of an open file's tail, which begins with the statistics of stripes. Only the last 256 bytes are read.
+
+    ValueError or IndexError if there is no tail.
     """
     postscript, end = _postscript(file)
     return end - number_of(postscript, _FOOTER_LENGTH) - number_of(postscript, _METADATA_LENGTH)
 
 
 def read_tail(file: BinaryIO) -> OrcTail:
-    """Read the tail of an open file; ValueError or IndexError if it is none."""
+    """Read the tail of an open file; ValueError or IndexError if there is none."""
     postscript, end = _postscript(file)
     size = number_of(postscript, _FOOTER_LENGTH)
     start = end - size
@@ -136,8 +137,9 @@ def read_tail(file: BinaryIO) -> OrcTail:
 
 
 def read_statistics(file: BinaryIO, tail: OrcTail) -> list[list[bytes]]:
-    """Statistics of the columns of each stripe of an open file, by the columns' ids. None at all where the file has
-    none, or those of the first writers, which are wrong.
+    """Statistics of the columns of each stripe of an open file, by column id.
+
+    Empty if the file has none, or was made by one of the first writers, whose statistics are wrong.
     """
     size = number_of(tail.postscript, _METADATA_LENGTH)
     if not size or not number_of(tail.postscript, _WRITER_VERSION):
@@ -148,7 +150,7 @@ def read_statistics(file: BinaryIO, tail: OrcTail) -> list[list[bytes]]:
 
 
 def _postscript(file: BinaryIO) -> tuple[Fields, int]:
-    """Postscript, and where it begins."""
+    """Postscript, and its offset."""
     end = file.seek(0, os.SEEK_END)
     file.seek(max(end - 256, 0))
     last = file.read()
@@ -194,7 +196,7 @@ def messages(fields: Fields, number: int) -> list[bytes]:
 
 
 def numbers(fields: Fields, number: int) -> tuple[int, ...]:
-    """Values of a repeated field, which a writer may have packed."""
+    """Values of a repeated field, packed or not."""
     found: list[int] = []
     for key, value in fields:
         if key != number:

@@ -1,4 +1,4 @@
-"""Columns of a file that a table lacks: by the file's schema, its header, or the keys of its objects."""
+"""Columns of a file that a table lacks: from the file's schema, its header, or the keys of its objects."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
     from sharkpy.sources.layout import DataFile
 
 _LONGEST_NAME = 767
-"""Characters of a column's name, as in Hive's metastore."""
+"""Most characters of a column's name, as in Hive's metastore."""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherColumn:
-    """Column of a file. `obstacle`: why no table can have it behind its columns; empty if it can."""
+    """Column of a file. `obstacle`: why it cannot be added after a table's columns; empty if it can."""
 
     name: str
     dtype: DataType = STRING
     obstacle: str = ""
     has_type: bool = True
-    """False if the engine has no type for its values. They cannot be read as the STRING that `dtype` is then."""
+    """False if the engine has no type for its values. Then `dtype` is STRING, but the values cannot be read."""
 
 
 def other_columns(file: DataFile, known: Schema, storage: StorageFormat) -> list[OtherColumn]:
-    """Columns of a file beside the `known` ones, in its order; names in lower case."""
+    """Columns of a file other than the `known` ones, in the file's order, with lower-case names."""
     if not file.size_bytes:
         return []
     return [checked_column(one) for one in _COLUMNS[storage.name](file, known, storage.properties)]
 
 
 def checked_column(column: OtherColumn) -> OtherColumn:
-    """The column, with an obstacle where no table can have one of that name."""
+    """The column, with an obstacle if a table cannot have a column of that name."""
     name = column.name
     if not name or len(name) > _LONGEST_NAME or "\0" in name or is_virtual(name):
         return OtherColumn(name, column.dtype, f'"{name[:_LONGEST_NAME]}" cannot be the name of a column')
@@ -65,7 +65,7 @@ def _of_arrow(schema: pa.Schema, known: Schema) -> Iterable[OtherColumn]:
 
 @functools.lru_cache(maxsize=64)
 def _columns_of_arrow(schema: pa.Schema) -> tuple[OtherColumn, ...]:
-    """All columns of a file: thousands of files have the same."""
+    """All columns of a file. Cached, since thousands of files have the same ones."""
     found = list[OtherColumn]()
     for field in schema:
         name = field.name.lower()
@@ -77,7 +77,7 @@ def _columns_of_arrow(schema: pa.Schema) -> tuple[OtherColumn, ...]:
 
 
 def _lowered(dtype: DataType) -> DataType:
-    """The type with the names of fields in lower case, as columns have them."""
+    """The type with the names of its fields in lower case, as in tables."""
     match dtype:
         case ArrayType(element):
             return ArrayType(_lowered(element))
@@ -106,7 +106,7 @@ def _of_json(file: DataFile, known: Schema, properties: Properties) -> Iterable[
 
 
 def _of_csv(file: DataFile, known: Schema, properties: Properties) -> Iterable[OtherColumn]:
-    """By the header. Rows are read by the places of columns, so that new ones can only stand behind the known ones."""
+    """Columns in the header of a CSV file. Rows are read by position, so new columns have to follow the known ones."""
     options = csv_options(properties)
     whole = Split.of(file, CSV, properties, 0, file.size_bytes)
     header = [

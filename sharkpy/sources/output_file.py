@@ -1,4 +1,4 @@
-"""New data files: written under a hidden name, complete when they get their own."""
+"""New data files: written under a hidden name, and renamed when they are complete."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sharkpy.sources.failures import io_error
 
 @contextmanager
 def output_file(path: str) -> Iterator[BinaryIO]:
-    """A binary file that appears at `path` when the body ends well, and not at all when it fails.
+    """A binary file that appears at `path` if the body succeeds, and does not exist if it fails.
 
-    SourceError or ResourceError 53100 (disk full) for what the operating system refuses.
+    SourceError for errors of the operating system, ResourceError 53100 if the disk is full.
     """
     temporary = Path(path).with_name(f".{Path(path).name}.writing")
     try:

@@ -43,11 +43,11 @@ from sharkpy.values.types import (
 ROW_GROUP_ROWS = 1_000_000
 _KNOWN_FILES = 10_000
 _DICTIONARY_VALUE_BYTES = 3
-"""A string takes four bytes for its length alone where it is not a code."""
+"""Most uncompressed bytes a value for a dictionary: a plain string takes four bytes just for its length."""
 _TEXTS: dict[pa.DataType, pa.DataType] = {pa.large_string(): pa.string(), pa.string_view(): pa.string()}
-"""Arrow types that the writer's note in the file may tell of, where the values are stored alike."""
+"""Arrow types that a writer may note in the file for values that are stored in the same way."""
 _REFUSALS = ("Map keys must be annotated as required", "Decimal precision out of range")
-"""What Arrow says of files that are as the format has them."""
+"""Arrow's errors for files that conform to the format."""
 _COMPRESSIONS: dict[str, Any] = {
     "uncompressed": "none",
     "none": "none",
@@ -62,14 +62,14 @@ _COMPRESSIONS: dict[str, Any] = {
 PlainOf = Callable[[pq.ParquetFile, Schema, Properties, ParquetFooter], PlainFile | None]
 _WRITER_VERSION = "parquet.writer.version"
 _VERSIONS = {"v1": False, "v2": True, "parquet_1_0": False, "parquet_2_0": True}
-"""Whether files have the second version's encodings, by its name."""
+"""Versions of the writer by name: True for the encodings of the second version."""
 
 
 class ParquetSource:
     name = "parquet"
     splits_bytes = False
 
-    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's
+    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's signature
         return False
 
     def check(self, schema: Schema, properties: Properties) -> None:  # noqa: ARG002 - any columns
@@ -85,8 +85,8 @@ class ParquetSource:
     ) -> list[Split]:
         return splits_of(files, known_splits(self.name, _plain_file, schema, properties, split_bytes))
 
-    def stored_schema(self, schema: Schema, properties: Properties) -> pa.Schema:  # noqa: ARG002 - those of lakes
-        """Columns of a new file."""
+    def stored_schema(self, schema: Schema, properties: Properties) -> pa.Schema:  # noqa: ARG002 - used by lake tables
+        """Columns of a new file, in Arrow's types."""
         return arrow_schema(schema)
 
     def read(
@@ -97,7 +97,7 @@ class ParquetSource:
             rows = split.num_rows or 0
             if metrics is not None:
                 metrics.rows += rows
-            # A damaged footer tells of any number.
+            # In pieces, since a damaged footer may contain any number of rows.
             for start in checked(range(0, max(rows, 1), ROW_GROUP_ROWS)):
                 yield row_count_batch(min(rows - start, ROW_GROUP_ROWS))
             return
@@ -119,7 +119,9 @@ class ParquetSource:
                     yield from batches_of(conform(table, found, schema, names, split.path), rows)
 
     def read_coded(self, split: Split, schema: Schema, metrics: ReadMetrics) -> pa.Table:
-        """All columns of a split in one piece; strings of few values as Arrow dictionaries, where it costs nothing."""
+        """All columns of a split in one piece. Strings with few distinct values are Arrow dictionaries if that costs
+        nothing.
+        """
         check_unchanged(split)
         if (written := rows_of(split)) is not None:
             metrics.rows += written.num_rows
@@ -152,14 +154,14 @@ class ParquetSource:
         path: str,
         heard: Callable[[pa.Table, int], None] | None = None,
     ) -> int:
-        """Write a file; `heard` gets the rows as they are written, each time with the number of their row groups."""
+        """Write a file. `heard` is called with the rows as they are written, and the number of their row groups."""
         target, num_rows = self.stored_schema(schema, properties), 0
         groups = _groups(batches, target)
         with output_file(path) as file:
             first = next(groups, None)
             with _writer(file, target, first, properties) as writer:
                 rows = itertools.chain([first], groups) if first is not None else ()
-                # Closed before the writer: another thread may write still.
+                # Closed before the writer, since another thread may still be writing.
                 with closing(written_behind(rows, functools.partial(_write_group, writer))) as written:
                     for table in written:
                         num_rows += table.num_rows
@@ -181,7 +183,7 @@ def read_group(
 
 
 def as_read(rows: pa.Table, schema: Schema, path: str = "") -> pa.Table:
-    """Rows that were written to a file as they are read from it."""
+    """Rows that were written to a file, in the form in which they would be read from it."""
     return conform(rows, file_columns(rows.schema.names, schema, schema.names, path), schema, schema.names, path)
 
 
@@ -204,7 +206,7 @@ def _write_group(writer: pq.ParquetWriter, table: pa.Table) -> None:
 
 
 def _codec(properties: Properties) -> Any:
-    """Arrow's name of a table's codec; ConfigurationError for one that is unknown."""
+    """Arrow's name of a table's codec; ConfigurationError for an unknown one."""
     name = dict(properties).get("parquet.compression", "snappy")
     if name.lower() not in _COMPRESSIONS:
         hint = did_you_mean(name, _COMPRESSIONS) or f"one of {', '.join(_COMPRESSIONS)}"
@@ -213,8 +215,9 @@ def _codec(properties: Properties) -> Any:
 
 
 def _has_deltas(properties: Properties) -> bool:
-    """Whether numbers may be packed as differences, which the oldest readers do not know; ConfigurationError for an
-    unknown version of the writer.
+    """True if numbers may be stored as differences, which the oldest readers do not support.
+
+    ConfigurationError for an unknown version of the writer.
     """
     name = dict(properties).get(_WRITER_VERSION, "v2")
     if name.lower() not in _VERSIONS:
@@ -227,8 +230,10 @@ def _has_deltas(properties: Properties) -> bool:
 def known_splits(
     format_name: str, plain_of: PlainOf, schema: Schema, properties: Properties, split_bytes: int
 ) -> Callable[[DataFile], tuple[Split, ...]]:
-    """The splits of a file; its footer is read once under each access, for a DataFile says which content it has.
-    `plain_of` tells what DuckDB can read of it.
+    """Function for the splits of a file. A file's footer is read once for each access, since a DataFile identifies the
+    content.
+
+    `plain_of` returns what DuckDB can read of the file.
     """
 
     def made(file: DataFile) -> tuple[Split, ...]:
@@ -254,20 +259,20 @@ def known_splits(
         return made(file)
 
     def splits_of_file(file: DataFile) -> tuple[Split, ...]:
-        # Another access may be one to another server, which calls its file the same.
+        # With another access the same name may be a file on another server.
         return known(file, file.access) if not file.access or is_identified(facts_of(file)) else made(file)
 
     return splits_of_file
 
 
 def splits_of(files: Sequence[DataFile], splits_of_file: Callable[[DataFile], tuple[Split, ...]]) -> list[Split]:
-    """Splits of files in their order, by those of each. Hive writes files without a byte where it has no rows."""
+    """Splits of all files, in order. Hive writes empty files for empty tables; they have no splits."""
     written = [file for file in files if file.size_bytes]
     return [split for splits in of_each(splits_of_file, written) for split in splits]
 
 
 def packed(sizes: Sequence[int], split_bytes: int) -> Iterator[tuple[int, int]]:
-    """Runs (start, length) of neighbours whose sizes add up to at most `split_bytes`, or single ones."""
+    """Runs (start, length) of neighbours whose sizes add up to at most `split_bytes`, or single larger ones."""
     start, total = 0, 0
     for index, size in enumerate(sizes):
         if index > start and total + size > split_bytes:
@@ -295,7 +300,7 @@ def _groups(batches: Iterable[pa.RecordBatch], target: pa.Schema) -> Iterator[pa
 def _coded_columns(
     footer: ParquetFooter, groups: Sequence[int], found: dict[str, str], schema: Schema
 ) -> frozenset[str]:
-    """The table's STRING columns that the file itself keeps as dictionaries, to go by their size."""
+    """The table's STRING columns that the file stores as dictionaries, judging by their size."""
     figures = (one[list(groups)].sum(axis=0).tolist() for one in (footer.plain_bytes, footer.num_values))
     totals = dict(zip(footer.paths, zip(*figures, strict=True), strict=True))
     strings = {name: stored for name, stored in found.items() if schema[name].dtype == STRING and stored in totals}
@@ -305,7 +310,7 @@ def _coded_columns(
 
 
 def file_schema(file: DataFile) -> pa.Schema:
-    """Columns of a file."""
+    """Arrow schema of a file."""
     with open_file(file, local_copy(file)) as parquet:
         return parquet.schema_arrow
 
@@ -316,7 +321,7 @@ def open_file(
     metadata: pq.FileMetaData | None = None,
     dictionaries: Sequence[str] | None = None,
 ) -> pq.ParquetFile:
-    """Open a copy of a file, of which the footer alone need be there."""
+    """Open a copy of a file, of which only the footer has to be present."""
     try:
         if metadata is None:
             fetch_footer(file, copy)
@@ -326,10 +331,10 @@ def open_file(
             read_dictionary=list(dictionaries or ()),
             memory_map=True,
             coerce_int96_timestamp_unit="us",
-            # Of pages that have a checksum: a damaged one would give other values without a word.
+            # For pages with a checksum: a damaged page would silently give other values.
             page_checksum_verification=True,
         )
-        # Names need not be UTF-8.
+        # Fails if names are not UTF-8.
         _ = opened.schema_arrow.names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if any(refusal in str(error) for refusal in _REFUSALS):
@@ -353,14 +358,16 @@ def _opened_by_duckdb(file: DataFile | Split, copy: LocalCopy) -> pq.ParquetFile
 def _plain_file(
     file: pq.ParquetFile,
     schema: Schema,
-    properties: Properties,  # noqa: ARG001 - those of lakes
+    properties: Properties,  # noqa: ARG001 - used by lake tables
     footer: ParquetFooter,
 ) -> PlainFile | None:
     return plain_file(file, schema, footer)
 
 
 def plain_file(file: pq.ParquetFile, schema: Schema, footer: ParquetFooter) -> PlainFile | None:
-    """None where columns are nested, or differ by the case of their names alone, and where Arrow opens no such file."""
+    """Columns that DuckDB can read. None if columns are nested, if names differ only by case, or if Arrow cannot open
+    the file.
+    """
     opened: Any = file
     if opened.metadata is None:
         return None
@@ -368,7 +375,7 @@ def plain_file(file: pq.ParquetFile, schema: Schema, footer: ParquetFooter) -> P
     if len(set(names)) < len(names) or any(pa.types.is_nested(field.type) for field in file.schema_arrow):
         return None
     if footer.rows and len(footer.paths) != len(names):
-        # Its reader tells what is wrong with it.
+        # Its reader raises an error for that.
         return None
     totals = footer.bytes.sum(axis=0).tolist() if footer.rows else [0] * len(names)
     unlike = footer.misread | footer.encrypted
@@ -387,7 +394,7 @@ def _leaves(file: pq.ParquetFile) -> Iterator[pq.ColumnSchema]:
 
 
 def _is_plain(stored: pa.DataType, physical_type: str, dtype: DataType) -> bool:
-    """Whether every reader gives the stored values as those of `dtype`."""
+    """True if every reader converts the stored values to the same values of `dtype`."""
     if isinstance(dtype, VarcharType | CharType) or _TEXTS.get(stored, stored) != to_arrow(dtype):
         return False
     return physical_type not in (("BYTE_ARRAY",) if isinstance(dtype, DecimalType) else ("INT96",))

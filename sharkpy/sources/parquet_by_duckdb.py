@@ -1,5 +1,6 @@
-"""Parquet files that Arrow does not open, by DuckDB: those with maps whose keys are optional, as Presto writes them, or
-with decimals of more digits than Arrow has.
+"""Parquet files that Arrow cannot open, read by DuckDB.
+
+They have maps with optional keys, as Presto writes them, or decimals with more digits than Arrow allows.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class DuckDBParquet:
-    """The part of a pyarrow.parquet.ParquetFile that readers use, by DuckDB. pyarrow.ArrowInvalid where it fails."""
+    """The part of pyarrow.parquet.ParquetFile that readers use, by DuckDB. Failures are pyarrow.ArrowInvalid."""
 
     metadata = None
 
     def __init__(self, path: str, footer: ParquetFooter) -> None:
-        # Where DuckDB replaces a byte it puts a question mark.
+        # DuckDB replaces an invalid byte by a question mark.
         self._relation = f"read_parquet({quote_string(path)}, file_row_number = true, utf8_validation = 'replace')"
         self._rows = footer.rows
         self.schema_arrow: pa.Schema = self._read("* EXCLUDE (file_row_number)", "false").schema
@@ -34,7 +35,7 @@ class DuckDBParquet:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Each read has a connection of its own."""
+        """Do nothing: each read has a connection of its own."""
 
     def read_row_group(self, group: int, columns: Sequence[str], **_: bool) -> pa.Table:
         return self.read_row_groups([group], columns)

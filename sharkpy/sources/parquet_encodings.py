@@ -1,4 +1,4 @@
-"""Encodings of the columns of a Parquet file, chosen by a sample of its first rows before it is written."""
+"""Encodings for the columns of a Parquet file, chosen from a sample of its first rows before it is written."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from sharkpy.base.cancellation import check_cancelled
 _RUNS, _RUN_ROWS = 16, 256
 _DELTA = "DELTA_BINARY_PACKED"
 _WIDE_BITS = 40
-"""Differences of so many bits are not packed: that would save little, and old readers know plain values."""
+"""Differences of this many bits or more are not packed: it would save little, and old readers support plain values."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetEncodings:
-    """Leaves of columns with a dictionary, and encodings of others by the name of the column; the rest are plain."""
+    """Leaves of columns with a dictionary, and encodings of other columns by name; all remaining columns are plain."""
 
     dictionaries: tuple[str, ...]
     encodings: tuple[tuple[str, str], ...]
 
 
 def choose_encodings(table: pa.Table, *, has_deltas: bool) -> ParquetEncodings:
-    """Encodings that suit the rows of `table`; numbers as differences only with `has_deltas`.
+    """Choose encodings for the rows of `table`; numbers as differences only with `has_deltas`.
 
-    A dictionary is made of values that repeat: for others hashing them all would tell nothing. Strings always have one:
-    without it DuckDB takes NULLs beside a single value for that value (see `_is_misread` of `parquet.py`).
+    Columns get a dictionary if their values repeat; otherwise hashing them all would gain nothing. Strings always get
+    one: without a dictionary DuckDB takes NULLs next to a single value for that value (see `_is_misread` of
+    `parquet_footer.py`).
     """
     sample = _sample(table)
     dictionaries: list[str] = []
@@ -57,7 +58,7 @@ def _is_bytes(dtype: pa.DataType) -> bool:
 
 
 def _sample(table: pa.Table) -> pa.Table:
-    """Stretches of neighbouring rows spread over the table."""
+    """Sample of runs of adjacent rows, spread over the table."""
     if table.num_rows <= _RUNS * _RUN_ROWS:
         return table
     starts = np.linspace(0, table.num_rows - _RUN_ROWS, _RUNS).astype(np.int64)
@@ -65,20 +66,20 @@ def _sample(table: pa.Table) -> pa.Table:
 
 
 def _difference_bits(values: pa.ChunkedArray[Any]) -> int | None:
-    """Bits of the differences of neighbours, at most; None for types that are not stored as integers."""
+    """Bits needed for the differences of adjacent values; None if the type is not stored as integers."""
     dtype = values.type
     if not (pa.types.is_integer(dtype) or pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype)):
         return None
     if len(values) < 2:
         return 0
     numbers = values.cast(pa.int32()) if pa.types.is_date32(dtype) else values
-    # Arrow's own functions: `to_numpy` imports pandas, which takes half a second.
+    # Only Arrow's functions: `to_numpy` imports pandas, which takes half a second.
     bounds = pc.min_max(pc.pairwise_diff(numbers.cast(pa.int64()).combine_chunks()))
     return int(bounds["max"].as_py() - bounds["min"].as_py()).bit_length()
 
 
 def _leaves(field: pa.Field[Any], path: str = "") -> Iterator[str]:
-    """Paths of the leaves of a column, as Parquet names them."""
+    """Paths of the leaves of a column, in Parquet's form."""
     path, dtype = path or field.name, field.type
     if pa.types.is_map(dtype):
         inner = [(f"{path}.key_value.{one.name}", one) for one in (dtype.key_field, dtype.item_field)]

@@ -1,7 +1,7 @@
-"""Footer of a Parquet file: what its row groups and chunks of columns say of themselves.
+"""Footer of a Parquet file, with the metadata of its row groups and column chunks.
 
-Arrow's own objects for these end the process at a chunk that they do not like: an encrypted one, or one whose figures
-do not fit together. The messages are those of parquet.thrift in the format's specification, in Thrift's compact form.
+Arrow's own objects for these end the process at an encrypted chunk, or at one with inconsistent numbers. parquet.thrift
+in the format's specification defines the messages, in Thrift's compact form.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Figures = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class _Message:
-    """A message of Thrift; fields that it has not are None."""
+    """A Thrift message; missing fields are None."""
 
     thrift_spec: tuple[Any, ...]
 
@@ -48,7 +48,7 @@ class _Message:
 
 
 def _message(name: str, *fields: tuple[int, int, str] | tuple[int, int, str, Any]) -> Any:
-    """Class of a message with some of its fields: number, type, name, type of what it has in it. Others are skipped."""
+    """Class of a message with some fields: number, type, name, type of elements. All other fields are skipped."""
     spec: list[Any] = [None] * (max(number for number, *_ in fields) + 1)
     for number, kind, field, *inner in fields:
         spec[number] = (number, kind, field, *(inner or [None]), None)
@@ -93,10 +93,10 @@ _FileMetaData = _message("FileMetaData", (4, TType.LIST, "row_groups", _list_of(
 
 @dataclass(frozen=True, slots=True)
 class ParquetFooter:
-    """Figures of a file by row group (rows of the arrays) and by leaf of its columns (columns of the arrays).
+    """Numbers of a file by row group (rows of the arrays) and by leaf of its columns (columns of the arrays).
 
-    `rows`: rows of each row group. `paths` of the leaves, with dots. `encrypted`: paths of those that nobody reads
-    without a key. `misread`: those in which DuckDB 2.0 takes NULLs for values.
+    `rows`: rows of each row group. `paths`: paths of the leaves, with dots. `encrypted`: paths of leaves that cannot be
+    read without a key. `misread`: paths of leaves in which DuckDB 2.0 takes NULLs for values.
     """
 
     rows: tuple[int, ...]
@@ -113,13 +113,13 @@ class ParquetFooter:
         return int(self.bytes[group, self._places(names)].sum())
 
     def ranges(self, group: int, names: Collection[str]) -> list[Range]:
-        """Ranges of the columns of a row group, which may have parts."""
+        """Ranges of the columns of a row group, including the parts of nested columns."""
         places = self._places(names)
         starts, sizes = self.starts[group, places].tolist(), self.bytes[group, places].tolist()
         return [(start, start + size + _HEADER_BYTES) for start, size in zip(starts, sizes, strict=True)]
 
     def check_readable(self, names: Collection[str], path: str) -> None:
-        """UnsupportedError for an encrypted column."""
+        """Raise UnsupportedError for an encrypted column."""
         for leaf in sorted(self.encrypted):
             if is_part(leaf, names):
                 name = leaf if leaf in names else leaf.partition(".")[0]
@@ -131,7 +131,7 @@ class ParquetFooter:
 
 
 def parquet_footer(file: DataFile | Split, copy: LocalCopy) -> ParquetFooter:
-    """Footer of a copy of a file, where the footer is there. SourceError for one that is damaged."""
+    """Footer of a copy of a file, which has to be present. SourceError if it is damaged."""
     size = file.file_bytes if isinstance(file, Split) else file.size_bytes
     identity = file.path, size, file.modified_ns, file.tag, file.access
     if (found := _known.get(identity)) is None:
@@ -200,7 +200,7 @@ def _footer_bytes(file: Any, name: str) -> bytes:
 
 
 def check_plain(copy: LocalCopy, name: str) -> None:
-    """UnsupportedError for a file that is encrypted with its footer."""
+    """Raise UnsupportedError for a file with an encrypted footer."""
     with suppress(OSError, SourceError), open(copy.path, "rb") as file:
         _footer_bytes(file, name)
 
@@ -218,7 +218,7 @@ def _start(meta: Any) -> int:
 
 
 def _is_misread(meta: Any) -> bool:
-    """Whether DuckDB 2.0 takes NULLs for values: of strings without a dictionary whose statistics tell of one value."""
+    """True if DuckDB 2.0 takes NULLs for values: in strings without a dictionary whose bounds are a single value."""
     if meta is None or meta.type != BYTE_ARRAY or meta.dictionary_offset or meta.statistics is None:
         return False
     found = meta.statistics

@@ -1,4 +1,4 @@
-"""Where the footer of a Parquet file lies, and which of its leaves are parts of a column."""
+"""Range of the footer of a Parquet file, and the leaves that belong to a column."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sharkpy.sources.storage.ranges import Range
 
 _TAIL_BYTES = 64 << 10
 _END_BYTES = 8
-"""Bytes behind the footer: its length, and the mark of the format."""
+"""Bytes after the footer: its length, and the format's magic."""
 MAGIC = b"PAR1"
 
 
 def fetch_footer(file: DataFile | Split, copy: LocalCopy) -> None:
-    """Let a file's footer be there: mostly by one request."""
+    """Fetch a file's footer, usually by one request."""
     if copy.is_whole:
         return
     size = facts_of(file).size_bytes
@@ -29,10 +29,10 @@ def fetch_footer(file: DataFile | Split, copy: LocalCopy) -> None:
 
 
 def footer_range(size: int, end: bytes) -> Range:
-    """Range of the footer of a file of `size` bytes, by its last bytes."""
+    """Range of the footer of a file of `size` bytes, from its last bytes."""
     return size - _END_BYTES - int.from_bytes(end[-_END_BYTES:-4], "little"), size - _END_BYTES
 
 
 def is_part(path: str, names: Collection[str]) -> bool:
-    """True for the path of a column among `names`, or of a part of one. Names may have dots, too."""
+    """True for the path of a column in `names`, or of a part of one. Names may contain dots, too."""
     return path in names or any(path[:end] in names for end, sign in enumerate(path) if sign == ".")

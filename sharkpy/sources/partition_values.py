@@ -1,4 +1,4 @@
-"""The typed values of Hive partitions' names."""
+"""Typed values of Hive partitions, from their names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sharkpy.values.types import CharType, DataType, Schema, is_string
 
 
 def value_array(texts: Sequence[str | None], dtype: DataType) -> Array:
-    """Texts as Hive reads them from folder names: NULL where one is no value of the type."""
+    """Values of texts in folder names, as in Hive: NULL if a text is not a value of the type."""
     text = pa.array(texts, pa.string())
     if isinstance(dtype, CharType):
         return fitted_texts(text, dtype)
@@ -25,12 +25,12 @@ def value_array(texts: Sequence[str | None], dtype: DataType) -> Array:
 
 @functools.lru_cache(maxsize=10_000)
 def single_value(text: str | None, dtype: DataType) -> Array:
-    """`value_array` of one text: thousands of Hive partitions have few values of a column."""
+    """`value_array` of one text. Cached, since thousands of Hive partitions share few values of a column."""
     return value_array([text], dtype)
 
 
 def typed_values(names: Sequence[str], schema: Schema) -> list[tuple[object, ...]]:
-    """Values of the partition columns `schema` by the name of each Hive partition."""
+    """Values of the partition columns `schema` for the name of each Hive partition."""
     texts = [partition_values(name) for name in names]
     columns = [value_array([text.get(f.name) for text in texts], f.dtype).to_pylist() for f in schema]
     return list(zip(*columns, strict=True))

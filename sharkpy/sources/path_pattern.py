@@ -1,4 +1,4 @@
-"""Patterns of paths whose `**` stands for any folders."""
+"""Patterns of paths with `**` for any folders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.sources.folders.generations import is_hidden_name
 
 SIGNS = "*?["
-"""Characters of patterns, as `glob` has them."""
+"""Characters of patterns, as in `glob`."""
 ANY_FOLDERS = "**"
 State = frozenset[int]
 """Numbers of the parts of a pattern that the next name of a path may match."""
@@ -21,8 +21,10 @@ State = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class PathPattern:
-    """Parts of a pattern below a folder. A path is matched name by name, each against all parts that it may be: in
-    time that grows with names and parts, however often `**` is among them.
+    """Parts of a pattern below a folder.
+
+    A path is matched name by name, each against all parts that are possible there. So the time only grows with the
+    numbers of names and parts, even if `**` occurs often.
     """
 
     parts: tuple[str, ...]
@@ -39,8 +41,9 @@ class PathPattern:
         return self._with_skipped((0,))
 
     def step(self, state: State, name: str) -> State:
-        """State after a name; empty if no path that goes on with it can match. A name that begins with `_` or `.` is
-        hidden, but for a part that begins as it does.
+        """State after a name; empty if no path that starts like this can match.
+
+        A name that begins with `_` or `.` is hidden, and only matches a part that begins with the same character.
         """
         is_hidden = is_hidden_name(name)
         found = set[int]()
@@ -59,7 +62,9 @@ class PathPattern:
         return len(self.parts) in state
 
     def matches(self, names: Iterable[str]) -> bool:
-        """Whether the names of a path match the pattern. Below a folder that matches one without `**` all do."""
+        """True if the names of a path match the pattern. For a pattern without `**`, everything below a matching folder
+        matches.
+        """
         state = self.begin()
         for name in names:
             state = self.step(state, name)
@@ -68,7 +73,7 @@ class PathPattern:
         return self.is_end(state)
 
     def _with_skipped(self, numbers: Iterable[int]) -> State:
-        """Some parts, and those behind each `**` among them, which may stand for no folder."""
+        """Add the parts after each `**`, which may match no folder."""
         found = set[int]()
         for number in numbers:
             found.add(number)
@@ -79,21 +84,21 @@ class PathPattern:
 
 
 def local_parts(place: str) -> tuple[str, str]:
-    """The folder above the first name of a path that is a pattern, as it is written, and the rest."""
+    """Folder above the first name with a pattern, as it is written, and the rest of the path."""
     first = min(place.index(sign) for sign in SIGNS if sign in place)
     folder = place[: place.rfind("/", 0, first) + 1]
     return folder or ".", place[len(folder) :]
 
 
 def local_matches(folder: str, names: str) -> Iterator[str]:
-    """Paths below a local folder that match a pattern, in no order: files alone where it has `**`, each once."""
+    """Paths below a local folder that match a pattern, unordered; for a pattern with `**` distinct files only."""
     pattern = PathPattern.of(names)
     return _walked(folder, pattern, pattern.begin()) if pattern.is_deep else _globbed(folder, names)
 
 
 def _globbed(root: str, pattern: str) -> Iterator[str]:
     """Files and folders that match a pattern without `**`."""
-    # Names that are hidden are meant where the pattern writes what hides them.
+    # Hidden names match if the pattern itself has a part that begins like them.
     shown = {part[0] for part in pattern.split("/") if is_hidden_name(part)}
     for match in glob.iglob(str(Path(glob.escape(root), pattern))):  # noqa: PTH207  a Path for each match costs more
         if all(part[0] in shown or not is_hidden_name(part) for part in Path(match).relative_to(root).parts):
@@ -101,13 +106,13 @@ def _globbed(root: str, pattern: str) -> Iterator[str]:
 
 
 def _walked(folder: str, pattern: PathPattern, state: State, above: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Files below a folder that match a pattern with `**`. `above`: folders that a link must not lead back to."""
+    """Files below a folder that match a pattern with `**`. `above`: folders to which a link must not lead back."""
     check_cancelled()
     above |= {os.path.realpath(folder)}
     try:
         entries = list(os.scandir(folder))
     except OSError:
-        # As a shell does, it passes over folders that cannot be read.
+        # Like a shell, skip folders that cannot be read.
         return
     for entry in entries:
         after = pattern.step(state, entry.name)

@@ -1,4 +1,4 @@
-"""New files right in a folder that Hive and Spark read as well: no generations, no names that only we know."""
+"""New files directly in a folder that Hive and Spark read, too: no generations, and no special names."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sharkpy.sources.folder_swap import swap
 
 @dataclass(slots=True)
 class PlainFiles:
-    """Publication of the files in `staging` as the content of `folder`, or as more of it.
+    """Publication of the files in `staging` as the new content of `folder`, or as additional files.
 
-    1. More of it: each file is linked there under a name that is free. A reader may see some of them first.
-    2. Instead of it: the two folders change names at once, where the system can do that. What was there before is
-       beside it under a hidden name until `clean`; a reader that has listed the old files may find them gone then.
+    1. Additional files: each file is linked there under a free name. A reader may see some of them first.
+    2. New content: the two folders swap names, in one step if the system can do that. The old folder stays next to it
+       under a hidden name until `clean`. A reader that has listed the old files may then find them gone.
     """
 
     staging: str
@@ -27,7 +27,7 @@ class PlainFiles:
     overwrite: bool
     linked: list[str] = field(default_factory=list)
     replaced: str | None = None
-    """Folder of the files that were there before."""
+    """Folder of the old files."""
 
     def place(self) -> None:
         try:
@@ -82,14 +82,14 @@ class PlainFiles:
 
 
 def _move_staged(source: str, target: str) -> None:
-    """Hidden folders are what others, or this statement, are about to add: they stay in the folder of that name."""
+    """Move back hidden folders: they hold files that another statement, or this one, is about to add."""
     for path in Path(source).iterdir():
         if path.name.startswith((".", "_")) and path.is_dir():
             path.rename(Path(target, path.name))
 
 
 def _link(path: Path, folder: Path) -> str:
-    """Link a file into a folder; where its name is taken, under Hive's name for a copy: name_copy_1.ext."""
+    """Link a file into a folder; if its name is taken, under Hive's name for a copy: name_copy_1.ext."""
     stem, dot, ending = path.name.partition(".")
     number = 0
     while True:

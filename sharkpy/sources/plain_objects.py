@@ -1,4 +1,4 @@
-"""New objects right in a remote folder that Hive and Spark read as well: see `plain_files` for local ones."""
+"""New objects directly in a remote folder that Hive and Spark read, too: see `plain_files` for local ones."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.store import ObjectFacts, Store
 
 _MARK = "_SUCCESS"
-"""Object without bytes that Hadoop's programs leave where they have written all."""
+"""Empty object that Hadoop's programs put after they have written all files."""
 
 
 @dataclass(slots=True)
 class PlainObjects:
-    """Publication of staged objects as the content of `folder`, or as more of it.
+    """Publication of staged objects as the new content of `folder`, or as additional objects.
 
-    Storage has no rename of folders: each object is copied there by the store itself, one after the other. Names of
-    staged objects are new ones, which nobody else has.
+    Storage cannot rename folders: the store itself copies the objects one after the other. The names of staged objects
+    are unique.
 
-    1. More of it: a reader may see some of them first.
-    2. Instead of it: the objects from before are deleted by `clean`, when all is in place. A reader may see both, or
-       find the old ones gone.
+    1. Additional objects: a reader may see some of them first.
+    2. New content: `clean` deletes the old objects when all new ones are in place. A reader may see both, or find the
+       old ones gone.
     """
 
     staged: Callable[[], Sequence[DataFile]]
@@ -37,7 +37,7 @@ class PlainObjects:
     store: Store
     made: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
-    """Objects that were there before."""
+    """The old objects."""
 
     def place(self) -> None:
         if self.overwrite:
@@ -46,7 +46,7 @@ class PlainObjects:
         self.made = [uri.join(self.folder, uri.name_of(file.path)) for file in files]
         side_by_side(self._copy, files)
         if self.overwrite and not files:
-            # Spark's queries fail where there is no folder, and a bucket has no empty ones.
+            # Spark's queries fail if the folder does not exist, and buckets have no empty folders.
             self.made.append(self.store.put(uri.join(self.folder, _MARK), b"").path)
 
     def take_back(self) -> None:
@@ -54,7 +54,7 @@ class PlainObjects:
         self.store.delete(made)
 
     def clean(self) -> None:
-        """ExecutionError 40003 where objects from before may be left beside the new ones."""
+        """Delete the old objects; ExecutionError 40003 if some may be left next to the new ones."""
         replaced, self.replaced = [path for path in self.replaced if path not in self.made], []
         try:
             self.store.delete(replaced)
@@ -70,6 +70,6 @@ class PlainObjects:
         self.store.copy(facts_of(file), uri.join(self.folder, uri.name_of(file.path)))
 
     def _is_content(self, facts: ObjectFacts) -> bool:
-        """False for what lies in hidden folders: others, or this statement, are about to add it."""
+        """False for objects in hidden folders: another statement, or this one, is about to add them."""
         first, *below = path_below(facts.path, self.folder).split("/")
         return not (below and is_hidden_name(first))

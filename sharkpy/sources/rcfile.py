@@ -1,7 +1,7 @@
-"""RCFile: groups of rows, the columns of a group one behind the other. Only the wanted ones are read.
+"""RCFile: groups of rows, with the columns of a group one after the other. Only the wanted columns are read.
 
-A group is its lengths, its key and its columns. The key has, for each column, the bytes it takes and the lengths of
-its cells; columns and key are compressed apart.
+A group consists of its lengths, its key and its columns. The key has, for each column, its bytes and the lengths of its
+cells. Columns and key are compressed separately.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MAGIC, _OLD_MAGIC = b"RCF", b"SEQ"
 _VERSION = 1
 _COLUMNS_KEY = "hive.io.rcfile.column.number"
 _MOST_EMPTY_ROWS = 4 << 20
-"""Rows of a group of which none has a byte, as for NULL in all columns."""
+"""Most rows of a group without any bytes, such as NULL in all columns."""
 _GROUP_ROWS = 32 << 10
 _GROUP_BYTES = 4 << 20
 
@@ -62,8 +62,8 @@ class RcHeader:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a group: where it begins, its bytes as they are stored and without compression, and where the lengths
-    of its cells are in the group's key.
+    """A column of a group: its offset, its stored and its uncompressed bytes, and the range of its cell lengths in the
+    group's key.
     """
 
     first: int
@@ -75,7 +75,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """`place`: that of the sync marker before it."""
+    """A group of rows. `place`: offset of the sync marker before it."""
 
     place: int
     num_rows: int
@@ -87,7 +87,7 @@ class RcFileSource:
     name = "rcfile"
     splits_bytes = True
 
-    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's
+    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's signature
         return False
 
     def check(self, schema: Schema, properties: Properties) -> None:
@@ -96,7 +96,7 @@ class RcFileSource:
     def splits(
         self,
         files: Sequence[DataFile],
-        schema: Schema,  # noqa: ARG002 - the protocol's
+        schema: Schema,  # noqa: ARG002 - the protocol's signature
         properties: Properties,
         split_bytes: int,
     ) -> list[Split]:
@@ -117,7 +117,7 @@ class RcFileSource:
     def _read(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
     ) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """Rows of each group, with the place of its run."""
+        """Rows of each group, with the offset of its run."""
         check_unchanged(split)
         cells = cell_format(split.properties)
         wanted = [(schema.names.index(name), schema[name].dtype) for name in names]
@@ -141,7 +141,7 @@ class RcFileSource:
             raise io_error(error, split.path) from None
 
     def _cells(self, data: FileBytes, group: Group, place: int, header: RcHeader, path: str) -> Cells | None:
-        """None for a column that the file does not have."""
+        """Cells of a column; None if the file does not have it."""
         if place >= len(group.columns):
             return None
         column = group.columns[place]
@@ -174,7 +174,7 @@ def _nulls(num_rows: int, schema: Schema, name: str) -> Array:
 
 
 def _read_header(data: FileBytes, path: str) -> RcHeader:
-    """Header of version 1, or of the first RCFiles, which were sequence files with classes of their own."""
+    """Header of version 1, or of the first RCFiles, which were sequence files with special classes."""
     magic, version = data[:3], data[3] if len(data) > 3 else 0
     is_old = magic == _OLD_MAGIC and version == 6
     if not is_old and (magic != _MAGIC or version != _VERSION):
@@ -221,7 +221,7 @@ def _groups(data: FileBytes, split: Split, header: RcHeader) -> Iterator[Group]:
 
 
 def _group(run: int, key: bytes, place: int, end: int) -> Group:
-    """Group whose columns are from `place` up to `end`. IndexError where its key tells of more than there is."""
+    """Group whose columns are between `place` and `end`. IndexError if its key claims more than that."""
     num_rows, at = read_vlong(key, 0)
     columns = list[Column]()
     while at < len(key):
@@ -239,8 +239,9 @@ def _group(run: int, key: bytes, place: int, end: int) -> Group:
 
 
 def _run_lengths(key: bytes, column: Column, num_rows: int) -> IntArray:
-    """Lengths of the cells of a column: a negative number repeats the length before it so many times more. IndexError
-    where they are more than the rows, or longer than the column.
+    """Lengths of the cells of a column; a negative number repeats the length before it.
+
+    IndexError if there are more lengths than rows, or if they exceed the column's bytes.
     """
     lengths: list[int] = []
     counts: list[int] = []

@@ -35,15 +35,15 @@ from sharkpy.values.types import (
 from sharkpy.values.utf8 import valid_texts, valid_utf8
 
 _EMPTY_TEXT = b"\xbf"
-"""An empty string in the binary form, where no bytes at all mean NULL."""
+"""An empty string in the binary form, in which a cell without bytes is NULL."""
 _NO_BYTE = 0xFF
-"""Nothing parts fields in a cell: a byte that no text has."""
+"""Separator that never occurs, since cells are not split into fields: no text has this byte."""
 _FIXED: dict[DataType, str] = {TINYINT: ">i1", SMALLINT: ">i2", FLOAT: ">f4", DOUBLE: ">f8"}
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The bytes of all cells of a column, one behind the other, and the length of each."""
+    """The bytes of all cells of a column, one after the other, and the length of each."""
 
     content: bytes
     lengths: IntArray
@@ -105,7 +105,7 @@ class TextCells:
 
 class BinaryCells:
     def check(self, schema: Schema) -> None:
-        """Any columns."""
+        """Accept any columns."""
 
     def decode(self, cells: Cells, dtype: DataType, metrics: ReadMetrics) -> Array:
         is_null = cells.lengths == 0
@@ -123,7 +123,7 @@ class BinaryCells:
         return self._one_by_one(cells, dtype, metrics)
 
     def _fixed(self, cells: Cells, dtype: DataType, form: np.dtype[Any], metrics: ReadMetrics) -> Array:
-        """Values that have as many bytes each; cells of another size are malformed."""
+        """Values of a fixed size; cells of another size are malformed."""
         is_there = cells.lengths == form.itemsize
         content = cells.content
         if not np.array_equal(is_there, cells.lengths > 0):

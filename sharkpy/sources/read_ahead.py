@@ -1,4 +1,6 @@
-"""Splits that are read ahead: lines in pieces by several threads, remote ones one by one; their rows stay in order."""
+"""Splits that are read in advance, with their rows in order: lines in pieces by several threads, remote splits one by
+one.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
 
 PIECE_BYTES = 4 << 20
-"""Bytes of a piece: as much as `line_chunks` reads at once."""
+"""Bytes of a piece: as many as `line_chunks` reads at a time."""
 _FEW_BYTES = 256 << 10
-"""Bytes that are read sooner than threads begin."""
+"""Fewer bytes than this are read faster than threads start."""
 
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")
@@ -30,7 +32,7 @@ ReadSplit = Callable[[Split, ReadMetrics], Iterator[pa.RecordBatch]]
 def read_splits(
     splits: Sequence[Split], read: ReadSplit, metrics: ReadMetrics, threads: int
 ) -> Iterator[tuple[Split, pa.RecordBatch]]:
-    """The batches of all splits, each with its split. What is read ahead is counted when its rows are given."""
+    """Batches of all splits, each with its split. Reads in advance are counted when their rows are returned."""
     is_parted = threads > 1 and all(map(_has_pieces, splits))
     pieces = [(split, piece) for split in splits for piece in _pieces(split)] if is_parted else []
     if len(pieces) < 2 or sum(piece.length for _, piece in pieces) < _FEW_BYTES:
@@ -55,7 +57,7 @@ def read_splits(
 def _begun_ahead(
     read: ReadSplit, splits: Sequence[Split], metrics: ReadMetrics
 ) -> Generator[tuple[Split, pa.RecordBatch]]:
-    """The batches of splits; the first ones of the next split are made meanwhile."""
+    """Batches of splits; the first batch of the next split is read meanwhile."""
     reading = Cancellation()
 
     def begin(split: Split) -> tuple[list[pa.RecordBatch], Iterator[pa.RecordBatch], ReadMetrics]:
@@ -78,7 +80,7 @@ def _begun_ahead(
                     yield split, batch
                 metrics.merge(counted)
         finally:
-            # What nobody waits for is not read to its end.
+            # Stop reads whose rows are no longer wanted.
             reading.cancel()
 
 
@@ -94,7 +96,7 @@ def _pieces(split: Split) -> Iterator[Split]:
 
 
 def _made_ahead(make: Callable[[_Item], _Made], items: Iterable[_Item], threads: int) -> Generator[_Made]:
-    """`make` of each item, in order; as many as there are threads are made ahead."""
+    """`make` of each item, in order; up to `threads` items are made in advance."""
     waiting: deque[Future[_Made]] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="sharkpy-read") as pool:
         try:

@@ -1,4 +1,4 @@
-"""The rows of a split, with what no file has: constant columns of its Hive partition, and virtual columns."""
+"""Rows of a split, with the columns that are not in files: constants of its Hive partition, and virtual columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _JUDGED = {COUNTED: read_counted, SKIPPED: read_good}
 def read_split(
     split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Read a split as its format does; a value that its column's type does not have is NULL, as in Hive."""
+    """Read a split in its format. A value that does not fit its column's type is NULL, as in Hive."""
     judged = _JUDGED.get(dict(split.properties).get(BAD_ROWS, ""))
     if judged is None:
         yield from _read(split, schema, names, metrics)
@@ -64,7 +64,7 @@ def _read(
 def _read_unplaced(
     split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
 ) -> Iterator[tuple[pa.RecordBatch, Array | None]]:
-    """The columns `names` of `schema`; those of files that were written with other ones go by place."""
+    """Columns `names` of `schema`. In files that were written with other columns they are matched by position."""
     reader = source(split.format)
     written = form_from_text(split.form)[1]
     if written is None:
@@ -78,7 +78,7 @@ def _read_unplaced(
 def _read_placed(
     split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
 ) -> Iterator[tuple[pa.RecordBatch, Array | None]]:
-    """Read with BLOCK__OFFSET__INSIDE__FILE; UnsupportedError where the format has no such places."""
+    """Read with BLOCK__OFFSET__INSIDE__FILE; UnsupportedError if the format has no offsets of rows."""
     reader = source(split.format)
     if not isinstance(reader, PlacedSource):
         raise no_places(split.path, split.format)
@@ -90,7 +90,7 @@ def _read_placed(
 
 
 def _written_columns(written: Schema, schema: Schema, names: Sequence[str]) -> Schema:
-    """The columns of files behind those of `names` that they have, in the table's order."""
+    """The files' columns for `names`, as far as they have them, in the table's order."""
     place_of = {name: place for place, name in enumerate(schema.names)}
     places = sorted(place_of[name] for name in names)
     return Schema(tuple(written.fields[place] for place in places if place < len(written)))
@@ -109,7 +109,7 @@ def _converted(
 
 
 def read_split_coded(split: Split, schema: Schema, metrics: ReadMetrics) -> Iterator[pa.Table]:
-    """All columns for encoding: in pieces; strings of few values may be Arrow dictionaries."""
+    """All columns for encoding, in pieces. Strings with few distinct values may be Arrow dictionaries."""
     reader = source(split.format)
     if not isinstance(reader, ParquetSource) or split.form:
         for batch in read_split(split, schema, schema.names, metrics):
@@ -131,7 +131,7 @@ def repeated(value: Array, num_rows: int) -> Array:
 
 
 def coded(value: Array, dtype: DataType, num_rows: int) -> Array:
-    """Array of one value for all rows, a string as a dictionary of itself alone."""
+    """Array with one value for all rows; a string is a dictionary with one entry."""
     if dtype != STRING or value.null_count or not num_rows:
         return repeated(value, num_rows)
     return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), num_rows), value)

@@ -1,4 +1,4 @@
-"""The formats by name."""
+"""Formats by name."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _OF_STREAMS: dict[str, Source] = {
     GeneratedRows.name: GeneratedRows(),
     BadRecords.name: BadRecords(),
 }
-"""Formats of the splits of streams that have no files."""
+"""Formats of streams' splits without files."""
 
 _OF_LAKES: dict[str, Source] = {name: LakeParquet(name) for name in LAKES}
-"""Files of lake tables, which are Parquet."""
+"""Formats of lake tables, whose files are Parquet."""
 
 _SUFFIXES = {
     **dict.fromkeys(LAKES, ".parquet"),
@@ -62,7 +62,7 @@ _SUFFIXES = {
 
 
 def source(format_name: str) -> Source:
-    """UnsupportedError where the engine has no such format."""
+    """Format by name, ignoring case; UnsupportedError for an unknown one."""
     name = format_name.lower()
     found = SOURCES.get(name) or _OF_STREAMS.get(name) or _OF_LAKES.get(name)
     if found is None:
@@ -71,14 +71,14 @@ def source(format_name: str) -> Source:
 
 
 def file_suffix(format_name: str, properties: Properties) -> str:
-    """Ending of the names of new files: that of its codec says how a text file is compressed."""
+    """Suffix of the names of new files. For a text file it includes the suffix of its codec."""
     suffix = _SUFFIXES.get(format_name, "")
     codec = _file_codec(format_name, properties)
     return suffix if codec is None else suffix + codec.suffix
 
 
 def _file_codec(format_name: str, properties: Properties) -> HadoopCodec | None:
-    """Codec of whole files, which those of text have."""
+    """Codec of whole files, for text formats only."""
     if format_name == CSV:
         return csv_options(properties).codec
     name = dict(properties).get(OUTPUT_CODEC)

@@ -1,4 +1,4 @@
-"""Data files below remote locations: as names in folders of tables, as paths, and as patterns."""
+"""Data files below remote locations: of tables' folders, of paths, and of patterns."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from sharkpy.sources.storage.listed import LISTED, counted
 
 
 def remote_files(location: str, access_id: str, newest: int | None = None) -> list[DataFile]:
-    """Data files of a table's folder that count up to the generation `newest`, oldest first, then by path; or the one
-    file at the location. SourceError 58P01 where there is nothing.
+    """Data files of a table's folder up to generation `newest`, oldest generation first, then by path; or the one file
+    at the location.
+
+    SourceError 58P01 if nothing is there.
     """
     return RemoteFolder(location, store_with(location, access_id), access_id).files(lambda: newest)
 
 
 def visible_files(files: Sequence[DataFile], folder: str, newest: int | None = None) -> list[DataFile]:
-    """Those of the files below a folder that count."""
+    """Visible ones among the files below a folder."""
     by_name: dict[str, list[DataFile]] = {}
     for file in files:
         by_name.setdefault(parts_below(file, folder)[0], []).append(file)
@@ -33,12 +35,12 @@ def visible_files(files: Sequence[DataFile], folder: str, newest: int | None = N
 
 
 def files_below(location: str, access_id: str) -> list[DataFile]:
-    """Data files below a location, by path; none where its server has no listings."""
+    """Data files below a location, by path; none if its server has no listings."""
     return files_and_manifests(location, access_id)[0]
 
 
 def files_and_manifests(location: str, access_id: str) -> tuple[list[DataFile], list[DataFile]]:
-    """Data files below a location, by path, and manifests, each as a file right in the folder whose rows it has."""
+    """Data files below a location, by path; and manifests, each as a file in the folder whose rows it lists."""
     store = store_with(location, access_id)
     files, manifests = list[DataFile](), list[DataFile]()
     for facts in counted(store.list(location)) if store.traits.lists else ():
@@ -52,12 +54,12 @@ def files_and_manifests(location: str, access_id: str) -> tuple[list[DataFile], 
 
 
 def is_file(location: str, access_id: str) -> bool:
-    """True if there is an object of just this name."""
+    """True if there is an object with exactly this name."""
     return store_with(location, access_id).stat(location) is not None
 
 
 def has_files(location: str, access_id: str) -> bool:
-    """True if there is anything below a location, or an object at it. Servers without listings are asked for that."""
+    """True if anything is below a location, or an object is at it. Without listings, only the object is requested."""
     store = store_with(location, access_id)
     if not store.traits.lists:
         return store.stat(location) is not None
@@ -66,15 +68,15 @@ def has_files(location: str, access_id: str) -> bool:
 
 
 def subfolders(folder: str, access_id: str) -> list[str]:
-    """Folders right in a folder that are not hidden, by name."""
+    """Visible subfolders of a folder, by name."""
     objects, found = store_with(folder, access_id).children(folder.rstrip("/"))
     LISTED.count(len(objects) + len(found))
     return sorted(one for one in found if not is_hidden_name(uri.name_of(one)))
 
 
 def matching_files(pattern: str, access_id: str) -> tuple[str, list[DataFile]]:
-    """The folder above the first name that is a pattern, and the files that match: `*`, `?` and `[…]` stand for parts
-    of names, `**` for any folders. A folder that matches is all its files.
+    """Folder above the first name with a pattern, and the matching files. `*`, `?` and `[…]` match parts of names, `**`
+    any folders. A matching folder means all its files.
     """
     folder, names = pattern_parts(pattern)
     wanted = PathPattern.of(names)
@@ -85,7 +87,7 @@ def matching_files(pattern: str, access_id: str) -> tuple[str, list[DataFile]]:
 
 
 def _matched(files: Sequence[DataFile], folder: str, depth: int) -> list[DataFile]:
-    """Files by matches with so many names below a folder; of a folder that is one, what counts."""
+    """Files of matches of `depth` names below a folder; of a matching folder, the visible files."""
     found = list[DataFile]()
     for match, group in itertools.groupby(files, key=lambda file: parts_below(file, folder)[:depth]):
         members, place = list(group), "/".join((folder, *match))
@@ -94,7 +96,7 @@ def _matched(files: Sequence[DataFile], folder: str, depth: int) -> list[DataFil
 
 
 def pattern_parts(pattern: str) -> tuple[str, str]:
-    """The folder above the first name of a URI that is a pattern, and the rest."""
+    """Folder above the first name with a pattern in a URI, and the rest."""
     first = min(pattern.index(sign) for sign in SIGNS if sign in pattern)
     place = pattern.rfind("/", 0, first)
     folder, names = pattern[:place], pattern[place + 1 :]

@@ -1,4 +1,4 @@
-"""Data files of the Hive partitions of a table that are in remote folders."""
+"""Data files of a table's Hive partitions in remote folders."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from sharkpy.sources.storage.folder_lists import objects_in_folders
 def remote_partition_files(
     table: Table, partitions: Iterable[HivePartition], access: Callable[[str], str]
 ) -> Mapping[str, list[DataFile]]:
-    """Data files of those Hive partitions of a table that are in remote folders, by the partitions' names. A folder
-    that is not there has none.
+    """Data files of a table's Hive partitions in remote folders, by the partitions' names. A missing folder has none.
 
-    Folders below the table's own are listed together; those elsewhere, which may be files, each by itself.
+    Folders below the table's own are listed together. Other locations, which may be files, are listed one by one.
     """
     home = table.location or ""
     is_far = uri.is_remote(home)
@@ -42,7 +41,7 @@ def remote_partition_files(
 
 
 def files_in_folders(newest: Mapping[str, int | None], access_id: str) -> dict[str, list[DataFile]]:
-    """Data files that count in each of some folders of one store, up to the generation that is given for each."""
+    """Visible data files in each of some folders of one store, up to the generation given for each."""
     visible = visible_in_folders(newest, access_id)
     return {folder: [file for _, files in found for file in files] for folder, found in visible.items()}
 
@@ -50,18 +49,18 @@ def files_in_folders(newest: Mapping[str, int | None], access_id: str) -> dict[s
 def visible_in_folders(
     newest: Mapping[str, int | None], access_id: str
 ) -> dict[str, list[tuple[Generation, list[DataFile]]]]:
-    """As `files_in_folders`, with the generations that the files are of."""
+    """`files_in_folders`, with the generations of the files."""
     folders = list(newest)
     store = store_with(folders[0], access_id)
     objects = objects_in_folders(store, folders, lambda facts, folder: facts if is_listed(facts, folder) else None)
-    # What is not needed any more goes at once: the objects of thousands of folders are many.
+    # Objects are released as soon as possible: thousands of folders have many of them.
     listings = [RemoteListing.of(objects.pop(folder, ()), folder, access_id) for folder in folders]
     try:
         visible = visible_in(list(zip(listings, newest.values(), strict=True)), store, access_id)
     except SourceError as error:
         if not is_gone(error):
             raise
-        # Some were removed after they were listed: what is there now is looked for in each folder by itself.
+        # Some were removed after the listing: list each folder again by itself.
         homes = [RemoteFolder(folder, store, access_id) for folder in folders]
         visible = side_by_side(lambda home: home.visible(newest[home.location]), homes)
     return dict(zip(folders, visible, strict=True))

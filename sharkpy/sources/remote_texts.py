@@ -1,4 +1,4 @@
-"""Small remote files that are read whole, such as schemas: each is read once, until it changes."""
+"""Small remote files that are read whole, such as schemas, cached until they change."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sharkpy.sources.storage.store import ObjectFacts
 
 _MOST = 64
 _MOST_CHARACTERS = 1 << 20
-"""Longer ones are read each time."""
+"""Longer texts are not cached."""
 
 
 class _RemoteTexts:
-    """Texts by the access and what tells their files apart, those that were used last."""
+    """Texts that were used last, by access and facts of their files."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,7 +44,5 @@ _texts = _RemoteTexts()
 
 
 def text_at(location: str, access_id: str) -> str:
-    """Text of a remote file. SourceError 58P01 where there is none, 58030 for what is no text or is larger than files
-    that are read whole.
-    """
+    """Text of a remote file. SourceError 58P01 if it does not exist, 58030 if it is not a text or is too large."""
     return _texts.read(location, access_id)

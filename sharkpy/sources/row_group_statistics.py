@@ -1,4 +1,4 @@
-"""Statistics of the row groups of a Parquet file, as those of blocks."""
+"""Statistics of the row groups of a Parquet file, in the form of block statistics."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from sharkpy.values.types import DataType, DecimalType, Schema
 
 _NUMBERS = {BOOLEAN: "<?", INT32: "<i", INT64: "<q", FLOAT: "<f", DOUBLE: "<d"}
 _KEPT = 1024
-"""Splits whose statistics are kept between queries."""
+"""Most splits in the cache of statistics."""
 
 
 @functools.lru_cache(maxsize=_KEPT)
 def row_group_statistics(split: Split, schema: Schema) -> tuple[Schema, StatisticsTable]:
-    """Statistics of a split's row groups, and the columns among those of `schema` that have them. The columns are flat,
-    and of the types that the file has (see `PlainFile`).
+    """Statistics of a split's row groups, and the columns of `schema` that have them: flat columns with the types of
+    the file (see `PlainFile`).
     """
     check_unchanged(split)
     copy = local_copy(split)
@@ -56,7 +56,7 @@ def row_group_statistics(split: Split, schema: Schema) -> tuple[Schema, Statisti
 
 
 def _columns(groups: list[Any], place: int, dtype: DataType) -> Iterator[ColumnStatistics]:
-    """Statistics of a column in row groups; fewer where one does not say how many NULLs it has."""
+    """Statistics of a column in row groups; fewer if one of them does not have the number of NULLs."""
     for group in groups:
         meta = group.columns[place].meta
         stored = meta and meta.statistics
@@ -65,20 +65,20 @@ def _columns(groups: list[Any], place: int, dtype: DataType) -> Iterator[ColumnS
         low, high = (_bound(meta.type, one, dtype) for one in _bounds(meta.type, stored))
         if low is None or high is None:
             low = high = None
-        # Writers leave NaN out of the bounds, and do not tell of it.
+        # Writers leave NaN out of the bounds without a mark.
         is_float = domain_of(dtype) is Domain.FLOAT
         yield ColumnStatistics(dtype, group.num_rows or 0, stored.null_count, low, high, exact=False, has_nan=is_float)
 
 
 def _bounds(kind: int, stored: Any) -> tuple[bytes | None, bytes | None]:
-    """Stored bounds. The old fields are in the order of signed bytes: they say nothing of strings."""
+    """Stored bounds. The old fields are in the order of signed bytes, so they are useless for strings."""
     if stored.min_value is None and stored.max_value is None and kind in _NUMBERS:
         return stored.min, stored.max
     return stored.min_value, stored.max_value
 
 
 def _bound(kind: int, stored: bytes | None, dtype: DataType) -> DomainValue | None:
-    """Least or greatest value in the column's domain. A cut string is no text, but bounds the others as bytes."""
+    """Bound in the column's domain. A cut string is not valid text, but its bytes are still a bound."""
     if stored is None:
         return None
     if isinstance(dtype, DecimalType):

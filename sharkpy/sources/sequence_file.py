@@ -1,6 +1,6 @@
 """Hadoop's sequence files: records with a key, which Hive ignores, and a value, which is a row.
 
-A file is a header, then records in runs between sync markers. A record, or a block of many, may be compressed.
+A file is a header, then records in runs between sync markers. Each record, or a block of many, may be compressed.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _PIECE_BYTES = 1 << 20
 _FEW_BYTES = 1 << 10
 _MOST_METADATA = 1 << 16
 MOST_BYTES = (1 << 31) - 1
-"""Bytes of an array of Java's, which a record or a column is for other readers."""
+"""Most bytes of a record or a column: other readers use a Java array for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceHeader:
-    """`end`: where the records begin. `codec` None: nothing is compressed."""
+    """Header of a file. `end`: offset of the first record. `codec`: None if nothing is compressed."""
 
     value_class: str
     codec: HadoopCodec | None
@@ -62,12 +62,12 @@ class SequenceHeader:
 
 
 class SequenceFileSource:
-    """Rows are those of LazySimpleSerDe, or of the SerDe in the properties."""
+    """Sequence files. Rows are in the form of LazySimpleSerDe, or of the SerDe in the properties."""
 
     name = "sequencefile"
     splits_bytes = True
 
-    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's
+    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's signature
         return False
 
     def check(self, schema: Schema, properties: Properties) -> None:
@@ -76,7 +76,7 @@ class SequenceFileSource:
     def splits(
         self,
         files: Sequence[DataFile],
-        schema: Schema,  # noqa: ARG002 - the protocol's
+        schema: Schema,  # noqa: ARG002 - the protocol's signature
         properties: Properties,
         split_bytes: int,
     ) -> list[Split]:
@@ -131,7 +131,7 @@ def byte_ranges(files: Sequence[DataFile], name: str, properties: Properties, sp
 
 
 def synced_runs(data: FileBytes, split: Split, sync: bytes, header_end: int) -> Iterator[tuple[int, int]]:
-    """Start and end of the runs of records that begin in the split; the first one begins behind the header."""
+    """Start and end of the runs of records that begin in the split; the first run begins after the header."""
     marker = SYNC_ESCAPE + sync
     end = split.start + split.length
     if split.start == 0:
@@ -159,12 +159,12 @@ def _rows(properties: Properties) -> RowFormat:
 
 
 def run_place(start: int, header_end: int) -> int:
-    """Place of the run of records whose first one is at `start`: of its marker, or of the file's start."""
+    """Offset of the run whose first record is at `start`: that of its marker, or of the file's start."""
     return 0 if start == header_end else start - len(SYNC_ESCAPE) - SYNC_BYTES
 
 
 def _values(split: Split) -> Iterator[list[tuple[int, list[bytes]]]]:
-    """The values of runs of records, with the places of these; many small runs at once."""
+    """Values of runs of records, with the offsets of the runs; small runs are returned together."""
     try:
         with mapped(split) as data:
             header = read_header(data, split.path)
@@ -209,7 +209,7 @@ def read_header(data: FileBytes, path: str) -> SequenceHeader:
 
 
 def skip_metadata(data: FileBytes, place: int) -> int:
-    """Place behind the metadata of a header. IndexError where they are cut off, or are more than any writer has."""
+    """Offset after the metadata of a header. IndexError if they are cut off, or longer than any writer makes them."""
     count, place = int.from_bytes(data[place : place + 4], "big"), place + 4
     if count > _MOST_METADATA:
         raise IndexError(place)
@@ -219,7 +219,7 @@ def skip_metadata(data: FileBytes, place: int) -> int:
 
 
 def read_sync(data: FileBytes, place: int) -> bytes:
-    """The sync marker that ends a header. IndexError where it is cut off."""
+    """The sync marker that ends a header. IndexError if it is cut off."""
     if place + SYNC_BYTES > len(data):
         raise IndexError(place)
     return data[place : place + SYNC_BYTES]
@@ -241,7 +241,7 @@ def _record_values(data: FileBytes, start: int, end: int, header: SequenceHeader
 
 
 def _contents(values: Iterable[bytes], value_class: str, path: str) -> list[bytes]:
-    """The bytes of Text or BytesWritable values, which begin with their number."""
+    """Bytes of Text or BytesWritable values, which begin with their length."""
     is_binary = value_class == BYTES_CLASS
     contents = []
     try:
@@ -256,7 +256,7 @@ def _contents(values: Iterable[bytes], value_class: str, path: str) -> list[byte
 
 
 def _block_values(data: FileBytes, start: int, end: int, header: SequenceHeader, path: str) -> list[bytes]:
-    """Blocks of records: their number, then key lengths, keys, value lengths and values, each compressed."""
+    """Values of a block of records: their number, then key lengths, keys, value lengths and values, each compressed."""
     codec = header.codec
     if codec is None or start >= end:
         return []
@@ -286,8 +286,10 @@ def _block_values(data: FileBytes, start: int, end: int, header: SequenceHeader,
 
 
 def decompressed(data: bytes, codec: HadoopCodec, path: str, most_bytes: int = MOST_BYTES) -> bytes:
-    """Plain form of compressed data. SourceError where it is damaged, or has more than `most_bytes`: it is read piece
-    by piece, so that no more is ever in memory. A few bytes, which cannot become many megabytes, are read at once.
+    """Decompressed data. SourceError if it is damaged, or has more than `most_bytes`.
+
+    It is read piece by piece, so that no more than that is ever in memory. Small data, which cannot expand to many
+    megabytes, is read at once.
     """
     import zlib
 

@@ -16,11 +16,11 @@ TEXT_CLASS, BYTES_CLASS = "org.apache.hadoop.io.Text", "org.apache.hadoop.io.Byt
 _SYNC_INTERVAL = 64 << 10
 _BLOCK_BYTES = 1 << 20
 _EMPTY_KEY = struct.pack(">i", 0)
-"""A BytesWritable of no bytes: Hive's key."""
+"""An empty BytesWritable: Hive's key."""
 
 
 class SequenceFileWriter:
-    """Records of rows under an empty key."""
+    """Writer of records with an empty key."""
 
     def __init__(
         self, file: BinaryIO, value_class: str, codec: HadoopCodec | None, codec_class: str, is_block: bool
@@ -45,7 +45,7 @@ class SequenceFileWriter:
             self.flush()
 
     def flush(self) -> None:
-        """The pending records behind a sync marker."""
+        """Write the pending records after a sync marker."""
         if not self._pending:
             return
         self._file.write(SYNC_ESCAPE + self._sync)
@@ -67,5 +67,5 @@ class SequenceFileWriter:
 
 
 def full_class(codec: HadoopCodec, name: str) -> str:
-    """The class of a codec as it was named, or its first one."""
+    """The class of a codec if `name` is one of its classes, otherwise its first class."""
     return name if name in codec.classes else codec.classes[0]

@@ -1,4 +1,4 @@
-"""Questions to servers, several at once."""
+"""Parallel requests to servers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ AT_ONCE = 16
 
 
 def side_by_side(make: Callable[[Item], T], items: Sequence[Item], at_once: int = AT_ONCE) -> list[T]:
-    """What `make` gives for each item, in their order. The first failure is raised; what has not begun then never does.
+    """Results of `make` for each item, in order. The first failure is raised, and items that have not begun are
+    skipped.
 
-    Threads wait for answers here: work that computes gains nothing by it.
+    The threads are for waiting on servers: computing does not get faster with them.
     """
     if len(items) < 2:
         return [make(item) for item in items]

@@ -21,11 +21,11 @@ class Source(Protocol):
     """A format of data files.
 
     1. `splits` cuts files into parts of about `split_bytes`; together they hold each row once.
-    2. `read` yields the columns `names` of a split in that order, with the Arrow types of `schema`; a
-       column that the file lacks is NULL. Without names, batches carry only their number of rows.
-    3. `write` makes one new file from batches with the columns of `schema`, and returns its rows.
-    4. `check` raises ConfigurationError or UnsupportedError where a table with such columns and properties cannot be.
-    5. `splits_bytes`: a split counts bytes, not row groups or stripes. `splits_lines`: any line end parts rows.
+    2. `read` yields the columns `names` of a split in that order, with the Arrow types of `schema`; a column that the
+       file lacks is NULL. Without names, batches carry only their number of rows.
+    3. `write` makes one new file from batches with the columns of `schema`, and returns the number of rows.
+    4. `check` raises ConfigurationError or UnsupportedError if a table cannot have such columns and properties.
+    5. `splits_bytes`: a split counts bytes, not row groups or stripes. `splits_lines`: every line end separates rows.
     6. Failures are SourceError naming the file, or ResourceError 53100 for a full disk.
     """
 
@@ -52,10 +52,10 @@ class Source(Protocol):
 
 @runtime_checkable
 class PlacedSource(Source, Protocol):
-    """A format whose rows have places in their file, which BLOCK__OFFSET__INSIDE__FILE shows."""
+    """A format whose rows have offsets in their file, which BLOCK__OFFSET__INSIDE__FILE shows."""
 
     def read_placed(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
     ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
-        """Read batches with the place of each row."""
+        """Read batches with the offset of each row."""
         ...

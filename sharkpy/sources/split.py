@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlainFile:
-    """Content of a file that DuckDB can read by itself: rows, and columns of the table's type with their bytes."""
+    """Part of a file that DuckDB can read itself: the number of rows, and columns of the table's types with their
+    bytes.
+    """
 
     num_rows: int
     column_bytes: tuple[tuple[str, int], ...]
@@ -22,10 +24,9 @@ class Split:
     """Bytes [start, start + length) of a text or JSON file, or row groups / stripes [start, start + length).
 
     `modified_ns`, `file_bytes` and `tag` identify the file's content: a split whose file has changed is refused.
-    `partition` is the name of the Hive partition that the file belongs to, empty where there are none; `form`
-    tells of its format and columns where they are not the table's (see `sharkpy.catalog.serialize`). `plain` is the
-    same for all splits of a file. `access`: id of the access to the store of a remote file, by which it is read; local
-    ones have none.
+    `partition` is the name of the file's Hive partition, empty if there is none. `form` is the file's own format and
+    columns if they are not the table's (see `sharkpy.catalog.serialize`). `plain` is the same for all splits of a file.
+    `access`: id of the access to the store of a remote file; empty for local files.
     """
 
     path: str

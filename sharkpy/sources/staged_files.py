@@ -1,4 +1,4 @@
-"""Staged files of a folder in the local file system: how they become a table's data at once, and how they go.
+"""Staged files of a folder in the local file system: how they become a table's data at once, and how they are deleted.
 
 Generations are folders there (`sharkpy.sources.folders.generations`). Paths are absolute.
 """
@@ -29,11 +29,13 @@ from sharkpy.sources.layout import (
 _STAGING_PREFIX = ".staging-"
 _SYNC_THREADS = 8
 _DISCARD_TRIES = 3
-"""A file that was about to be made as its folder moved away keeps the folder from going at once."""
+"""A task that creates a file while its folder is deleted can make a deletion fail."""
 
 
 def make_staging(staging: str, *, in_new_folder: bool = True) -> str:
-    """Make the folder of a path from `staging_path`; with the one that it is in, unless that has to be there."""
+    """Make the folder of a path from `staging_path`. With `in_new_folder` its parent folder is made, too, if it is
+    missing.
+    """
     try:
         Path(staging).mkdir(parents=in_new_folder)
     except OSError as error:
@@ -42,7 +44,7 @@ def make_staging(staging: str, *, in_new_folder: bool = True) -> str:
 
 
 def staged_subfolder(staging_dir: str, name: str) -> str:
-    """The folder `name`, a path below `staging_dir`, which itself is not made anew where it is gone."""
+    """The folder `name`, a path below `staging_dir`. A staging folder that is gone is not made again."""
     folder = Path(staging_dir)
     try:
         for part in Path(name).parts:
@@ -54,17 +56,17 @@ def staged_subfolder(staging_dir: str, name: str) -> str:
 
 
 def staging_path(folder: str) -> str:
-    """Path of a new staging folder in `folder`: readers do not see it, and its name says whose process it is."""
+    """Path of a new staging folder in `folder`: readers do not see it, and its name contains the process id."""
     return str(Path(folder, staging_name()))
 
 
 def staging_name() -> str:
-    """Name of a new staging folder, which says whose process it is."""
+    """Name of a new staging folder, which contains the host and the process id."""
     return f"{_STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
 
 
 def publish(staging_dir: str, path: str, overwrite: bool) -> str | None:
-    """`place` with all that goes before and after it."""
+    """`place`, with the sync before and the removal of hidden files after it."""
     sync_staged(staging_dir)
     target = place(staging_dir, path, overwrite)
     if target is not None:
@@ -73,9 +75,9 @@ def publish(staging_dir: str, path: str, overwrite: bool) -> str | None:
 
 
 def place(staging_dir: str, path: str, overwrite: bool) -> str | None:
-    """Make the staged files data of the table by one rename; the new folder, or None for nothing to add.
+    """Make the staged files data of the table by one rename; return the new folder, or None if there is nothing to add.
 
-    With `overwrite` they replace all data there is. Call `sync_staged` before; after it `remove_hidden`, or
+    With `overwrite` they replace all existing data. Call `sync_staged` before it. After it, call `remove_hidden`, or
     `take_back` with the inode of the new folder.
     """
     try:
@@ -90,8 +92,9 @@ def place(staging_dir: str, path: str, overwrite: bool) -> str | None:
 
 
 def link_files(path: str, newest: int | None, staging_dir: str) -> None:
-    """Give the visible files up to the generation `newest` second names in a staging folder, in the order of their
-    rows. Call it while the folder's readers keep them.
+    """Link the visible files up to the generation `newest` into a staging folder, numbered in the order of their rows.
+
+    The folder's readers have to keep the files meanwhile.
     """
     try:
         files = [file for _, files in visible_generations(path, newest) for file in files]
@@ -102,7 +105,7 @@ def link_files(path: str, newest: int | None, staging_dir: str) -> None:
 
 
 def _first_name(path: str) -> str:
-    """Name of a file without what second names begin with: it would grow with every rollback."""
+    """Name of a file without the numbers of earlier links, which would grow with every rollback."""
     name = Path(path).name
     while name[:7].isdecimal() and name[7:8] == "-":
         name = name[8:]
@@ -112,10 +115,10 @@ def _first_name(path: str) -> str:
 def place_fold(
     staging_dir: str, path: str, folded: Sequence[tuple[Generation, Sequence[DataFile]]], newest: int | None
 ) -> str | None:
-    """Put the staged files in the place of generations that they have the rows of, by one rename; the new folder.
+    """Replace generations by the staged files, which have the same rows, by one rename; return the new folder.
 
-    `folded`: what `visible_generations` gave. None where that is not side by side, or not the same, any more. Call it
-    while no other writer places anything.
+    `folded`: generations from `visible_generations`. None if these have changed, or no longer follow each other. The
+    caller makes sure that no other writer places anything meanwhile.
     """
     first, last = folded[0][0].first, folded[-1][0].last
     target = str(Path(path, f"delta_{first:07d}_{last:07d}"))
@@ -138,10 +141,11 @@ def take_back(folder: str, inode: int) -> None:
 
 
 def place_generation(staging_dir: str, path: str, newest: int | None, overwrite: bool) -> str:
-    """Put the staged files behind generation `newest`, where nobody sees them until it is raised to the result's.
+    """Put the staged files after generation `newest`. Readers ignore them until `newest` is raised to the new
+    generation.
 
-    What lies right behind `newest` is left from a statement that was killed, and goes. Folders are not listed: there
-    may be many. Call `sync_staged` before and `sync_folders` after, and hold other writers off.
+    Generations directly after `newest`, left by statements that were killed, are removed. Folders are not listed, since
+    there may be many. Call `sync_staged` before and `sync_folders` after it, and keep other writers out.
     """
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
@@ -159,12 +163,12 @@ def place_generation(staging_dir: str, path: str, newest: int | None, overwrite:
 
 
 def sync_staged(staging_dir: str) -> None:
-    """Before files are put in place: they reach the disk, many at once."""
+    """Sync the staged files to disk, several at a time, before they are put in place."""
     _sync_many([file.path for file in files_below(staging_dir)])
 
 
 def sync_folders(paths: Iterable[str]) -> None:
-    """After `place_generation`: what the folders list reaches the disk."""
+    """Sync folders to disk, after `place_generation`."""
     _sync_many(list(dict.fromkeys(paths)))
 
 
@@ -180,7 +184,7 @@ def _sync_many(paths: Sequence[str]) -> None:
 
 
 def remove_first_generations(path: str) -> None:
-    """Remove the files of a CREATE TABLE AS from a new folder, and the folder where it holds nothing else."""
+    """Remove the files of a CREATE TABLE AS from a new folder, and the folders that are empty then."""
     for folder, names, _ in os.walk(path):
         if "base_0000001" in names:
             _remove(Path(folder, "base_0000001"))
@@ -188,13 +192,13 @@ def remove_first_generations(path: str) -> None:
 
 
 def remove_empty(path: str) -> None:
-    """Folders that hold nothing, at and below `path`."""
+    """Remove the empty folders at and below `path`."""
     for folder, _, _ in os.walk(path, topdown=False):
         remove_empty_one(folder)
 
 
 def remove_empty_one(folder: str) -> bool:
-    """Whether the folder held nothing, and is gone."""
+    """Remove a folder if it is empty; True if it was."""
     try:
         Path(folder).rmdir()
     except OSError:
@@ -203,16 +207,16 @@ def remove_empty_one(folder: str) -> bool:
 
 
 def remove_beyond(path: str, newest: int) -> None:
-    """Generations after `newest`, which nobody sees."""
+    """Remove the generations after `newest`, which no reader sees."""
     for name in names_in(path):
         if Generation.of(name).last > newest:
             _remove(Path(path, name))
 
 
 def discard_staging(staging_dir: str) -> None:
-    """Free what a failed write left; nothing happens where the folder is gone.
+    """Remove the files that a failed write has left; do nothing if the folder is gone.
 
-    A task may outlive its statement: it finds nothing any more under the name that it knows.
+    The folder is renamed first: a task that outlives its statement cannot find it any more.
     """
     path = Path(staging_dir)
     aside = path.with_name(staging_name())
@@ -236,8 +240,8 @@ def remove_abandoned(path: str) -> None:
 
 
 def remove_hidden(path: str, newest: int | None = None, among: Collection[str] | None = None) -> None:
-    """Delete the data of `hidden_names`, or those of them that are `among` these; and staging folders of dead processes
-    of this machine.
+    """Delete the data of `hidden_names`, all or only the names in `among`, and staging folders of dead processes of
+    this machine.
     """
     remove_abandoned(path)
     hidden = hidden_names(path, newest)
@@ -246,7 +250,7 @@ def remove_hidden(path: str, newest: int | None = None, among: Collection[str] |
 
 
 def _rename_to_next(staging_dir: str, path: str, kind: str) -> str:
-    """Two writers may pick the same number: the later one finds the name taken and picks the next."""
+    """Rename to the next generation. If another writer takes its number first, try the one after that."""
     while True:
         target = str(Path(path, f"{kind}_{newest_generation(path) + 1:07d}"))
         if os.path.lexists(target):
@@ -261,7 +265,7 @@ def _rename_to_next(staging_dir: str, path: str, kind: str) -> str:
 
 
 def _sync_rename(staging_dir: str, target: str) -> None:
-    """The rename reaches the disk, or is undone: a statement that fails has changed nothing."""
+    """Sync the rename to disk, or undo it, so that a failed statement changes nothing."""
     try:
         _sync_one(str(Path(target).parent))
     except OSError:
@@ -294,7 +298,7 @@ def is_abandoned(name: str) -> bool:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, or a folder at once: nobody finds a part of it under its name."""
+    """Remove a file, or a folder in one step: readers never see a part of it."""
     if path.is_dir() and not path.is_symlink():
         discard_staging(str(path))
     else:

@@ -1,4 +1,4 @@
-"""Raw text fields to typed columns: null texts, escapes, nesting by levels of separators."""
+"""Raw text fields to typed columns: NULL texts, escapes, nesting by levels of separators."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class FieldReader:
-    """Turns raw fields (binary arrays, NULL where a line is too short) into columns."""
+    """Converts raw fields (binary arrays, NULL if a line is too short) to columns."""
 
     layout: TextFormat
     hidden: Hidden
     metrics: ReadMetrics
 
     def read(self, raw: Array, dtype: DataType, rows: Numbers | None = None) -> Array:
-        """`raw` as `dtype`; `rows`: numbers of the fields' rows, where they are not those from 0."""
+        """Convert `raw` to `dtype`. `rows`: numbers of the fields' rows, by default from 0 on."""
         lost = self.metrics.malformed_fields
         column = self._read(raw, dtype, 1)
         if self.metrics.marks is not None and self.metrics.malformed_fields > lost:
@@ -41,7 +41,7 @@ class FieldReader:
         return column
 
     def _lost(self, raw: Array, column: Array, dtype: DataType) -> Numbers:
-        """Places of the fields that are not of their type, or have such a part."""
+        """Numbers of the fields that do not have their type, or have such a part."""
         if is_nested(dtype):
             return np.array([place for place in range(len(raw)) if self._is_lost(raw.slice(place, 1), dtype)], np.int64)
         is_text = pc.and_(pc.not_equal(raw, b""), pc.not_equal(raw, self.hidden.null))
@@ -54,7 +54,7 @@ class FieldReader:
         return alone.malformed_fields > 0
 
     def _read(self, raw: Array, dtype: DataType, level: int) -> Array:
-        """`level` is that of the separators inside these fields."""
+        """Convert `raw`. `level`: level of the separators inside these fields."""
         raw = pc.if_else(pc.equal(raw, self.hidden.null), pa.scalar(None, raw.type), raw)
         match dtype:
             case ArrayType(element):
@@ -73,7 +73,7 @@ class FieldReader:
         return column
 
     def _lists(self, raw: Array, level: int) -> Array:
-        """The items of each field; an empty field has none."""
+        """Items of each field; an empty field has none."""
         items = pc.split_pattern(raw, self.layout.separator(level))
         if not pc.any(pc.equal(raw, b""), min_count=0).as_py():
             return items
@@ -86,7 +86,7 @@ class FieldReader:
         return list_array(lists.offsets, values, mask=_mask(lists))
 
     def _map(self, raw: Array, key: DataType, value: DataType, level: int) -> Array:
-        """An entry without a key separator has a NULL value; entries with a NULL key are dropped."""
+        """Maps. An entry without a key separator has a NULL value; entries with a NULL key are dropped."""
         lists = self._lists(raw, level)
         separator = self.layout.separator(level + 1)
         pairs = pc.list_slice(
@@ -114,7 +114,9 @@ class FieldReader:
 
 
 def with_other_times(text: Array, found: Array, layout: TextFormat) -> Array:
-    """Fill the NULLs of TIMESTAMPs by texts that name a zone, if `layout` shows such, and by its formats."""
+    """Fill the NULLs of TIMESTAMPs from texts with a time zone, if `layout` has a zone for them, and by the layout's
+    formats.
+    """
     if layout.time_zone is not None and found.null_count > text.null_count:
         others = pc.if_else(pc.is_null(found), text, pa.scalar(None, text.type))
         found = pc.coalesce(found, zoned_times(others, layout.time_zone))
@@ -124,7 +126,7 @@ def with_other_times(text: Array, found: Array, layout: TextFormat) -> Array:
 
 
 def _in_formats(text: Array, found: Array, formats: Sequence[str]) -> Array:
-    """Fill the NULLs of `found` by the first of `formats` that reads the text."""
+    """Fill the NULLs of `found` by the first of `formats` that matches the text."""
     from sharkpy.udf.java_datetime import parse_time
 
     values = []
@@ -147,7 +149,7 @@ def _mask(array: Array) -> Array | None:
 
 
 def _first_of_duplicates(entries: Array) -> Array:
-    """Drop entries behind the first one of the same key."""
+    """Keep only the first entry of each key."""
     keys = entries.keys
     if is_nested_arrow(keys.type) or len(keys) < 2:
         return entries

@@ -15,13 +15,13 @@ DEFAULT_SEPARATORS = tuple(range(1, 9))
 _MORE_SEPARATORS = (11, *range(14, 27), *range(28, 32))
 _MORE_SEPARATORS_KEY = "hive.serialization.extend.nesting.levels"
 TORN_KEY = "shark.text.torn.rows"
-"""Property of what is being written, and the setting behind it."""
+"""Property of the written files, and the setting for it."""
 NEWLINE, CARRIAGE_RETURN = 0x0A, 0x0D
 
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """Delimiters as byte values. `separators[0]` parts fields; each level of nesting uses the next ones."""
+    """Delimiters as byte values. `separators[0]` separates fields; each level of nesting uses the next ones."""
 
     separators: tuple[int, ...] = DEFAULT_SEPARATORS
     line: int = NEWLINE
@@ -32,11 +32,11 @@ class TextFormat:
     last_takes_rest: bool = False
     timestamp_formats: tuple[str, ...] = ()
     is_torn: bool = False
-    """Strings that hold delimiters are written as they are, as by Hive."""
+    """Strings with delimiters are written unchanged, as in Hive."""
     is_lined: bool = True
-    """Whether a row ends at a line's end; if not, as in a sequence file, strings may have line ends."""
+    """True if a row ends at a line end. Otherwise, as in a sequence file, strings may contain line ends."""
     time_zone: str | None = None
-    """Zone in which times are shown that name one; None if these are no times."""
+    """Zone to which times with a zone are converted; None if such texts are not times."""
 
     def separator(self, level: int) -> bytes:
         if level >= len(self.separators):
@@ -44,7 +44,9 @@ class TextFormat:
         return bytes([self.separators[level]])
 
     def check(self, schema: Schema) -> None:
-        """UnsupportedError where a column is nested deeper than there are separators; BindError for a bad pattern."""
+        """Raise UnsupportedError if a column needs more levels of separators than there are; BindError for a bad
+        pattern.
+        """
         self.check_times()
         for field in schema:
             levels = 1 + _levels(field.dtype)
@@ -55,14 +57,14 @@ class TextFormat:
                 )
 
     def check_times(self) -> None:
-        """BindError for a pattern that is none."""
+        """Raise BindError for an invalid pattern."""
         for pattern in self.timestamp_formats:
             if pattern != "millis":
                 parse_time("", pattern)
 
 
 def timestamp_formats(properties: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Patterns of times beside Hive's own form."""
+    """Patterns of times in addition to Hive's own form."""
     text = dict(properties).get("timestamp.formats", "")
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
@@ -79,7 +81,7 @@ def _levels(dtype: DataType) -> int:
 
 
 def text_format(properties: Sequence[tuple[str, str]]) -> TextFormat:
-    """ConfigurationError or UnsupportedError where a property cannot be obeyed."""
+    """Layout from properties; ConfigurationError or UnsupportedError for an unsupported value."""
     values = dict(properties)
     field = values.get("field.delim", values.get("serialization.format", "\x01"))
     collection = values.get("collection.delim", values.get("colelction.delim", "\x02"))
@@ -100,7 +102,7 @@ def text_format(properties: Sequence[tuple[str, str]]) -> TextFormat:
 
 
 def header_and_footer(properties: Sequence[tuple[str, str]]) -> tuple[int, int]:
-    """Lines to be skipped at the start and at the end of each file."""
+    """Number of lines to skip at the start and at the end of each file."""
     values = dict(properties)
     return _count(values, "skip.header.line.count"), _count(values, "skip.footer.line.count")
 

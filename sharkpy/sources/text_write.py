@@ -33,7 +33,7 @@ _INVALID_TEXT = "22000"
 
 
 def text_rows(batch: pa.RecordBatch, schema: Schema, layout: TextFormat) -> Array:
-    """The bytes of each row. ExecutionError where a string holds a delimiter and the table has no ESCAPED BY."""
+    """Bytes of each row. ExecutionError if a string contains a delimiter and the table has no ESCAPED BY."""
     null = layout.null
     columns = []
     for column, field in zip(batch.columns, schema, strict=True):
@@ -43,7 +43,7 @@ def text_rows(batch: pa.RecordBatch, schema: Schema, layout: TextFormat) -> Arra
 
 
 def to_text(array: Array, dtype: DataType, layout: TextFormat, level: int, name: str) -> Array:
-    """`array` as fields (binary, NULL for NULL); `level` is that of the separators inside them."""
+    """Convert `array` to fields (binary, NULL for NULL). `level`: level of the separators inside them."""
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     match dtype:
@@ -176,5 +176,5 @@ def _escaped(text: Array, layout: TextFormat, level: int, name: str) -> Array:
 
 
 def _holds(text: Array, byte: int) -> bool:
-    """The buffer of a slice holds more than its values: only they count."""
+    """True if a text contains a byte. Unlike the buffer of a slice, only its values are searched."""
     return bool(pc.any(pc.match_substring(text, bytes([byte])), min_count=0).as_py())

@@ -1,4 +1,4 @@
-"""Numbers of seven bits a byte, the lowest first, as Avro and Protocol Buffers write them."""
+"""Numbers of seven bits a byte, the lowest first, as in Avro and Protocol Buffers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ _MOST_SHIFT = 63
 
 
 def read_varint(data: bytes | FileBytes, place: int) -> tuple[int, int]:
-    """A number without sign, and where it ends; IndexError where the data end before it does, or it has more than 64
-    bits.
-    """
+    """Unsigned number, and its end. IndexError if the data end too early, or the number has more than 64 bits."""
     number = shift = 0
     while True:
         byte = data[place]

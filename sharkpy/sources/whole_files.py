@@ -1,4 +1,4 @@
-"""Text files that are read from their start: in UTF-8, whatever they are written in, and how they begin."""
+"""Text files that are read from their start: converted to UTF-8, and their first bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MARKS = (
 
 
 def utf8_chunks(split: Split, encoding: str | None) -> Iterator[bytes]:
-    """A whole file in UTF-8, in pieces, without its byte-order mark; `encoding` is Python's name, None for UTF-8."""
+    """A whole file in UTF-8, in pieces, without its byte-order mark. `encoding`: Python's name, None for UTF-8."""
     check_unchanged(split)
     decoder = codecs.getincrementaldecoder(encoding or "utf-8")("replace")
     is_first = True
@@ -37,7 +37,7 @@ def utf8_chunks(split: Split, encoding: str | None) -> Iterator[bytes]:
 
 
 def head_of(file: DataFile, size: int = HEAD_BYTES) -> tuple[bytes, bool]:
-    """First bytes of a file, or of what a compressed one holds, and whether these are all."""
+    """First bytes of a file, decompressed, and whether these are the whole content."""
     content = bytearray()
     for data in _pieces(file, size):
         content += data
@@ -47,7 +47,7 @@ def head_of(file: DataFile, size: int = HEAD_BYTES) -> tuple[bytes, bool]:
 
 
 def encoding_of_mark(head: bytes) -> str | None:
-    """The encoding that the byte-order mark of a file names, if it is not UTF-8."""
+    """Encoding of the byte-order mark at the start of a file, if it is not UTF-8."""
     return next((name for mark, name in _MARKS if head.startswith(mark)), None)
 
 

@@ -1,4 +1,4 @@
-"""Base of the formats of streams that have no files: rows come from splits that the stream's reader makes."""
+"""Base of the formats of streams without files: the stream's reader makes their splits."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from sharkpy.sources.split import Split
 
 
 class WithoutFiles:
-    """Parts of a Source that a format without files does not have. A table cannot be in it."""
+    """Parts of a Source that a format without files does not support. Tables cannot use it."""
 
     name = ""
     splits_bytes = False
 
-    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's
+    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's signature
         return False
 
     def check(self, *_: object) -> None:

@@ -15,8 +15,9 @@ _LONG_BYTES = 8
 
 
 def read_vlong(data: BytesLike | FileBytes, place: int) -> tuple[int, int]:
-    """The number at `place`, of 64 bits, and where it ends. One byte from -112 to 127, else a length and big-endian
-    bytes. IndexError where the data ends before it.
+    """Number of up to 64 bits at `place`, and its end. IndexError if the data ends before it.
+
+    Numbers from -112 to 127 are one byte; other numbers are a length and big-endian bytes.
     """
     first = data[place]
     if first < 128:
@@ -42,7 +43,7 @@ def write_vlong(value: int) -> bytes:
 
 
 def read_text(data: BytesLike | FileBytes, place: int) -> tuple[str, int]:
-    """IndexError where the data ends before it."""
+    """Text at `place`, and its end. IndexError if the data ends before it."""
     size, start = read_vlong(data, place)
     if size < 0 or start + size > len(data):
         raise IndexError(place)
@@ -64,7 +65,7 @@ def read_vlongs(data: BytesLike, count: int) -> list[int]:
 
 
 def vlongs_at(data: npt.NDArray[np.uint8], starts: IntArray) -> IntArray:
-    """The numbers that begin at `starts`, all at once."""
+    """Numbers that begin at `starts`, all at once."""
     first = data[starts].astype(np.int64)
     values = np.where(first < 128, first, first - 256)
     is_long = (first >= 128) & (first < 144)

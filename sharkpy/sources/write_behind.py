@@ -1,4 +1,4 @@
-"""Writing beside the making of what is to be written next."""
+"""Writing in parallel with making the next items."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ _Item = TypeVar("_Item")
 
 
 def written_behind(items: Iterable[_Item], write: Callable[[_Item], object]) -> Generator[_Item]:
-    """Write `items` in order, and give each that was handed to `write`: all but the last are written by another thread,
-    while the next is made. At the end all have been written; an error of `write` ends it.
+    """Write `items` in order, and yield each item that was passed to `write`.
+
+    All items except the last are written by another thread, while the next one is made. At the end all have been
+    written. An error of `write` is raised.
     """
     source = iter(items)
     item = next(source, None)

@@ -1,4 +1,4 @@
-"""Rows of files that this process writes, for the blocks in memory that are made of them."""
+"""Rows of files that this process writes, kept to build blocks in memory from them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from sharkpy.sources.split import Split
 
 _MOST_BYTES = 128 << 20
-"""Bytes that are kept of the files of one folder."""
+"""Most bytes of rows that are kept for one folder."""
 FileIdentity = tuple[int, int, int, int]
-"""What tells a file and its content apart from others, wherever it is moved."""
+"""Identity of a file and its content, also after it was moved."""
 _kept: dict[str, WrittenRows] = {}
 _lock = threading.Lock()
 
 
 class RowsTaker(Protocol):
-    """Taker of a file's rows while these are written, in order.
+    """Receiver of a file's rows while they are written, in order.
 
-    1. `take` gets the rows of `count` row groups, of which `first` is the number of the first one. The last rows of the
-       file may be kept instead.
-    2. `end` tells where the file is when it is whole; `drop` that nothing comes of it.
+    1. `take` gets the rows of `count` row groups; `first` is the number of the first one. The last rows of the file may
+       be kept instead.
+    2. `end` gets the path of the complete file; `drop` means that the file was abandoned.
     """
 
     def take(self, rows: pa.Table, first: int, count: int) -> None: ...
@@ -48,11 +48,11 @@ class KeptRows:
 class WrittenRows:
     """Rows of the files that are written into `folder`, until `forget`. Safe to use from several threads.
 
-    A file is known by its content: it may be moved. Files that another process writes are not heard of.
+    A file is identified by its content, and may be moved. Files that another process writes are not included.
     """
 
     def __init__(self, folder: str, taker: Callable[[], RowsTaker] | None = None) -> None:
-        """`taker` begins to take the rows of a file; without it a file is kept whole or not at all."""
+        """`taker` makes a receiver for the rows of a file; without it a file is kept whole or not at all."""
         self.folder = folder
         self._taker = taker
         self._files: dict[FileIdentity, KeptRows] = {}
@@ -64,7 +64,7 @@ class WrittenRows:
         return WrittenFile(self, None if self._taker is None else self._taker())
 
     def has_room(self, size: int) -> bool:
-        """Take room for so many bytes, or give it back."""
+        """Reserve `size` bytes, or release them if it is negative; False if there is no room."""
         with _lock:
             if size > self._left:
                 return False
@@ -78,14 +78,14 @@ class WrittenRows:
         return self._files.get(identity)
 
     def forget(self) -> None:
-        """Let go of all rows; repeatedly."""
+        """Release all rows; may be called repeatedly."""
         with _lock:
             _kept.pop(self.folder, None)
         self._files.clear()
 
 
 class WrittenFile:
-    """File that is being written: the rows that came last are kept if there is room, the others go to the taker."""
+    """File that is being written. Its last rows are kept if there is room, all earlier rows go to the receiver."""
 
     def __init__(self, written: WrittenRows, taker: RowsTaker | None) -> None:
         self._written = written
@@ -94,7 +94,7 @@ class WrittenFile:
         self._num_groups = 0
 
     def add(self, rows: pa.Table, count: int) -> None:
-        """Note the next rows, which make up so many row groups."""
+        """Add the next rows, which make up `count` row groups."""
         if (before := self._let_go()) is not None:
             self._hand_on(before)
         added = KeptRows(rows, self._num_groups, count)
@@ -106,7 +106,7 @@ class WrittenFile:
             self._hand_on(added)
 
     def _let_go(self) -> KeptRows | None:
-        """The last rows, which take no room any more."""
+        """Release the last rows and their room; return them."""
         last, self._last = self._last, None
         if last is not None:
             self._written.has_room(-last.rows.nbytes)
@@ -117,7 +117,7 @@ class WrittenFile:
             self._taker.take(rows.rows, rows.first, rows.count)
 
     def end(self, path: Path) -> None:
-        """The file is whole."""
+        """Note that the file is complete."""
         if self._taker is not None:
             self._taker.end(path)
         if self._last is not None:
@@ -125,14 +125,14 @@ class WrittenFile:
             self._last = None
 
     def drop(self) -> None:
-        """Nothing comes of the file."""
+        """Note that the file was abandoned."""
         self._let_go()
         if self._taker is not None:
             self._taker.drop()
 
 
 def kept_of(folder: str) -> WrittenRows | None:
-    """Where the rows of files in a folder are kept, if they are."""
+    """Kept rows of the files in a folder; None if they are not kept."""
     return _kept.get(folder)
 
 

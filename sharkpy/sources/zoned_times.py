@@ -1,4 +1,4 @@
-"""Texts of times that name their zone, such as 2024-01-02T03:04:05Z, on the clock of another zone."""
+"""Texts of times with a zone, such as 2024-01-02T03:04:05Z, converted to another zone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIRST, _LAST = datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 
 
 
 def zoned_times(text: Array, zone: str) -> Array:
-    """TIMESTAMPs of texts that name a zone, as the clock of `zone` shows them; NULL for all others."""
+    """TIMESTAMPs in `zone` from texts with a zone; NULL for all other texts."""
     parts = pc.extract_regex(text, _ZONED)
     if parts.null_count == len(parts):
         return pa.nulls(len(text), column_type(TIMESTAMP))
@@ -27,7 +27,7 @@ def zoned_times(text: Array, zone: str) -> Array:
 
 
 def _in_utc(clocks: Array, zones: Array) -> Array:
-    """Clocks of `zones`, a dictionary of their names, as times in UTC."""
+    """Times in UTC from local times in `zones`, a dictionary of zone names."""
     known = [None if name is None else time_zone(name) for name in zones.dictionary.to_pylist()]
     offsets = [None if zone is None else zone.utcoffset(None) for zone in known]
     if all(zone is None or offset is not None for zone, offset in zip(known, offsets, strict=True)):
@@ -40,7 +40,7 @@ def _in_utc(clocks: Array, zones: Array) -> Array:
 
 
 def shown_in(times: Array, zone: str) -> Array:
-    """Times in UTC as the clock of `zone` shows them."""
+    """Times in UTC converted to local times in `zone`."""
     if zone == UTC:
         return times
     target = time_zone(zone)

@@ -24,7 +24,8 @@ _PIECE_BYTES = 4 << 20
 
 
 def copy_files(copies: Sequence[tuple[DataFile, str]], access_id: str = "") -> list[DataFile]:
-    """Copy files in parallel, each to its own path; return the copies. `access_id`: the access to remote paths.
+    """Copy files, each to its own path, remote ones in parallel; return the copies. `access_id`: the access to remote
+    paths.
 
     A store copies files within itself; other bytes pass through this process. The first failure is raised. The caller
     has to remove the copies made so far; unfinished copies are never visible.

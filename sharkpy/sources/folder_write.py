@@ -108,7 +108,7 @@ class FolderWrite:
             self._store.delete([uri.parent(self.staging)])
 
     def _remove_folders(self, folder: str) -> None:
-        """Remove the empty folders, here and below."""
+        """Remove a folder and the folders below it, if they are empty."""
         for below in self._store.children(folder)[1]:
             self._remove_folders(below)
         self._store.delete([folder])

@@ -37,7 +37,7 @@ class LocalCopy(Protocol):
         """True if all bytes are present and need not be fetched."""
 
     def fetch(self, ranges: Iterable[Range]) -> None:
-        """Make some bytes present."""
+        """Fetch some ranges of bytes, if they are missing."""
 
     def steps(self, count: int, ranges_of: Callable[[int], Sequence[Range]]) -> Generator[int]:
         """Numbers of a reader's steps, each when its ranges are present. The ranges of the next step are fetched

@@ -48,7 +48,7 @@ _WITHOUT_LISTS = ("http", "https")
 
 @dataclass(frozen=True, slots=True)
 class NamedFiles:
-    """Data files in order of their names, each with its Hive partition; equal as long as the files are the same.
+    """Data files, each with its Hive partition; equal as long as the files are the same.
 
     `root`: the file, or the folder that holds all files. `partitions`: names and folders of all Hive partitions below
     the folder that was named; () if a pattern was used.

@@ -82,7 +82,7 @@ class PlainFiles:
 
 
 def _move_staged(source: str, target: str) -> None:
-    """Move back hidden folders: they hold files that another statement, or this one, is about to add."""
+    """Move hidden folders to `target`: they hold files that another statement, or this one, is about to add."""
     for path in Path(source).iterdir():
         if path.name.startswith((".", "_")) and path.is_dir():
             path.rename(Path(target, path.name))

@@ -23,8 +23,8 @@ _MARK = "_SUCCESS"
 class PlainObjects:
     """Publication of staged objects as the new content of `folder`, or as additional objects.
 
-    Storage cannot rename folders: the store itself copies the objects one after the other. The names of staged objects
-    are unique.
+    Storage cannot rename folders: the store itself copies each object, so that they do not appear all at once. The
+    names of staged objects are unique.
 
     1. Additional objects: a reader may see some of them first.
     2. New content: `clean` deletes the old objects when all new ones are in place. A reader may see both, or find the

@@ -23,7 +23,7 @@ def remote_partition_files(
 ) -> Mapping[str, list[DataFile]]:
     """Data files of a table's Hive partitions in remote folders, by the partitions' names. A missing folder has none.
 
-    Folders below the table's own are listed together. Other locations, which may be files, are listed one by one.
+    Folders below the table's own are listed together. Other locations, which may be files, are listed each by itself.
     """
     home = table.location or ""
     is_far = uri.is_remote(home)

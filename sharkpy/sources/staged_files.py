@@ -29,7 +29,7 @@ from sharkpy.sources.layout import (
 _STAGING_PREFIX = ".staging-"
 _SYNC_THREADS = 8
 _DISCARD_TRIES = 3
-"""A task that creates a file while its folder is deleted can make a deletion fail."""
+"""Most tries to delete a folder. A try fails if a task creates a file in it meanwhile."""
 
 
 def make_staging(staging: str, *, in_new_folder: bool = True) -> str:

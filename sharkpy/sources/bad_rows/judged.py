@@ -48,7 +48,7 @@ def read_counted(
 def read_good(
     split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics, read: Read
 ) -> Iterator[pa.RecordBatch]:
-    """Rows without any malformed column of the file."""
+    """Rows without a malformed value in any column of the files, wanted or not."""
     others = [field.name for field in schema if field.name not in names and not is_virtual(field.name)]
     counted, done = ReadMetrics(marks=[]), 0
     for batch in read(split, schema, (*names, *others), counted):

@@ -1,7 +1,7 @@
 """Detects the layout of a CSV file from its first lines.
 
-Lines are split into fields with each pair of separator and quote. The pair with the most rows of equal length wins.
-Rows of other lengths, such as titles, footers and ragged rows, do not change the result.
+Lines are split into fields with each pair of separator and quote. The pair wins under which the most rows have the same
+number of fields. Titles, footers and ragged rows have other numbers, and do not change the result.
 """
 
 from __future__ import annotations

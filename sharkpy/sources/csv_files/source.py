@@ -28,8 +28,8 @@ from sharkpy.values.types import Schema
 
 
 class CsvSource:
-    """CSV files with a row in each line. With `multiLine` quotes may contain line breaks; such and compressed files are
-    one split.
+    """CSV files with a row in each line. With `multiLine` quotes may contain line breaks. Such files, and compressed
+    ones, are one split.
     """
 
     name = CSV

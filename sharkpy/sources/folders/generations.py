@@ -1,6 +1,6 @@
 """Names in a table's folder: generations, which of them count, and which ones they hide. All kinds of folders use them.
 
-A folder holds plain files (generation 0: put there by hand or by other engines, sub-folders included), `delta_N` of
+A folder holds plain files (generation 0: put there by hand or by other engines, subfolders included), `delta_N` of
 INSERT INTO and `base_N` of INSERT OVERWRITE. The newest base hides everything older than it. `delta_M_N` has the rows
 of all generations from M to N, folded into few files, and hides them. Names that begin with `_` or `.` are never data.
 

@@ -1,4 +1,4 @@
-"""Folder of a table in the local file system: each generation is a sub-folder, which one rename puts in place."""
+"""Folder of a table in the local file system: each generation is a subfolder, which one rename puts in place."""
 
 from __future__ import annotations
 

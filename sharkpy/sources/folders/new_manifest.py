@@ -13,7 +13,7 @@ from sharkpy.sources.storage.store import Store, content_of
 
 _TRIES = 4
 _SECONDS = 30.0
-"""No retry begins later than this."""
+"""Seconds after which no retry begins."""
 _UNANSWERED = ("08", "57")
 """Classes of the SQLSTATEs of requests that may have been carried out."""
 

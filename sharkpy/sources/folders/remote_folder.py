@@ -31,9 +31,9 @@ from sharkpy.sources.side_by_side import side_by_side
 from sharkpy.sources.storage.store import Store
 
 _TRIES = 10
-"""Most reads of a listing some of whose manifests are then removed."""
+"""Most tries to read the manifests of a listing, if some are removed meanwhile."""
 _SKEW_NS = 86_400_000_000_000
-"""Most that the clock of a store may be ahead of this machine's."""
+"""Most that the clock of a store may be ahead of this machine's, in nanoseconds."""
 _FEW = 4
 """Most manifests that are requested by name instead of listed."""
 
@@ -229,7 +229,7 @@ class RemoteFolder:
         self._removal.remove_uncounted(writes, newest)
 
     def remove_made(self, write: str) -> None:
-        """Remove all that the write of a table that was not made in the end has placed, here and below."""
+        """Remove all that the write of a table that was not made in the end has placed, in this folder and below."""
         self._removal.remove_made(write)
 
     def remove_abandoned(self) -> None:

@@ -93,7 +93,7 @@ def is_gone(error: SourceError) -> bool:
 
 
 def is_listed(facts: ObjectFacts, folder: str) -> bool:
-    """True for objects below a folder that belong into its `RemoteListing`."""
+    """True for objects below a folder that belong to its `RemoteListing`."""
     below = path_below(facts.path, folder)
     return _is_data(facts, below) or _name_of_manifest(facts, below) is not None
 

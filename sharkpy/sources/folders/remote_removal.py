@@ -68,13 +68,11 @@ class Removal:
         self._remove_below(lambda name, _: name == _FIRST)
 
     def remove_made(self, write: str) -> None:
-        """Remove all that a write has placed here and below, and the folders that are empty then."""
+        """Remove all that a write has placed in this folder and below, and the folders that are empty then."""
         self._remove_below(lambda _, manifest: manifest.write == write)
 
     def _remove_below(self, is_wanted: Callable[[str, Manifest], bool]) -> None:
-        """Remove the manifests here and below that `is_wanted` selects by name and content, and the files of their
-        writes.
-        """
+        """Remove the manifests in this folder and below that `is_wanted` selects, and the files of their writes."""
         if not self.store.traits.lists:
             return
         for facts, manifest in self._read(self._manifests_below()).items():

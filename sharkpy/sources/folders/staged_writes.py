@@ -86,7 +86,7 @@ class StagedWrites:
             return write
 
     def knows(self, staging: str) -> bool:
-        """True for a write that has not ended, or that may or may not count."""
+        """True for a write that has not ended, or if it is not known whether it counts."""
         with self._lock:
             return root_of(staging) in self._writes
 

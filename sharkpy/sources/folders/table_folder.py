@@ -62,7 +62,7 @@ class TableFolder(Protocol):
         """
 
     def staged_subfolder(self, staging: str, name: str) -> str:
-        """Sub-folder of a staging folder; its name may have several parts. A staging folder that is gone is not made
+        """Subfolder of a staging folder; its name may have several parts. A staging folder that is gone is not made
         again.
         """
 
@@ -127,10 +127,10 @@ class TableFolder(Protocol):
         """Remove files that dead processes of this machine have staged."""
 
     def remove_first(self) -> None:
-        """Remove the files of a CREATE TABLE AS here and below, and the folders that are empty then."""
+        """Remove the files of a CREATE TABLE AS in this folder and below, and the folders that are empty then."""
 
     def remove_empty(self) -> None:
-        """Remove the empty folders, here and below."""
+        """Remove the empty folders in this folder and below, and this folder if it is empty."""
 
     def remove_if_empty(self) -> bool:
         """Remove only this folder; False if it is not empty, or cannot be removed."""

@@ -36,7 +36,7 @@ class Topic:
         return len(found.partitions)
 
     def firsts(self, partitions: Iterable[int]) -> dict[int, int]:
-        """Offset of the first record of each partition that may still exist."""
+        """Offset of the earliest record of each partition that is still available."""
         return self._offsets(dict.fromkeys(partitions, _specs().earliest()))
 
     def ends(self, partitions: Iterable[int]) -> dict[int, int]:

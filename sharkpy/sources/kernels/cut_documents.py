@@ -5,8 +5,8 @@ from __future__ import annotations
 from sharkpy.sources.kernels.vector_bytes import Bytes, Numbers, Word, kernel
 
 DEPTH, IN_TEXT, IN_ARRAY, START, PLACE = range(5)
-"""Indexes of the state: depth within a value; whether a text (2: after its backslash) and an array of rows are open;
-start of the unfinished value, which may be before the data; offset up to which the data are read.
+"""Indexes of the state's values: depth within a value; whether a text (2: after its backslash) and an array of rows are
+open; start of the unfinished value, which may be before the data; offset up to which the data are read.
 """
 NOWHERE = 1 << 40
 """Start if there is no unfinished value."""

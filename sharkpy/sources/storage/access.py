@@ -31,7 +31,7 @@ NO_REDIRECTS = "shark.storage.no.redirects"
 
 _MOST_KEY_BYTES = 1 << 20
 _FOLLOWING = ("http", "https")
-"""Schemes whose servers may redirect the requests of the owner's session."""
+"""Schemes whose servers may redirect requests, except the requests of restricted sessions."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

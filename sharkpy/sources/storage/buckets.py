@@ -142,7 +142,7 @@ def azure_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
 
 
 def http_store(root: str, access: StorageAccess, limits: StoreLimits) -> Store:
-    """Store of the files of `https://host`, without keys. Only the owner's requests follow redirects.
+    """Store of the files of `https://host`, without keys. Requests of restricted sessions do not follow redirects.
 
     ConfigurationError for an invalid host, and for the service that gives the machine its own keys.
     """

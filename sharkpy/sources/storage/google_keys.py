@@ -1,7 +1,8 @@
 """Tokens for Google Cloud Storage from the keys of a session. google-auth gets them from the service that a key file
 names.
 
-obstore is not used for that: it would prefer the environment's keys, and would send logins to any host.
+obstore is not used for that: it would prefer the environment's keys, and would send logins to hosts that are not
+allowed.
 """
 
 from __future__ import annotations

@@ -38,9 +38,9 @@ _NOT_DELETED = ("PathIsNotEmptyDirectoryException", "(is not a directory)")
 class HdfsStore(StoreCalls):
     """Files of a name node, a name service or a mount table. `permission`: mode of new files.
 
-    A file is written under another name in its folder, and renamed when it is complete. So readers see the result of
-    `put` and `put_new` at once. Files have no tags: size and time, in milliseconds, tell whether a file is unchanged.
-    The library has no time limits of its own for name nodes, and its calls cannot be cancelled: they run in threads.
+    A file is written under another name in its folder, and renamed when it is complete. So `put` and `put_new` are
+    atomic for readers. Files have no tags: size and time, in milliseconds, tell whether a file is unchanged. The
+    library has no time limits of its own for name nodes, and its calls cannot be cancelled: they run in threads.
     """
 
     traits = StoreTraits(writes=True, lists=True, puts_new=True, is_sorted=False, has_folders=True)

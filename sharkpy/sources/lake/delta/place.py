@@ -79,8 +79,7 @@ class DeltaPlace:
         return self.asked(lambda: DeltaTable(self.location, storage_options=options))
 
     def asked(self, call: Callable[[], T]) -> T:
-        """Result of a deltalake call. For a remote table it may take long, so that the statement can be cancelled
-        meanwhile.
+        """Result of a deltalake call. For a remote table it may take long; the statement can be cancelled meanwhile.
 
         ExecutionError 08006 if it takes too long.
         """

@@ -1,4 +1,4 @@
-"""A continuous query with its names and types resolved, kept from epoch to epoch and from one RESUME to the next."""
+"""Bound form of a continuous query, cached from epoch to epoch and from one RESUME to the next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class _BoundEpoch:
     key: Hashable
-    """The query's text, with the current database and the settings that it was bound under."""
+    """The query's text, and the current database and settings under which it was bound."""
     tables: EpochTables
     command: Insert | MultiInsert | StateInserts
     lookups: CatalogLookups
@@ -36,8 +36,9 @@ class _BoundEpoch:
 
 
 class BoundQuery:
-    """Bound epochs and folds of a query, each until something that it depends on has changed. Their optimised plans
-    are kept as long as they are. One thread at a time uses it.
+    """Cache of a query's bound epochs and folds, each valid until something that it depends on changes.
+
+    The optimised plans of an epoch or fold are cached as long as its bound form. One thread at a time uses the cache.
     """
 
     def __init__(self) -> None:
@@ -47,7 +48,7 @@ class BoundQuery:
     def epoch(
         self, query: ContinuousQuery, tables: EpochTables, view: EpochView, session: EngineSession
     ) -> Insert | MultiInsert | StateInserts:
-        """The query as an INSERT into its targets."""
+        """Return the query, bound as INSERTs into its targets."""
         key, known = (query.text, query.database, session.conf.changes()), self._epoch
         if known is not None and known.holds(key, tables, view, session.catalog):
             return known.command

@@ -1,4 +1,4 @@
-"""What a continuous table of windows tells the streams of those that its watermark closes."""
+"""Streams of the windows that a continuous table's watermark closes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ _BEGIN = -62_135_596_800_000_000
 
 
 def tell_closed(query: ContinuousQuery, state: Table, session: EngineSession) -> None:
-    """Add an item to each stream of a query's windows, which have a `state`, if its watermark has moved since the last
-    one.
+    """Add an item to each stream of a query's windows, if the watermark has advanced since the last item.
+
+    `state` is the query's state table.
     """
     catalog = session.catalog
     fed = catalog.streams.fed_by(state.table_id)
@@ -40,7 +41,7 @@ def tell_closed(query: ContinuousQuery, state: Table, session: EngineSession) ->
 
 
 def watermark_of(table: Table, session: EngineSession) -> int:
-    """The watermark of a table of windows, in microseconds since 1970; the first moment where there is none."""
+    """Return the watermark of a table of windows in microseconds since 1970, or `_BEGIN` if it has none yet."""
     catalog = session.catalog
     state = catalog.state_table(table)
     if state is None:
@@ -49,8 +50,9 @@ def watermark_of(table: Table, session: EngineSession) -> int:
 
 
 def feed_windows(stream: Table, table: Table, until: int, catalog: Catalog) -> None:
-    """Let a stream have the windows of a table that its watermark closes, in the transaction that makes it: from the
-    watermark `until` on, or with the option `history` from the first one.
+    """Feed a new stream with the windows that a table's watermark closes, in the transaction that creates the stream.
+
+    The stream begins at the watermark `until`, or with the option `history` at the first window.
     """
     state = catalog.state_table(table)
     if state is None:

@@ -1,4 +1,4 @@
-"""End of an epoch, in the transaction that lets its rows count."""
+"""End of an epoch, in the transaction that commits its rows."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from sharkpy.streaming.epoch_write import EpochWrite
 
 @dataclass(slots=True)
 class EpochEnd(EpochWrite):
-    """Last of an epoch's writes: the query's number of epochs and its offsets change with the rows, or not at all.
+    """Last write of an epoch: it commits the query's epoch number and offsets together with the rows.
 
-    The newest `kept` epochs can be had again.
+    The newest `kept` epochs stay available for rollback and for reads of earlier versions.
     """
 
     query: ContinuousQuery
     table: Table
-    """The query's; the state of one with state."""
+    """The query's table, or its state table if it has one."""
     offsets: Offsets
     catalog: Catalog
     kept: int
     log: EpochLog | None = None
-    """Log that has not reached the disk: it does so with the files, which costs less than before them."""
+    """Log to sync together with the files, which is cheaper than before them; None if it is synced."""
     syncing: Future[None] | None = None
 
     def start(self, syncs: FileSyncs) -> None:
@@ -43,7 +43,7 @@ class EpochEnd(EpochWrite):
     def note(self) -> None:
         streams = self.catalog.streams
         streams.end_epoch(self.query, self.offsets)
-        # A query that writes other tables has merely its name there.
+        # An insert or sink without state is stored as a name only.
         if self.table.is_stored:
             streams.epochs.keep(self.query, self.table, self.offsets, self.kept)
 

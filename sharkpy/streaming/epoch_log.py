@@ -1,7 +1,8 @@
-"""Log of a continuous query's epochs: a text that people can read, a JSON object a line.
+"""Log of a continuous query's epochs: a readable text file with one JSON object a line.
 
-An epoch has a line before it runs, with the offsets that it reads from and to for each stream, and one when it has been
-written. The catalog says which epochs count: a line about an epoch that it does not know is of one that did not end.
+An epoch gets a line before it runs, with the offsets at which it begins and ends for each stream, and a line after it
+was written. The catalog decides which epochs count. A line about an epoch that the catalog does not know belongs to an
+unfinished epoch.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from sharkpy.sources.failures import io_error
 
 _TOTALS = "totals"
 _LAST_BYTES = 1 << 14
-"""Bytes at the end of a log that mostly have the last totals."""
+"""Size of the end of a log that usually contains the last totals."""
 Ranges = tuple[tuple[str, Position, Position], ...]
 """Ids of streams, each with the positions at which an epoch begins and ends."""
 
 
 def mark_of(ranges: Ranges) -> str:
-    """Short text that tells ranges apart from others."""
+    """Return a short hash that identifies ranges."""
     texts = [[stream, as_numbers(start), as_numbers(end)] for stream, start, end in sorted(ranges)]
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]
 
 
 class Totals(NamedTuple):
-    """Rows, and records that did not parse, of all epochs up to one."""
+    """Numbers of rows, and of records that did not parse, in all epochs up to a given one."""
 
     rows: int = 0
     bad_rows: int = 0
@@ -40,9 +41,9 @@ class Totals(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LoggedEpoch:
-    """Epoch in the log. `rows` and what follows is None until it has been written, or where its end was not noted.
+    """An epoch in the log. `rows` and the fields after it are None if the log has no line about the end of the epoch.
 
-    `bad_rows` is the number of records that did not parse; `totals` is None in logs of earlier versions.
+    `bad_rows` is the number of records that did not parse. `totals` is None in logs of earlier versions.
     """
 
     number: int
@@ -58,20 +59,22 @@ class EpochLog:
     """Log of one continuous query, written by one process at a time."""
 
     def __init__(self, path: str, most_epochs: int) -> None:
-        """`path` is that of the file, which is made when it is first written; the newest `most_epochs` are kept."""
+        """`path` is the file, which the first write creates. The newest `most_epochs` epochs are kept."""
         self._path = path
         self._most_epochs = most_epochs
         self._lines = -1
 
     def begin(self, number: int, ranges: Ranges, names: Sequence[str], *, is_synced: bool = True) -> None:
-        """Note an epoch before it runs, with the names of its streams. Where it `is_synced` it is on the disk then,
-        else `sync` has to be called before anybody can see something of the epoch.
+        """Log an epoch before it runs, with the names of its streams.
+
+        If `is_synced`, the line is on disk on return. Otherwise call `sync` before any part of the epoch becomes
+        visible.
         """
         began = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._append(_begin_line(number, began, ranges) | {"streams": list(names)}, is_synced=is_synced)
 
     def sync(self) -> None:
-        """Let what was noted reach the disk."""
+        """Sync the log to disk."""
         try:
             with open(self._path, "rb") as file:
                 os.fsync(file.fileno())
@@ -79,22 +82,24 @@ class EpochLog:
             raise io_error(error, self._path) from None
 
     def end(self, number: int, rows: int, seconds: float, bad_rows: int = 0, totals: Totals | None = None) -> None:
-        """Note that an epoch has been written; `totals` are those with it."""
+        """Log that an epoch has been written. `totals` include it."""
         self._append(_end_line(number, rows, round(seconds, 6), bad_rows, totals), is_synced=False)
         if self._lines > 4 * self._most_epochs:
             self._shorten(number)
 
     def roll_back(self, number: int) -> None:
-        """Note that the epochs after `number` do not count any more."""
+        """Log that the epochs after `number` were rolled back."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._append({"epoch": number, "rolled_back": at}, is_synced=True)
 
     def epochs(self, written: int, limit: int | None = None) -> list[LoggedEpoch]:
-        """Epochs, newest first, of a query whose last one that counts is `written`; of one that ran several times the
-        try that counts.
+        """Return the epochs of a query, newest first. `written` is the number of its last committed epoch.
 
-        An epoch that begins again when it has ended was rolled back, perhaps by a process that was killed before it
-        could say so; or a process began it that had not yet heard of its end, and does not end it.
+        An unfinished epoch after `written` is included. If an epoch ran several times, the attempt that counts is
+        returned.
+
+        An epoch may begin again after its end for two reasons. It was rolled back, perhaps by a process that was killed
+        before it could log that. Or a process that did not know of the end began it; that process does not end it.
         """
         begun: dict[int, LoggedEpoch] = {}
         ended: dict[int, LoggedEpoch] = {}
@@ -114,7 +119,7 @@ class EpochLog:
         return newest if limit is None else newest[:limit]
 
     def totals(self, written: int) -> Totals:
-        """Totals of the epochs of a query whose last one that counts is `written`."""
+        """Return the totals of a query's epochs up to `written`, its last committed one."""
         for line in reversed(self._last_lines()):
             written = min(written, line["epoch"]) if "rolled_back" in line else written
             if _TOTALS in line and line["epoch"] <= written:
@@ -127,12 +132,12 @@ class EpochLog:
         return Totals(rows + sum(one.rows or 0 for one in behind), bad_rows + sum(one.bad_rows or 0 for one in behind))
 
     def begun(self, number: int) -> LoggedEpoch | None:
-        """Epoch that was begun and has not ended, behind those that count; None if it was not begun."""
+        """Return the epoch `number`, which follows the committed ones, if it has begun; else None."""
         newest = self.epochs(number - 1, 1)
         return newest[0] if newest and newest[0].number == number else None
 
     def tried(self, number: int, mark: str) -> Ranges | None:
-        """Ranges with a mark that an epoch had in one of its tries, in whatever process; None if it had no such."""
+        """Return the ranges of any attempt at an epoch, in any process, that has the mark; None without one."""
         for line in self._read():
             if line["epoch"] == number and "offsets" in line and mark_of(ranges := _ranges(line)) == mark:
                 return ranges
@@ -153,7 +158,7 @@ class EpochLog:
         return [known for line in lines if (known := _parsed(line)) is not None]
 
     def _last_lines(self) -> list[dict[str, Any]]:
-        """Some lines at the end of the log."""
+        """Return the last lines of the log."""
         try:
             with open(self._path, "rb") as file:
                 size = file.seek(0, os.SEEK_END)
@@ -180,7 +185,7 @@ class EpochLog:
         self._lines += 1
 
     def _open(self) -> None:
-        """Make the log's folder, and end a torn line, which would swallow the next."""
+        """Create the log's folder, and terminate a torn last line, so that the next line does not become part of it."""
         Path(self._path).parent.mkdir(parents=True, exist_ok=True)
         self._lines = 0
         self._read()
@@ -191,7 +196,7 @@ class EpochLog:
                     file.write(b"\n")
 
     def _shorten(self, written: int) -> None:
-        """Keep the newest epochs alone."""
+        """Rewrite the log with only the newest epochs."""
         kept = reversed(self.epochs(written, self._most_epochs))
         lines: list[dict[str, Any]] = []
         for one in kept:
@@ -226,14 +231,14 @@ def _begin_line(number: int, began: str, ranges: Ranges) -> dict[str, Any]:
 def _end_line(
     number: int, rows: int, seconds: float | None, bad_rows: int | None, totals: Totals | None
 ) -> dict[str, Any]:
-    """`bad_rows` and `totals` None: of an older version, which did not count them."""
+    """Return the line about the end of an epoch. An older version has no `bad_rows` and `totals`: they are None."""
     line = {"epoch": number, "rows": rows, "seconds": seconds}
     counted = {"bad_rows": bad_rows, _TOTALS: totals}
     return line | {name: value for name, value in counted.items() if value is not None}
 
 
 def _parsed(line: str | bytes) -> dict[str, Any] | None:
-    """What a line says; None for one that was torn: what it would have said did not happen."""
+    """Parse a line, or return None for a torn one. The event of a torn line did not happen."""
     try:
         known: dict[str, Any] = json.loads(line)
     except ValueError:

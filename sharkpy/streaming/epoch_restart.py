@@ -1,4 +1,4 @@
-"""An epoch that empties the table of a query, in the transaction that lets it count."""
+"""Epoch that empties a query's table, in the transaction that commits it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from sharkpy.streaming.epoch_write import EpochWrite
 
 @dataclass(slots=True)
 class EpochRestart(EpochWrite):
-    """Write behind that of a table without rows: the query's offsets are those of its start with it, or not at all.
+    """Write that resets a query's offsets to their start, after the write that empties the table.
 
-    It comes behind the last epoch of then, which another process may have written since the query was looked at.
+    One transaction commits both. The epoch follows the query's last epoch at that time, which another process may have
+    written in the meantime.
     """
 
     query_id: str
     offsets: Offsets
     catalog: Catalog
     number: int = 0
-    """Number of the epoch, once it has its place."""
+    """Number of the epoch, once `note` has set it."""
 
     def note(self) -> None:
         streams = self.catalog.streams

@@ -1,4 +1,4 @@
-"""Rollback to an epoch, in the transaction that lets its rows count again."""
+"""Rollback to an epoch, in the transaction that restores its rows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from sharkpy.streaming.epoch_write import EpochWrite
 
 @dataclass(slots=True)
 class EpochRollback(EpochWrite):
-    """Write behind that of a table's rows: the query's epoch and offsets go back with them, or not at all."""
+    """Write that resets a query's epoch and offsets, after the write that restores the table's rows.
+
+    One transaction commits both.
+    """
 
     query_id: str
     to: KeptEpoch
     catalog: Catalog
     check: Callable[[ContinuousQuery], None]
-    """Raises an error where the query of now cannot go back: another process may have run it since it was looked at."""
+    """Raises an error if the current query cannot go back: another process may have run it in the meantime."""
 
     def note(self) -> None:
         streams = self.catalog.streams

@@ -1,4 +1,4 @@
-"""Epochs of one continuous query: what is there to read is cut, noted, computed and published, one epoch at a time."""
+"""Runner of a continuous query's epochs: each one selects, logs, computes and publishes the next range of the input."""
 
 from __future__ import annotations
 
@@ -52,10 +52,13 @@ _CHECK_SECONDS = 0.05
 
 
 class EpochRunner:
-    """Runner of a continuous query's epochs, in `session`, which has its settings. One thread at a time calls it.
+    """Runner of a continuous query's epochs in `session`, which has the query's settings.
 
-    1. The cuts of an epoch are on the disk before it runs: after a crash it runs again with the same ones.
-    2. Its rows, its number and its offsets count together, by one transaction of the catalog.
+    One thread at a time calls it.
+
+    1. The ranges of an epoch are on disk before any of its rows are visible. After a crash it runs again with the same
+       ranges.
+    2. One transaction of the catalog commits the epoch's rows, number and offsets.
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class EpochRunner:
         bound: BoundQuery,
         fold: Callable[[ContinuousQuery, EngineSession, BoundFolds], None],
     ) -> None:
-        """`reader` gives the reader of a stream that all queries share; `fold` folds the state of a query."""
+        """`reader` returns the reader of a stream, which all queries share. `fold` folds the state of a query."""
         self._programs = programs
         self._fold = fold
         self._bound = bound
@@ -83,13 +86,17 @@ class EpochRunner:
         self._is_table = False
 
     def look(self, query: ContinuousQuery, age: float = 0.0, ends: Mapping[str, Position] | None = None) -> EpochView:
-        """Look at the streams of a query for its next step, but those whose `ends` are given; looks of others count
-        that are not older than `age` seconds.
+        """Look at the streams of a query for its next step, except streams whose `ends` are given.
+
+        An earlier look counts if it is not older than `age` seconds.
         """
         return take_view(query, self.session.catalog, self._reader, age, ends)
 
     def wait_until_settled(self, query: ContinuousQuery) -> None:
-        """Wait until what is there now, and may still be written, can be read; what goes on being written is not."""
+        """Wait until the items that may still be written can be read.
+
+        If they continue to be written, do not wait longer.
+        """
         readers = self.look(query).readers.values()
         end = time.monotonic() + max(reader.unsettled_seconds() for reader in readers)
         while (left := end - time.monotonic()) > 0:
@@ -97,17 +104,20 @@ class EpochRunner:
             time.sleep(min(left, _CHECK_SECONDS))
 
     def next_ranges(self, view: EpochView, *, whole: bool = False) -> Ranges:
-        """Ranges of a query's next epoch; () where there is nothing to read. `whole`: without a limit on its size."""
+        """Return the ranges of a query's next epoch, or () if there is nothing to read.
+
+        `whole`: no limit on its size.
+        """
         query = view.query
         if (sink := self._outside(view)) is not None:
             sink.look_after(query.epoch)
         if not self._is_told:
             self._tell_closed(view)
         if query.is_before_history:
-            # How far the table goes is known when it is read.
+            # The stream position that the table's rows reach is determined when the table is read.
             return tuple((stream, (), ()) for stream in query.streams)
         begun = self._restored(query)
-        # After a loss of power the catalog may know less than the log.
+        # After a power failure the catalog may be older than the log.
         if begun is not None and all(is_within(end, view.ends[stream]) for stream, _, end in begun):
             return begun
         ranges = []
@@ -120,7 +130,7 @@ class EpochRunner:
         return tuple(ranges) if any(start != end for _, start, end in ranges) else ()
 
     def run(self, view: EpochView, ranges: Ranges) -> None:
-        """Run the epoch behind the query's last one, over `ranges`, to its end."""
+        """Run the epoch after the query's last one, over `ranges`."""
         self.figures.running = view.query.epoch + 1
         try:
             self._run(view, ranges)
@@ -158,8 +168,9 @@ class EpochRunner:
         self._fold_state(view)
 
     def _tell_closed(self, view: EpochView) -> None:
-        """Tell the streams of a table's windows which ones are closed now; with the next look where this fails, or the
-        process ends before.
+        """Add newly closed windows to the streams of the table's windows.
+
+        If this fails, or if the process ends before it, the next look does it.
         """
         self._is_told = False
         if view.table is not None and view.table.is_state:
@@ -167,15 +178,15 @@ class EpochRunner:
         self._is_told = True
 
     def _fold_state(self, view: EpochView) -> None:
-        """Fold the state of a query that has one, each time that so many epochs have added to it as make a fold."""
+        """Fold the state of a query that has one, every `COMPACTION_BLOCKS` epochs."""
         is_due = (view.query.epoch + 1) % self.session.conf.value(COMPACTION_BLOCKS) == 0
         if is_due and view.table is not None and view.table.is_state:
             self._fold(view.query, self.session, self._bound.folds)
 
     def restart(self, query: ContinuousQuery, emptied: Callable[[], StagedWrite]) -> None:
-        """Run an epoch that empties the table: the next one reads the first items of the streams.
+        """Run an epoch that empties the table. The next epoch reads the streams from their start again.
 
-        BindError 55000 where some of them are gone.
+        Raise BindError 55000 if some of their first items are gone.
         """
         offsets, view = () if query.history else query.start, self.look(query)
         for stream, reader in view.readers.items():
@@ -197,9 +208,9 @@ class EpochRunner:
         self.log.end(end.number, 0, time.monotonic() - began, totals=Totals())
 
     def roll_back(self, query: ContinuousQuery, to: KeptEpoch, written: Callable[[], StagedWrite]) -> None:
-        """Let the epoch `to` be the query's last one; `written` makes the write that gives its table the rows of then.
+        """Make `to` the query's last epoch. `written` makes the write that restores the table's rows of that epoch.
 
-        BindError 55000 where items that would be read again are gone.
+        Raise BindError 55000 if items that must be read again are gone.
         """
         readers = {stream: self._reader(self._stream(stream)) for stream, _ in to.offsets}
         for reader in readers.values():
@@ -218,7 +229,7 @@ class EpochRunner:
         steps.done(steps.ENDED)
 
     def release(self, view: EpochView) -> None:
-        """Let go of what all queries have read of the streams of one, as far as somebody keeps it for them."""
+        """Release the items that all queries have read, for streams of the view whose items the engine stores."""
         keeping = {stream: reader for stream, reader in view.readers.items() if reader.keeps_items}
         if keeping:
             queries = self.session.catalog.streams.queries()
@@ -226,12 +237,15 @@ class EpochRunner:
                 reader.release(least(query.offset(stream) for query in queries if stream in query.streams))
 
     def close(self) -> None:
-        """Let go of what is held outside."""
+        """Close the connection to the sink."""
         if self._sink is not None:
             self._sink.close()
 
     def _outside(self, view: EpochView) -> Sink | None:
-        """Outside end of the query, if it is that of a sink: others may see something of an epoch before its end."""
+        """Return the query's sink, or None without one.
+
+        Other systems may see rows of an epoch in a sink before its commit.
+        """
         if self._sink is None and not self._is_table:
             table = view.owner
             if table is not None and table.is_continuous_sink:
@@ -240,7 +254,10 @@ class EpochRunner:
         return self._sink
 
     def _written(self, query: ContinuousQuery, sink: Sink) -> Ranges | None:
-        """Ranges of the next epoch, if it is outside already; it may have been begun by another process."""
+        """Return the ranges of the next epoch if the sink already has it, else None.
+
+        Another process may have begun it.
+        """
         mark = sink.written(query, partial(self._begun_at, query.epoch + 1))
         if mark is None:
             return None
@@ -252,17 +269,21 @@ class EpochRunner:
         return ranges
 
     def _begun_at(self, number: int) -> datetime | None:
-        """When somebody has begun an epoch that did not end."""
+        """Return the time at which an unfinished epoch was begun, or None if it was not."""
         begun = self.log.begun(number)
         return None if begun is None else datetime.fromisoformat(begun.began)
 
     def _write(self, view: EpochView, ranges: Ranges, snapshot: QuerySnapshot, *, is_written: bool = False) -> None:
-        """Write the rows of an epoch, or of one that `is_written` outside already only what belongs to it here."""
+        """Write the rows of an epoch.
+
+        If the sink already has them (`is_written`), write only the epoch's rows in the warehouse.
+        """
         session, query, tables = self.session, view.query, tables_of(view)
         skips = bool(query.bad_rows) and not query.is_before_history
-        # Items whose rows are outside already may be gone, if no state wants them.
+        # If the sink already has the rows, their items may be gone. Then they are read only for a state or for bad
+        # rows.
         for stream, start, end in ranges if skips or tables.written.gives or not is_written else ():
-            # One that is outside already was read before the query was altered, perhaps of other streams.
+            # An epoch that the sink already has was read before the query was altered, perhaps from other streams.
             found = view.tables.get(stream) or self._stream(stream)
             (view.readers.get(stream) or self._reader(found)).give(snapshot, start, end)
             snapshot.judge(found, SKIPPED if query.bad_rows else COUNTED)
@@ -289,9 +310,10 @@ class EpochRunner:
             write_epoch(sink, epoch)
 
     def _at_history(self, view: EpochView, known: Ranges | None) -> tuple[QuerySnapshot, Ranges]:
-        """A snapshot with the rows that come before a stream, and the ranges of the epoch that reads them alone; these
-        are `known` of one that is outside already. BindError 55000 where the table has rows of the stream by now that
-        are behind those.
+        """Return a snapshot of the table before a stream, and the ranges of the epoch that reads only this table.
+
+        If the sink already has the epoch, `known` are its ranges. Raise BindError 55000 if the table has received rows
+        of the stream since then.
         """
         query = view.query
         snapshot, position = snapshot_of_history(query, self.session, view.readers[query.continued])
@@ -310,7 +332,7 @@ class EpochRunner:
         return snapshot, tuple(ranges)
 
     def _command(self, view: EpochView, tables: EpochTables) -> Insert | MultiInsert | StateInserts:
-        """The query as an INSERT into its targets. It is bound anew when something that it names is another one."""
+        """Return the query as INSERTs into its targets. It is bound again if anything that it names has changed."""
         session, query = self.session, view.query
         if query.is_before_history:
             stream = stream_of(view.tables, query.continued)
@@ -320,12 +342,18 @@ class EpochRunner:
         return command
 
     def _start(self, query: ContinuousQuery, stream: str, reader: SourceReader) -> Position:
-        """Position at which the next epoch begins: of partitions that were not read yet the first item."""
+        """Return the position at which the next epoch begins.
+
+        Partitions that were never read begin at their first item.
+        """
         known = query.offset(stream)
         return known + (() if known and len(known) == len(reader.end) else reader.first()[len(known) :])
 
     def _restored(self, query: ContinuousQuery) -> Ranges | None:
-        """Ranges of the query's next epoch, if it has begun and not ended, perhaps in another process."""
+        """Return the ranges of the query's next epoch if it has begun and not ended, else None.
+
+        Another process may have begun it.
+        """
         number = query.epoch + 1
         if not self._is_restored:
             begun = self.log.begun(number)
@@ -340,8 +368,9 @@ class EpochRunner:
 
 
 def _continues(ranges: Ranges, query: ContinuousQuery) -> bool:
-    """True if ranges begin where the query is. Others are of an epoch that was rolled back: of the rollback the log may
-    not know, or another process has made it.
+    """Return True if ranges begin at the query's offsets.
+
+    Otherwise they belong to an epoch that was rolled back, by another process or without a line in the log.
     """
     known = [query.offset(stream) for stream, _, _ in ranges]
     is_behind = all(start[: len(at)] == at for (_, start, _), at in zip(ranges, known, strict=True))
@@ -349,7 +378,7 @@ def _continues(ranges: Ranges, query: ContinuousQuery) -> bool:
 
 
 def _check_streams(command: Insert | MultiInsert | StateInserts, query: ContinuousQuery) -> None:
-    """BindError if the query reads other streams than when it was made: a view of it was changed."""
+    """Raise BindError if the query reads other streams than when it was made, since a view was changed."""
     nodes = (node for one in queries_of(command) for node in one.walk())
     read = {node.table.table_id for node in nodes if isinstance(node, Scan) and node.table.is_stream}
     if read != set(query.streams):
@@ -357,8 +386,10 @@ def _check_streams(command: Insert | MultiInsert | StateInserts, query: Continuo
 
 
 def is_passing(error: SharkError) -> bool:
-    """True for an error that may pass by itself: no room, an input or output that failed, a process that was lost, a
-    store that is not reached or does not take the keys of now.
+    """Return True for a temporary error, after which a retry may succeed.
+
+    Such errors are lacking resources, failed input or output, a lost process, and a store that cannot be reached or
+    refuses the current keys.
     """
     is_of_store = isinstance(error, StorageRefusedError) or error.sqlstate in ("08001", "08006")
     return is_of_store or error.sqlstate[:2] in ("53", "58", "40", "57")

@@ -9,7 +9,7 @@ from sharkpy.streaming.late_rows import known_late_rows
 
 
 def tables_of(view: EpochView) -> EpochTables:
-    """Tables of a query's epochs; TableNotFoundError if one was dropped."""
+    """Return the tables that a query's epochs write. Raise TableNotFoundError if one was dropped."""
     written, owner = view.table, view.owner
     if written is None or owner is None:
         raise TableNotFoundError(f"the table of the continuous query {view.query.query_id} was dropped")

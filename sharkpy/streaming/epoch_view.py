@@ -1,4 +1,4 @@
-"""What one step of a continuous query works on: the query, its tables and streams, and how far these go."""
+"""View of a continuous query for one step: its tables, its streams, and how far the streams go."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EpochView:
-    """A continuous query, its tables as the catalog had them behind the look at its streams, and what that has found.
+    """A continuous query, the ends that a look at its streams found, and its tables just after that look.
 
-    1. What came after somebody has altered a stream, or a table, is read by its new form.
-    2. Of what others change later, the transaction that ends an epoch notices whatever it must not count with: another
-       epoch, a ROLLBACK, another definition, a table that is gone.
+    1. Items that arrive after a stream or table was altered are read by its new definition.
+    2. The transaction that ends an epoch detects later changes that rule the epoch out: another epoch, a ROLLBACK,
+       another definition, or a dropped table.
     """
 
     query: ContinuousQuery
     tables: Mapping[str, Table]
-    """Those that the definition names, and the insert or sink with a state, by id, as far as they are there."""
+    """Existing tables by id: the tables that the definition names, and an insert or sink that has a state."""
     readers: Mapping[str, SourceReader]
-    """By the ids of streams; they stay the same, whoever alters a stream meanwhile."""
+    """Readers by the ids of streams. They stay the same even if a stream is altered meanwhile."""
     ends: dict[str, Position]
-    """Position behind the last item of each stream, by its id."""
+    """Position after the last item of each stream, by the stream's id."""
 
     @property
     def table(self) -> Table | None:
-        """The query's; None where it was dropped."""
+        """The query's table, or None if it was dropped."""
         return self.tables.get(self.query.table_id)
 
     @property
     def owner(self) -> Table | None:
-        """The insert or sink of which the query's table is the state; else that table; None where it was dropped."""
+        """The insert or sink that the query's table is the state of, else the table itself; None if it was dropped."""
         table = self.table
         return self.tables.get(table.state_of) if table is not None and table.gives else table
 
@@ -61,8 +61,9 @@ def take_view(
     age: float = 0.0,
     ends: Mapping[str, Position] | None = None,
 ) -> EpochView:
-    """Look at the streams of a query, but those whose `ends` are given; looks of others count that are not older than
-    `age` seconds. TableNotFoundError where a stream was dropped.
+    """Look at the streams of a query, except streams whose `ends` are given.
+
+    An earlier look counts if it is not older than `age` seconds. Raise TableNotFoundError if a stream was dropped.
     """
     given, tables = ends or {}, _tables_of(query, catalog)
     while True:
@@ -71,7 +72,7 @@ def take_view(
         now = _tables_of(query, catalog) if looks else tables
         if all(now.get(stream) is tables[stream] for stream in looks):
             return EpochView(query, now, readers, {**given, **looks})
-        # Another reader has to look at a stream that was altered.
+        # A stream that was altered in the meantime has another reader, which has to look.
         tables = now
 
 
@@ -82,7 +83,7 @@ def _tables_of(query: ContinuousQuery, catalog: Catalog) -> Mapping[str, Table]:
 
 
 def stream_of(tables: Mapping[str, Table], stream: str) -> Table:
-    """A stream by its id; TableNotFoundError where it was dropped."""
+    """Return a stream by its id. Raise TableNotFoundError if it was dropped."""
     found = tables.get(stream)
     if found is None:
         raise TableNotFoundError("a stream of the continuous query was dropped")

@@ -1,4 +1,4 @@
-"""What writes have in common that change a query in the transaction in which its rows count."""
+"""Base of the writes that change a query in the transaction that commits its rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sharkpy.streaming import steps
 
 
 class EpochWrite(QuietWrite):
-    """Base of a write behind those of a table's rows: it tells which steps were done."""
+    """Base of a write that follows the writes of a table's rows. It reports the steps that are done."""
 
     __slots__ = ()
 
@@ -19,7 +19,7 @@ class EpochWrite(QuietWrite):
         steps.done(steps.PLACED)
 
     def note(self) -> None:
-        """Note in the catalog what the rows mean for the query."""
+        """Record in the catalog how the query has changed with the rows."""
         raise NotImplementedError(type(self).__name__)
 
     def show(self) -> None:

@@ -1,7 +1,7 @@
-"""Rows of a table that come before those of a stream: START FROM TABLE … THEN STREAM …
+"""Table rows before the rows of a stream: START FROM TABLE … THEN STREAM …
 
-The first epoch reads the table, whole, and the position of the stream that its rows reach to; the next ones read the
-stream from there.
+The first epoch reads the whole table, and determines the stream position that its rows reach. Later epochs read the
+stream from that position.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TRIES = 10
 
 
 class _HistoryLookups(CatalogLookups):
-    """Catalog for binding a query, in which a stream is a view of the table that comes before it."""
+    """Catalog lookups for binding a query, which replace a stream by a view of the table before it."""
 
     def __init__(self, catalog: Catalog, stream: Table, history: Table) -> None:
         super().__init__(catalog)
@@ -60,7 +60,7 @@ def bind_history_epoch(
 
 
 def _view(stream: Table, history: Table) -> Table:
-    """The rows of a table as those of a stream."""
+    """Return a view of a table with the columns of a stream."""
     types = {field.name: field.dtype for field in history.schema}
     items = [
         f"`{field.name}`" if types.get(field.name) == field.dtype else _cast(field.name, type_text(field.dtype))
@@ -76,7 +76,7 @@ def _cast(name: str, type_words: str) -> str:
 
 
 def history_of(query: ContinuousQuery, catalog: Catalog) -> Table:
-    """The table that comes before a stream; TableNotFoundError if it was dropped before it was read."""
+    """Return the table before a stream. Raise TableNotFoundError if it was dropped before it was read."""
     found = catalog.current_table(query.history)
     if found is None:
         raise TableNotFoundError("the table from which the continuous query starts was dropped")
@@ -86,9 +86,10 @@ def history_of(query: ContinuousQuery, catalog: Catalog) -> Table:
 def snapshot_of_history(
     query: ContinuousQuery, session: EngineSession, reader: SourceReader
 ) -> tuple[QuerySnapshot, Position]:
-    """A snapshot that has a query's history as it is now, and the position of the stream behind its rows.
+    """Return a snapshot of a query's history, and the stream position after the rows of the history.
 
-    BindError 55000 where items behind it are gone.
+    Raise BindError 55000 if items after that position are gone, and TableChangedError if the table changes all the
+    time.
     """
     catalog, history = session.catalog, history_of(query, session.catalog)
     for _ in range(_TRIES):
@@ -97,7 +98,7 @@ def snapshot_of_history(
         snapshot = session.snapshot()
         try:
             snapshot.pin(history)
-            # Nobody has written it between: its rows reach to where they did before.
+            # The table was not written in between, so its rows still reach the same position.
             if place() == before:
                 reader.look()
                 position = reader.first() if before is None else before
@@ -111,12 +112,12 @@ def snapshot_of_history(
 
 
 def check_place(history: Table, stream: Table, catalog: Catalog) -> None:
-    """BindError where it is not clear how far the rows of a table go in a stream."""
+    """Raise BindError if it is unclear which position of a stream the rows of a table reach."""
     _writers(history.table_id, stream.table_id, catalog)
 
 
 def _place(query: ContinuousQuery, history: Table, catalog: Catalog) -> Callable[[], Position | None]:
-    """Gives the position of the stream behind the rows of the history; None: its first item."""
+    """Return a function that finds the stream position after the history's rows; None means the first item."""
     given = dict(query.start).get(query.continued)
 
     def place() -> Position | None:
@@ -131,8 +132,9 @@ def _place(query: ContinuousQuery, history: Table, catalog: Catalog) -> Callable
 
 
 def _writers(history: str, stream: str, catalog: Catalog) -> list[ContinuousQuery]:
-    """The continuous query that writes a table's rows from a stream, both by id, if there is one; BindError for
-    several, and for one that has rows of the stream in a state.
+    """Return the continuous query that writes a table from a stream, both given by id, in a list of at most one.
+
+    Raise BindError 55000 if there are several, or if the query has rows of the stream in a state.
     """
     queries = catalog.streams.queries()
     found = [one for one in queries if stream in one.streams and history in (one.table_id, *one.targets)]

@@ -1,4 +1,4 @@
-"""Epochs of a query whose trigger ends, up to what is there when they begin."""
+"""Epochs of a query whose trigger ends, over the input that is available at the start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sharkpy.catalog.continuous_query import TriggerKind
 from sharkpy.streaming.epoch_runner import EpochRunner
 
 _LOST_SPARKS = 3
-"""JVMs of Spark that may be lost until a statement that runs epochs fails."""
+"""Number of lost Spark JVMs after which a statement that runs epochs fails."""
 _log = logging.getLogger(__name__)
 
 

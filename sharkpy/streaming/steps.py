@@ -1,20 +1,23 @@
-"""Steps of the commit of an epoch, or of a rollback, for tests that end the process between two of them."""
+"""Steps of the commit of an epoch, or of a rollback, for tests that kill the process between two of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 BEGUN, STAGED, PLACED, COMMITTED, ENDED = STEPS = ("begun", "staged", "placed", "committed", "ended")
-"""The epoch is in the log; its rows are staged; they are in place, and the catalog's transaction is about to be
-committed; it was; the log says so.
+"""Steps in their order.
+
+The epoch is in the log. Its rows are staged. Its rows are in place, just before the commit of the catalog's
+transaction. The transaction is committed. The log has the end of the epoch.
 """
 FLUSHED, SENT = OUTSIDE_STEPS = ("flushed", "sent")
-"""Of a sink whose rows are in another system's transaction: that system has them all; they count there, and the catalog
-does not know yet. Both come before `STAGED`.
+"""Further steps, before `STAGED`, of a sink that writes in a transaction of another system.
+
+The other system has received all rows. It has committed them, and the catalog does not know this yet.
 """
 
 hook: Callable[[str], None] | None = None
-"""Called with the name of each step that was done."""
+"""Called with the name of each step that is done."""
 
 
 def done(step: str) -> None:

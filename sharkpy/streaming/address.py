@@ -9,7 +9,7 @@ _MOST_PORT = 65535
 
 
 def host_and_port(text: str) -> tuple[str, int]:
-    """Take apart `host:port`, where the host of an IPv6 address may be in brackets; BindError 22023 for others."""
+    """Split `host:port`; an IPv6 host may be in brackets. Raise BindError 22023 for an invalid address."""
     host, _, digits = text.rpartition(":")
     port = whole_number(digits)
     if not host or port is None or not 0 < port <= _MOST_PORT:

@@ -1,4 +1,4 @@
-"""Tables of records that do not parse: ON BAD ROW SKIP TO table."""
+"""Tables for records that do not parse: ON BAD ROW SKIP TO table."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from sharkpy.sources.split import Split
 
 _SCHEMA = Schema(tuple(field for field in COLUMNS if field.name != BYTES))
-"""Columns of a table of bad rows; `record` may be BINARY."""
+"""Columns of a table for bad rows; `record` may be BINARY."""
 _KINDS = (FOLDER.name, SOCKET.name, KAFKA.name)
 
 
 def bad_row_table(on_bad_row: OnBadRow, streams: Sequence[str], session: EngineSession) -> Table | None:
-    """Table for the bad rows of some streams, by their ids; it is made if it is not there, and None if there is to be
-    none. UnsupportedError for a stream whose records cannot be skipped, BindError 42809 for a table that does not fit.
+    """Return the table for the bad rows of some streams, or None for ON BAD ROW NULL.
+
+    `streams` are ids. A missing table is created. Raise UnsupportedError if records of a stream cannot be skipped, and
+    BindError 42809 if the table does not fit.
     """
     if on_bad_row.table is None:
         return None
@@ -45,8 +47,10 @@ def bad_row_table(on_bad_row: OnBadRow, streams: Sequence[str], session: EngineS
 
 
 def skipped_rows(query: ContinuousQuery, tables: Mapping[str, Table]) -> BadRows:
-    """INSERT of the records that an epoch of a query has skipped, of whose tables those that are there are given by
-    their ids; TableNotFoundError if that of the records was dropped.
+    """Return a function that makes the INSERT of the records that an epoch has skipped.
+
+    `tables` are the existing tables of the query, by id. Raise TableNotFoundError if the table for bad rows was
+    dropped.
     """
     table = tables.get(query.bad_rows)
     if table is None:
@@ -78,13 +82,13 @@ def _insert(table: Table, streams: Sequence[Table], snapshot: QuerySnapshot) -> 
 
 
 def _check_table(table: Table) -> None:
-    """Raise BindError if a table cannot have bad rows."""
+    """Raise BindError or UnsupportedError if bad rows cannot be written to a table."""
     as_bytes = types_of(_SCHEMA) | {RECORD: BINARY}
     check_fits(table, "bad rows", "target of a continuous insert", _SCHEMA, (as_bytes,), f"; {RECORD} may be BINARY")
 
 
 def _check_stream(stream: Table) -> None:
-    """Raise UnsupportedError for a stream whose bad records cannot be told apart."""
+    """Raise UnsupportedError if the bad records of a stream cannot be skipped."""
     source, storage = stream.stream, stream.storage
     what = f"ON BAD ROW SKIP TO with the stream {stream.qualified_name}"
     if source is None or source.kind not in _KINDS:

@@ -1,4 +1,4 @@
-"""Streams and continuous tables in the hands of a Python program."""
+"""Handles of streams and continuous tables for Python programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CHECK_SECONDS = 0.005
 
 
 def handle_of(table: Table, session: StreamSession) -> Stream | ContinuousTable:
-    """Handle of a stream or continuous table; BindError 42809 for another table."""
+    """Return the handle of a stream or continuous table. Raise BindError 42809 for another table."""
     if table.is_stream:
         return Stream(session, table)
     if table.continuous:
@@ -38,7 +38,7 @@ def handle_of(table: Table, session: StreamSession) -> Stream | ContinuousTable:
 
 
 class Stream(DStream):
-    """A stream, as a DStream of all its rows. See `SharkContext.stream`."""
+    """Handle of a stream, which is a DStream of all its rows. See `SharkContext.stream`."""
 
     def __init__(self, session: StreamSession, table: Table) -> None:
         super().__init__(session, ProgramQuery.of_table(table))
@@ -48,7 +48,7 @@ class Stream(DStream):
         return f"<Stream {self._table.qualified_name}>"
 
     def status(self) -> StreamStatus:
-        """Source of the stream, how far it was seen, and who reads it."""
+        """Return the stream's source, its end as far as it was seen, and the continuous tables that read it."""
         catalog, streams = self._session.catalog, self._session.streams
         queries = [one for one in catalog.streams.queries() if self._table.table_id in one.streams]
         readers = tuple(status_of(one, streams, catalog) for one in queries)
@@ -58,14 +58,14 @@ class Stream(DStream):
         return StreamStatus(*known) if looks is None else StreamStatus(*known, looks.looks, looks.requests)
 
     def push(self) -> StreamWriter:
-        """Writer of rows, if the stream is FROM PROGRAM; BindError for another one."""
+        """Return a writer of rows for a stream FROM PROGRAM. Raise BindError 42809 for another stream."""
         from sharkpy.streaming.push import StreamWriter
 
         return StreamWriter(self._session, self._table)
 
 
 class ContinuousTable:
-    """A continuous table. See `SharkContext.stream`."""
+    """Handle of a continuous table, insert or sink. See `SharkContext.stream`."""
 
     def __init__(self, session: StreamSession, table: Table) -> None:
         self._session = session
@@ -76,18 +76,18 @@ class ContinuousTable:
 
     @property
     def query_id(self) -> str:
-        """Id of its continuous query: another one after it was dropped and made again."""
+        """Id of the continuous query. A table that is dropped and made again has another id."""
         return self._table.continuous
 
     def status(self) -> ContinuousStatus:
-        """State, epoch, offsets, lag and rates of the table; BindError 42704 if it was dropped."""
+        """Return the table's state, epoch, offsets, lag and rates. Raise BindError 42704 if it was dropped."""
         return status_of(self._query(), self._session.streams, self._session.catalog)
 
     def await_epoch(self, number: int, timeout: float | None = None) -> ContinuousStatus:
-        """Wait until the epoch has been written, and those before it.
+        """Wait until the epoch `number` is committed, and return the table's status.
 
-        StatementTimeoutError after `timeout` seconds; ExecutionError 55000 if the table is paused, stopped or finished
-        before it; BindError 42704 if it was dropped.
+        Raise StatementTimeoutError after `timeout` seconds, ExecutionError 55000 if the table is paused, stopped or
+        finished before that epoch, and BindError 42704 if it was dropped.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while (query := self._query()).epoch < number:
@@ -100,19 +100,19 @@ class ContinuousTable:
                 )
             check_cancelled()
             time.sleep(_CHECK_SECONDS)
-        # An epoch that runs here has its figures right after it counts.
+        # An epoch of this process adds its figures just after its commit.
         while (figures := self._session.streams.figures(query.query_id)) and 0 < figures.running <= number:
             check_cancelled()
             time.sleep(_CHECK_SECONDS)
         return self.status()
 
     def foreach_batch(self, function: BatchFunction, *, as_reader: bool = False) -> ContinuousTable:
-        """Let a function of this process take the rows of a sink TO PROGRAM, as `function(epoch, rows)`: `rows` is an
-        Arrow table, or `as_reader` a reader of batches.
+        """Pass the rows of a sink TO PROGRAM to a function of this process, as `function(epoch, rows)`.
 
-        It is called at least once for each epoch, in the order of their numbers and in a thread of the engine's; an
-        epoch counts when it has returned. An error of it stops the sink. Where the sink's trigger ends, this returns
-        when all has been taken that is there. BindError 42809 for another table.
+        `rows` is an Arrow table, or with `as_reader` a reader of batches. The function is called at least once for each
+        epoch, in the order of their numbers, in a thread of the engine. An epoch counts when the function has returned.
+        An error of the function stops the sink. If the sink's trigger ends, this method returns when the function has
+        taken all available input. Raise BindError 42809 if the table is not such a sink. Return this handle.
         """
         table, session = self._table, self._session
         if table.sink is None or table.sink.kind != PROGRAM.name:
@@ -126,17 +126,20 @@ class ContinuousTable:
         return self
 
     def collect(self) -> list[Row]:
-        """The rows of now."""
+        """Return the current rows."""
         return self._rows().collect()
 
     def slice(self, begin: Moment, end: Moment, *, on: str | None = None) -> list[Row]:
-        """The rows of now whose time is from `begin` to before `end`: of `on`, or the beginning of a window."""
+        """Return the current rows whose time is from `begin` to before `end`.
+
+        The time is the column `on`, or by default the start of a window.
+        """
         return self._rows().slice(begin, end, on=on).collect()
 
     def lookup(self, **key: PythonValue) -> list[Row]:
-        """The rows of now with these values of columns, such as the state of a key: `lookup(user_id=7)`.
+        """Return the current rows with the given values of columns, such as the state of a key: `lookup(user_id=7)`.
 
-        TypeMismatchError for a value that the column cannot have; NULL equals nothing, as in SQL.
+        Raise TypeMismatchError for a value that the column cannot have. NULL equals nothing, as in SQL.
         """
         return self._rows().looked_up(key)
 
@@ -145,17 +148,20 @@ class ContinuousTable:
         return DStream(self._session, ProgramQuery.of_table(now))
 
     def pause(self) -> None:
-        """Let no further epoch begin; one that runs ends first."""
+        """Begin no further epoch. A running epoch ends first."""
         self._control(ContinuousAction.PAUSE)
 
     stop = pause
 
     def resume(self) -> None:
-        """Go on with the next epoch, or the one that has failed."""
+        """Continue with the next epoch, or retry the failed one."""
         self._control(ContinuousAction.RESUME)
 
     def go_on(self) -> None:
-        """Let this process run it, unless it is paused or stopped; where its trigger ends, read what is there now."""
+        """Continue to run the query in this process, unless it is paused or stopped.
+
+        If the trigger of a table or insert ends, read the input that is available now.
+        """
         query = self._query()
         if self._table.sink is None and query.trigger.ends:
             self.resume()
@@ -164,7 +170,7 @@ class ContinuousTable:
             self._session.streams.wake()
 
     def drop(self) -> None:
-        """Drop it, and the functions that a program has given it."""
+        """Drop the table, and the program's functions that were stored for it."""
         catalog = self._session.catalog
         self._control(ContinuousAction.DROP)
         drop_kept(self._table.database, self._table.name, catalog)

@@ -1,4 +1,4 @@
-"""Sleep that other threads, and files with something to read, can end."""
+"""Sleep that another thread, or a file with data to read, can end."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ class InterruptibleSleep:
         self._is_asleep = False
         self._is_ended = False
         self._reading, self._writing = os.pipe()
-        """Ends of a pipe. One byte is in it where the sleep was ended while it lasted."""
+        """Ends of a pipe. It contains one byte if a thread has ended the sleep while it lasted."""
 
     def sleep(self, seconds: float, files: Collection[int] = ()) -> bool:
-        """Sleep so long, at most; True if it ended because one of some files, by their descriptors, has something to
-        read.
+        """Sleep for at most `seconds`.
+
+        Return True if one of the file descriptors `files` has data to read and ended the sleep.
         """
         with self._lock:
             if self._is_ended or seconds <= 0:
@@ -34,7 +35,7 @@ class InterruptibleSleep:
         return self._wake_up() and bool(ready)
 
     def _wake_up(self) -> bool:
-        """True if the sleep was not ended by a thread."""
+        """Return True if no thread has ended the sleep."""
         with self._lock:
             self._is_asleep = False
             was_ended, self._is_ended = self._is_ended, False
@@ -43,14 +44,14 @@ class InterruptibleSleep:
             return not was_ended
 
     def end(self) -> None:
-        """End the sleep, or the next one where the thread is awake."""
+        """End the sleep, or the next one if the thread is awake."""
         with self._lock:
             if self._is_asleep and not self._is_ended:
                 os.write(self._writing, b"\0")
             self._is_ended = True
 
     def close(self) -> None:
-        """Let go of the pipe, once the thread has ended."""
+        """Close the pipe, after the thread has ended."""
         with self._lock:
             for file in (self._reading, self._writing):
                 if file >= 0:

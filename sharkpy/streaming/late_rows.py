@@ -1,4 +1,4 @@
-"""Tables of rows that come when all their windows are closed: LATE ROWS TO table."""
+"""Tables for rows that arrive after all their windows were closed: LATE ROWS TO table."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _ROLE = "table of late rows"
 
 
 def late_row_table(wanted: LateRows | None, session: EngineSession) -> Table | None:
-    """Table for late rows, which is made if it is not there; None if there is to be none. BindError 42809 for a table
-    that does not fit.
+    """Return the table for late rows, or None if none is wanted. A missing table is created.
+
+    Raise BindError 42809 if the table does not fit.
     """
     if wanted is None:
         return None
@@ -27,8 +28,10 @@ def late_row_table(wanted: LateRows | None, session: EngineSession) -> Table | N
 
 
 def known_late_rows(query: ContinuousQuery, tables: Mapping[str, Table]) -> Table | None:
-    """Table to which the late rows of a query go, if there is one, of those that its definition names, by their ids;
-    TableNotFoundError if it was dropped.
+    """Return the table for the late rows of a query, or None if it has none.
+
+    `tables` are the existing tables of the query's definition, by id. Raise TableNotFoundError if the table was
+    dropped.
     """
     if not query.late_rows:
         return None

@@ -1,4 +1,4 @@
-"""Lease on the continuous queries of a warehouse: one of the processes that could run them has it."""
+"""Lease on the continuous queries of a warehouse, held by one of the processes that could run them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class Lease:
-    """Lock of a file, which ends with its process, however that ends."""
+    """Lease as a lock on a file. It ends with its process, however the process ends."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -20,7 +20,7 @@ class Lease:
         return self._file >= 0
 
     def take(self) -> bool:
-        """Take the lease, if no other process has it; False where another has, or the file cannot be made."""
+        """Take the lease. Return False if another process has it, or if the file cannot be created."""
         if self._file >= 0:
             return True
         try:
@@ -39,7 +39,7 @@ class Lease:
         return True
 
     def is_taken(self) -> bool:
-        """True if a process has the lease."""
+        """Return True if a process has the lease."""
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
         except OSError:
@@ -53,7 +53,7 @@ class Lease:
         return False
 
     def holder(self) -> int | None:
-        """Number of the process that has had it last, as far as that can be read."""
+        """Return the id of the process that took the lease last, or None if it cannot be read."""
         with suppress(OSError, ValueError):
             return int(Path(self._path).read_text())
         return None

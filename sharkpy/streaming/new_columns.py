@@ -1,4 +1,4 @@
-"""Columns of a stream's files that the stream lacks: they stop the epoch that would read them, or become its own."""
+"""Columns of files that their stream lacks: they stop the epoch, or are added to the stream."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from sharkpy.sources.layout import DataFile
 
 _SHOWN = 20
-"""New columns that an error lists."""
+"""Maximum number of new columns that an error lists."""
 _log = logging.getLogger(__name__)
 
 
 def settle_new_columns(stream: Table, files: Sequence[DataFile], catalog: Catalog) -> Table:
-    """Do what a stream says about columns of `files` that it lacks, before an epoch reads these; returns the stream as
-    it is then.
+    """Apply a stream's policy for columns of `files` that it lacks, before an epoch reads them.
 
-    BindError where they stop it, or cannot become columns. Added ones stay if the epoch fails: it runs again.
+    Return the stream as altered. Raise BindError if the policy is to stop, or if a column cannot be added. Added
+    columns stay if the epoch fails, since it runs again.
     """
     policy = new_columns_of(stream)
     # Catalogs of earlier versions may have any value, with any format.
@@ -56,7 +56,7 @@ def settle_new_columns(stream: Table, files: Sequence[DataFile], catalog: Catalo
 
 
 def _common(known: DataType | None, dtype: DataType, stream: Table) -> DataType:
-    """Type of a column that several files have: that of the first, but for JSON, whose values say it."""
+    """Return the type of a column in several files: the type in the first file, or for JSON a type for all values."""
     if known is None:
         return dtype
     return common_type(known, dtype) if stream.storage.name == "json" else known

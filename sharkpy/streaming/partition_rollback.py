@@ -1,4 +1,4 @@
-"""Rollback of a table with Hive partitions: those that have changed since an epoch become what they were then."""
+"""Rollback of a table with Hive partitions: restores the partitions that have changed since an epoch."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class PartitionRollback(QuietWrite):
-    """Write that gives a continuous table the Hive partitions of an epoch, with their rows of then.
+    """Write that restores the Hive partitions of a continuous table to an epoch.
 
-    1. Those that were written since get one more generation, of second names of their files of then, which hides the
-       others. Those that were not there are dropped. The others are left alone, however many there are.
-    2. All of that counts with the commit of the catalog.
+    1. A partition that was written since the epoch gets a new generation, which hides the others. It consists of second
+       names of the files that the partition had in the epoch.
+    2. A partition that is newer than the epoch is dropped. Unchanged partitions cost nothing.
+    3. All changes take effect with the commit of the catalog.
     """
 
     table: Table
@@ -37,7 +38,7 @@ class PartitionRollback(QuietWrite):
     staging: str
     session: EngineSession
     staged: dict[int, int] = field(default_factory=dict)
-    """Last generation of then of each Hive partition whose files have second names in `staging`, by id."""
+    """Last generation in the epoch, by id, of each Hive partition whose files have second names in `staging`."""
     placed: dict[str, Placed] = field(default_factory=dict)
     """New generation of each Hive partition, by name."""
     feed: TableFeed | None = None
@@ -63,7 +64,7 @@ class PartitionRollback(QuietWrite):
             changed, undone = self._changed(changes.known.values())
             feed.is_rewritten = feed.is_wanted and bool(changed)
             kept = [one for one in changed if undone[one.partition_id] is not None]
-            # Another process may have written an epoch since they were staged; now nobody does.
+            # Another process may have written an epoch since they were staged. Now no process can.
             for folder in self._stage(kept, undone):
                 folder_at(self.table.location or "", self.session).sync_staged(folder)
             catalog.unfinished.note_partitions(self.table.table_id, (one.folder(self.table) for one in kept))
@@ -89,7 +90,7 @@ class PartitionRollback(QuietWrite):
         discard_staging(self.staging, self.session)
 
     def _stage(self, changed: Iterable[HivePartition], undone: dict[int, int | None]) -> list[str]:
-        """Give the files of then second names, where they do not have them yet; returns the folders of these."""
+        """Give the files of the epoch second names, if they have none yet. Return the folders of the second names."""
         folders, home = [], folder_at(self.table.location or "", self.session)
         with self.session.catalog.readers.reading(self.table.location or ""):
             for one in changed:
@@ -106,7 +107,7 @@ class PartitionRollback(QuietWrite):
         return f"{one.partition_id}-{self.staged[one.partition_id]}"
 
     def _changed(self, known: Iterable[HivePartition]) -> tuple[list[HivePartition], dict[int, int | None]]:
-        """Hive partitions that have changed since the epoch, and their last generations of then."""
+        """Return the Hive partitions that changed after the epoch, and their last generations in the epoch by id."""
         undone = self.session.catalog.streams.epochs.undone(self.table.continuous, self.to.number)
         return [one for one in known if one.partition_id in undone], undone
 

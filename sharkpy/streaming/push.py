@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 _ROOM_SECONDS = 0.05
 _CHECKS = 16
-"""Checks of the room while as much is written as may wait."""
+"""Number of checks for free space while `max.bytes` are written."""
 
 
 class StreamWriter:
     """Writer of rows into a stream FROM PROGRAM. One thread at a time calls it; a stream may have several writers.
 
-    What one call has written is read by one epoch, in the order of the calls.
+    The rows of one call are read by one epoch. Calls are read in their order.
     """
 
     def __init__(self, session: StreamSession, stream: Table) -> None:
-        """BindError for a stream of another kind."""
+        """Raise BindError 42809 for a stream of another kind."""
         if stream.stream is None or stream.stream.kind != PROGRAM.name:
             raise BindError(f"{stream.qualified_name} is no stream FROM PROGRAM", sqlstate="42809")
         self._session = session
@@ -48,11 +48,14 @@ class StreamWriter:
         pass
 
     def write(self, data: Any) -> int:
-        """Write rows: Arrow data, a data frame, an array, or a list of tuples or dicts. Returns their number when they
-        are on the disk: no crash loses them or reads them twice.
+        """Write rows and return their number.
 
-        Waits while more than the stream's `max.bytes` wait to be read; ResourceError 53100 where nobody reads them.
-        DataError for a value that its column cannot hold; nothing is written then.
+        `data` is Arrow data, a data frame, an array, or a list of tuples or dicts. On return the rows are on disk: no
+        crash loses them, and no crash makes a query read them twice.
+
+        If more than the stream's `max.bytes` wait to be read, this method waits too. It raises ResourceError 53100 if
+        no continuous table reads the stream. Raise DataError for a value that its column cannot hold; nothing is
+        written then.
         """
         rows = given_rows(self._session, data, self._columns)
         if not rows.is_here:

@@ -25,7 +25,7 @@ class StreamReaders:
     """Readers of an engine's streams. Any thread may call them."""
 
     def __init__(self, catalog: Catalog, conf: Conf, arrived: Callable[[str], object]) -> None:
-        """`arrived` is called with the id of a stream when the system tells that something has come there."""
+        """`arrived` is called with the id of a stream when the system reports new files in its folder."""
         self._catalog = catalog
         self.events = FolderEvents(arrived)
         self._remote = RemoteLooks(conf)
@@ -33,7 +33,7 @@ class StreamReaders:
         self._lock = threading.Lock()
 
     def of(self, stream: Table) -> SourceReader:
-        """Reader of a stream; another one after the stream was altered."""
+        """Return the reader of a stream. After the stream was altered, it has another reader."""
         with self._lock:
             known = self._readers.get(stream.table_id)
             if known is None or known[0] is not stream:
@@ -44,45 +44,46 @@ class StreamReaders:
             return known[1]
 
     def look(self, stream: str, age: float) -> Position | None:
-        """Position behind the last item of a stream, by id, that is there, or was `age` seconds ago; None where nobody
-        has asked for its reader.
+        """Return the position after the last item of a stream, by id, or None if the stream has no reader yet.
+
+        An earlier look counts if it is not older than `age` seconds.
         """
         with self._lock:
             known = self._readers.get(stream)
         return None if known is None else known[1].look(age)
 
     def seen(self, stream: str) -> Position:
-        """Position behind the last item of a stream, by id, that is known."""
+        """Return the position after the last known item of a stream, by id."""
         with self._lock:
             known = self._readers.get(stream)
         noted = (self._catalog.streams.end(stream),)
         return noted if known is None else furthest(noted, known[1].end)
 
     def give_now(self, stream: Table, snapshot: QuerySnapshot) -> None:
-        """Let the rows of a stream in a snapshot be all that are there now."""
+        """Set the rows of a stream in a snapshot to all rows that are available now."""
         reader = self.of(stream)
         end = reader.look()
         reader.give(snapshot, reader.first(), end)
 
     def leave(self, stream: str) -> None:
-        """End the reading of a stream, by id, that was dropped."""
+        """Close the reader of a dropped stream, by id."""
         with self._lock:
             known = self._readers.pop(stream, None)
         if known is not None:
             known[1].close()
 
     def figures(self, stream: str) -> LookFigures | None:
-        """Figures of the looks at a stream, by id, in a remote folder; None where nobody has asked for its reader."""
+        """Return the figures of the looks at a stream in a remote folder, by id; None for other streams."""
         with self._lock:
             known = self._readers.get(stream)
         return known[1].figures if known is not None and isinstance(known[1], FolderReader) else None
 
     def end_looks(self) -> None:
-        """End all looks at remote folders, which may wait for a server, now and from now on."""
+        """Cancel all looks at remote folders, which may wait for a server, now and from now on."""
         self._remote.ended.cancel()
 
     def close(self) -> None:
-        """End the reading of all streams."""
+        """Close all readers."""
         for stream in list(self._readers):
             self.leave(stream)
         self.events.close()

@@ -1,4 +1,4 @@
-"""Tables of rows that a continuous query leaves out: bad ones, and late ones."""
+"""Tables for rows that a continuous query leaves out: bad rows and late rows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from sharkpy.values.types import DataType, Schema
 
 Types = dict[str, DataType]
 _STORAGE = StorageFormat("parquet")
-"""Rows that were left out hold any byte: one that a text table takes for a delimiter would stop the query."""
+"""Format of these tables.
+
+Rows that were left out may contain any byte, and a delimiter in a text table would stop the query.
+"""
 
 
 def found_or_made(database: str, name: str, schema: Schema, session: EngineSession) -> Table:
-    """The table of that name, which is made with the columns of `schema` if it is not there."""
+    """Return the table of that name. A missing table is created with the columns of `schema`."""
     catalog = session.catalog
     if catalog.find_table(database, name) is None:
         command = CreateTable(database, name, TableKind.MANAGED, schema, True, _STORAGE)
@@ -33,8 +36,9 @@ def types_of(schema: Schema) -> Types:
 def check_fits(
     table: Table, what: str, role: str, schema: Schema, others: Collection[Types] = (), note: str = ""
 ) -> None:
-    """BindError 42809 if a table cannot have rows with the columns of `schema`, or with `others`, in any order.
-    UnsupportedError where they could not come exactly once.
+    """Raise BindError 42809 if a table cannot have rows with the columns of `schema` or of `others`, in any order.
+
+    Raise UnsupportedError if the rows could not be written exactly once.
     """
     if table.is_view or table.streaming_kind:
         kind = table.streaming_kind or "view"

@@ -1,4 +1,4 @@
-"""Continuous query that a process runs, and when it is to be looked after again."""
+"""Continuous query that a process runs, and the time at which it is due again."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from sharkpy.streaming.epoch_runner import EpochRunner
 
 _EAGER_LOOKS, _EAGER_SHARE = 200, 0.1
-"""Looks behind the last rows, for which less time is waited: where something came more may follow."""
+"""Number of looks after the last rows for which the wait is shorter, and its share: more input may follow soon."""
 _IDLE_LOOKS, _IDLE_FACTOR = 20, 4
 _CHECK_SECONDS = 0.05
 
 
 class OwnSession(EngineSession, Protocol):
-    """Session of the scheduler's own."""
+    """Session that belongs to the scheduler."""
 
     def stop(self) -> None: ...
 
 
 NewSession = Callable[[Mapping[str, str], tuple[str, ...] | None], OwnSession]
-"""Opens a session of the engine under some settings, within some bounds."""
+"""Opens a session of the engine with settings and bounds."""
 
 
 @contextmanager
 def _held(lock: threading.Lock) -> Iterator[None]:
-    """Hold a lock; CancelledError where waiting for it is cancelled."""
+    """Hold a lock. Raise CancelledError if the wait for it is cancelled."""
     while not lock.acquire(timeout=_CHECK_SECONDS):
         check_cancelled()
     try:
@@ -45,23 +45,23 @@ def _held(lock: threading.Lock) -> Iterator[None]:
 
 @dataclass(slots=True)
 class ScheduledQuery:
-    """Continuous query that this process runs. `due`: by the monotonic clock."""
+    """Continuous query that this process runs. `began` and `due` are times of the monotonic clock."""
 
     runner: EpochRunner
     session: OwnSession
     query: ContinuousQuery
-    """As it was when the runner was made; its definition is that of now."""
+    """The query when the runner was made. A query with another definition gets another runner."""
     began: float = 0.0
-    """When it was looked at last."""
+    """Start of the last look."""
     due: float = 0.0
     has_news: bool = False
-    """Something has arrived since."""
+    """True if items have arrived since that look."""
     idle: int = 0
-    """Looks since the last epoch."""
+    """Number of looks since the last epoch."""
     seen: dict[str, Position] | None = None
-    """Where its streams ended when nothing was to be read; None: it has to be looked after as a whole."""
+    """Ends of its streams, by id, when there was nothing to read; None if the query needs a full step."""
     offsets: Offsets = ()
-    """Up to where it had read then."""
+    """Offsets of the query at that time."""
     failures: int = 0
     is_busy: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -71,18 +71,22 @@ class ScheduledQuery:
 
     @contextmanager
     def between_epochs(self) -> Iterator[None]:
-        """Wait for the end of an epoch, and let none begin in the body; CancelledError where that is cancelled."""
+        """Wait for the end of an epoch, and let none begin in the body.
+
+        Raise CancelledError if the wait is cancelled.
+        """
         with _held(self.turn), _held(self.lock):
             yield
 
     @property
     def is_awaited(self) -> bool:
-        """True if somebody waits for the end of an epoch: the next one has to be begun later."""
+        """True if a thread waits for the end of an epoch. The next epoch has to begin later."""
         return self.turn.locked()
 
     def patience(self, *, is_told: bool) -> float:
-        """Share of the usual time between two looks, after so many that have found nothing, or where somebody tells
-        what comes.
+        """Return the wait between two looks, as a multiple of the usual time.
+
+        It grows with the number of looks that found nothing. `is_told`: the system reports new items.
         """
         if is_told:
             return _IDLE_FACTOR
@@ -91,6 +95,6 @@ class ScheduledQuery:
         return min(1 + (self.idle - _EAGER_LOOKS) // _IDLE_LOOKS, _IDLE_FACTOR)
 
     def is_quiet(self, query: ContinuousQuery) -> bool:
-        """True if nothing was to be read when it was looked after, and it is the same `query` now."""
+        """Return True if the last step found nothing to read, and `query` has not changed since."""
         is_same = query.definition == self.query.definition and query.offsets == self.offsets
         return is_same and self.seen is not None and not query.fault and not self.has_news

@@ -46,17 +46,17 @@ if TYPE_CHECKING:
     from sharkpy.streaming.state_fold import BoundFolds
 
 FOLDER = "streams"
-"""Folder of the logs of epochs, beside the catalog."""
+"""Folder of the logs of epochs, next to the catalog."""
 STREAM_POOL = "streams"
-"""Pool of all epochs: their share of the engine beside people's queries."""
+"""Pool of all epochs: their share of the engine next to users' queries."""
 _LEASE_SECONDS = 1.0
-"""Time after which a process that has no lease asks for it again."""
+"""Interval at which a process without the lease asks for it."""
 _LIST_SECONDS = 0.5
-"""Time after which the catalog is asked for queries that other processes have made."""
+"""Interval at which the catalog is asked for queries that other processes have made."""
 _SHARED_SECONDS = 0.01
 """Time for which a look at a source counts for all queries of its stream."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
-"""Seconds until an epoch that failed is tried again, doubled each time."""
+"""First and longest wait until a failed epoch is retried, in seconds. The wait doubles each time."""
 _log = logging.getLogger(__name__)
 
 
@@ -68,12 +68,12 @@ class StreamSession(EngineSession, Protocol):
 
 
 class StreamScheduler:
-    """Scheduler of the continuous queries of a warehouse, for the engine that it belongs to.
+    """Scheduler of the continuous queries of a warehouse, in one engine.
 
-    1. `start` is for processes that stay: a thread looks after all running queries while it has the warehouse's lease.
-       `run_now` takes a query to the end of what is there, in the caller's thread.
-    2. Two processes may come to run the same epoch: the catalog lets one of them count.
-    3. An epoch that fails for a reason that may pass is tried again, with the same cuts; other errors stop its query.
+    1. `start` is for long-lived processes: a thread runs the epochs of all running queries while it has the warehouse's
+       lease. `run_now` runs a query over the available input, in the caller's thread.
+    2. Two processes may run the same epoch: the catalog lets only one of them commit it.
+    3. An epoch that fails for a temporary reason is retried with the same ranges. Other errors stop its query.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class StreamScheduler:
         new_session: NewSession,
         console: Callable[[], Console | None] = lambda: None,
     ) -> None:
-        """`console` gives that of a shell."""
+        """`console` returns the console of an interactive shell, or None."""
         self._catalog = catalog
         self._conf = conf
         self._new_session = new_session
@@ -100,15 +100,15 @@ class StreamScheduler:
         self._num_queued = 0
         """Pieces of work that wait for a thread of the pool."""
         self._is_listed = False
-        """The queries that it knows are those of the catalog, as far as this process knows."""
+        """True if the list of running queries is up to date, as far as this process knows."""
         self._is_stopped = False
         self._thread: threading.Thread | None = None
         self._pool: ThreadPoolExecutor | None = None
 
-    # What others ask
+    # For callers
 
     def start(self) -> None:
-        """Look after the running queries from now on."""
+        """Run the epochs of all running queries from now on."""
         with self._lock:
             if self._thread is not None or self._is_stopped or self._catalog.is_read_only:
                 return
@@ -118,14 +118,14 @@ class StreamScheduler:
             at_end_of_program(self.stop)
 
     def wake(self) -> None:
-        """Look at the queries at once: one was made, or its state has changed."""
+        """Look at the queries at once, since one was made or its state has changed."""
         self._is_listed = False
         self._sleep.end()
 
     def run_now(self, query_id: str) -> None:
-        """Run the epochs of a query whose trigger ends, up to what is there now, and note that it has finished.
+        """Run the epochs of a query whose trigger ends, over the available input, and mark the query as finished.
 
-        Raises the error of an epoch that fails, which also stops the query.
+        Raise the error of an epoch that fails, which also stops the query.
         """
         with self._held(query_id) as scheduled:
             try:
@@ -137,30 +137,30 @@ class StreamScheduler:
             self._end(query_id, scheduled)
 
     def arrived(self, stream: str) -> None:
-        """Look at a stream at once: this process has put something there, or has heard that something has come."""
+        """Look at a stream at once, since this process has added items, or the system has reported new ones."""
         waiting = [one for one in list(self._known.values()) if stream in one.query.streams and not one.failures]
         for one in waiting:
             one.has_news, one.idle = True, 0
             one.due = min(one.due, one.began + one.query.trigger.seconds)
-        # Whoever is busy with a query finds the news when that is done.
+        # A thread that is busy with a query finds the news afterwards.
         if not all(one.is_busy for one in waiting):
             self._sleep.end()
 
     def figures(self, query_id: str) -> EpochFigures | None:
-        """Figures of a query that this process runs."""
+        """Return the figures of a query, or None if this process has not run it."""
         return self._figures.get(query_id)
 
     def log(self, query_id: str) -> EpochLog:
-        """Log of a query's epochs."""
+        """Return the log of a query's epochs."""
         path = str(Path(self._catalog.state_dir, FOLDER, f"{query_id}.jsonl"))
         return EpochLog(path, self._conf.value(STREAM_LOG_EPOCHS))
 
     def lag(self, query: ContinuousQuery) -> int:
-        """Items of its streams that a query has not read yet, as far as they were found."""
+        """Return the number of items that were found in a query's streams and that it has not read yet."""
         return sum(items_between(query.offset(one), self.readers.seen(one)) for one in query.streams)
 
     def forget(self, query_id: str) -> None:
-        """End the work for a query that was dropped, and remove its log."""
+        """End the work for a dropped query, and remove its log."""
         self._end(query_id)
         self._figures.pop(query_id, None)
         self._bound.pop(query_id, None)
@@ -168,29 +168,35 @@ class StreamScheduler:
         self.programs.forget(query_id)
 
     def pause(self, query_id: str) -> None:
-        """Wait for the end of an epoch that runs; none begins after it, since the query is no longer running."""
+        """Wait for the end of a running epoch. No other one begins after it, since the query is no longer running."""
         known = self._known.get(query_id)
         if known is not None:
             with known.between_epochs():
                 pass
 
     def restart(self, query_id: str, emptied: Callable[[], StagedWrite]) -> None:
-        """Let a query begin with the first items of its streams again; `emptied` makes the write that leaves its table
-        without rows. BindError 55000 where items are gone.
+        """Start a query over from the first items of its streams. `emptied` makes the write that empties its table.
+
+        Raise BindError 55000 if items are gone.
         """
         with self._held(query_id) as scheduled:
             scheduled.runner.restart(self._catalog.streams.get(query_id), emptied)
 
     def roll_back(self, query_id: str, to: KeptEpoch, written: Callable[[], StagedWrite]) -> None:
-        """Let an epoch be the query's last one again; `written` makes the write that gives its table the rows of then.
-        BindError 55000 where items that would be read again are gone.
+        """Make `to` the query's last epoch again.
+
+        `written` makes the write that restores the table's rows of that epoch. Raise BindError 55000 if items that must
+        be read again are gone.
         """
         with self._held(query_id) as scheduled:
             scheduled.runner.roll_back(self._catalog.streams.get(query_id), to, written)
 
     @contextmanager
     def _held(self, query_id: str) -> Iterator[ScheduledQuery]:
-        """A query as it is defined now, of which no epoch begins here in the body; other processes may write one."""
+        """Yield a query with its current definition.
+
+        No epoch of it begins here in the body, but another process may write one.
+        """
         while True:
             scheduled = self._scheduled(query_id)
             with scheduled.between_epochs():
@@ -202,7 +208,7 @@ class StreamScheduler:
                     self._end(query_id, scheduled)
 
     def stop(self) -> None:
-        """End all epochs and the threads; what was not published will be done again. Idempotent."""
+        """End all epochs and the threads. Unpublished epochs run again later. Idempotent."""
         with self._stopping:
             if not self._is_stopped:
                 self._stop()
@@ -249,11 +255,14 @@ class StreamScheduler:
                 due = now + _LEASE_SECONDS
             due = min(due, listed + _LIST_SECONDS)
             while self._sleep.sleep(due - time.monotonic(), self._awaited()):
-                # Where that is news to a query, it ends the sleep.
+                # If this is news for a query, `arrived` ends the sleep.
                 self.readers.events.hear()
 
     def _awaited(self) -> Collection[int]:
-        """Files that tell of arrivals. While all queries have threads, these hear by themselves what comes."""
+        """Return the file descriptors that report arrivals; none if all queries are busy.
+
+        The threads of busy queries find new items by themselves.
+        """
         is_idle = any(not one.is_busy for one in list(self._known.values()))
         return self.readers.events.files if is_idle else ()
 
@@ -271,16 +280,17 @@ class StreamScheduler:
         return found
 
     def _runs_here(self, query: ContinuousQuery) -> bool:
-        """True if this process runs a query: a sink with a program runs where that is, the others by the lease."""
+        """Return True if this process runs a query.
+
+        A sink with a program runs where its program is, other queries in the process with the lease.
+        """
         table = self._catalog.named(query)
         if table is not None and table.is_continuous_sink and sink_kind(table).taker:
             return self.programs.takes(table)
         return self._lease.is_held
 
     def _begin(self, query: ContinuousQuery, now: float, quiet: list[ScheduledQuery]) -> float:
-        """Let a thread of the pool look after a query that is due, or put it to the `quiet` ones; returns when it is
-        next due.
-        """
+        """Hand a due query to a thread of the pool, or add it to `quiet`. Return the time at which it is due next."""
         try:
             scheduled = self._scheduled(query.query_id)
         except BindError:
@@ -297,7 +307,7 @@ class StreamScheduler:
         return now + _LIST_SECONDS
 
     def _submit(self, busy: Sequence[ScheduledQuery], work: Callable[..., None], *arguments: object) -> None:
-        """Let a thread of the pool do some work, during which some queries are not looked after again."""
+        """Run `work` in a thread of the pool. Until it is done, the `busy` queries are not begun again."""
         pool = self._pool
         assert pool is not None  # `start` made it before the thread
         for one in busy:
@@ -319,15 +329,16 @@ class StreamScheduler:
             self._num_queued += more
 
     def _begin_quiet(self, quiet: list[ScheduledQuery]) -> None:
-        """Let one thread look at the streams of all quiet queries that are due."""
+        """Let one thread look at the streams of all due quiet queries."""
         if quiet:
             found = list(quiet)
             quiet.clear()
             self._submit(found, self._look_at, found)
 
     def _look_at(self, quiet: Sequence[ScheduledQuery]) -> None:
-        """Look whether something has come for some quiet queries; a stream that several of them read is looked at once.
-        Those that have something to do are due at once.
+        """Look for new items for quiet queries. A stream that several of them read is looked at once.
+
+        Queries that have something to do are due at once.
         """
         began, ends = time.monotonic(), dict[str, Position | None]()
         for one in quiet:
@@ -340,7 +351,7 @@ class StreamScheduler:
                 is_quiet = one.seen == {stream: ends[stream] for stream in one.query.streams}
             except SharkError:
                 is_quiet = False
-            # Those that are idle for long are due together.
+            # Queries that have been idle for long are due together.
             wait = self._pause_after(one)
             one.due = max(began + one.query.trigger.seconds, (began // wait + 1) * wait) if wait else 0.0
             if one.has_news or not is_quiet:
@@ -349,7 +360,7 @@ class StreamScheduler:
         self._sleep.end()
 
     def _look_after(self, query_id: str, scheduled: ScheduledQuery) -> None:
-        """Run the epochs that are there to be run."""
+        """Run the epochs of a query that can run, and set when the query is due again."""
         wait, least = 0.0, math.inf
         try:
             wait = self._run_epochs(query_id, scheduled)
@@ -370,8 +381,9 @@ class StreamScheduler:
             self._sleep.end()
 
     def _run_epochs(self, query_id: str, scheduled: ScheduledQuery) -> float:
-        """Run an epoch, if there is one, and the next ones in the same thread, as long as there are some that need not
-        wait and nobody else does. Returns the seconds after the last look at which the query is due again.
+        """Run epochs of a query in this thread until one has to wait, or until other work or another thread waits.
+
+        Return the seconds from the last look to the time at which the query is due again.
         """
         while True:
             scheduled.began = time.monotonic()
@@ -383,7 +395,7 @@ class StreamScheduler:
                 return wait
 
     def _step(self, query_id: str, scheduled: ScheduledQuery) -> float:
-        """Run one epoch, if there is one; returns the seconds after which the query is due again."""
+        """Run one epoch, if there is input for it. Return the seconds after which the query is due again."""
         query = self._catalog.streams.find(query_id)
         if query is None or not is_running(query) or self._is_stopped:
             return _LIST_SECONDS
@@ -408,9 +420,9 @@ class StreamScheduler:
         return query.trigger.seconds
 
     def _failed(self, query_id: str, scheduled: ScheduledQuery, error: SharkError) -> float:
-        """Note what an epoch has failed with; returns the seconds after which it is tried again."""
+        """Record the error of an epoch. Return the seconds after which the epoch is retried."""
         if isinstance(error, TableChangedError):
-            # Another process was faster, or somebody has dropped something: the catalog says what is true.
+            # Another process was faster, or a table was dropped: read the catalog again.
             self._end(query_id, scheduled)
             return 0.0
         if self._is_stopped:
@@ -427,32 +439,32 @@ class StreamScheduler:
         return wait
 
     def _pause_after(self, scheduled: ScheduledQuery) -> float:
-        """Seconds until the streams of a query that has nothing to read are looked at again."""
+        """Return the seconds until the next look at the streams of a query that has nothing to read."""
         is_told = all(map(self.readers.events.tells, scheduled.query.streams))
         return self._conf.value(STREAM_POLL_MS) / 1000 * scheduled.patience(is_told=is_told)
 
     # Parts
 
     def _name(self, query_id: str) -> str:
-        """A query's kind and name, for people."""
+        """Return a query's kind and name, for messages."""
         query = self._catalog.streams.find(query_id)
         table = None if query is None else self._catalog.named(query)
         return query_id if table is None else f"the {table.streaming_kind} {table.qualified_name}"
 
     def _warn(self, text: str, error: SharkError) -> None:
-        """Log an error, unless the engine ends: then it is the end that others have met."""
+        """Log an error, unless the engine is stopping, which may have caused it."""
         if not self._is_stopped:
             _log.warning(text, error)
 
     def _note(self, query_id: str, state: QueryState, fault: str = "") -> None:
-        """Note a state, unless somebody has given the query another one meanwhile."""
+        """Record a state in the catalog, if the query is still running."""
         with self._catalog.transaction():
             query = self._catalog.streams.find(query_id)
             if is_running(query) and query is not None and (query.state, query.fault) != (state, fault):
                 self._catalog.streams.set_state(query_id, state, fault)
 
     def _note_fault(self, query_id: str, state: QueryState, scheduled: ScheduledQuery, fault: SharkError) -> None:
-        """Note an error, at least in this process: where the disk is full the catalog may have no room for it."""
+        """Record an error, at least in this process: on a full disk the catalog may have no room for it."""
         figures = scheduled.runner.figures
         try:
             self._note(query_id, state, str(fault))
@@ -476,19 +488,19 @@ class StreamScheduler:
             return self._known[query_id]
 
     def _session_of(self, query: ContinuousQuery) -> OwnSession:
-        """New session under the settings of a query, within its bounds."""
+        """Open a session with the settings and bounds of a query."""
         own = {POOL.key: STREAM_POOL, USER.key: query.user, QUERY_TIMEOUT.key: "0"}
         return self._new_session(dict(query.settings) | own, query.bounds)
 
     def _fold(self, query: ContinuousQuery, session: EngineSession, bound: BoundFolds) -> None:
-        """Fold the state of a query, in the session of its epochs or, where these go on, beside them."""
+        """Fold the state of a query: in the background while its epochs go on, else in the session of its epochs."""
         if query.trigger.ends or self._thread is None:
             self._folds.now(query, session, bound)
         else:
             self._folds.begin(query, bound)
 
     def _end(self, query_id: str, only: ScheduledQuery | None = None) -> None:
-        """End the work for a query; with `only`, unless that was ended before."""
+        """End the work for a query. With `only`, do nothing if that work was ended before."""
         with self._lock:
             known = self._known.get(query_id)
             if known is None or (only is not None and known is not only):

@@ -1,4 +1,4 @@
-"""Folding of the state of a continuous query: what many epochs have added becomes few rows that mean the same."""
+"""Folding of a continuous query's state: rows that many epochs added become few rows with the same meaning."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _MOST_BYTES = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class _BoundFold:
-    """Fold of a state with its names and types resolved: it holds for whichever files `part` has."""
+    """Bound fold of a state. It is valid for any files of `part`."""
 
     key: Hashable
-    """The query's text, with the current database and the settings that it was bound under."""
+    """The query's text, and the current database and settings under which it was bound."""
     state: Table
     part: Table
     plans: tuple[LogicalPlan, ...]
-    """One for each file."""
+    """One plan for each file."""
     lookups: CatalogLookups
 
     def holds(self, key: Hashable, state: Table, catalog: Catalog) -> bool:
@@ -43,13 +43,14 @@ class _BoundFold:
 
 
 class BoundFolds:
-    """Bound folds of the state of a query, each until something that it depends on has changed. Their optimised plans
-    are kept as long as they are.
+    """Cache of the bound folds of a query's state, each valid until something that it depends on changes.
+
+    The optimised plans of a fold are cached as long as its bound form.
     """
 
     def __init__(self) -> None:
         self._known: dict[bool, _BoundFold] = {}
-        """By whether no rows are before those that are folded."""
+        """Bound folds by `is_first`: True if no rows precede the folded rows."""
 
     def of(self, query: ContinuousQuery, state: Table, session: EngineSession, *, is_first: bool) -> _BoundFold:
         key, known = (query.text, query.database, session.conf.changes()), self._known.get(is_first)
@@ -65,11 +66,10 @@ class BoundFolds:
 
 
 def fold_state(query: ContinuousQuery, session: EngineSession, bound: BoundFolds) -> bool:
-    """Fold the newest small generations of a query's state into one, if they are worth it, and the folded ones with
-    those before them as long as these are; true if it was done.
+    """Fold the newest small generations of a query's state into one, if this is worthwhile. Return True if it was done.
 
-    One rename puts the new files, one for each part of the state, in their place, so that each reader sees either.
-    Epochs that are kept are not folded.
+    Repeat this with the generations before them. One rename replaces the old files by the new ones, one for each part
+    of the state, so that each reader sees either. The epochs that are kept for rollback are not folded.
     """
     state = session.catalog.current_table(query.table_id)
     if state is None or state.location is None or not session.conf.value(COMPACTION):
@@ -77,7 +77,8 @@ def fold_state(query: ContinuousQuery, session: EngineSession, bound: BoundFolds
     write = partial(_write, query, state, session, bound)
     is_folded = False
     with session.as_statement():
-        # Files of few rows are mostly of one size: next to new epochs, folded ones never seem small.
+        # Files of few rows mostly have about the same size, so a folded file never looks small next to new ones: the
+        # size is not limited.
         while session.table_cache.folding.fold_with(write, state, "", _MOST_BYTES):
             is_folded = True
     return is_folded
@@ -86,7 +87,7 @@ def fold_state(query: ContinuousQuery, session: EngineSession, bound: BoundFolds
 def _write(
     query: ContinuousQuery, state: Table, session: EngineSession, bound: BoundFolds, run: FoldedRun, staging: str
 ) -> bool:
-    """Write what some files of the state are folded to."""
+    """Write the fold of some files of the state. Return True."""
     fold, snapshot = bound.of(query, state, session, is_first=run.is_first), session.snapshot()
     try:
         snapshot.give(fold.part, run.files)

@@ -1,4 +1,4 @@
-"""Folds of states beside the epochs that add to them."""
+"""Folds of states in the background of the epochs that add to them."""
 
 from __future__ import annotations
 
@@ -22,28 +22,29 @@ _log = logging.getLogger(__name__)
 
 
 class StateFolds:
-    """Folds of the states of continuous queries: at once, or one after the other in a thread. Epochs, which only add to
-    a state, go on meanwhile.
+    """Folds of the states of continuous queries, at once or one after the other in a thread.
+
+    Epochs go on meanwhile, since they only add to a state.
     """
 
     def __init__(self, new_session: Callable[[ContinuousQuery], OwnSession]) -> None:
-        """`new_session` opens a session for a query, under its settings."""
+        """`new_session` opens a session with the settings of a query."""
         self._new_session = new_session
         self._lock = threading.Lock()
         self._begun = set[str]()
-        """Queries, by their ids, whose states are or will be folded."""
+        """Ids of the queries whose states are being folded or will be."""
         self._session: OwnSession | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._is_closed = False
 
     def now(self, query: ContinuousQuery, session: EngineSession, bound: BoundFolds) -> None:
-        """Fold the state of a query; `bound` are its folds that were bound before."""
-        # Many rows of a state are slower to read and nothing worse: what fails is tried again later.
+        """Fold the state of a query. `bound` has its bound folds."""
+        # A state of many rows is slower to read, which is all: a failed fold is retried later.
         with contextlib.suppress(SharkError, OSError):
             fold_state(query, session, bound)
 
     def begin(self, query: ContinuousQuery, bound: BoundFolds) -> None:
-        """Do that soon; nothing more where it has begun."""
+        """Fold the state of a query soon, in the thread. Do nothing if a fold of it has been requested already."""
         with self._lock:
             if self._is_closed or query.query_id in self._begun:
                 return
@@ -53,11 +54,11 @@ class StateFolds:
             try:
                 self._pool.submit(self._fold, query, bound)
             except RuntimeError:
-                # The interpreter ends.
+                # The interpreter is shutting down.
                 self._begun.discard(query.query_id)
 
     def close(self) -> None:
-        """End a fold that runs, and the thread."""
+        """Cancel a running fold, and end the thread."""
         with self._lock:
             self._is_closed = True
             session, pool = self._session, self._pool
@@ -80,7 +81,7 @@ class StateFolds:
                 session.stop()
         except SharkError as error:
             _log.info("the state of a continuous query is not folded: %s", error)
-        except Exception:  # noqa: BLE001  a fold that fails stops nothing
+        except Exception:  # noqa: BLE001  a failed fold stops nothing
             _log.exception("the state of a continuous query cannot be folded")
         finally:
             with self._lock:

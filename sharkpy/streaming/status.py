@@ -1,4 +1,4 @@
-"""Status of continuous tables and streams, for people and programs that watch them."""
+"""Status of continuous tables and streams, for users and programs that watch them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class ContinuousStatus:
     """Status of a continuous table at one moment.
 
-    `rows`, `bad_rows` (records that did not parse), `epochs`, `failures` and `seconds` (spent on epochs) are those of
-    this process, and None where it has run no epoch of the table; `total_rows` and `total_bad_rows` are those of all
-    epochs since it was made or refreshed. `lag` counts items of the streams: files, pushes,
-    rows of a rate.
+    `rows`, `bad_rows` (records that did not parse), `epochs`, `failures` and `seconds` (spent on epochs) are totals of
+    this process, and None if it has run no epoch of the table. `total_rows` and `total_bad_rows` are totals of all
+    epochs since the table was made or refreshed. `lag` is a number of items of the streams: files, pushes, rows of a
+    rate.
     """
 
     name: str
@@ -37,9 +37,9 @@ class ContinuousStatus:
     failures: int | None = None
     seconds: float | None = None
     rows_per_second: float | None = None
-    """Rate of the last epochs, by the time that was spent on them."""
+    """Rows of the last epochs per second spent on them."""
     fault: str | None = None
-    """Error that stopped it, or that it waits to get over."""
+    """Error that stopped the query, or after which it waits to retry."""
     bad_rows: int | None = None
     total_rows: int = 0
     total_bad_rows: int = 0
@@ -47,8 +47,9 @@ class ContinuousStatus:
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """Status of a stream at one moment: its source, the position behind the last item that was seen, and the continuous
-    tables that read it.
+    """Status of a stream at one moment.
+
+    `end` is the position after the last item that was seen. `readers` are the continuous tables that read the stream.
     """
 
     name: str
@@ -56,12 +57,15 @@ class StreamStatus:
     end: Position
     readers: tuple[ContinuousStatus, ...] = ()
     looks: int | None = None
-    """Looks of this process at a folder in a bucket or in HDFS, and the requests of their lists; None for others."""
+    """Looks of this process at a folder in a bucket or in HDFS. None for other streams.
+
+    `requests` are the requests of their listings.
+    """
     requests: int | None = None
 
 
 def continuous_statuses(streams: StreamScheduler, catalog: Catalog) -> Iterator[ContinuousStatus]:
-    """Statuses of all continuous tables of the warehouse, by name."""
+    """Yield the statuses of all continuous tables of the warehouse, by name."""
     named = ((_name_of(query, catalog), query) for query in catalog.streams.queries())
     for _, query in sorted(named, key=lambda pair: pair[0]):
         yield status_of(query, streams, catalog)
@@ -83,7 +87,7 @@ def status_of(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog
 
 
 def _state(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog) -> str:
-    """State of a query, for people; a sink may run nowhere though nobody has paused it."""
+    """Return the state of a query for display. A sink without its program waits, though it is not paused."""
     table = catalog.named(query)
     is_sink = table is not None and table.is_continuous_sink
     if query.state is QueryState.RUNNING and table is not None and is_sink and streams.programs.is_missing(table):

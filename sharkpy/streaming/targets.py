@@ -1,4 +1,4 @@
-"""Targets of continuous inserts: ordinary tables, of which the catalog knows from then on what counts."""
+"""Targets of continuous inserts: ordinary tables, whose committed generations the catalog then records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Inserts: TypeAlias = Insert | MultiInsert | StateInserts
 
 
 def targets_of(inserts: Inserts) -> tuple[Table, ...]:
-    """Tables that INSERTs write, each once; that of a state is none of them."""
+    """Return the tables that INSERTs write, each once, except the table of a state."""
     match inserts:
         case MultiInsert():
             branches = inserts.inserts
@@ -31,7 +31,10 @@ def target_ids(inserts: Inserts) -> tuple[str, ...]:
 
 
 def check_target(table: Table, role: str = "target of a continuous insert") -> None:
-    """UnsupportedError for a table whose rows could not come exactly once, which the statement wants in some role."""
+    """Raise UnsupportedError if the rows of a table could not be written exactly once.
+
+    `role` is the use of the table.
+    """
     if table.cache_mode is CacheMode.MEMORY_ONLY:
         raise UnsupportedError(f"{table.qualified_name}, which is MEMORY_ONLY, as {role}")
     if table.kind is not TableKind.MANAGED:
@@ -40,7 +43,7 @@ def check_target(table: Table, role: str = "target of a continuous insert") -> N
 
 
 def check_targets(inserts: Inserts, known: tuple[str, ...]) -> None:
-    """BindError if INSERTs write other tables than those with the ids `known`: one was dropped and made again."""
+    """Raise BindError if INSERTs write other tables than `known`, by id: one was dropped and made again."""
     if target_ids(inserts) != known:
         message = "the continuous insert writes other tables than when it was made"
         raise BindError(message, hint="ALTER CONTINUOUS INSERT name AS … gives it the tables of now")
@@ -49,10 +52,10 @@ def check_targets(inserts: Inserts, known: tuple[str, ...]) -> None:
 
 
 def become_targets(tables: Iterable[Table], catalog: Catalog) -> None:
-    """Let the catalog tell from now on which generations of some tables count; inside a transaction of it, in which
-    nobody else writes them.
+    """Let the catalog record from now on which generations of tables count.
 
-    Each write raises that number, people's own too. It stays when the continuous insert goes: it does no harm.
+    Call this in a transaction of the catalog, in which no other process writes the tables. Every later write increases
+    the recorded number, users' own writes too. The record stays when the continuous insert is dropped; it does no harm.
     """
     for table in tables:
         check_target(table)

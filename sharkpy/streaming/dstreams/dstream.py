@@ -1,4 +1,4 @@
-"""DStream: a query over streams that a Python program puts together, operator by operator."""
+"""DStream: a query over streams that a Python program builds, operator by operator."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ _JOINS = {
     **dict.fromkeys(("semi", "leftsemi"), "LEFT SEMI"),
     **dict.fromkeys(("anti", "leftanti"), "LEFT ANTI"),
 }
-"""Joins by Spark's words for them, which may be cut by underscores."""
+"""Joins by Spark's names for them, without underscores."""
 
 
 class DStream:
-    """Rows of streams, and what is computed of them: nothing runs before `to_table`, `foreach_batch` or `collect`.
+    """Query over streams. Nothing runs before `to_table`, `foreach_batch` or `collect`.
 
-    1. Each operator gives another DStream. Its names and types are checked when it is made, with the errors of
-       `ctx.sql`. Where an operator can be said in SQL it is SQL (`select`, `where`, `join`), else a function of the
+    1. Each operator returns another DStream. Its names and types are checked at once, with the errors of `ctx.sql`.
+       Operators that SQL can express are SQL (`select`, `where`, `join`). Other operators call a function of the
        program, which gets typed rows or Arrow batches in the engine's tasks.
-    2. `to_table` makes a continuous table that goes on without the program: its functions are kept with it, by value.
-       A program that runs again finds the table and goes on with it, or gives it its new query and functions.
-    3. What needs state is kept as in SQL: see docs/continuous.
+    2. `to_table` makes a continuous table that goes on without the program, since its functions are stored by value.
+       When the program runs again, it continues with that table, or gives the table its new query and functions.
+    3. State is kept as in SQL: see docs/continuous.
     """
 
     def __init__(self, session: StreamSession, query: ProgramQuery) -> None:
@@ -75,7 +75,7 @@ class DStream:
         return self.schema.names
 
     def column(self, name: str) -> Field:
-        """Column of a name; ColumnNotFoundError if there is none."""
+        """Return the column of a name. Raise ColumnNotFoundError if there is none."""
         found = next((field for field in self.schema if field.name.lower() == name.lower()), None)
         if found is None:
             raise ColumnNotFoundError(f'no column "{name}"', hint=did_you_mean(name, self.columns))
@@ -83,48 +83,50 @@ class DStream:
 
     @property
     def session(self) -> StreamSession:
-        """Session that the stream is of."""
+        """Session of the stream."""
         return self._session
 
     @property
     def text(self) -> str:
-        """The query in SQL. Functions of the program have names in it that only the program knows."""
+        """The query in SQL. It calls functions of the program by names that only the program knows."""
         return self._query.text
 
     # Row by row
 
     def select(self, *items: str) -> DStream:
-        """Rows of expressions in SQL: `select("url", "upper(name) AS name")`."""
+        """Compute SQL expressions for each row: `select("url", "upper(name) AS name")`."""
         return self._of(f"SELECT {', '.join(items)} FROM {self._from()}")
 
     def where(self, condition: str) -> DStream:
-        """The rows of which a condition in SQL is true."""
+        """Keep the rows for which a condition in SQL is true."""
         return self._of(f"SELECT * FROM {self._from()} WHERE {condition}")
 
     def filter(self, f: Callable[[Row], bool] | str) -> DStream:
-        """The rows of which a function is true, or a condition in SQL."""
+        """Keep the rows for which a function, or a condition in SQL, is true."""
         if isinstance(f, str):
             return self.where(f)
         call, functions = self._call(row_functions.predicate(f, self.schema))
         return self._of(f"SELECT * FROM {self._from()} WHERE {call}", functions)
 
     def map_rows(self, f: Callable[[Row], Any], returns: Returns = None) -> DStream:
-        """f(row) for each row: a tuple, a dict, or of one column the value.
+        """Replace each row by f(row): a tuple, a dict, or for one column its value.
 
-        `returns` names the columns: `"word string, n int"`, or a dict; for one column its type, or f's annotation.
+        `returns` declares the columns: `"word string, n int"`, a dict, or the type of one column. The default is f's
+        annotation.
         """
         call, functions = self._call(row_functions.each_row(f, self.schema, returns))
         return self._of(f"SELECT {call} FROM {self._from()}", functions)
 
     def flat_map(self, f: Callable[[Row], Any], returns: Returns = None) -> DStream:
-        """All rows that f(row) gives or yields, for each row; `returns` as in `map_rows`."""
+        """Replace each row by all rows that f(row) returns or yields. `returns` is as in `map_rows`."""
         call, functions = self._call(row_functions.many_rows(f, self.schema, returns))
         return self._of(f"SELECT {call} FROM {self._from()}", functions)
 
     def map_batches(self, f: Callable[[pa.RecordBatch], Any], returns: Returns) -> DStream:
-        """f(batch) for each Arrow batch of some thousand rows: a batch, a table, or a dict of arrays, of as many rows.
+        """Replace each Arrow batch of some thousand rows by f(batch).
 
-        `returns` names the columns, as in `map_rows`.
+        The result is a batch, a table, or a dict of arrays, with as many rows. `returns` declares the columns, as in
+        `map_rows`.
         """
         made = row_functions.each_batch(f, self.schema, returns)
         names = row_functions.columns_of(f, returns).names
@@ -135,7 +137,7 @@ class DStream:
     # Several streams
 
     def union(self, *others: DStream) -> DStream:
-        """The rows of this one and of others with as many columns."""
+        """Add the rows of other streams with as many columns."""
         every = (self, *others)
         functions = {name: one for stream in every for name, one in stream.functions.items()}
         return self.made(" UNION ALL ".join(f"SELECT * FROM {one._from()}" for one in every), functions)
@@ -149,11 +151,11 @@ class DStream:
         condition: str | None = None,
         select: Sequence[str] = ("*",),
     ) -> DStream:
-        """Join with another DStream, or with a table, by its name, that each epoch sees as it then is.
+        """Join with another DStream, or with a table by its name. Each epoch reads the current version of the table.
 
-        `on`: columns that both have, which come once; or `condition` in SQL, in which this side is `l` and the other
-        `r`, and `select` what is wanted of both. `how`: inner, left, right, full, semi, anti or cross, or another of
-        Spark's words for these, as left_outer.
+        `on`: columns of both sides, which the result has once. `condition`: a condition in SQL instead, in which this
+        side is `l` and the other side `r`. `select`: the columns of the result. `how`: inner, left, right, full, semi,
+        anti or cross, or another of Spark's names for these, such as left_outer.
         """
         kind = _JOINS.get(how.lower().replace("_", ""))
         if kind is None:
@@ -177,13 +179,13 @@ class DStream:
         return self._of(f"SELECT {', '.join(select)} FROM {joined}", functions)
 
     def transform(self, f: Callable[[DStream], DStream]) -> DStream:
-        """f(this)."""
+        """Return f(self)."""
         return f(self)
 
     # Groups and windows
 
     def key_by(self, *columns: str) -> KeyedDStream:
-        """The rows by their values of some columns."""
+        """Key the rows by the values of some columns."""
         from sharkpy.streaming.dstreams.keyed_dstream import KeyedDStream
 
         if not columns:
@@ -191,42 +193,44 @@ class DStream:
         return KeyedDStream(self, tuple(self.column(name).name for name in columns))
 
     def window(self, size: str, slide: str | None = None, *, on: str | None = None) -> Windows:
-        """The rows by windows of time as long as `size` ("60 s"), one each `slide`; of the time `on`, or of the one
-        with a WATERMARK.
+        """Group the rows by windows of time of the length `size` ("60 s"), one each `slide` (default: `size`).
+
+        The time is the column `on`, or by default the column with a WATERMARK.
         """
         return self._whole().window(size, slide, on=on)
 
     def sessions(self, gap: str, *, on: str | None = None) -> Windows:
-        """The rows by sessions, which end when no row comes for `gap`."""
+        """Group the rows by sessions, which end when no row comes for `gap`."""
         return self._whole().sessions(gap, on=on)
 
     def count(self) -> DStream:
-        """The number of rows, in the column `count`."""
+        """Count the rows, in the column `count`."""
         return self._whole().count()
 
     def aggregate(self, **items: Item) -> DStream:
-        """Aggregates over all rows; see `KeyedDStream.aggregate`."""
+        """Aggregate all rows; see `KeyedDStream.aggregate`."""
         return self._whole().aggregate(**items)
 
     def distinct(self) -> DStream:
         return self._of(f"SELECT DISTINCT * FROM {self._from()}")
 
     def slice(self, begin: Moment, end: Moment, *, on: str | None = None) -> DStream:
-        """The rows whose time is from `begin` to before `end`: of the time `on`, the beginning of a window, or the time
-        with a WATERMARK.
+        """Keep the rows whose time is from `begin` to before `end`.
+
+        The time is the column `on`. By default it is the start of a window, or the column with a WATERMARK.
         """
         time = self._time() if on is None else quoted(self.column(on).name)
         return self.where(f"{time} >= {_moment(begin)} AND {time} < {_moment(end)}")
 
-    # Ends
+    # Results
 
     def collect(self) -> list[Row]:
-        """The rows of what is there to read now. Streams are not read on by that."""
+        """Return the rows of the input that is available now. This does not advance the streams."""
         with self._session.as_statement(self.text):
             return list(rows_of(query_rows(self._session, self._plan), self.schema))
 
     def looked_up(self, key: Mapping[str, PythonValue]) -> list[Row]:
-        """The rows of now with values of columns; see `ContinuousTable.lookup`."""
+        """Return the current rows with the given values of columns; see `ContinuousTable.lookup`."""
         if not key:
             raise BindError("lookup takes values of columns: lookup(user_id=7)")
         by_name = {column.name: column for column in self._plan.output}
@@ -238,11 +242,11 @@ class DStream:
             return list(rows_of(query_rows(self._session, Filter(self._plan, predicate)), self.schema))
 
     def take(self, count: int) -> list[Row]:
-        """At most so many rows of what is there to read now."""
+        """Return at most `count` rows of the input that is available now."""
         return self._of(f"SELECT * FROM {self._from()} LIMIT {int(count)}").collect()
 
     def explain(self) -> str:
-        """What a continuous table of it keeps, and the plan of an epoch."""
+        """Return a text about the state of a continuous table of this query, with the plan of an epoch."""
         session, begin = self._session, "EXPLAIN CREATE CONTINUOUS TABLE dstream {}AS "
         with session.as_statement():
             try:
@@ -265,12 +269,15 @@ class DStream:
         bad_rows: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> ContinuousTable:
-        """Continuous table of the rows, which runs from now on; the one of that name where it is there already, with
-        this query and these functions from its next epoch on.
+        """Make a continuous table of the rows, which runs from now on.
+
+        If there is a table of that name, it gets this query and these functions from its next epoch on.
 
         `trigger`: "EVERY 1 SECOND", "ONCE", "AVAILABLE NOW"; `emit`: "APPEND", "UPDATE", "COMPLETE"; `unbounded`: its
         state may grow with the streams; `cache`: in memory; `late_rows` and `bad_rows`: tables for such rows. See the
-        clauses of CREATE CONTINUOUS TABLE. They count when the table is made.
+        clauses of CREATE CONTINUOUS TABLE. These options only apply to a new table.
+
+        Raise BindError 42809 if the name belongs to another kind of table, or to one with other columns or state.
         """
         told = dict(properties or {}) | ({"shark.cache": "MEMORY"} if cache else {})
         pairs = ", ".join(f"{text_literal(key)} = {text_literal(value)}" for key, value in told.items())
@@ -295,34 +302,38 @@ class DStream:
         emit: str | None = None,
         unbounded: bool = False,
     ) -> ContinuousTable:
-        """Let a function of the program take the rows, by a continuous sink TO PROGRAM that has the `name` and is made
-        if it is not there. See `ContinuousTable.foreach_batch`.
+        """Pass the rows of each epoch to a function of the program, through the continuous sink `name` TO PROGRAM.
 
-        Of rows that change, as totals do, `emit` "UPDATE" gives those that an epoch has changed; without it rows come
-        that do not change any more. `unbounded`: the state may grow with the streams.
+        A missing sink is created. See `ContinuousTable.foreach_batch`. `emit` "UPDATE" passes the rows that an epoch
+        has changed, such as totals. By default only rows that will not change any more are passed. `unbounded`: the
+        state may grow with the streams.
         """
         return self.sink(name, emit=emit, unbounded=unbounded).foreach_batch(function, as_reader=as_reader)
 
     def sink(self, name: str, *, emit: str | None = None, unbounded: bool = False) -> ContinuousTable:
-        """Continuous sink TO PROGRAM of the rows, which waits for a function; the known one of that name."""
+        """Return the continuous sink TO PROGRAM of a name, which waits for a function. A missing sink is created."""
         clauses = ["TO PROGRAM", f"EMIT {emit}" if emit else "", "WITH UNBOUNDED STATE" if unbounded else ""]
         given = EmitMode.APPEND.value if emit is None else emit.upper()
         return self._kept("SINK", name, " ".join(filter(None, clauses)), given)
 
     def train(self, model: Estimator, name: str, **options: Any) -> ContinuousTable:
-        """Let a model learn from the rows while this program runs, each epoch once: by `model.partial_fit(rows,
-        **options)`, as with `y="label"`. It is saved as the table `name` after each epoch, so that SQL's `predict` and
-        `ctx.load_model` have the newest. Where the table is there already, its model goes on.
+        """Train a model with the rows while this program runs, each epoch once.
 
-        Gives the sink by which it learns; its name is that of the table and `__training`.
+        The training calls `model.partial_fit(rows, **options)`, for example with `y="label"`. After each epoch the
+        model is saved as the table `name`, so SQL's `predict` and `ctx.load_model` have the newest one. If the table
+        exists, its model is trained further. Return the sink that trains the model, which is named after the table,
+        with the suffix `__training`.
+
+        Raise BindError 42809 if the model has no `partial_fit`.
         """
         from sharkpy.streaming.dstreams.training import train
 
         return train(self, model, name, options)
 
     def _kept(self, kind: str, name: str, clauses: str, given: str | None = None) -> ContinuousTable:
-        """The continuous table or sink of a name: a new one, or the known one with this query. BindError 42809 for a
-        sink that gives other rows of it than `given`, APPEND or UPDATE.
+        """Return the continuous table or sink of a name: a new one, or the existing one with this query.
+
+        Raise BindError 42809 for an existing sink with another EMIT mode than `given`, APPEND or UPDATE.
         """
         from sharkpy.streaming.handles import ContinuousTable
 
@@ -336,7 +347,7 @@ class DStream:
                     text = self._query.kept(database, short, session)
                     run(f"CREATE CONTINUOUS {kind} {place} {clauses} AS {text}", session)
                 except BaseException:
-                    # One that is there needs them, though its first epoch has failed.
+                    # An existing table needs the functions, even if its first epoch has failed.
                     if session.catalog.find_table(database, short) is None:
                         drop_kept(database, short, session.catalog)
                     raise
@@ -354,7 +365,7 @@ class DStream:
 
     @property
     def relation(self) -> str:
-        """The rows as they stand in FROM, before an alias."""
+        """The rows as an item of FROM, without an alias."""
         return self._query.relation
 
     @property
@@ -363,7 +374,7 @@ class DStream:
         return self._query.functions
 
     def made(self, text: str, functions: Mapping[str, Declared]) -> DStream:
-        """DStream of a query, and of the functions that it calls."""
+        """Return the DStream of a query and of the functions that it calls."""
         return DStream(self._session, ProgramQuery(text, functions))
 
     def _of(self, text: str, functions: Mapping[str, Declared] | None = None) -> DStream:
@@ -373,7 +384,7 @@ class DStream:
         return f"{self.relation} {alias}"
 
     def _call(self, function: Declared, columns: Sequence[str] | None = None) -> tuple[str, dict[str, Declared]]:
-        """Call of a function of the program with some columns, all by default."""
+        """Return the call, in SQL, of a function with some columns (by default all), and the function by its name."""
         name, functions = named(function)
         args = ", ".join(map(quoted, self.columns if columns is None else columns))
         return f"{name}({args})", functions
@@ -384,7 +395,7 @@ class DStream:
         return KeyedDStream(self, ())
 
     def _time(self) -> str:
-        """The time of the rows, in SQL."""
+        """Return the time of the rows as an expression in SQL."""
         for field in self.schema:
             if isinstance(field.dtype, StructType) and field.name in ("window", "session_window"):
                 return f"{quoted(field.name)}.start"
@@ -395,12 +406,12 @@ class DStream:
 
 
 def quoted(name: str) -> str:
-    """A name as an identifier."""
+    """Quote a name as an identifier."""
     return f"`{name.replace('`', '``')}`"
 
 
 def text_literal(text: str) -> str:
-    """A text in SQL."""
+    """Quote a text as a string literal of SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
@@ -410,7 +421,7 @@ def _moment(moment: Moment) -> str:
 
 
 def run(text: str, session: StreamSession) -> None:
-    """Run a statement that is no query, inside one of the session's."""
+    """Run a command within a statement of the session."""
     command = bind_text(session, text)
     assert not isinstance(command, LogicalPlan)  # the text is a command
     session.run_command(command, session.snapshot())
@@ -425,7 +436,7 @@ def _check_given(sink: Table, given: str) -> None:
 def _alter(known: Table, kind: str, text: str, session: StreamSession) -> None:
     """Give a continuous table or sink the query `text`, if it has another one.
 
-    BindError 42809 where its rows, or its state, are of other types.
+    Raise BindError 42809 if the columns of its rows or of its state differ.
     """
     if not known.continuous:
         raise BindError(f"{known.qualified_name} is no continuous table", sqlstate="42809")
@@ -454,6 +465,6 @@ def _types(schema: Schema) -> dict[str, DataType]:
 
 
 def _text_of(table: Table, session: StreamSession) -> str:
-    """The query of a continuous table, as it was written."""
+    """Return the query of a continuous table, as it was written."""
     query = session.catalog.streams.find(table.continuous)
     return "" if query is None else query.text

@@ -20,28 +20,29 @@ if TYPE_CHECKING:
 
 TimeoutBy = Literal["watermark", "clock"]
 Item = str | tuple[object, str]
-"""An aggregate in SQL; or one of the program, a class or what `sharkpy.aggregate` makes of it, and its arguments."""
+"""An aggregate in SQL, or a class or result of `sharkpy.aggregate` with its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Rows of a DStream by windows, beside their keys. The results have a column `window` or `session_window`: a struct
-    of start and end.
+    """Rows of a DStream by windows, in addition to their keys.
+
+    Results have a column `window` or `session_window`: a struct of start and end.
     """
 
     keyed: KeyedDStream
     clause: str
 
     def count(self) -> DStream:
-        """The number of rows of each window, in the column `count`."""
+        """Count the rows of each window, in the column `count`."""
         return self.aggregate(count="count(*)")
 
     def aggregate(self, **items: Item) -> DStream:
-        """Aggregates over the rows of each window; see `KeyedDStream.aggregate`."""
+        """Aggregate the rows of each window; see `KeyedDStream.aggregate`."""
         return self.keyed.grouped(items, self.clause)
 
     def reduce(self, f: Callable[[Any, Any], Any], column: str, name: str | None = None) -> DStream:
-        """f over the values of a column, in any order; see `KeyedDStream.reduce_by_key`."""
+        """Combine the values of a column with f, in any order; see `KeyedDStream.reduce_by_key`."""
         return self.keyed.reduced(f, column, name, self.clause)
 
 
@@ -53,27 +54,29 @@ class KeyedDStream:
     keys: tuple[str, ...]
 
     def count(self) -> DStream:
-        """The number of rows of each key, in the column `count`."""
+        """Count the rows of each key, in the column `count`."""
         return self.aggregate(count="count(*)")
 
     def aggregate(self, **items: Item) -> DStream:
-        """Aggregates over the rows of each key, by the names of their columns: `aggregate(n="count(*)", best=(Best,
-        "score"))`.
+        """Aggregate the rows of each key, by the names of the columns of the result.
+
+        Example: `aggregate(n="count(*)", best=(Best, "score"))`.
         """
         return self.grouped(items)
 
     def reduce_by_key(self, f: Callable[[Any, Any], Any], column: str, name: str | None = None) -> DStream:
-        """f over the values of a column, which is associative and commutative; NULLs are left out. The result has the
-        column's name, or `name`.
+        """Combine the values of a column with f, which must be associative and commutative. NULLs are left out.
+
+        The result has the column's name, or `name`.
         """
         return self.reduced(f, column, name)
 
     def window(self, size: str, slide: str | None = None, *, on: str | None = None) -> Windows:
-        """The rows by windows of time too; see `DStream.window`."""
+        """Group the rows by windows of time too; see `DStream.window`."""
         return self._windows(f"{size} EVERY {slide}" if slide else size, on)
 
     def sessions(self, gap: str, *, on: str | None = None) -> Windows:
-        """The rows by sessions too; see `DStream.sessions`."""
+        """Group the rows by sessions too; see `DStream.sessions`."""
         return self._windows(f"SESSION {gap}", on)
 
     def count_by_window(self, size: str, slide: str | None = None, *, on: str | None = None) -> DStream:
@@ -82,7 +85,7 @@ class KeyedDStream:
     def reduce_by_window(
         self, f: Callable[[Any, Any], Any], column: str, size: str, slide: str | None = None, *, on: str | None = None
     ) -> DStream:
-        """f over the values of a column in each window. Windows are put together from panes, so it needs no inverse."""
+        """Combine the values of a column in each window with f. Windows are built from panes, so f needs no inverse."""
         return self.window(size, slide, on=on).reduce(f, column)
 
     def update_state_by_key(
@@ -98,18 +101,21 @@ class KeyedDStream:
         timeout_by: TimeoutBy = "watermark",
         name: str = "state",
     ) -> DStream:
-        """The state of each key: `update(state, row)` gives the next one, beginning with a copy of `initial`. Rows have
-        `columns`, all but the keys by default, and come in their order: the first is a time where time counts.
+        """Compute a state for each key: `update(state, row)` returns the next one.
 
-        The result has the keys and the column `name`: the state, of the type `returns`, or `finish(state)`. With
-        `finish` a state is any Python value, or one of the type `state`. It makes no difference how rows are cut into
-        epochs, as long as those of later epochs come later: the same `update` over a table, or what `collect` sees,
-        gives the same.
+        The first state is a copy of `initial`. Rows have `columns`, by default all but the keys, and come in the order
+        of these columns. If time matters, the first of them should be a time. The result has the keys and the column
+        `name`: the state, of the type `returns`, or `finish(state)`. With `finish` a state is any Python value, or a
+        value of the type `state`.
 
-        `timeout`, as "30 min": the first of `columns` is the time with the stream's WATERMARK, a row that comes so long
-        after the one before begins anew, and keys are forgotten when the watermark is so far behind their last row: so
-        the state is bounded. With `timeout_by="clock"` the time is that of the epochs that read the rows, and keys are
-        forgotten so long after it; how rows are cut into epochs then makes a difference.
+        The division of rows into epochs does not change the result, as long as rows of later epochs are later. The same
+        `update` over a table, or in `collect`, has the same result.
+
+        `timeout`, such as "30 min", bounds the state. The first of `columns` is then the time with the stream's
+        WATERMARK. A row that comes `timeout` after the previous one starts a new state. A key is forgotten when the
+        watermark is `timeout` past its last row. With `timeout_by="clock"` the time of a row is the time of the epoch
+        that reads it, and a key is forgotten `timeout` later. Then the result depends on the division of rows into
+        epochs.
         """
         wanted = [field.name for field in self.stream.schema if field.name not in self.keys]
         given = wanted if columns is None else [self.stream.column(one).name for one in columns]
@@ -133,8 +139,9 @@ class KeyedDStream:
         timeout_by: TimeoutBy = "watermark",
         name: str = "value",
     ) -> DStream:
-        """What a function shows of each key: `f(state, row)` gives the next state and what is shown from then on, of
-        the type `returns`. All else is as in `update_state_by_key`.
+        """Compute a state for each key, and show a value for it: `f(state, row)` returns the next state and the value.
+
+        The value has the type `returns`. Everything else is as in `update_state_by_key`.
         """
         update = functools.wraps(f)(lambda both, row: f(both[0], row))
         return self.update_state_by_key(
@@ -149,12 +156,12 @@ class KeyedDStream:
         )
 
     def join(self, other: KeyedDStream, how: str = "inner") -> DStream:
-        """Join with another DStream by the keys, which both have."""
+        """Join with another DStream by the keys, which both must have."""
         self._check_keys(other)
         return self.stream.join(other.stream, self.keys, how)
 
     def cogroup(self, other: KeyedDStream) -> DStream:
-        """The rows of this one and of another for each key, in the columns `left` and `right`: arrays of structs."""
+        """Collect the rows of both DStreams for each key, in the columns `left` and `right`: arrays of structs."""
         self._check_keys(other)
         terms = " AND ".join(f"l.{key} <=> r.{key}" for key in map(quoted, self.keys))
         keys = [f"coalesce(l.{key}, r.{key}) AS {key}" for key in map(quoted, self.keys)]
@@ -164,7 +171,10 @@ class KeyedDStream:
         return self.stream.made(f"SELECT {items} FROM {sides[0]} FULL JOIN {sides[1]} ON {terms}", functions)
 
     def grouped(self, items: dict[str, Item], clause: str = "") -> DStream:
-        """The keys and aggregates, by name, over their rows; `clause`: the windows that they are in too."""
+        """Aggregate the rows of each key, by the names of the result's columns.
+
+        `clause`: the windows, if there are any.
+        """
         if not items:
             raise BindError('aggregate takes items by name: aggregate(n="count(*)")')
         functions, texts = dict(self.stream.functions), list[str]()

@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from sharkpy.streaming.scheduler import StreamSession
 
 Watermark = tuple[str, str]
-"""A column of times, and how far behind the latest one rows may come: ("ts", "10 SECONDS")."""
+"""A column of times, and how far a row's time may be before the latest one: ("ts", "10 SECONDS")."""
 
 
 class Streams:
-    """Streams of a session's warehouse. Each `from_…` makes a stream, if there is none of that name, and gives it.
+    """Streams of a session's warehouse. Each `from_…` makes a stream, if there is none of that name, and returns it.
 
-    `columns` are those of CREATE STREAM, as text: "user_id BIGINT, url STRING, ts TIMESTAMP".
+    `columns` are columns of CREATE STREAM, as text: "user_id BIGINT, url STRING, ts TIMESTAMP".
     """
 
     def __init__(self, session: StreamSession) -> None:
         self._session = session
 
     def __call__(self, name: str) -> Stream | ContinuousTable:
-        """Stream or continuous table of a name: a stream's rows, to compute with; the status of both, and what a
-        program waits for or steers.
+        """Return the stream or continuous table of a name.
 
-        TableNotFoundError; BindError 42809 for another table.
+        Both have a status. A program can query the rows of a stream, and wait for and control a continuous table. Raise
+        TableNotFoundError if there is none, and BindError 42809 for another table.
         """
         session = self._session
         session.check_open()
@@ -47,7 +47,7 @@ class Streams:
         watermark: Watermark | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Stream:
-        """Stream of the files that appear in a folder, in a format of tables."""
+        """Return a stream of the files that appear in a folder, in a format of tables."""
         source = f"STORED AS {stored_as} FROM FOLDER {text_literal(os.fspath(folder))}"
         return self._made(name, columns, watermark, source, options)
 
@@ -61,7 +61,7 @@ class Streams:
         watermark: Watermark | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Stream:
-        """Stream of the records of a topic; `options` are those of FROM KAFKA, as `startingOffsets`."""
+        """Return a stream of the records of a topic. `options` are options of FROM KAFKA, such as `startingOffsets`."""
         told = {"bootstrap.servers": servers, "topic": topic, **(options or {})}
         return self._made(name, columns, watermark, "FROM KAFKA", told)
 
@@ -74,15 +74,15 @@ class Streams:
         watermark: Watermark | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Stream:
-        """Stream of the lines that come from "host:port"."""
+        """Return a stream of the lines that come from "host:port"."""
         return self._made(name, columns, watermark, f"FROM SOCKET {text_literal(address)}", options)
 
     def queue(self, name: str, columns: str, *, watermark: Watermark | None = None) -> Stream:
-        """Stream of the rows that programs push: `push().write(rows)`."""
+        """Return a stream of the rows that programs push: `push().write(rows)`."""
         return self._made(name, columns, watermark, "FROM PROGRAM", None)
 
     def from_table(self, name: str, table: str, *, history: bool = False) -> Stream:
-        """Stream of the rows that are appended to a table from now on; with `history` those that are there, too."""
+        """Return a stream of the rows appended to a table from now on. `history`: preceded by its current rows."""
         words = f"{_place(name)} FROM TABLE {_place(table)}{' WITH HISTORY' if history else ''}"
         return self._run(name, f"CREATE STREAM IF NOT EXISTS {words}")
 

@@ -1,4 +1,4 @@
-"""A query over streams with functions of the program in it."""
+"""Query over streams that calls functions of the program."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 _numbers = itertools.count(1)
 _NAMES = re.compile(r"\bsharkpy_program_[0-9]+\b")
-"""Names of functions of the program; each is given once."""
+"""Names of functions of the program. No name is used twice."""
 _SEPARATOR = "__function_"
-"""Between the name of a table and the number of a function of its query."""
+"""Separator between the name of a table and the number of a function of its query."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramQuery:
-    """Text of a query, and the functions of the program that it calls by names which nobody else knows."""
+    """Text of a query, and the functions of the program that it calls by names known only to the program."""
 
     text: str
     functions: Mapping[str, Declared] = field(default_factory=dict)
     table: str = ""
-    """Name of the table, or stream, that it reads as a whole."""
+    """Name of the table or stream that the query reads as a whole; empty for other queries."""
 
     @classmethod
     def of_table(cls, table: Table) -> Self:
@@ -46,26 +46,27 @@ class ProgramQuery:
 
     @property
     def relation(self) -> str:
-        """The query as it stands in FROM, before its alias."""
+        """The query as an item of FROM, without its alias."""
         return self.table or f"({self.text})"
 
     def bound(self, session: EngineSession) -> LogicalPlan:
-        """The query with its names and types resolved."""
+        """Bind the query. Raise BindError 42601 if its text is another statement."""
         plan = self.bound_in("", session)
         if not isinstance(plan, LogicalPlan):
             raise BindError(f"{self.text} is no query", sqlstate="42601")
         return plan
 
     def bound_in(self, begin: str, session: EngineSession) -> Statement:
-        """The statement that begins so and ends with the query."""
+        """Bind the statement that consists of `begin` and the query."""
         catalog = session.catalog.for_session()
         for name, function in self.functions.items():
             catalog.functions.add_temporary(name, intern(user_function(name, function)))
         return bind(substituted(session, begin + self.text), catalog, session.conf, session.current_database)
 
     def kept(self, database: str, table: str, session: EngineSession) -> str:
-        """Text of the query for a table that outlives the program: its functions are permanent from now on, under names
-        that begin with the table's, and the same in each run of the program.
+        """Return the text of the query for a table that outlives the program, after making its functions permanent.
+
+        Their names begin with the table's name, and are the same in each run of the program.
         """
         kept = dict[str, str]()
         for number, name in enumerate(dict.fromkeys(_NAMES.findall(self.text)), 1):
@@ -84,6 +85,6 @@ def drop_kept(database: str, table: str, catalog: Catalog) -> None:
 
 
 def named(function: Declared) -> tuple[str, dict[str, Declared]]:
-    """A name for a function in the texts of this program, and what the name means."""
+    """Name a function for the texts of this program. Return the name, and the function by its name."""
     name = f"sharkpy_program_{next(_numbers)}"
     return name, {name: function}

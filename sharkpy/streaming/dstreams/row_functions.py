@@ -1,4 +1,4 @@
-"""Functions of rows and of batches as functions of the engine: of the values of one row, or of arrays."""
+"""Functions of rows or batches, converted to functions of the engine, which take values or arrays."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _ANY_NUMBER = inspect.Signature([inspect.Parameter("values", inspect.Parameter.V
 
 
 def predicate(f: RowFunction, schema: Schema) -> Declared:
-    """Whether a function of a row is true, as a function of its values."""
+    """Convert a condition on a row to a scalar function of the row's values."""
     new = _rows(schema)
     wrapped = _as_written(f, lambda *values: bool(f(new(values))))
     return Declared("scalar", wrapped, Options(_types(schema), "boolean", "row", "call", compiled=False))
 
 
 def each_row(f: RowFunction, schema: Schema, returns: Returns) -> Declared:
-    """A function from a row to one, as a table function of its values."""
+    """Convert a function from a row to a row to a table function of the row's values."""
     new, columns = _rows(schema), columns_of(f, returns)
 
     def process(*values: Any) -> Iterator[Any]:
@@ -42,7 +42,7 @@ def each_row(f: RowFunction, schema: Schema, returns: Returns) -> Declared:
 
 
 def many_rows(f: RowFunction, schema: Schema, returns: Returns) -> Declared:
-    """A function from a row to any number of them, as a table function of its values."""
+    """Convert a function from a row to any number of rows to a table function of the row's values."""
     new, columns = _rows(schema), columns_of(f, returns, of_many=True)
 
     def process(*values: Any) -> Iterator[Any]:
@@ -52,7 +52,10 @@ def many_rows(f: RowFunction, schema: Schema, returns: Returns) -> Declared:
 
 
 def each_batch(f: Callable[[pa.RecordBatch], Any], schema: Schema, returns: Returns) -> Declared:
-    """A function from a batch to one of as many rows, as a function from arrays to an array of structs."""
+    """Convert a function from a batch to a batch of as many rows.
+
+    The result is a function from arrays to an array of structs.
+    """
     columns, names = columns_of(f, returns), list(schema.names)
     wanted = to_arrow(columns)
 
@@ -65,7 +68,7 @@ def each_batch(f: Callable[[pa.RecordBatch], Any], schema: Schema, returns: Retu
 
 
 def reduction(f: Callable[[Any, Any], Any], dtype: DataType) -> Declared:
-    """An associative function of two values as an aggregate; NULLs are left out, and the state is a value itself."""
+    """Convert an associative function of two values to an aggregate. It leaves out NULLs, and its state is a value."""
 
     class Reduction:
         def init(self) -> Any:
@@ -92,8 +95,10 @@ def state_update(
     *,
     is_by_clock: bool = False,
 ) -> Declared:
-    """A function from a state and a row to the next state, as an aggregate that goes on from its states. Without
-    `finish` a state is of the type that is returned. `is_by_clock`: its first argument is a time that is not the row's.
+    """Convert a function from a state and a row to the next state to an aggregate that continues from its states.
+
+    Without `finish` a state has the type of the result. `is_by_clock`: the first argument is a time and not part of the
+    row.
     """
     new, num_before = _rows(schema), int(is_by_clock)
 
@@ -116,7 +121,10 @@ def state_update(
 
 
 def columns_of(f: Callable[..., Any], returns: Returns, *, of_many: bool = False) -> StructType:
-    """Columns that a function says, or is said, to return: those of a row, or of each of many."""
+    """Return the columns of a function's result, which is one row or `of_many`.
+
+    They are declared by `returns`, or by the function itself.
+    """
     name = getattr(f, "__name__", "function")
     if returns is None and not inspect.isgeneratorfunction(f):
         dtype = result_type(name, f, Options(), f)
@@ -137,7 +145,7 @@ def _rows(schema: Schema) -> Callable[[tuple[Any, ...]], Row]:
 
 
 def _as_written(f: Callable[..., Any], made: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function of ours be where the user's is written: it is shipped with that, and errors name that place."""
+    """Make a wrapper look like the user's function: it is shipped with that function, and errors name its place."""
     functools.update_wrapper(made, f)
     made.__signature__ = _ANY_NUMBER  # type: ignore[attr-defined]
     return made
@@ -150,7 +158,7 @@ def _in_module_of(f: Callable[..., Any], made: type) -> type:
 
 
 def _as_tuple(row: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
-    """A row as a tuple; of one column, what is no tuple or dict is its value."""
+    """Convert a row to a tuple. For one column, an object other than a tuple or dict is the column's value."""
     if isinstance(row, Mapping):
         if unknown := [name for name in row if name.lower() not in names]:
             raise ExecutionError(f"the row has {', '.join(unknown)}, which it is not said to return", sqlstate="39000")
@@ -166,7 +174,10 @@ def _plain(array: Any) -> Any:
 
 
 def _structs(made: Any, wanted: Any, num_rows: int) -> Any:
-    """Columns as an array of structs of the type; ExecutionError for another number of rows, or a column too few."""
+    """Convert columns to an array of structs of the type.
+
+    Raise ExecutionError for another number of rows, or for a missing column.
+    """
     table = made if isinstance(made, (pa.RecordBatch, pa.Table)) else pa.table(made)
     if table.num_rows != num_rows:
         message = f"map_batches returned {table.num_rows} rows for {num_rows}"

@@ -1,4 +1,4 @@
-"""Models that learn from a stream, epoch by epoch, and are tables."""
+"""Models that are trained with a stream, epoch by epoch, and saved as tables."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from sharkpy.streaming.scheduler import StreamSession
 
 TRAINING = "__training"
-"""Behind the name of a model's table, the name of the sink by which it learns."""
+"""Suffix of the name of a model's table, for the name of the sink that trains the model."""
 
 
 class _Learner:
-    """A model that learns each epoch once: it is saved with the number of the last one that it knows."""
+    """Model that learns each epoch once, since it is saved with the number of the last epoch that it has learned."""
 
     def __init__(self, session: StreamSession, model: Any, name: str, options: Mapping[str, Any]) -> None:
         self._session = session
@@ -34,7 +34,7 @@ class _Learner:
         self._lock = threading.Lock()
         self._is_saved = True
         self.sink = ""
-        """Id of the sink, whose epochs are counted."""
+        """Id of the sink that counts the epochs."""
 
     def __call__(self, epoch: int, rows: pa.Table) -> None:
         with self._lock:
@@ -49,14 +49,14 @@ class _Learner:
 
     def _save(self) -> None:
         with self._session.as_statement() as statement:
-            # The rows of the epoch are those of the stream.
+            # Rows of the saved model are not rows of the epoch.
             num_rows = statement.rows_written
             save_model(self._session, self._model, self._name, replace=True)
             statement.rows_written = num_rows
 
 
 def train(stream: DStream, model: Estimator, name: str, options: Mapping[str, Any]) -> ContinuousTable:
-    """Let a model learn from the rows of a stream: see `DStream.train`."""
+    """Train a model with the rows of a stream: see `DStream.train`."""
     if not hasattr(model, "partial_fit"):
         hint = "StreamingKMeans and LogisticRegression do"
         raise BindError(f"{type(model).__name__} does not learn batch by batch", hint=hint, sqlstate="42809")

@@ -1,4 +1,4 @@
-"""PAUSE, RESUME, REFRESH, ALTER and DROP of continuous tables and inserts."""
+"""PAUSE, RESUME, REFRESH, ALTER and DROP of continuous tables, inserts and sinks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def control_continuous(command: ControlContinuous, session: StreamSession) -> Co
 
 
 def alter_continuous(command: AlterContinuous, session: StreamSession) -> CommandResult:
-    """Let the next epoch be computed by another query, or begin at other times; the rows of earlier ones stay."""
+    """Change the query, trigger or bad rows from the next epoch on. Rows of earlier epochs stay."""
     table, catalog = command.table, session.catalog
     queries = _queries(command.query)
     check_definition(queries, session)
@@ -88,9 +88,9 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
 
 
 def _check_same_state(known: ContinuousQuery, query: ContinuousQuery, table: Table, session: StreamSession) -> None:
-    """What epochs of an insert or sink add to its state stays what it is; what is given of it may change."""
+    """Raise an error if the epochs of an altered insert or sink would keep another state. Its output may change."""
     state, conf, catalog = table_of_rows(table, session), session.conf, session.catalog
-    # Both at one time: streams that may be idle read the clock.
+    # Bind both with one clock, since streams that may be idle read it.
     clock = StatementClock()
     old, new = (bind_state(one.text, state, catalog, conf, one.database, clock) for one in (known, query))
     if not new.has_state_of(old):
@@ -98,7 +98,7 @@ def _check_same_state(known: ContinuousQuery, query: ContinuousQuery, table: Tab
 
 
 def _read_by(table: Table, text: str, session: StreamSession) -> Table:
-    """The table with another query over the same state."""
+    """Return the table with another query over the same state."""
     now = session.catalog.current_table(table.table_id) or table
     properties = {**dict(now.properties), VIEW_DATABASE: session.current_database}
     return dataclasses.replace(now, view_text=text, properties=tuple(properties.items()))
@@ -107,7 +107,7 @@ def _read_by(table: Table, text: str, session: StreamSession) -> Table:
 def _bad_rows_of(
     command: AlterContinuous, query: ContinuousQuery, streams: Sequence[str], session: StreamSession
 ) -> Table | None:
-    """Table for the bad rows of a query that is altered."""
+    """Return the table for the bad rows of an altered query, or None if it has none."""
     if command.on_bad_row is not None:
         return bad_row_table(command.on_bad_row, streams, session)
     known = session.catalog.current_table(query.bad_rows) if query.bad_rows else None
@@ -115,7 +115,7 @@ def _bad_rows_of(
 
 
 def check_own_rows(query: ContinuousQuery, table: Table, action: str) -> None:
-    """UnsupportedError where what is read again would come to a table of bad or of late rows twice."""
+    """Raise UnsupportedError if reading the input again would add bad or late rows to their table twice."""
     what = f"{action} of a {table.streaming_kind}"
     if query.bad_rows:
         hint = "ALTER … ON BAD ROW NULL first"
@@ -131,7 +131,10 @@ def _queries(given: LogicalPlan | Insert | MultiInsert | None) -> Sequence[Logic
 
 
 def _state_under(trigger: Trigger, state: QueryState) -> QueryState:
-    """State of a query with another trigger: one that ends waits for RESUME, one that does not goes on."""
+    """Return the state of a query with another trigger.
+
+    If the trigger ends, a running query waits for RESUME. Otherwise a finished query goes on.
+    """
     if trigger.ends:
         return QueryState.FINISHED if state is QueryState.RUNNING else state
     return QueryState.RUNNING if state is QueryState.FINISHED else state
@@ -145,12 +148,12 @@ def query_of(table: Table, session: StreamSession) -> ContinuousQuery:
 
 
 def table_of_rows(table: Table, session: StreamSession) -> Table:
-    """Table that the epochs of a continuous query write: its own, or its state."""
+    """Return the table that the epochs of a continuous query write: its own table, or its state."""
     return session.catalog.state_table(table) or table
 
 
 def _pause(table: Table, session: StreamSession) -> None:
-    """Let no further epoch begin; an epoch that runs here ends first. A query that does not run is left alone."""
+    """Begin no further epoch. An epoch that runs here ends first. A query that does not run stays as it is."""
     catalog = session.catalog
     with catalog.transaction():
         query = query_of(table, session)
@@ -160,7 +163,10 @@ def _pause(table: Table, session: StreamSession) -> None:
 
 
 def _resume(table: Table, session: StreamSession) -> None:
-    """Go on with the next epoch, or the one that has failed. ExecutionError 55000 if a program is needed at once."""
+    """Continue with the next epoch, or retry the failed one.
+
+    Raise ExecutionError 55000 if the trigger ends and this process lacks the sink's program.
+    """
     catalog = session.catalog
     with catalog.transaction():
         query = query_of(table, session)
@@ -175,13 +181,13 @@ def _resume(table: Table, session: StreamSession) -> None:
 
 
 def lacks_program(table: Table, session: StreamSession) -> bool:
-    """True for a sink whose program this process does not have."""
+    """Return True for a sink whose program this process does not have."""
     is_taken = table.is_continuous_sink and bool(sink_kind(table).taker)
     return is_taken and session.streams.programs.of(table) is None
 
 
 def _refresh(table: Table, session: StreamSession) -> None:
-    """Begin with the first items of the streams again; the table is empty until they have been read."""
+    """Start over from the first items of the streams. The table is empty until they have been read."""
     query = query_of(table, session)
     check_own_rows(query, table, "REFRESH")
     session.streams.restart(query.query_id, lambda: without_rows(table_of_rows(table, session), session))
@@ -189,7 +195,7 @@ def _refresh(table: Table, session: StreamSession) -> None:
 
 
 def _show_rest(table: Table, session: StreamSession) -> None:
-    """Let a sink do what is left to do for its epochs; where its place is gone, nothing is."""
+    """Let a sink complete the work that is left for its epochs. If its place is gone, there is none."""
     sink = sink_type(table).connect(table, session, session.streams.programs)
     try:
         sink.look_after(query_of(table, session).epoch)
@@ -199,7 +205,7 @@ def _show_rest(table: Table, session: StreamSession) -> None:
 
 
 def _drop(table: Table, session: StreamSession) -> None:
-    """Drop the table, or the name, with its query; streams, targets and files of sinks stay."""
+    """Drop a table, insert or sink with its query. Streams, targets and files of sinks stay."""
     if table.is_continuous_sink:
         _pause(table, session)
         _show_rest(table, session)

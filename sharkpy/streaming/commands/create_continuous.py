@@ -37,8 +37,9 @@ from sharkpy.streaming.targets import become_targets
 
 
 def create_continuous(command: CreateContinuousTable, session: StreamSession) -> CommandResult:
-    """Make an empty table with its continuous query, which runs from now on; with TRIGGER ONCE or AVAILABLE NOW
-    the statement ends when all has been read that is there.
+    """Make an empty table with its continuous query, which runs from now on.
+
+    With TRIGGER ONCE or AVAILABLE NOW the statement ends when all available input has been read.
     """
     catalog = session.catalog
     if catalog.is_shared:
@@ -84,7 +85,7 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
 
 
 def _table_of_rows(command: CreateContinuousTable, query_id: str, session: StreamSession) -> Table:
-    """Table that epochs write: the one that is made, or its state."""
+    """Return the table that epochs write: the new table, or its state."""
     create, state = command.table, command.state
     storage = storage_format(create.storage, create.properties, session, is_from_query=True)
     if state is None:
@@ -93,14 +94,14 @@ def _table_of_rows(command: CreateContinuousTable, query_id: str, session: Strea
         properties = (*create.properties, *state_properties(state, gives=False))
         made = new_state(state, new_table_id(), create.database, query_id, properties, session, create.location)
     if made.kind is not TableKind.MANAGED:
-        # Files of others would be rows of the table, which DROP deletes.
+        # Existing files would become rows of the table, and DROP would delete them.
         place = uri.shown(made.location or "")
         raise BindError(f'folder "{place}" is not empty', hint="name an empty folder", sqlstate="42710")
     return dataclasses.replace(made, continuous=query_id)
 
 
 def _over_state(state: Table, command: CreateContinuousTable, session: StreamSession) -> Table:
-    """Table whose rows are computed of a state when they are read."""
+    """Return a table whose rows are computed from a state when they are read."""
     create = command.table
     return Table(
         state.state_of,

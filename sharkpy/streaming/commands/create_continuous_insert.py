@@ -28,8 +28,9 @@ from sharkpy.values.types import Schema
 
 
 def create_continuous_insert(command: CreateContinuousInsert, session: StreamSession) -> CommandResult:
-    """Let INSERTs run from now on, epoch by epoch; with TRIGGER ONCE or AVAILABLE NOW the statement ends when all has
-    been read that is there.
+    """Make INSERTs that run from now on, epoch by epoch.
+
+    With TRIGGER ONCE or AVAILABLE NOW the statement ends when all available input has been read.
     """
     catalog = session.catalog
     if catalog.is_shared:

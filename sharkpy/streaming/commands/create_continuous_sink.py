@@ -31,8 +31,9 @@ from sharkpy.streaming.targets import become_targets
 
 
 def create_continuous_sink(command: CreateContinuousSink, session: StreamSession) -> CommandResult:
-    """Let rows go out from now on; with TRIGGER ONCE or AVAILABLE NOW the statement ends when all has
-    been read that is there.
+    """Make a sink that writes rows from now on.
+
+    With TRIGGER ONCE or AVAILABLE NOW the statement ends when all available input has been read.
     """
     catalog = session.catalog
     if catalog.is_shared:
@@ -72,7 +73,7 @@ def create_continuous_sink(command: CreateContinuousSink, session: StreamSession
         bounds=session.restrictions.bounds,
     )
     if command.trigger.ends and lacks_program(table, session):
-        # Who gives it a program runs it.
+        # The sink runs when a process registers its program.
         query = replace(query, state=QueryState.FINISHED)
     query = beginning(made.kept_by(query), command.start, session)
 

@@ -28,11 +28,11 @@ from sharkpy.streaming.warm_up import warm_up
 
 _WITHOUT_LISTS = ("http", "https")
 _SPOOL = "spool"
-"""Folder of the rows that wait to be read, beside the catalog."""
+"""Folder of the rows that wait to be read, next to the catalog."""
 
 
 def create_stream(command: CreateStream, session: EngineSession) -> CommandResult:
-    """Note a stream in the catalog; nothing is read. Its folder may come later."""
+    """Add a stream to the catalog. No items are read, and its folder may be created later."""
     if session.catalog.is_shared:
         raise UnsupportedError("a stream in a Hive metastore")
     if command.if_not_exists and session.catalog.find_table(command.database, command.name) is not None:
@@ -62,7 +62,10 @@ def create_stream(command: CreateStream, session: EngineSession) -> CommandResul
 
 
 def _stream(command: CreateStream, session: EngineSession) -> Table:
-    """Stream as the catalog will have it; an error for what its source cannot be or the session may not name."""
+    """Return the catalog's entry of a stream.
+
+    Raise an error for an invalid source, or one that the session may not use.
+    """
     table_id, schema = new_table_id(), stored_schema(command.schema)
     source = _source(command, session)
     return Table(
@@ -113,7 +116,7 @@ def _format(command: CreateStream, source: StreamSource, session: EngineSession)
 
 
 def _location(command: CreateStream, session: EngineSession, table_id: str) -> str | None:
-    """Folder of a stream's files; None for a stream that has none."""
+    """Return the folder of a stream's files, or None for a stream without files."""
     kind = KINDS[command.source.kind]
     if kind.is_spooled:
         return str(Path(session.catalog.state_dir, _SPOOL, table_id))
@@ -124,7 +127,10 @@ def _location(command: CreateStream, session: EngineSession, table_id: str) -> s
 
 
 def _remote_folder(place: str, session: EngineSession) -> str:
-    """Remote folder of a stream; nothing is asked of its store. UnsupportedError for one that nobody can list."""
+    """Return the remote folder of a stream, without a request to its store.
+
+    Raise UnsupportedError if the store cannot list files.
+    """
     from sharkpy.sources.storage.stores import is_supported
 
     session.restrictions.check_location(place)
@@ -134,7 +140,10 @@ def _remote_folder(place: str, session: EngineSession) -> str:
 
 
 def drop_stream(command: DropStream, session: StreamSession) -> CommandResult:
-    """Forget a stream, whose data stays if it is others'. BindError 2BP01 if a continuous query reads it."""
+    """Drop a stream. Data that the engine does not own stays.
+
+    Raise BindError 2BP01 if a continuous query reads the stream.
+    """
     stream, catalog = command.stream, session.catalog
     if stream is None:
         return NOTHING

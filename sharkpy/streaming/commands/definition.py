@@ -25,11 +25,14 @@ from sharkpy.streaming.late_rows import known_late_rows
 from sharkpy.streaming.scheduler import StreamSession
 
 _OF_STATEMENTS = ("shark.query.timeout", "shark.pool")
-"""Settings of a session that say nothing about what a query means."""
+"""Settings of a session that do not affect the meaning of a query."""
 
 
 def check_definition(queries: Sequence[LogicalPlan], session: EngineSession) -> None:
-    """UnsupportedError for a query over a temporary table; an error for a script where the session may run none."""
+    """Raise UnsupportedError for a query over a temporary table.
+
+    Raise an error for a script that the session may not run.
+    """
     nodes = [node for query in queries for node in query.walk()]
     if any(isinstance(node, Step) and isinstance(node.step, Script) for node in nodes):
         session.restrictions.check_code(SCRIPT)
@@ -46,10 +49,10 @@ def make_and_run(
     *,
     if_not_exists: bool,
 ) -> None:
-    """Put a continuous query and its name into the catalog, with `publish` in the same transaction, and let it run:
-    to the end of what is there, where its trigger ends. One that is not to run yet is merely noted.
+    """Add a continuous query and its name to the catalog, with `publish` in the same transaction, and run it.
 
-    TableExistsError where another session was faster, unless `if_not_exists`.
+    If its trigger ends, run it over the available input. A query that is not to run yet is only added. Raise
+    TableExistsError if another session was faster, unless `if_not_exists`.
     """
     try:
         session.catalog.create_table(table, publish=publish)
@@ -67,25 +70,26 @@ def make_and_run(
 
 
 def streams_of(queries: Sequence[LogicalPlan]) -> tuple[str, ...]:
-    """Ids of the streams that the queries of one epoch read."""
+    """Return the ids of the streams that the queries of one epoch read."""
     found = (node.table for query in queries for node in query.walk() if isinstance(node, Scan))
     return tuple(dict.fromkeys(table.table_id for table in found if table.is_stream))
 
 
 def settings_of(session: EngineSession) -> tuple[tuple[str, str], ...]:
-    """Settings that the session has changed and that may change what a query means."""
+    """Return the settings that the session has changed and that may affect the meaning of a query."""
     changes = session.conf.changes()
     return tuple((key, value) for key, value in changes if not is_guarded(key) and key not in _OF_STATEMENTS)
 
 
 def definer(session: EngineSession) -> str:
-    """User in whose name the epochs run."""
+    """Return the user in whose name the epochs run."""
     return session.conf.value(USER) or user_name(session.conf)
 
 
 def check_epochs(query: ContinuousQuery, rows: Table, owner: Table, session: EngineSession) -> None:
-    """Bind the query of a table as its epochs will, which write `rows`: names that only this session knows are an error
-    now, and not of every epoch. UnsupportedError where an epoch could not be computed again as it was.
+    """Bind a query as its epochs will, which write `rows`, so that names known only to this session are an error now.
+
+    Raise UnsupportedError if an epoch could not be computed again with the same result.
     """
     catalog, clock = session.catalog.for_session(), StatementClock()
     late_rows = known_late_rows(query, catalog.current_tables(query.named_tables))
@@ -98,8 +102,9 @@ def check_epochs(query: ContinuousQuery, rows: Table, owner: Table, session: Eng
 
 
 def _check_repeatable(query: ContinuousQuery, state: Table, catalog: Catalog, conf: Conf, *, reads_clock: bool) -> None:
-    """UnsupportedError where the state of an epoch would be another one if it is computed again: as where a broker has
-    an epoch that the catalog does not know.
+    """Raise UnsupportedError if the state of an epoch could differ when it is computed again.
+
+    An epoch is computed again if a broker has it and the catalog does not know it.
     """
     what = "a continuous sink TO KAFKA with state that"
     if reads_clock:

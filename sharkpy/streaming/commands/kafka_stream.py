@@ -1,4 +1,4 @@
-"""CREATE STREAM … FROM KAFKA: where reading begins, and the format of values."""
+"""CREATE STREAM … FROM KAFKA: its start offsets, and the format of its values."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 
 
 def kafka_source(source: StreamSource, session: EngineSession) -> StreamSource:
-    """Source of a stream, with the offsets at which it begins in place of words that mean now, or of a time.
+    """Return the source of a stream, with start offsets in place of the current end or of a time.
 
-    Only these ask the brokers. NotAllowedError for what the session may not name.
+    Only these cause requests to the brokers. Raise NotAllowedError for a connection or path that the session may not
+    use.
     """
     session.restrictions.check_connection(f"a stream FROM {source.kind}")
     for path in paths_in(source.options):
@@ -52,7 +53,7 @@ def kafka_source(source: StreamSource, session: EngineSession) -> StreamSource:
 
 
 def _start(options: Options) -> dict[int, int] | None:
-    """Offsets at which a stream begins, if only the brokers know them."""
+    """Return the start offsets of a stream, or None if the brokers are not needed to know them."""
     values, given = dict(options), start_offsets(options)
     milliseconds = whole_number(values.get(START_TIME, ""))
     if START_TIME in values and START in values:
@@ -75,8 +76,9 @@ def kafka_format(
     schema: Schema,
     session: EngineSession,
 ) -> StorageFormat:
-    """Format of a stream's values. Without one, a single column of text or bytes is the value itself; several are
-    fields of a JSON object.
+    """Return the format of a stream's values.
+
+    By default a single column of text or bytes is the value itself, and other columns are fields of a JSON object.
     """
     for name in RECORD_COLUMNS.names:
         if name in schema.names:

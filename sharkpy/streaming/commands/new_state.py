@@ -1,4 +1,4 @@
-"""Tables of the states of continuous queries that are made."""
+"""Tables for the states of new continuous queries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Properties = tuple[tuple[str, str], ...]
 
 
 def state_properties(state: KeptState, *, gives: bool) -> Properties:
-    """Properties that a table with state has, or an insert or sink that `gives`, and the table of its state."""
+    """Return the properties of a table with state, or of an insert or sink that `gives`, and of the state's table."""
     found: Properties = ()
     if state.emit is not None and gives:
         found = ((GIVES_PROPERTY, state.emit.value),)
@@ -41,7 +41,10 @@ def new_state(
     session: StreamSession,
     location: str | None = None,
 ) -> Table:
-    """Table of a state, for the table, insert or sink with an id; its files lie at the location, or in the database."""
+    """Return the table of a state, for the table, insert or sink `owner_id`.
+
+    Its files are at `location`, or in the folder of the database.
+    """
     name, storage = f"{STATE_PREFIX}{query_id}", StorageFormat("parquet")
     create = CreateTable(
         database, name, TableKind.MANAGED, state.schema, False, storage, properties=properties, location=location
@@ -51,7 +54,10 @@ def new_state(
 
 
 def add_rows_of(table: Table, session: StreamSession) -> None:
-    """Make the folder of what epochs write, and put the table of a state into the catalog; in its transaction."""
+    """Create the folder of the table that epochs write, and add the table of a state to the catalog.
+
+    Call this in the catalog's transaction.
+    """
     if table.is_stored:
         make_folder(table, CreateTable(table.database, table.name, table.kind, table.schema, False))
     if table.is_state:
@@ -60,7 +66,7 @@ def add_rows_of(table: Table, session: StreamSession) -> None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GivingState:
-    """State of a continuous insert or sink that is made, or none: `rows` is what epochs write."""
+    """A new continuous insert or sink, with its state if it has one. Epochs write `rows`."""
 
     owner: Table
     rows: Table
@@ -76,6 +82,6 @@ class GivingState:
         return cls(owner, rows, late_row_table(state.late_rows, session))
 
     def kept_by(self, query: ContinuousQuery) -> ContinuousQuery:
-        """The query with the tables of the state."""
+        """Return the query with the tables of the state."""
         late_rows = "" if self.late_rows is None else self.late_rows.table_id
         return dataclasses.replace(query, table_id=self.rows.table_id, late_rows=late_rows)

@@ -17,10 +17,10 @@ from sharkpy.streaming.scheduler import StreamSession
 
 
 def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> CommandResult:
-    """Give a table the rows that it had at one of its last epochs, or an insert the state; the epochs behind it are
-    computed again, by the query of now. What is paused or stopped stays so.
+    """Restore the rows of a table, or the state of an insert, at one of its last epochs.
 
-    BindError 22023 for an epoch that is not kept, 55000 for an insert that runs: what its targets have got stays there.
+    Later epochs are computed again by the current query. A paused or stopped query stays so. Raise BindError 22023 for
+    an epoch that is not kept, and 55000 for an insert that runs, since the rows in its targets stay.
     """
     table, streams = command.table, session.streams
     query = query_of(table, session)
@@ -36,7 +36,7 @@ def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> 
 
 
 def _rows_of(table: Table, to: KeptEpoch, session: StreamSession) -> StagedWrite:
-    """Write that replaces a table's files by those of an epoch, under second names."""
+    """Return the write that replaces a table's files by second names of an epoch's files."""
     if table.is_partitioned:
         return PartitionRollback.begin(table, to, session)
     write = TableFiles.begin(table, True, session)

@@ -62,7 +62,10 @@ def show_streams(command: ShowStreams, session: StreamSession) -> CommandResult:
 
 
 def show_continuous_tables(command: ShowContinuousTables, session: StreamSession) -> CommandResult:
-    """State of each continuous table and insert; `lag` is in items of its streams, the rate is that of this process."""
+    """Show the state of each continuous table, insert and sink.
+
+    `lag` is a number of items of the streams. The rate is for epochs of this process.
+    """
     tables = _tables(command.database, command.pattern, session)
     if command.as_views:
         names = [table.name for table in tables if table.continuous and not table.has_no_rows]
@@ -76,7 +79,7 @@ def show_epochs(command: ShowEpochs, session: StreamSession) -> CommandResult:
 
 
 def system_tables(session: StreamSession) -> Mapping[str, SystemTable]:
-    """Tables of `sys` by qualified name. They do not keep the session: plans that read them may outlive it."""
+    """Return tables of `sys` by qualified name. They do not reference the session, since plans may outlive it."""
     shown = _Shown.by(session)
     made: dict[str, tuple[Schema, Callable[[], Iterable[Row]]]] = {
         "continuous_tables": (_QUERIES, lambda: shown.queries(shown.tables())),
@@ -95,7 +98,7 @@ def _made(schema: Schema, rows: Callable[[], Iterable[Row]]) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What is shown of streams and continuous queries."""
+    """Rows about streams and continuous queries."""
 
     catalog: Catalog
     scheduler: StreamScheduler
@@ -105,7 +108,7 @@ class _Shown:
         return cls(session.catalog, session.streams)
 
     def tables(self) -> Iterator[Table]:
-        """Tables of all databases."""
+        """Return the tables of all databases."""
         return (table for database in self.catalog.database_names() for table in self.catalog.tables(database))
 
     def streams(self, tables: Iterable[Table]) -> Iterator[Row]:
@@ -122,7 +125,7 @@ class _Shown:
             yield table.database, table.name, status.state, status.trigger, *how_far, status.fault
 
     def epochs(self, query: ContinuousQuery, limit: int | None = None) -> Iterator[Row]:
-        """Epochs of a query, newest first."""
+        """Yield the epochs of a query, newest first."""
         for one in self.scheduler.log(query.query_id).epochs(query.epoch, limit):
             state = "WRITTEN" if one.number <= query.epoch else "BEGUN"
             reads = {self._name(stream): [as_numbers(start), as_numbers(end)] for stream, start, end in one.ranges}
@@ -149,5 +152,5 @@ def _tables(database: str, pattern: str | None, session: StreamSession) -> list[
 
 
 def _place(table: Table, source: StreamSource) -> str | None:
-    """Place of a source that has one; where the engine keeps a stream's rows is its own affair."""
+    """Return the place of a source for display, if it has one. Internal folders are not shown."""
     return source.place or table.location if KINDS[source.kind].place else None

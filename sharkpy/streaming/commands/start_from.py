@@ -1,4 +1,4 @@
-"""Where a continuous query begins to read its streams."""
+"""Position at which a continuous query begins to read its streams."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def beginning(query: ContinuousQuery, start: StartFrom, session: StreamSession) -> ContinuousQuery:
-    """The query, about to begin where START FROM says. What is there is looked up now, and holds for the query's life.
+    """Return the query with the offsets of START FROM, which are looked up now and stay the same.
 
-    UnsupportedError for a moment where a stream does not tell when its items came, BindError where it is not clear how
-    far the rows of a table go that come before a stream.
+    Raise UnsupportedError for a time if a stream does not know when its items arrived. Raise BindError if it is unclear
+    which position of the stream the rows of the table before it reach.
     """
     if start.history is not None:
         return _behind_table(query, start, start.history, session)
@@ -55,7 +55,7 @@ def _behind_table(
 
 
 def _offsets(start: StartFrom, streams: Sequence[str], session: StreamSession) -> Offsets:
-    """Offsets of some streams, by id; () for the first items of all."""
+    """Return the start offsets of streams, by id, or () for the first items of all streams."""
     if start.is_earliest:
         return ()
     found = []

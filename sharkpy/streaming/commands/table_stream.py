@@ -1,4 +1,4 @@
-"""CREATE STREAM … FROM TABLE: rows that are appended to a table, from now on or from its first row."""
+"""CREATE STREAM … FROM TABLE: rows appended to a table, from now on or from its first row."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sharkpy.streaming.targets import become_targets, check_target
 
 
 def feed_stream(stream: Table, table: Table, catalog: Catalog) -> None:
-    """Let writes into a table give their rows to a stream, in the transaction that makes it; with the option `history`
-    the rows that the table has come first.
+    """Feed a stream with the rows that writes append to a table, in the transaction that creates the stream.
 
-    UnsupportedError for a table whose rows do not come by transactions of the catalog.
+    With the option `history` the current rows of the table come first. Raise UnsupportedError for a table whose rows
+    are not committed by transactions of the catalog.
     """
     check_target(table, "the table of a stream")
     become_targets([table], catalog)

@@ -1,4 +1,4 @@
-"""Sinks of continuous queries, a kind a file."""
+"""Sinks of continuous queries, one kind per file."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ SINKS: dict[str, SinkType] = {
 
 
 def sink_type(sink: Table) -> SinkType:
-    """What the engine does for a continuous sink."""
+    """Return the type of a continuous sink."""
     return SINKS[sink_kind(sink).name]

@@ -1,4 +1,4 @@
-"""Folder of files that a continuous query writes for others, who take them one by one."""
+"""Sink TO FOLDER: files that a continuous query writes for other programs."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class FolderWrite(QuietWrite):
-    """Write of an epoch's files. Who takes each file of the folder once gets each row once.
+    """Write of an epoch's files. A program that takes each file of the folder once gets each row once.
 
-    1. Files wait in a hidden folder of the epoch, which gets its name in the transaction that counts the epoch. A try
-       that was killed before its commit has left files that nobody saw: they go.
-    2. After the commit they are renamed into the sink's folder, one by one. What a kill leaves undone there,
-       `show_epochs` does later: the names of the files are those of the epoch.
+    1. Files wait in a hidden folder of the epoch, which gets its name in the transaction that commits the epoch. Files
+       of an attempt that was killed before its commit were never visible, and are deleted.
+    2. After the commit the files are renamed into the sink's folder, one by one. If this is interrupted by a kill,
+       `show_epochs` completes it later, since the names of the files depend only on the epoch.
     """
 
     epoch: SinkEpoch
@@ -54,7 +54,7 @@ class FolderWrite(QuietWrite):
     def begin(cls, epoch: SinkEpoch) -> FolderWrite:
         table = epoch.table
         if os.path.realpath(table.location or "") != table.location:
-            # Who made the sink was allowed to write into that folder, and not where a link leads since.
+            # The creator of the sink was allowed to write into that folder, not into the target of a later link.
             raise BindError(f'the folder "{table.location}" of {table.qualified_name} is behind a link now')
         return cls(epoch, new_staging(str(_waiting(table)), epoch.session))
 
@@ -105,12 +105,12 @@ class FolderWrite(QuietWrite):
 
 @dataclass(frozen=True, slots=True)
 class FolderSink:
-    """Folder of a sink."""
+    """Sink with a local folder."""
 
     table: Table
 
     def look_after(self, last: int) -> None:
-        """Show what a process that was killed behind its commit may have left."""
+        """Show files that a process left hidden when it was killed after its commit."""
         show_epochs(self.table, last)
 
     def written(self, query: ContinuousQuery, begun: Callable[[], datetime | None]) -> str | None:  # noqa: ARG002  nothing can be seen before its commit
@@ -124,14 +124,14 @@ class FolderSink:
 
 
 def show_epochs(table: Table, last: int) -> None:
-    """Show the files of all epochs up to `last`, which count, that are hidden still."""
+    """Show the files that are still hidden, of all committed epochs: those up to `last`."""
     folder, waiting = Path(table.location or ""), _waiting(table)
     try:
         for epoch in _epochs(table):
             if epoch > last:
                 break
             hidden = waiting / str(epoch)
-            for name in sorted(os.listdir(hidden)):  # noqa: PTH208  names alone are needed
+            for name in sorted(os.listdir(hidden)):  # noqa: PTH208  only names are needed
                 # Another process may show the same epoch.
                 with suppress(FileNotFoundError):
                     (hidden / name).rename(folder / name)
@@ -145,7 +145,7 @@ def show_epochs(table: Table, last: int) -> None:
 
 
 def forget_epochs(table: Table, session: EngineSession) -> None:
-    """Remove what a sink that was dropped has hidden in its folder."""
+    """Remove the hidden files of a dropped sink from its folder."""
     if uri.is_remote(table.location or ""):
         forget_remote(table, session)
         return
@@ -153,14 +153,14 @@ def forget_epochs(table: Table, session: EngineSession) -> None:
 
 
 def _waiting(table: Table) -> Path:
-    """Folder of what is not shown yet: hidden, and in the file system of the sink's folder."""
+    """Return the hidden folder of files that are not shown yet, in the file system of the sink's folder."""
     return Path(table.location or "", f".{table.continuous}")
 
 
 def _epochs(table: Table) -> list[int]:
-    """Epochs with hidden files, oldest first."""
+    """Return the epochs with hidden files, oldest first."""
     try:
-        names = os.listdir(_waiting(table))  # noqa: PTH208  asked at each look at the streams
+        names = os.listdir(_waiting(table))  # noqa: PTH208  called at each look at the streams
     except FileNotFoundError:
         return []
     return sorted(int(name) for name in names if name.isdigit())
@@ -178,7 +178,10 @@ def _define(sink: Table, command: CreateContinuousSink, streams: tuple[str, ...]
 
 
 def _folder(path: str, streams: tuple[str, ...], session: StreamSession) -> str:
-    """Folder of a sink, which is made; BindError for one of a table, or of a stream that the sink reads."""
+    """Create the folder of a sink, and return it.
+
+    Raise BindError 42809 if it belongs to a table, or to a stream that the sink reads.
+    """
     is_remote = uri.is_remote(path)
     folder = check_remote_folder(path, session) if is_remote else session.restrictions.check_path(path)
     session.restrictions.gate.require_below(path)

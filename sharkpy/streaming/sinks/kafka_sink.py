@@ -1,4 +1,4 @@
-"""Topic into which a continuous query writes: an epoch is a transaction of the broker's."""
+"""Sink TO KAFKA: a continuous query writes each epoch in one transaction of the broker."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
 
 _MARK_KEPT = timedelta(days=6)
-"""Age up to which the broker has an epoch's mark: it keeps the offsets of a group without members for a week."""
+"""Age up to which the broker has an epoch's mark. It keeps the offsets of a group without members for a week."""
 _SLICE_ROWS = 20_000
-"""Rows that are Python objects at a time."""
+"""Maximum number of rows that are Python objects at a time."""
 
 
 class KafkaSink:
-    """Topic of a sink.
+    """Sink with a topic.
 
-    1. The number of an epoch, and the mark of what it has read, are committed by the broker with its records. They tell
-       whoever comes next whether the epoch is there already: the catalog knows it only behind the broker.
-    2. The producer's identity is that of the query: the last process that has taken it up fences the others.
-    3. An epoch without rows is none for the broker.
+    1. The broker commits an epoch's number, and the mark of its ranges, together with the records. The next process
+       reads them to see whether the epoch is there already, since the catalog commits after the broker.
+    2. The producer's identity belongs to the query: the last process that took it over fences earlier ones.
+    3. An epoch without rows makes no transaction of the broker.
     """
 
     def __init__(self, table: Table) -> None:
@@ -56,8 +56,8 @@ class KafkaSink:
         self._producer: MarkedProducer | None = None
         self._mark: Mark | None = None
 
-    def look_after(self, last: int) -> None:  # noqa: ARG002  the broker tells what counts
-        """Let go of a producer whose broker was away."""
+    def look_after(self, last: int) -> None:  # noqa: ARG002  the broker knows what counts
+        """Drop a producer that was cut off from its broker."""
         producer = self._producer
         if producer is not None and producer.was_cut_off():
             self.close()
@@ -86,7 +86,7 @@ class KafkaSink:
         self._producer = None
 
     def note(self, mark: Mark) -> None:
-        """Note the mark of a transaction that was committed."""
+        """Store the mark of a committed transaction."""
         self._mark = mark
 
     def _opened(self) -> MarkedProducer:
@@ -122,13 +122,13 @@ class KafkaWrite(QuietWrite):
             self.producer.send(self.encoder.records(batch.slice(first, _SLICE_ROWS)))
 
     def prepare(self) -> None:
-        """Commit the transaction: from here on the epoch counts, though the catalog does not know yet."""
+        """Commit the broker's transaction. From here on the epoch counts, though the catalog does not know this yet."""
         if not self.is_open:
             return
         self.producer.flush()
         steps.done(steps.FLUSHED)
         mark = Mark(self.epoch.number, self.epoch.mark)
-        # Where it fails, the next producer is told whether it counts.
+        # If this fails, the next producer learns whether the transaction counts.
         self.is_open = False
         try:
             self.producer.commit(mark)
@@ -139,7 +139,7 @@ class KafkaWrite(QuietWrite):
         steps.done(steps.SENT)
 
     def discard(self) -> None:
-        """Abort what was not committed, if the brokers answer; else the next producer does."""
+        """Abort a transaction that was not committed, if the brokers answer. Otherwise the next producer aborts it."""
         if not self.is_open:
             return
         self.is_open = False
@@ -160,11 +160,11 @@ def _told(command: CreateContinuousSink, session: EngineSession) -> str:
 
 
 def _define(sink: Table, command: CreateContinuousSink, _: tuple[str, ...], session: StreamSession) -> Table:
-    """Complete a sink; NotAllowedError for what the session may not name."""
+    """Complete a sink. Raise NotAllowedError for a connection or path that the session may not use."""
     session.restrictions.check_connection("a continuous sink TO KAFKA")
     for path in paths_in(command.sink.options):
         session.restrictions.check_path(path)
-    # Options that contradict each other are an error now; nobody is connected to.
+    # Contradictory options are an error now. This makes no connection.
     MarkedProducer(command.sink.options, "sharkpy")
     options = dict(command.sink.options)
     options[ZONE] = arrow_zone(zone_name(options.get(ZONE) or session.conf.value(TIME_ZONE)))
@@ -173,7 +173,7 @@ def _define(sink: Table, command: CreateContinuousSink, _: tuple[str, ...], sess
 
 
 def _storage(command: CreateContinuousSink, schema: Schema, session: EngineSession) -> StorageFormat:
-    """Format of the values of records."""
+    """Return the format of the values of records."""
     values = value_columns(schema)
     if command.storage is None and (text_or_bytes(values) or values.names == (VALUE,)):
         return StorageFormat(RAW)

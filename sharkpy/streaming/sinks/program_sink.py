@@ -1,4 +1,4 @@
-"""Function of a Python program, which gets the rows of each epoch at least once, always under the same number."""
+"""Sinks TO PROGRAM and TO CONSOLE: a function gets each epoch at least once, always with the same number."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProgramSink:
-    """Function of a sink, if this process has it."""
+    """Sink with a function, if this process has it."""
 
     table: Table
     programs: Programs
 
     def look_after(self, last: int) -> None:
-        """Do nothing: the function has had the rows of epochs that count."""
+        """Do nothing: the function has had the rows of all committed epochs."""
 
-    def written(self, query: ContinuousQuery, begun: Callable[[], datetime | None]) -> str | None:  # noqa: ARG002  the program alone knows what it has
+    def written(self, query: ContinuousQuery, begun: Callable[[], datetime | None]) -> str | None:  # noqa: ARG002  only the program knows its epochs
         return None
 
     def begin(self, epoch: SinkEpoch) -> ProgramWrite:
@@ -57,14 +57,14 @@ class ProgramWrite(QuietWrite):
     epoch: SinkEpoch
     program: Program
     failure: BaseException | None = None
-    """Error of the rows themselves, which the function has only passed on."""
+    """Error raised by the computation of the rows, which the function has only passed on."""
 
     def fill(self, statement: Statement) -> None:
         schema = arrow_schema(self.epoch.table.schema)
         with closing(self._rows(statement)) as rows:
             if self.program.reads:
                 self._call(pa.RecordBatchReader.from_batches(schema, rows))
-                # Rows that it has not read are counted all the same.
+                # Rows that the function has not read are counted too.
                 for _ in rows:
                     pass
             else:
@@ -90,7 +90,7 @@ class ProgramWrite(QuietWrite):
 
 
 def missing_program(sink: Table) -> ExecutionError:
-    """Error where a sink that needs a function cannot wait for it."""
+    """Return the error for a sink whose function is missing and which cannot wait for it."""
     kind = sink_kind(sink)
     hint = f'ctx.foreach_batch("{sink.qualified_name}", function) gives it one' if kind is PROGRAM else None
     return ExecutionError(f"{sink.qualified_name} waits for {kind.taker}", hint=hint, sqlstate="55000")

@@ -24,7 +24,7 @@ Console: TypeAlias = "Callable[[Table, int, Any], None]"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Function that takes the rows of each epoch: an Arrow table, or a reader of batches where it `reads` them."""
+    """Function that takes the rows of each epoch: an Arrow table, or a reader of batches if it `reads` them."""
 
     function: BatchFunction
     reads: bool = False
@@ -33,12 +33,12 @@ class Program:
 class Programs:
     """Functions by the ids of the sinks' queries. Any thread may call it.
 
-    A sink with a function runs where its function is. If several processes have one, the first to take the lease of the
-    sink runs it, and another one when that has ended.
+    A sink runs in a process that has its function. If several processes have one, the first to take the sink's lease
+    runs it. When that process ends, another one takes over.
     """
 
     def __init__(self, folder: str, console: Callable[[], Console | None] = lambda: None) -> None:
-        """`folder` has the files of the leases; `console` gives that of an interactive shell, where there is one."""
+        """`folder` contains the files of the leases. `console` returns the console of an interactive shell, or None."""
         self._folder = folder
         self._console = console
         self._programs: dict[str, Program] = {}
@@ -50,7 +50,7 @@ class Programs:
             self._programs[sink.continuous] = program
 
     def of(self, sink: Table) -> Program | None:
-        """Function of this process for a sink."""
+        """Return this process's function for a sink, or None."""
         if sink_kind(sink) is CONSOLE:
             console = self._console()
             return None if console is None else Program(partial(console, sink), reads=True)
@@ -61,7 +61,7 @@ class Programs:
         return bool(self._programs) or self._console() is not None
 
     def takes(self, sink: Table) -> bool:
-        """True if this process has the function of a sink, and from now on its lease."""
+        """Take a sink's lease if this process has the sink's function. Return True if it holds both."""
         if self.of(sink) is None:
             return False
         Path(self._folder).mkdir(parents=True, exist_ok=True)
@@ -70,13 +70,13 @@ class Programs:
             return lease.take()
 
     def is_missing(self, sink: Table) -> bool:
-        """True if a sink needs a function, and no process has one that takes its rows."""
+        """Return True if a sink needs a function, and no process has one that takes its rows."""
         if not sink_kind(sink).taker or self.of(sink) is not None:
             return False
         return not Lease(self._path(sink.continuous)).is_taken()
 
     def forget(self, query_id: str) -> None:
-        """Forget the function of a sink that was dropped."""
+        """Forget the function of a dropped sink."""
         with self._lock:
             self._programs.pop(query_id, None)
             lease = self._leases.pop(query_id, None)

@@ -1,4 +1,4 @@
-"""Folder in a bucket or in HDFS that a continuous query writes files into, for others who take them one by one."""
+"""Sink TO FOLDER in a bucket or in HDFS: files that a continuous query writes for other programs."""
 
 from __future__ import annotations
 
@@ -39,17 +39,19 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RemoteFolderWrite(QuietWrite):
-    """Write of an epoch's files. Who takes each file of the folder once, by its name, has each row once.
+    """Write of an epoch's files. A program that takes each file of the folder once, by its name, gets each row once.
 
-    1. Each try has a hidden folder of its own. What a try has put there that did not count goes with a later look.
-    2. The transaction that counts the epoch notes the files of its try in the catalog, with the names that they get.
-    3. After the commit they get these, one by one, and the catalog forgets each. What a kill leaves undone there, a
-       later look does: the names are those of the epoch, so that a file that comes again comes in its own place.
+    1. Each attempt has its own hidden folder. Files of an attempt that did not count are removed at its end, or after a
+       kill by the sink's next start.
+    2. The transaction that commits the epoch records the files of its attempt in the catalog, with their final names.
+    3. After the commit the files get these names one by one, and the catalog forgets the files. If this is interrupted
+       by a kill, a later look completes it. The names depend only on the epoch, so a repeated file replaces the first
+       one.
     """
 
     epoch: SinkEpoch
     folder: str
-    """Hidden folder of this try."""
+    """Hidden folder of this attempt."""
     files: list[tuple[str, int]] = field(default_factory=list)
     """Paths and sizes of the files that were put there."""
     is_noted: bool = False
@@ -71,7 +73,7 @@ class RemoteFolderWrite(QuietWrite):
             self.is_noted = True
 
     def take_back(self) -> None:
-        """The rows of the catalog go with its transaction."""
+        """Forget the catalog's rows, which its transaction rolls back."""
         self.is_noted = False
 
     def show(self) -> None:
@@ -85,7 +87,7 @@ class RemoteFolderWrite(QuietWrite):
         if self.is_done:
             return
         self.is_done = True
-        # Its statement may have been cancelled. What stays, goes with the next start of the sink.
+        # The statement may have been cancelled. Files that stay are removed by the sink's next start.
         with Cancellation().active(), suppress(SharkError):
             store = _store_of(self.epoch.table, self.epoch.session.catalog)
             _remove(store, (facts.path for facts in store.list(self.folder)))
@@ -93,14 +95,17 @@ class RemoteFolderWrite(QuietWrite):
 
 @dataclass(slots=True)
 class RemoteFolderSink:
-    """Folder of a sink, as `session` reaches it. Its first epoch removes what dead processes have left there."""
+    """Sink with a remote folder, accessed through `session`.
+
+    Its first epoch removes files that dead processes have left.
+    """
 
     table: Table
     session: EngineSession
     is_swept: bool = False
 
     def look_after(self, last: int) -> None:  # noqa: ARG002  the catalog tells what counts
-        """Show what a process that was killed behind its commit may have left."""
+        """Show files that a process left hidden when it was killed after its commit."""
         show_noted(self.table, self.session.catalog)
 
     def written(self, query: ContinuousQuery, begun: Callable[[], datetime | None]) -> str | None:  # noqa: ARG002  nothing can be seen before its commit
@@ -117,12 +122,13 @@ class RemoteFolderSink:
 
 
 def show_noted(table: Table, catalog: Catalog) -> None:
-    """Give the files that the catalog has noted for a sink, whose epochs count, their names in its folder."""
+    """Move the files that the catalog has recorded for a sink's committed epochs to their names in its folder."""
     noted = catalog.streams.files(table.table_id, 0, _ALL)
     if not noted:
         return
     store = _store_of(table, catalog)
-    # What is not there any more has its name: a process has ended before it told the catalog, or another one did this.
+    # A file that is gone has been moved already, by a process that ended before it updated the catalog, or by another
+    # process just now.
     hidden = {facts.path for folder in {uri.parent(one.form) for one in noted} for facts in store.list(folder)}
     side_by_side(lambda one: _show(store, table, one), [one for one in noted if one.form in hidden])
     with catalog.transaction():
@@ -131,7 +137,7 @@ def show_noted(table: Table, catalog: Catalog) -> None:
 
 
 def forget_remote(table: Table, session: EngineSession) -> None:
-    """Remove what a sink that was dropped has hidden in its folder, if that can be reached."""
+    """Remove the hidden files of a dropped sink from its folder, if the store can be reached."""
     try:
         store = _store_of(table, session.catalog)
         _remove(store, (facts.path for facts in store.list(_waiting(table))))
@@ -141,8 +147,9 @@ def forget_remote(table: Table, session: EngineSession) -> None:
 
 
 def check_remote_folder(location: str, session: EngineSession) -> str:
-    """Location of a remote folder that a sink may write; nothing is asked of its store. UnsupportedError for one that
-    nobody can write.
+    """Return the location of a remote folder that a sink may write, without a request to the store.
+
+    Raise UnsupportedError if the store cannot be written.
     """
     session.restrictions.check_location(location)
     session.restrictions.gate.require_below(location)
@@ -156,7 +163,10 @@ def _show(store: Store, table: Table, file: StreamFile) -> None:
 
 
 def _sweep(table: Table, catalog: Catalog, last: int) -> None:
-    """Remove the files of tries that will not count: of epochs up to `last`, and of dead processes of this machine."""
+    """Remove the files of attempts that will not count.
+
+    These are attempts at epochs up to `last`, and attempts of dead processes of this machine.
+    """
     store, waiting = _store_of(table, catalog), _waiting(table)
     noted = {one.form for one in catalog.streams.files(table.table_id, 0, _ALL)}
     found = [facts.path for facts in store.list(waiting) if facts.path not in noted]
@@ -164,20 +174,20 @@ def _sweep(table: Table, catalog: Catalog, last: int) -> None:
 
 
 def _is_left(name: str, last: int) -> bool:
-    """True for the folder of a try that will not count."""
+    """Return True for the folder of an attempt that will not count."""
     epoch, _, process = name.partition("-")
     return epoch.isdigit() and (int(epoch) <= last or is_abandoned(process))
 
 
 def _remove(store: Store, paths: Iterable[str]) -> None:
-    """Delete files, and the folders that a store has beside them."""
+    """Delete files, and their folders if the store has folders."""
     found = list(paths)
     store.delete(found)
     _remove_folders(store, {uri.parent(path) for path in found})
 
 
 def _remove_folders(store: Store, folders: Iterable[str]) -> None:
-    """Remove empty folders, where a store has some beside its objects."""
+    """Remove empty folders, if the store has folders in addition to objects."""
     store.delete([one for one in folders if store.has_folder(one)])
 
 
@@ -187,5 +197,5 @@ def _store_of(table: Table, catalog: Catalog) -> Store:
 
 
 def _waiting(table: Table) -> str:
-    """Folder of what is not shown yet: hidden, below the sink's folder."""
+    """Return the hidden folder of files that are not shown yet, below the sink's folder."""
     return f"{table.location}/.{table.continuous}"

@@ -1,4 +1,4 @@
-"""Interface of the outside end of a continuous sink, and the way of an epoch to it."""
+"""Interface of a continuous sink, and the write of an epoch to it."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SinkEpoch:
-    """Epoch of a sink, whose rows are those of `command` in `snapshot`; `end` and skipped `bad_rows` count with them,
-    and so does what is added to its `state`, if it has one, of which its rows are computed.
+    """Epoch of a sink. Its rows are the rows of `command` in `snapshot`.
 
-    `mark` tells the ranges that it reads apart from those of other tries.
+    The epoch commits together with `end`, with its skipped `bad_rows`, and with the rows that it adds to its `state`.
+    If it has a state, its rows are computed from that. `mark` identifies the ranges that this attempt reads.
     """
 
     table: Table
@@ -54,27 +54,27 @@ class SinkEpoch:
         return self.query.epoch + 1
 
     def file_name(self, number: int, path: str) -> str:
-        """Name in a sink's folder of a file of the epoch, by its number and the path under which it was written."""
+        """Return the name, in the sink's folder, of the epoch's file `number`, which was written at `path`."""
         _, dot, ending = uri.name_of(path).partition(".")
         return f"{self.query.query_id[:8]}-{self.number:010}-{number:05}{dot}{ending}"
 
 
 class SinkWrite(StagedWrite, Protocol):
-    """Write of an epoch's rows to the outside. `fill` computes them, before `prepare`."""
+    """Write of an epoch's rows to a sink. `fill` computes them, before `prepare`."""
 
     def fill(self, statement: Statement) -> None: ...
 
 
 class Sink(Protocol):
-    """Outside end of one continuous sink, for the runner of its epochs. One thread at a time calls it.
+    """Destination of one continuous sink, for the runner of its epochs. One thread at a time calls it.
 
-    1. `look_after` is called at each look at the streams: it does what is left to do for the epochs up to `last`, which
-       count.
-    2. `written` is the mark of the epoch behind the query's last one, if it is outside already: a process was killed
-       before the catalog knew. Such an epoch counts, and is not written again. None where the catalog knows all.
-       `begun` tells when somebody has begun it.
-    3. `begin` makes the write of an epoch; what it has prepared counts in the end, or is written again.
-    4. `close` lets go of what it holds; it may come while an epoch runs, which fails then.
+    1. `look_after` is called at each look at the streams. It completes the work that is left for committed epochs, up
+       to `last`.
+    2. `written` returns the mark of the epoch after the query's last one if the sink already has it, since a process
+       was killed before the catalog's commit. Such an epoch counts, and is not written again. It returns None if the
+       catalog knows all epochs. `begun` returns when the epoch was begun.
+    3. `begin` makes the write of an epoch. A prepared write counts in the end, or is repeated.
+    4. `close` releases all resources. It may be called during an epoch, which then fails.
     """
 
     def look_after(self, last: int) -> None: ...
@@ -88,12 +88,12 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SinkType:
-    """What the engine does for a kind of sinks.
+    """Operations of a kind of sink.
 
-    1. `define` completes a sink that is made, from the statement, the streams that it reads and the session.
-    2. `connect` makes its outside end for a runner of epochs, in a process with some functions.
-    3. `told` tells for EXPLAIN where the rows of a sink would go, and how.
-    4. `forget` removes what a sink that was dropped has left for itself.
+    1. `define` completes a new sink, from the statement, the streams that it reads and the session.
+    2. `connect` makes its `Sink` for a runner of epochs, in a process with some functions.
+    3. `told` returns a text for EXPLAIN about the destination of the rows.
+    4. `forget` removes internal files of a dropped sink.
     """
 
     define: Callable[[Table, CreateContinuousSink, tuple[str, ...], StreamSession], Table]
@@ -103,24 +103,26 @@ class SinkType:
 
 
 def write_epoch(sink: Sink, epoch: SinkEpoch) -> None:
-    """Write the rows of an epoch to the outside, and let it count."""
+    """Write the rows of an epoch to a sink, and commit it."""
     try:
         _write(epoch, sink.begin)
     except BlocksReplacedError:
-        # The tables that it reads have other blocks now, and nothing that it made is seen yet.
+        # The tables that the epoch reads have other blocks now. Nothing of the epoch is visible yet, so compute it
+        # again.
         epoch.snapshot.renew()
         _write(epoch, sink.begin)
 
 
 def count_epoch(epoch: SinkEpoch) -> None:
-    """Let an epoch count that is outside already. What it adds to a state is computed again; bad records are in no
-    table yet: they are found again.
+    """Commit an epoch that the sink already has.
+
+    Its additions to a state are computed again. Its bad records are found again, since they are not in a table yet.
     """
     _write(epoch, _Unwritten if epoch.bad_rows is not None else None)
 
 
 def rows_of(epoch: SinkEpoch, statement: Statement) -> Iterator[pa.RecordBatch]:
-    """Rows of an epoch as they are computed, under the names of the sink's columns; `statement` counts them."""
+    """Compute and yield the rows of an epoch, with the names of the sink's columns. `statement` counts them."""
     query, session = epoch.command.query, epoch.session
     physical, stage = plan_stage(session, query, epoch.snapshot)
     runner, target = new_runner(session, physical, query.label), arrow_schema(epoch.table.schema)
@@ -140,7 +142,7 @@ def _write(epoch: SinkEpoch, begin: Callable[[SinkEpoch], SinkWrite] | None) -> 
                 write = begin(epoch)
                 writes.append(write)
                 write.fill(statement)
-            # What is added to a state is of the same records.
+            # The additions to a state come from the same records, whose bad ones are counted once.
             statement.malformed_rows = max(of_added, statement.malformed_rows)
             if epoch.state is not None:
                 stage_uncounted(epoch.state.kept, statement, epoch.session, epoch.snapshot, writes)
@@ -152,7 +154,7 @@ def _write(epoch: SinkEpoch, begin: Callable[[SinkEpoch], SinkWrite] | None) -> 
 
 @dataclass(slots=True)
 class _Unwritten(QuietWrite):
-    """Write of rows that are outside already: they are computed, and go nowhere."""
+    """Write of rows that the sink already has: they are computed and dropped."""
 
     epoch: SinkEpoch
 

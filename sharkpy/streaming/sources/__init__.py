@@ -1,4 +1,4 @@
-"""Sources of streams, a kind a file."""
+"""Sources of streams, one kind per file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _reader_of_table(stream: Table, catalog: Catalog, _: FolderEvents) -> SourceReader:
-    """Reader of the rows that are appended to a table, or of the windows of one that a watermark closes."""
+    """Return a reader of the rows appended to a table, or of the windows that the watermark of a table closes."""
     return ClosedSpans(stream, catalog) if has_spans(stream) else TableReader(stream, catalog)
 
 
@@ -38,8 +38,10 @@ _READERS: dict[str, Callable[[Table, Catalog, FolderEvents], SourceReader]] = {
 
 
 def source_reader(stream: Table, catalog: Catalog, events: FolderEvents, remote: RemoteLooks) -> SourceReader:
-    """Make a reader of a stream's source, to which `events` tell what comes to local folders; `remote` is for others.
-    UnsupportedError for a kind that this version cannot read.
+    """Make a reader of a stream's source.
+
+    `events` reports changes of local folders; `remote` is for remote folders. Raise UnsupportedError for a kind of
+    source that this version cannot read.
     """
     kind = "" if stream.stream is None else stream.stream.kind
     if kind == FOLDER.name:

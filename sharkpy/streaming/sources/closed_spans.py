@@ -1,8 +1,8 @@
-"""Streams FROM a TABLE of windows that a watermark closes.
+"""Streams FROM TABLE of the windows that a watermark closes.
 
-Their items are spans, each a file with one row: the watermark from which, and the one to which, it has moved. Windows
-that end within a span do not change any more; whoever reads the stream computes them of the table's state. So an item
-is the same at each read, and nothing of the windows is kept twice.
+Their items are spans. A span is a file with one row: the watermark before and after it has advanced. Windows that end
+within a span do not change any more. A reader of the stream computes them from the table's state. So an item is the
+same at each read, and no window is stored twice.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class ClosedSpans(TableReader):
-    """Reader of the spans. The last one stays when all have read it: the next one begins where it ends."""
+    """Reader of spans. The last span stays after all queries have read it, since the next one begins at its end."""
 
     def give(self, snapshot: QuerySnapshot, start: Position, end: Position) -> None:
-        """SourceError also where the state was replaced since: it may lack windows of the spans."""
+        """Raise SourceError also if the state was replaced after the spans: it may lack some of their windows."""
         state = self._catalog.streams.feeding(self._stream.table_id)
         table = None if state is None else self._catalog.current_table(state)
         if table is not None:
-            # The state is the one of now: what replaces it later is not seen.
+            # This takes the current state: a later replacement of it is not seen.
             snapshot.scan_source(table)
         super().give(snapshot, start, end)
         self._check_rewritten(self._catalog.streams.files(self._stream.table_id, end[0], self.look()[0]))
@@ -47,13 +47,13 @@ class ClosedSpans(TableReader):
 
 
 def spans_of(stream: Table, catalog: Catalog) -> list[StreamFile]:
-    """Spans that are there, in their order."""
+    """Return the existing spans, in their order."""
     files = catalog.streams.files(stream.table_id, 0, catalog.streams.end(stream.table_id))
     return [one for one in files if not one.name.startswith(REWRITE)]
 
 
 def end_of_span(span: StreamFile) -> int:
-    """The watermark to which it has moved, in microseconds since 1970."""
+    """Return the watermark at the end of a span, in microseconds since 1970."""
     return int(Path(span.name).stem)
 
 

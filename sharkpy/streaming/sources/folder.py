@@ -29,15 +29,15 @@ _log = logging.getLogger(__name__)
 
 
 class FolderReader:
-    """Reader of the files at and below a folder.
+    """Reader of the files in a folder and its subfolders.
 
-    1. A file is read once it is whole: no program has it open for writing. Where the system does not tell that, or
-       `settle.ms` is given, the file was moved to its place after its last write, or has not been written for as long.
-       Names that begin with `_` or `.`, or end as those of unfinished downloads do, are left alone. What is whole in
-       a bucket or in HDFS says `RemoteFinder`.
-    2. Files found together are in the order of their times, then of their names. Their numbers are in the catalog.
-    3. A file that has changed since it got its number, or is gone before it was read, is SourceError. With the property
-       `failOnDataLoss` of the stream 'false' it is read as it is, or left out.
+    1. A file is read once it is complete: no program has it open for writing. If the system does not tell that, or if
+       `settle.ms` is set, a file is complete if it was moved to its place after its last write, or was not written for
+       `settle.ms` (default: one second). Names that begin with `_` or `.`, or that end like unfinished downloads, are
+       ignored. For buckets and HDFS see `RemoteFinder`.
+    2. Files that are found together are sorted by time, then by name. The catalog stores their numbers.
+    3. A file that has changed since it got its number, or is gone before it was read, raises SourceError. With the
+       stream's property `failOnDataLoss` = 'false' it is read as it is, or left out.
     """
 
     keeps_items = False
@@ -45,7 +45,8 @@ class FolderReader:
     def __init__(
         self, stream: Table, catalog: Catalog, events: FolderEvents | None = None, remote: RemoteLooks | None = None
     ) -> None:
-        """`events` tells looks that are repeated of new files; without it the folder is listed when it has changed.
+        """`events` reports new files to repeated looks. Without it the folder is listed when it has changed.
+
         Folders in buckets and in HDFS need `remote`.
         """
         options = () if stream.stream is None else stream.stream.options
@@ -59,7 +60,7 @@ class FolderReader:
         self._lock = threading.Lock()
         self._known: dict[str, StreamFile] | None = None
         self._added: list[StreamFile] = []
-        """Files that were given numbers last, which follow one another; an epoch mostly reads these."""
+        """Files that got numbers last, with consecutive numbers. An epoch usually reads these."""
         self._end = 0
         self._looked = 0.0
 
@@ -75,7 +76,7 @@ class FolderReader:
 
     @property
     def figures(self) -> LookFigures | None:
-        """Figures of the looks at a remote folder."""
+        """Figures of the looks at a remote folder; None for a local one."""
         return self._finder.figures
 
     @property
@@ -96,12 +97,16 @@ class FolderReader:
             return self.end
 
     def first(self) -> Position:
-        # No lock is waited for: a rollback asks inside a transaction, and a look that has the lock waits for that.
+        # Take no lock: a rollback calls this inside a transaction, and a look that holds the lock waits for that
+        # transaction.
         known = list((self._known or {}).values())
         return (min((one.number for one in known), default=self._end),)
 
     def since(self, moment_ms: int) -> Position | None:
-        """By the times at which files were written last; all that came behind the first such file are after it."""
+        """Find the position by the times of the last writes.
+
+        Files with later numbers follow it, whatever their times.
+        """
         with self._lock:
             found = (one.number for one in (self._known or {}).values() if one.modified_ns >= moment_ms * 1_000_000)
             return (min(found, default=self._end),)
@@ -110,7 +115,7 @@ class FolderReader:
         return sum(self.first())
 
     def release(self, end: Position) -> None:
-        """Do nothing: the files are others'."""
+        """Do nothing: the engine does not own the files."""
 
     def close(self) -> None:
         self._finder.close()
@@ -135,7 +140,7 @@ class FolderReader:
         snapshot.give(self._stream, [file for _, file in pairs if file is not None])
 
     def _numbered(self, start: int, end: int) -> list[StreamFile]:
-        """Files from the number `start` to before `end`."""
+        """Return the files from number `start` to before `end`."""
         added = self._added
         if added and added[0].number <= start and end <= added[-1].number + 1:
             return [one for one in added if start <= one.number < end]
@@ -154,7 +159,7 @@ class FolderReader:
             raise SourceError(message, hint=hint)
 
     def _look(self, now: float, *, is_thorough: bool) -> None:
-        """Find new files; where it `is_thorough`, or now and then, see whether known ones have changed, too."""
+        """Find new files. If `is_thorough`, and from time to time, also look for changes of known files."""
         streams = self._catalog.streams
         if self._known is None:
             self._end = streams.end(self._stream.table_id)
@@ -169,7 +174,7 @@ class FolderReader:
             self._add([StreamFile(0, one.name, one.size_bytes, one.modified_ns, tag=one.tag) for one in whole])
 
     def _place(self, file: Found) -> tuple[int, str]:
-        """Place of a file among those that are found with it."""
+        """Return the sort key of a file among the files found together."""
         return file.modified_ns, file.name
 
     def _add(self, files: list[StreamFile]) -> None:
@@ -181,7 +186,7 @@ class FolderReader:
             if not is_alone:
                 end = streams.end(stream_id)
                 added = streams.files(stream_id, self._end, end)
-        assert self._known is not None  # it was read before files are looked for
+        assert self._known is not None  # it is read before a look for files
         self._known |= {one.name: one for one in added}
         self._end, self._added = end, added if is_alone else []
 

@@ -1,6 +1,6 @@
-"""Watches over folders: who hears the names of the files that come need not list a folder to find them.
+"""Watches on folders: a reader that hears the names of new files need not list the folder.
 
-Systems other than Linux tell nothing, and a network file system nothing of what other machines do.
+Only Linux reports changes, and a network file system does not report changes by other machines.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from sharkpy.streaming.sources.inotify import Inotify
 _COMES = inotify.CLOSE_WRITE | inotify.MOVED_TO | inotify.CREATE
 _ENDS = inotify.DELETE_SELF | inotify.MOVE_SELF | inotify.UNMOUNT | inotify.IGNORED
 _MOST_NAMES = 10_000
-"""Names that wait to be taken; where there are more, none are kept."""
+"""Maximum number of names that wait to be taken. If there are more, all are dropped."""
 _MOST_FOLDERS = 1_000
-"""Folders of a watch: the system limits those of all programs of a user."""
+"""Maximum number of folders of a watch: the system limits the number for all programs of a user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a watch has heard. `names`: paths, below its first folder, of files that came or were closed after a write;
-    `folders`: those in which anything has happened; `is_lost`: there may be more, which only a listing tells.
+    """Changes that a watch has heard.
+
+    `names`: paths, relative to its first folder, of files that are new or were closed after a write. `folders`: the
+    folders in which anything has happened. `is_lost`: there may be more changes, which only a listing can find.
     """
 
     names: frozenset[str] = frozenset()
@@ -35,16 +37,16 @@ class Changes:
 
 
 class FolderWatch:
-    """Watch over a folder and those below it, made by `FolderEvents.watch`. Any thread may call it.
+    """Watch on a folder and its subfolders, made by `FolderEvents.watch`. Any thread may call it.
 
-    1. Whatever this machine does in a folder after `add` has returned True, and before `take` is called, was heard.
-    2. That a folder comes below one of them, or goes, counts as lost: which folders there are only a listing tells.
+    1. The next `take` returns every change that this machine makes in a folder after `add` has returned True for it.
+    2. A new or removed subfolder counts as a lost change, since only a listing tells which folders exist.
     """
 
     def __init__(self, events: FolderEvents, owner: str, is_left_alone: Callable[[str], bool]) -> None:
         self.owner = owner
         self.tells = False
-        """It tells of all that comes, as far as its owner knows, who sets this."""
+        """True if the watch reports all new files, as far as its owner knows. The owner sets this."""
         self._events = events
         self._is_left_alone = is_left_alone
         self._numbers: dict[str, int] = {}
@@ -56,12 +58,14 @@ class FolderWatch:
 
     @property
     def is_open(self) -> bool:
-        """False once it was ended, here or by `FolderEvents`: it hears nothing any more."""
+        """False once the watch was ended, here or by `FolderEvents`. It then hears nothing any more."""
         return self._is_open
 
     def add(self, path: str, prefix: str) -> bool:
-        """Watch a folder, whose files are told with `prefix` before their names; one that is watched already, as far as
-        its path leads to another one now. False where the system refuses, or there would be too many.
+        """Watch a folder. Its files are reported with `prefix` before their names.
+
+        A path that is watched already is watched again if it leads to another folder now. Return False if the system
+        refuses, or if there are too many folders.
         """
         with self._events.lock:
             known = self._numbers.get(path)
@@ -74,14 +78,14 @@ class FolderWatch:
             return number >= 0
 
     def retain(self, paths: Collection[str]) -> bool:
-        """Watch no other folders than these; True if all of them are watched."""
+        """Watch no other folders than `paths`. Return True if all of these are watched."""
         with self._events.lock:
             for path in [one for one in self._numbers if one not in paths]:
                 self._events.leave(self, path, self._numbers.pop(path))
             return self._is_open and len(self._numbers) == len(paths)
 
     def take(self) -> Changes:
-        """What was heard since the last time."""
+        """Return the changes since the last call."""
         self._events.hear()
         with self._events.lock:
             found = Changes(frozenset(self._names), frozenset(self._folders), self._is_lost or not self._is_open)
@@ -91,7 +95,7 @@ class FolderWatch:
             return found
 
     def has_news(self) -> bool:
-        """True if files have come, or something is lost, since the last time that it was taken."""
+        """Return True if there are new files or lost changes since the last `take`."""
         self._events.hear()
         return bool(self._names) or self._is_lost
 
@@ -101,7 +105,7 @@ class FolderWatch:
     # For FolderEvents, under its lock
 
     def note(self, path: str, prefix: str, kinds: int, name: str) -> bool:
-        """Note what has happened in a folder; True if that is news."""
+        """Record an event in a folder. Return True if it is news."""
         self._folders.add(path)
         if kinds & inotify.IGNORED:
             self._numbers.pop(path, None)
@@ -116,7 +120,7 @@ class FolderWatch:
         return bool(kinds & _COMES)
 
     def lose(self) -> bool:
-        """Note that something was not told; True, for that is news."""
+        """Record that a change was lost. Return True, since this is news."""
         self._is_lost = True
         self._names.clear()
         return True
@@ -129,10 +133,11 @@ class FolderWatch:
 
 
 class FolderEvents:
-    """Watches over folders, all of which one descriptor of the system tells of. Any thread may call it.
+    """Watches on folders, which share one descriptor of the system. Any thread may call it.
 
-    1. `told` is called with the owner of a watch that has news, in the thread that hears it, whoever asks for it later.
-    2. Where the system tells nothing, or gives no more descriptors or watches, there is no watch, or it has no folders.
+    1. `told` is called with the owner of a watch that has news, in the thread that hears the news.
+    2. If the system reports no changes, or has no more descriptors or watches, there is no watch, or a watch without
+       folders.
     """
 
     def __init__(self, told: Callable[[str], object]) -> None:
@@ -143,17 +148,19 @@ class FolderEvents:
         self._is_closed = False
         self._watches: dict[str, FolderWatch] = {}
         self._places: dict[int, list[tuple[FolderWatch, str, str]]] = {}
-        """Who watches a folder, by its number: the watch, its path and the prefix of its files there."""
+        """Watches of a folder, by its number: the watch, its path of the folder, and its prefix of the files."""
 
     @property
     def files(self) -> Collection[int]:
-        """The descriptor, which has something to read once something has happened; none where nothing is watched."""
+        """The descriptor, which can be read once something has happened; empty if nothing is watched."""
         known = self._inotify
         return () if known is None else (known.file,)
 
     def watch(self, owner: str, is_left_alone: Callable[[str], bool]) -> FolderWatch | None:
-        """Begin a watch, over no folder yet, in the place of one that its owner has. Files and folders with names that
-        are left alone are no news.
+        """Begin a watch without folders, in place of the owner's earlier one.
+
+        Return None if the system reports no changes. Files and folders with names for which `is_left_alone` is true are
+        not news.
         """
         with self.lock:
             if self._inotify is None and not self._is_closed:
@@ -166,12 +173,12 @@ class FolderEvents:
             return made
 
     def tells(self, owner: str) -> bool:
-        """True if an owner has a watch that tells of all that comes, as far as is known."""
+        """Return True if an owner has a watch that reports all new files, as far as is known."""
         known = self._watches.get(owner)
         return known is not None and known.tells
 
     def retain(self, owners: Collection[str]) -> None:
-        """End the watches of all others."""
+        """End the watches of all other owners."""
         with self.lock:
             for watch in [one for owner, one in self._watches.items() if owner not in owners]:
                 self.end(watch)
@@ -183,7 +190,7 @@ class FolderEvents:
                 del self._watches[watch.owner]
 
     def hear(self) -> None:
-        """Hear what has happened up to now, and tell those to whom it is news."""
+        """Read the events up to now, and call `told` for the owners with news."""
         with self.lock:
             owners = {watch.owner for watch in self._heard()}
         for owner in owners:
@@ -198,7 +205,7 @@ class FolderEvents:
                 self._inotify = None
 
     def _heard(self) -> Iterator[FolderWatch]:
-        """Watches that hear news."""
+        """Read the events, and yield the watches for which they are news."""
         if self._inotify is None:
             return
         for number, kinds, name in self._inotify.events():
@@ -213,7 +220,10 @@ class FolderEvents:
     # For watches, under the lock
 
     def enter(self, watch: FolderWatch, path: str, prefix: str) -> int:
-        """Number of a folder, of whose changes a watch hears from now on; negative where the system refuses."""
+        """Let a watch hear the changes of a folder.
+
+        Return the folder's number, or a negative one if the system refuses.
+        """
         number = -1 if self._inotify is None else self._inotify.add(path)
         if number >= 0 and (watch, path, prefix) not in (known := self._places.setdefault(number, [])):
             known.append((watch, path, prefix))

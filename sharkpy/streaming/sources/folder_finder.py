@@ -1,4 +1,4 @@
-"""Files at and below a folder: found by the names that a watch has heard, or by listing it."""
+"""Finder of the files in a local folder and its subfolders: by the names that a watch has heard, or by a listing."""
 
 from __future__ import annotations
 
@@ -21,26 +21,28 @@ _SETTLE_NS = 1_000_000_000
 _WRITTEN_SECONDS = 0.1
 """Time after which a file that is being written is looked at again."""
 _CLOCK_SECONDS = 0.02
-"""Two changes of a folder that are closer may have one time: two ticks of a clock of 100 Hz."""
+"""Two changes of a folder within this time may have the same timestamp: two ticks of a clock of 100 Hz."""
 _FULL_SECONDS = 5.0
-"""Time after which a folder is listed even where nothing has changed: a file may be written in its place."""
+"""Interval at which a folder is listed even if nothing has changed, since a file may be written in place."""
 
 FolderState = tuple[int, int, int]
-"""Device and number of a folder, and when files in it came or went last, in nanoseconds."""
+"""Device and inode of a folder, and its time of the last change, in nanoseconds."""
 
 
 class FolderFinder:
-    """`Finder` of the files at and below a folder of this machine.
+    """`Finder` of the files in a folder of this machine and its subfolders.
 
-    1. Where a watch has heard of all changes of the folders since the last look, only the files that it names are
-       looked at, and those that are being written. Else the folders are listed, if they have changed at all.
-    2. They are listed every few seconds in any case. Then at the latest what a watch does not tell is found: other
-       machines write into a network file system, at the same time as this one.
+    1. If a watch has heard all changes since the last look, the finder only looks at the files that the watch names,
+       and at files that are being written. Otherwise it lists the folders, if they have changed at all.
+    2. It lists the folders every few seconds in any case. This finds changes that a watch does not report, such as
+       writes by other machines into a network file system.
     """
 
     def __init__(self, folder: str, settle_ns: int | None, begin_watch: Callable[[], FolderWatch | None]) -> None:
-        """`settle_ns`: nanoseconds without a write after which a file is whole; None: as soon as nobody writes it.
-        `begin_watch` gives a watch over no folder yet, if there is one; looks that are repeated ask for it.
+        """`settle_ns`: nanoseconds without a write after which a file is complete.
+
+        None: as soon as no program writes it. `begin_watch` returns a watch without folders, or None. Repeated looks
+        call it.
         """
         self._folder = folder
         self._settle_ns = settle_ns
@@ -48,19 +50,22 @@ class FolderFinder:
         self._watch: FolderWatch | None = None
         self._watch_due = -math.inf
         self._is_heard = False
-        """The watch has told of the last change, so it may be relied on: in some file systems it tells of none."""
+        """True if the watch has reported the last change, so it is reliable. In some file systems it reports none."""
         self._known: Container[str] = ()
         self._listed = -math.inf
         self._compared = -math.inf
-        """When files that are known were looked at last, to see whether they have changed."""
+        """Time of the last look for changes of known files."""
         self._folders: dict[str, FolderState] | None = None
-        """States of the folders at the last look; None: they have to be listed."""
+        """States of the folders at the last look; None if a listing is due."""
         self._waiting: frozenset[str] = frozenset()
-        """Names of files that are not whole."""
+        """Names of files that are not complete."""
         self._seen: dict[str, tuple[tuple[int, int], int]] = {}
-        """Size and time of files that are not whole, and when they were first seen so."""
+        """Size and time of files that are not complete, and when they were first seen in that state."""
         self._can_tell = False
-        """The system has told of a file in the folder that nobody writes it: so it can tell the opposite, too."""
+        """True if the system has reported for a file in the folder that no program writes it.
+
+        So it can report the opposite too.
+        """
         self.unsettled = 0.0
         self.figures: LookFigures | None = None
 
@@ -101,7 +106,7 @@ class FolderFinder:
     # By name
 
     def _heard(self) -> frozenset[str] | None:
-        """Names of the files that have come since the last look, or may be whole now; None: a listing tells."""
+        """Return the names of files that are new, or may be complete now; None if only a listing can tell."""
         before, self._folders = self._folders, None
         heard = self._taken()
         now = None if before is None or heard.is_lost else _states(before)
@@ -109,7 +114,7 @@ class FolderFinder:
             return None
         changed = {path for path in before if now[path] != before[path]}
         if not changed <= heard.folders:
-            # The system changes a folder right before it tells of that.
+            # The system changes a folder just before it reports the change.
             heard |= self._taken()
         if heard.is_lost or any(now[path][:2] != before[path][:2] for path in changed):
             return None
@@ -120,11 +125,11 @@ class FolderFinder:
         return heard.names | self._waiting
 
     def _named(self, names: Iterable[str]) -> list[Found]:
-        """Files of these names that are there."""
+        """Return the files with these names that exist."""
         return [one for name in names if (one := self._found(f"{self._folder}/{name}", name)) is not None]
 
     def _taken(self) -> Changes:
-        """What the watch has heard; without one, nothing."""
+        """Return the changes that the watch has heard; without a watch, none."""
         if self._watch is None:
             return Changes()
         heard = self._watch.take()
@@ -134,18 +139,18 @@ class FolderFinder:
         return heard
 
     def _leave_watch(self, due: float) -> None:
-        """Do without a watch, until `due`."""
+        """Close the watch, and use none until `due`."""
         self.close()
         self._watch, self._is_heard, self._watch_due = None, False, due
 
     # By listing
 
     def _list(self, now: float, *, is_thorough: bool) -> list[Found]:
-        """Files of the folders, with the known ones where it `is_thorough` or they were not looked at for long.
+        """List the folders. Known files are included if `is_thorough`, or after a long time without a look at them.
 
-        A system lists a folder piece by piece: of files that come meanwhile a later one may be found, and an earlier
-        one not. Those that a watch names are found with them. Else it is listed once more, and what is newer than all
-        that was found first is left for the next look.
+        A system lists a folder piece by piece: if files arrive meanwhile, it may find a later one and miss an earlier
+        one. Files that a watch names are added. Without these names the folder is listed again, and files newer than
+        all new files of the first listing are left for the next look.
         """
         self._listed = now
         if is_compared := is_thorough or now - self._compared >= _FULL_SECONDS:
@@ -164,27 +169,29 @@ class FolderFinder:
         return files
 
     def _is_settled(self, files: Iterable[Found], listed_ns: int) -> bool:
-        """True if later changes will be seen by the folders' times: these are older than a listing, and no file of it
-        is being written.
+        """Return True if the folders' times will show later changes.
+
+        This is so if the times are older than the listing, and if none of the listed files is being written.
         """
         newest_ns = max((modified_ns for _, _, modified_ns in (self._folders or {}).values()), default=0)
         return listed_ns - newest_ns > _CLOCK_SECONDS * 1e9 and all(one.is_whole for one in files)
 
     def _listed_once(self, left_out: Container[str], now: float) -> list[Found]:
-        """List the folder, but for files that are `left_out`, and note the states of all folders from before that."""
+        """List the folder, except the files `left_out`, and store the states that all folders had before."""
         folders: dict[str, FolderState] = {}
         files = list(self._files(self._folder, "", folders, left_out))
         if self._watch is not None and not self._watch.retain(folders):
             self._leave_watch(now + _FULL_SECONDS)
-        # A folder that is not there yet is looked for again.
+        # A folder that does not exist yet is looked for again.
         self._folders = folders or None
         return files
 
     def _files(
         self, folder: str, prefix: str, folders: dict[str, FolderState], left_out: Container[str]
     ) -> Iterator[Found]:
-        """Files at and below a folder, but those `left_out`; the states of folders go to `folders`. A folder that is
-        not there yet has none.
+        """Yield the files in a folder and its subfolders, except the names `left_out`.
+
+        The states of the folders are added to `folders`. A folder that does not exist yet has no files.
         """
         if self._watch is not None:
             self._watch.add(folder, prefix)
@@ -201,7 +208,7 @@ class FolderFinder:
             name = f"{prefix}{entry.name}"
             if is_left_alone(entry.name) or name in left_out:
                 continue
-            # A link could lead to what whoever writes it may not read.
+            # A link could lead to a file that its creator may not read.
             if entry.is_dir(follow_symlinks=False):
                 yield from self._files(entry.path, f"{name}/", folders, left_out)
             elif (found := self._found(entry.path, name)) is not None:
@@ -221,7 +228,7 @@ class FolderFinder:
         return Found(name, status.st_size, status.st_mtime_ns, self._settles(path, name, status))
 
     def _settles(self, path: str, name: str, status: os.stat_result) -> float:
-        """Seconds after which a file counts as whole; 0: it is."""
+        """Return the seconds after which a file counts as complete; 0 if it is complete."""
         if name in self._known:
             return 0.0
         is_written = has_writer(path)
@@ -231,7 +238,7 @@ class FolderFinder:
         is_free = is_written is False and self._settle_ns is None
         if is_free and status.st_size:
             return 0.0
-        # The time of a file may lie in the future, where a clock went back: then the time since it was seen counts.
+        # A file's time may be in the future if a clock went back: then the time since the file was first seen counts.
         now, state = time.monotonic_ns(), (status.st_size, status.st_mtime_ns)
         seen, since = self._seen.get(name, (state, now))
         self._seen[name] = (state, since if seen == state else now)
@@ -239,7 +246,7 @@ class FolderFinder:
         was_moved = status.st_ctime_ns > status.st_mtime_ns
         settle_ns = _SETTLE_NS if self._settle_ns is None else self._settle_ns
         if is_free:
-            # A file is there a moment before the program that makes it has it open.
+            # A new file exists for a moment before the program that makes it has it open.
             settle_ns = int(_WRITTEN_SECONDS * 1e9)
         return 0.0 if was_moved else max(0, settle_ns - age) / 1e9
 
@@ -262,7 +269,7 @@ def _state(path: str) -> FolderState:
 
 
 def _states(paths: Iterable[str]) -> dict[str, FolderState] | None:
-    """States of folders now; None where one cannot be read."""
+    """Return the current states of folders, or None if one cannot be read."""
     try:
         return {path: _state(path) for path in paths}
     except OSError:

@@ -1,4 +1,4 @@
-"""Files of a stream's folder as they are found, and the interface of who finds them."""
+"""Files of a stream's folder as they are found, and the interface of their finder."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ _UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", "._COPYING_")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """File as it was found. `name`: its path below the folder; `tag`: that of a remote file's content."""
+    """File as it was found.
+
+    `name` is its path relative to the folder; `tag` identifies the content of a remote file.
+    """
 
     name: str
     size_bytes: int
     modified_ns: int
     settles: float
-    """Seconds after which nobody seems to write it; 0: nobody does."""
+    """Seconds after which the file counts as complete; 0 if it is complete."""
     tag: str = ""
 
     @property
@@ -32,56 +35,63 @@ class Found:
 
 @dataclass(slots=True)
 class LookFigures:
-    """Looks at a remote folder, and the requests of their lists."""
+    """Numbers of looks at a remote folder, and of the requests of their listings."""
 
     looks: int = 0
     requests: int = 0
 
 
 class Finder(Protocol):
-    """Finder of the files at and below a folder. One thread at a time calls it.
+    """Finder of the files in a folder and its subfolders. One thread at a time calls it.
 
-    Of two whole files the one that came first is found first, or with the other.
+    Of two complete files the earlier one is found first, or together with the later one.
     """
 
     unsettled: float
-    """Seconds after which all files that were found may be whole."""
+    """Seconds after which all files that were found may be complete."""
     figures: LookFigures | None
-    """Those of looks that cost something."""
+    """Figures of looks, if they cost requests."""
 
     def has_news(self) -> bool:
-        """True if it has heard of files that were not looked at."""
+        """Return True if the finder has heard of files that it has not looked at."""
 
     def is_due(self, now: float) -> bool:
-        """True if looks that are repeated may look again; the error of the last one, until it is time for another."""
+        """Return True if a repeated look may look again.
+
+        Otherwise return False, or raise the error of the last look if it failed.
+        """
 
     def find(self, known: dict[str, StreamFile], now: float, *, is_thorough: bool) -> list[Found]:
-        """Files that are not `known` by their names, and of those that are known the ones that may have changed: all of
-        them where anything has changed and it `is_thorough`, which looks that are repeated are not.
+        """Return the files that are not `known` by name, and known files that may have changed.
 
-        `now` is by the monotonic clock. After an error, or where what was found does not come to be known, `list_again`
-        has to be called. `known` is in the order of the files' numbers.
+        If `is_thorough` and anything has changed, all known files that may have changed are included. Repeated looks
+        are not thorough. `now` is a time of the monotonic clock. `known` is in the order of the files' numbers. Call
+        `list_again` after an error, or if the found files do not become known.
         """
 
     def list_again(self, fault: BaseException) -> None:
-        """Find all files again with the next look: this one has failed."""
+        """Find all files again with the next look, since this one has failed."""
 
     def data_files(self, files: Sequence[StreamFile], *, is_strict: bool) -> Sequence[DataFile | None]:
-        """Files to be read, as they are now; None for those that are gone. Where it `is_strict`, as they were found, if
-        the reading of them tells of a change.
+        """Return the current files to read, with None for files that are gone.
+
+        If `is_strict` and reading itself detects changes, return the files as they were found.
         """
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release all resources."""
 
 
 def is_left_alone(name: str) -> bool:
-    """True for names of files and folders that are no part of a stream, or not yet."""
+    """Return True for names of files and folders that do not belong to a stream, or not yet."""
     return name.startswith(("_", ".")) or name.endswith(_UNFINISHED)
 
 
 def is_same(file: StreamFile, found: Found | DataFile) -> bool:
-    """True if a file has the content that it had when it got its number: by the tags, or else by size and time."""
+    """Return True if a file still has the content that it had when it got its number.
+
+    This compares the tags, or else size and time.
+    """
     if file.tag and found.tag:
         return file.tag == found.tag
     return (file.size_bytes, file.modified_ns) == (found.size_bytes, found.modified_ns)

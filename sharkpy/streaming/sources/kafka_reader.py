@@ -1,4 +1,4 @@
-"""Records of a Kafka topic, as a stream: each partition of the topic is one of the stream's, by its number."""
+"""Records of a Kafka topic, as a stream with the partitions of the topic."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 _METADATA_SECONDS = 1.0
-"""Time after which new partitions, and a topic that is gone, are found."""
+"""Interval at which new partitions, and the loss of the topic, are detected."""
 
 
 class KafkaReader:
     """Reader of a topic. A position has the offset of each partition; new partitions begin with their first record.
 
-    1. Records of transactions are there once these are committed, unless the client's isolation level says otherwise.
-    2. Records that retention has deleted before they were read are SourceError, or are left out with a warning where
-       `failOnDataLoss` is 'false', as option or, first, as property of the stream.
-    3. A topic with fewer records than were read of it is another one: SourceError.
+    1. Records of a transaction are read after its commit, unless the client's isolation level says otherwise.
+    2. Records that retention has deleted before they were read raise SourceError. With `failOnDataLoss` = 'false' they
+       are left out with a warning. The stream's property takes precedence over its option.
+    3. A topic that ends before records that were read is another topic: SourceError.
     """
 
     keeps_items = False
@@ -65,7 +65,7 @@ class KafkaReader:
             return self._end
 
     def first(self) -> Position:
-        """Position of the first records that the stream has, or that are still there of it."""
+        """Return the position of the stream's first records, or of the first ones that still exist."""
         return tuple(max(first, self._start.get(number, 0)) for number, first in enumerate(self._first))
 
     def since(self, moment_ms: int) -> Position | None:
@@ -78,7 +78,7 @@ class KafkaReader:
         return sum(max(0, first - self._start.get(number, 0)) for number, first in enumerate(self._first))
 
     def release(self, end: Position) -> None:
-        """Do nothing: the records are others'."""
+        """Do nothing: the engine does not own the records."""
 
     def close(self) -> None:
         with self._lock:
@@ -88,7 +88,7 @@ class KafkaReader:
         return 0.0
 
     def cut(self, start: Position, end: Position) -> Position:
-        """Take of each partition a share of the records that an epoch may have, by what waits there."""
+        """Divide the records that an epoch may have among the partitions, in proportion to their backlog."""
         waiting = [last - first for first, last in zip_longest(start, end, fillvalue=0)]
         if sum(waiting) <= self._most:
             return end
@@ -102,7 +102,7 @@ class KafkaReader:
         snapshot.give_splits(self._stream, range_splits(ranges, name, properties))
 
     def _still_there(self, ranges: list[OffsetRange]) -> list[OffsetRange]:
-        """Ranges without the records that are gone, where these may be left out."""
+        """Return the ranges without lost records, if these may be left out. Otherwise raise SourceError."""
         with self._lock:
             firsts = self._asked().firsts([one.partition for one in ranges])
         found = []
@@ -130,7 +130,7 @@ class KafkaReader:
         self._end = end
 
     def _check_same(self, end: Position) -> None:
-        """SourceError if there were more records than there are now."""
+        """Raise SourceError if the topic ends before records that were read."""
         read = self._end or self._read()
         if not is_within(read, end):
             name = dict(self._options)[TOPIC]
@@ -138,7 +138,7 @@ class KafkaReader:
             raise SourceError(message, hint="then make the stream and its continuous tables again")
 
     def _read(self) -> Position:
-        """Position up to which any continuous query has read the stream."""
+        """Return the furthest position up to which a continuous query has read the stream."""
         found: Position = ()
         for query in self._catalog.streams.queries():
             found = furthest(found, query.offset(self._stream.table_id))

@@ -1,4 +1,4 @@
-"""Files of a table in a remote folder that a stream of its rows does not want any more."""
+"""Removal of a table's remote files that a stream of its rows does not need any more."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ _log = logging.getLogger(__name__)
 
 
 def fed_table(stream: Table, catalog: Catalog) -> Table | None:
-    """Table of whose appended rows a stream is; None where it was dropped."""
+    """Return the table this stream follows, or None if it was dropped."""
     table_id = catalog.streams.feeding(stream.table_id)
     return None if table_id is None else catalog.current_table(table_id)
 
 
 def remove_let_go(files: Iterable[StreamFile], table: Table | None, catalog: Catalog) -> None:
-    """Remove those of some files of a stream of `table` that the table has let go of while the stream wanted them. The
-    catalog does not count them as the stream's any more. What cannot be removed now stays until the table is dropped.
+    """Remove files of a stream of `table` that the table dropped while the stream still needed them.
+
+    The catalog no longer counts them as the stream's files. A file that cannot be removed now stays until the table is
+    dropped.
     """
     found: dict[tuple[str, bool], list[str]] = {}
     for partition, path in (wanted_file(one.name) for one in files):
@@ -44,8 +46,10 @@ def remove_let_go(files: Iterable[StreamFile], table: Table | None, catalog: Cat
 
 
 def _named_in(table: Table, partition: str, path: str, catalog: Catalog) -> tuple[str, bool]:
-    """Folder whose manifests may name a file of a table, or of a Hive partition of it, and whether those of all folders
-    below it may too: what was written there may have another name, or be another table's, by now.
+    """Return the folder whose manifests may name a file, and whether manifests of its subfolders may too.
+
+    The file belongs to a table, or to a Hive partition of it. A file may have another name by now, or belong to another
+    table. So all subfolders count if it was written to another folder than the current one.
     """
     home = home_of_staging(path)
     folder = uri.join(home, partition) if partition else home
@@ -53,7 +57,7 @@ def _named_in(table: Table, partition: str, path: str, catalog: Catalog) -> tupl
 
 
 def _folder(table: Table, partition: str, catalog: Catalog) -> str | None:
-    """Folder of a table, or of a Hive partition of it; None for one that the table does not have any more."""
+    """Return the folder of a table or of its Hive partition, or None if the table no longer has the partition."""
     if not partition:
         return table.location
     known = next((one for one in catalog.partitions(table) if one.name == partition), None)

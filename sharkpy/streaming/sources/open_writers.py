@@ -1,4 +1,4 @@
-"""Whether a program has a file open for writing, as far as the system tells."""
+"""Check for programs that have a file open for writing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import signal
 
 
 def has_writer(path: str) -> bool | None:
-    """True if a program has the file open for writing; None where the system does not say.
+    """Return True if a program has the file open for writing, or None if the system does not say.
 
-    Linux grants a read lease on a file that nobody writes, to its owner. The lease is given back at once; whoever opens
-    the file for writing meanwhile waits for that, and the signal that tells us so is one that does nothing.
+    Linux grants a file's owner a read lease if no program has the file open for writing. The lease is returned at once.
+    A program that opens the file for writing meanwhile waits for that. The signal that reports this has no effect.
     """
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)

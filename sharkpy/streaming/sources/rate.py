@@ -55,7 +55,7 @@ class RateReader:
         return 0
 
     def release(self, end: Position) -> None:
-        """Do nothing: rows are made again."""
+        """Do nothing: rows can be made again."""
 
     def close(self) -> None:
         """Do nothing: there is nothing open."""
@@ -71,7 +71,7 @@ class RateReader:
 
 
 def rate_format(source: StreamSource, conf: Conf) -> StorageFormat:
-    """Format of the rows of a stream FROM RATE: their times are those of the session's zone."""
+    """Return the format of the rows of a stream FROM RATE, with times in the session's time zone."""
     options = dict(source.options)
     rate = str(RATE.value(source.options, ROWS_PER_SECOND))
     zone = arrow_zone(zone_name(conf.value(TIME_ZONE)))
@@ -79,7 +79,7 @@ def rate_format(source: StreamSource, conf: Conf) -> StorageFormat:
 
 
 def arrow_zone(name: str) -> str:
-    """Name that Arrow knows a zone by: an offset, or that of the time zone database."""
+    """Return Arrow's name of a time zone: an offset, or a name of the time zone database."""
     zone = time_zone(name)
     if isinstance(zone, datetime.timezone):
         # The end of a moment's ISO form is its offset: +HH:MM.

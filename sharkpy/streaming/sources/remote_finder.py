@@ -1,4 +1,4 @@
-"""Files at and below a folder of a bucket or of HDFS: found by listing it, as seldom as may be."""
+"""Finder of the files in a folder of a bucket or of HDFS, by as few listings as possible."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ if TYPE_CHECKING:
     from sharkpy.sources.storage.store import ObjectFacts, Store
 
 _IDLE_SHARE = 0.1
-"""Share of the time for which nothing has come that is waited for until the next look."""
+"""Share of the time since the last new file that passes until the next look."""
 _OPEN_NS = 3_600_000_000_000
-"""Time without a change after which a file counts as whole that seems to be open: a name node closes what a writer has
-left that was lost, in less.
+"""Time without a change after which a file that seems to be open counts as complete.
+
+A name node closes the files of a lost writer in less time.
 """
 _FULL_SECONDS = 600.0
-"""Time after which a folder is listed as a whole even where names ascend."""
+"""Interval at which a folder is listed as a whole even if names ascend."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteLooks:
-    """What looks at remote folders need of the engine: its settings, and its end, which ends them."""
+    """Settings of the engine for looks at remote folders, and the engine's end, which cancels the looks."""
 
     conf: Conf
     ended: Cancellation = field(default_factory=Cancellation)
@@ -47,17 +48,18 @@ class RemoteLooks:
 class RemoteFinder:
     """`Finder` of the objects below a remote folder.
 
-    1. An object is whole when it is there. So is a file of HDFS when its writer has closed it.
-    2. Each look is a list. Between two there is a time for each page of the list, or a tenth of the time for which
-       nothing has come, if that is more, up to a limit.
-    3. Where the store lists by name, and all files came in the order of their names, the list begins behind the last
-       one; as a whole it is listed after as many such looks as that has pages.
-    4. An error is that of all looks until it is time for another one.
+    1. An object is complete when it exists. A file of HDFS is complete when its writer has closed it.
+    2. Each look is a listing. The next look is due after a time for each page of the listing, or after a tenth of the
+       time since the last new file, if that is more, up to a limit.
+    3. If the store lists by name, and if all files came in the order of their names, a listing begins after the last
+       name. After as many such looks as a full listing has pages, the whole folder is listed.
+    4. After an error, all looks raise it until the next one is due.
     """
 
     def __init__(self, folder: str, settle_ns: int | None, access: Callable[[str], str], looks: RemoteLooks) -> None:
-        """`settle_ns`: nanoseconds without a write after which a file is whole; None: at once. `access`: finds the
-        access of the engine's owner to a location.
+        """`settle_ns`: nanoseconds without a write after which a file is complete; None: at once.
+
+        `access` returns the access of the engine's owner to a location.
         """
         self.unsettled = 0.0
         self._figures = LookFigures()
@@ -68,17 +70,17 @@ class RemoteFinder:
         self._looks = looks
         self._due = -math.inf
         self._news = math.inf
-        """When something came last."""
+        """Time of the last look that found new files."""
         self._fault: SharkError | None = None
         self._seen: dict[str, tuple[tuple[int, int, str], int]] = {}
-        """Size, time and tag of files that are not whole, and when they were first seen so."""
+        """Size, time and tag of files that are not complete, and when they were first seen in that state."""
         self._pages = 0
-        """Requests of the last list of the whole folder; 0: it is to be listed."""
+        """Requests of the last listing of the whole folder; 0 if such a listing is due."""
         self._listed = -math.inf
         self._behind = 0
-        """Looks since then that were lists behind the last name."""
+        """Number of looks since then that began after the last name."""
         self._ordered = 0
-        """Known files whose names were looked at."""
+        """Number of known files whose names were compared."""
         self._last = ""
         self._is_ascending = True
 
@@ -117,14 +119,14 @@ class RemoteFinder:
         pass
 
     def _wait(self, pages: int) -> None:
-        """Let the next look come later."""
+        """Set the time at which the next look is due."""
         least, most = (self._looks.conf.value(one) / 1000 for one in (STREAM_LIST_MS, STREAM_LIST_MOST_MS))
         now = time.monotonic()
         idle = max(0.0, now - self._news)
         self._due = now + min(max(least * pages, idle * _IDLE_SHARE), max(least, most))
 
     def _find(self, known: dict[str, StreamFile], now: float, *, is_thorough: bool) -> tuple[list[Found], int]:
-        """What was found, and the requests of one list for that."""
+        """Return the files that were found, and the requests of one listing."""
         store = store_with(self._folder, self._access(self._folder))
         self._note_order(known)
         is_whole = is_thorough or not self._may_look_behind(store, now)
@@ -132,8 +134,8 @@ class RemoteFinder:
             found, pages = self._listed_once(store, known, "" if is_whole else f"{self._folder}/{self._last}", look)
             new = [one.modified_ns for one in found if one.name not in known]
             if is_whole and pages > 1 and new:
-                # A list is made page by page: of objects that come meanwhile a later one may be found, and an earlier
-                # one not. What is newer than all that was found first is left for the next look.
+                # A listing is made page by page: if objects arrive meanwhile, it may find a later one and miss an
+                # earlier one. Objects newer than all new objects of the first listing are left for the next look.
                 listed, latest = self._listed_once(store, known, "", look)[0], max(new)
                 found = [one for one in listed if one.name in known or one.modified_ns <= latest]
         if is_whole:
@@ -142,17 +144,17 @@ class RemoteFinder:
             self._behind += 1
         waiting = [one for one in found if not one.is_whole]
         self._seen = {one.name: self._seen[one.name] for one in waiting}
-        # What goes on being written is not waited for.
+        # Files that continue to be written are not waited for.
         self.unsettled = 0.0 if self._settle_ns is None else max((one.settles for one in waiting), default=0.0)
         return found, pages
 
     def _may_look_behind(self, store: Store, now: float) -> bool:
-        """True if a list behind the last name is cheaper, and finds what has come."""
+        """Return True if a listing from the last name on is cheaper, and finds all new files."""
         is_recent = now - self._listed < _FULL_SECONDS and self._behind < self._pages
         return store.traits.is_sorted and self._pages > 1 and self._is_ascending and is_recent and not self._seen
 
     def _note_order(self, known: dict[str, StreamFile]) -> None:
-        """Note whether the files that have become known came in the order of their names."""
+        """Record whether files became known in the order of their names."""
         names = list(itertools.islice(reversed(known), max(0, len(known) - self._ordered)))
         for name in reversed(names):
             self._is_ascending = self._is_ascending and name > self._last
@@ -161,7 +163,7 @@ class RemoteFinder:
 
     @contextmanager
     def _looking(self) -> Iterator[Cancellation]:
-        """A look, which ends with the engine and with the statement that it is for; its requests are counted."""
+        """Run a look, which the end of the engine, or of its statement, cancels. Count its requests."""
         look = Cancellation()
         with ExitStack() as ends:
             for outer in filter(None, (self._looks.ended, current_cancellation())):
@@ -176,12 +178,15 @@ class RemoteFinder:
     def _listed_once(
         self, store: Store, known: dict[str, StreamFile], after: str, look: Cancellation
     ) -> tuple[list[Found], int]:
-        """Objects that are not known as they are, of the folder or behind a path in it, and the requests for that."""
+        """List the folder, or the part after a path in it.
+
+        Return objects that are new or have changed, and the requests.
+        """
         before, found = METER.of(look).requests, list[Found]()
         for facts in store.list(self._folder, after=after):
             check_cancelled()
             name = facts.path[len(self._folder) + 1 :]
-            # An object of no bytes may be the mark of a folder.
+            # An object without bytes may be the marker of a folder.
             if not facts.size_bytes or any(map(is_left_alone, name.split("/"))):
                 continue
             one = Found(name, facts.size_bytes, facts.modified_ns, 0.0, facts.tag)
@@ -193,7 +198,7 @@ class RemoteFinder:
         return found, METER.of(look).requests - before
 
     def _settles(self, name: str, facts: ObjectFacts) -> float:
-        """Seconds after which a file counts as whole; 0: it is."""
+        """Return the seconds after which a file counts as complete; 0 if it is complete."""
         if not facts.is_open and self._settle_ns is None:
             return 0.0
         now, state = time.monotonic_ns(), (facts.size_bytes, facts.modified_ns, facts.tag)

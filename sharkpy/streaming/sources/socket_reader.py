@@ -1,4 +1,4 @@
-"""Rows that come from a socket: they are in a spool before they can be read, and before they are acknowledged."""
+"""Rows that come from a socket. They are in a spool before they are read, and before they are acknowledged."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from sharkpy.streaming.sources.folder_events import FolderEvents
 
 _BATCH_SECONDS = 0.05
-"""Time for which lines that come are gathered in one file."""
+"""Time for which lines that arrive are collected in one file."""
 _BATCH_BYTES = 4 << 20
 _MOST_FRAME = 256 << 20
-"""Bytes of a line or frame: a longer one ends its connection."""
+"""Maximum number of bytes of a line or frame. A longer one ends its connection."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 10.0
-"""Seconds until a connection that has failed is tried again, doubled each time."""
+"""First and longest wait until a failed connection is retried, in seconds. The wait doubles each time."""
 _CHECK_SECONDS = 0.2
 _LENGTH = struct.Struct(">I")
 _ROWS = struct.Struct(">Q")
@@ -42,13 +42,13 @@ _log = logging.getLogger(__name__)
 
 
 class SocketReader(SpoolReader):
-    """Reader of a spool that a thread fills from a connection, which it makes and, when it ends, makes again.
+    """Reader of a spool that a thread fills from a connection. The thread connects again when the connection ends.
 
-    1. Lines end with a line feed, and are in the stream's format. A sender of lines is told nothing: what was on the
-       way when this process ended is lost.
+    1. Lines end with a line feed, and are in the stream's format. The sender of lines gets no acknowledgement: lines
+       that were on the way when this process ended are lost.
     2. With `frames` 'arrow' each frame is four bytes of length, most significant first, and an Arrow IPC stream. When
-       its rows are on the disk the sender gets eight bytes: the number of rows of all frames of the connection so far.
-    3. Nothing is read from the connection while more than `max.bytes` wait.
+       its rows are on disk the sender gets eight bytes: the number of rows of all frames of the connection so far.
+    3. Nothing is read from the connection while more than `max.bytes` wait to be read.
     """
 
     def __init__(self, stream: Table, catalog: Catalog, events: FolderEvents | None = None) -> None:
@@ -63,7 +63,7 @@ class SocketReader(SpoolReader):
         self._thread: threading.Thread | None = None
 
     def look(self, age: float = 0.0) -> Position:
-        """Look for rows that have come; ExecutionError 08006 where there are none and no connection."""
+        """Look for new rows. Raise ExecutionError 08006 if there are none, and no connection."""
         self._begin()
         end = super().look(age)
         if self._fault and self.first() == end:
@@ -98,7 +98,7 @@ class SocketReader(SpoolReader):
                 self._fault = f"{self._name}: {error.strerror or error}"
             except SharkError as error:
                 self._fault = f"{self._name}: {error}"
-            except Exception:  # noqa: BLE001 - nobody would see that the thread has ended
+            except Exception:  # noqa: BLE001 - the thread would end without a report
                 _log.exception("the connection to %s has failed", self._name)
                 self._fault = f"{self._name}: the connection has failed"
             self._closed.wait(wait)
@@ -112,7 +112,7 @@ class SocketReader(SpoolReader):
     # Lines
 
     def _take_lines(self, connection: socket.socket) -> None:
-        """Spool lines as they come; the last one of a connection may lack its end."""
+        """Spool lines as they come. The last line of a connection may lack its end."""
         waiting, size, began = list[bytes](), 0, 0.0
         while not self._closed.is_set():
             data = self._received(connection, _BATCH_SECONDS)
@@ -131,7 +131,7 @@ class SocketReader(SpoolReader):
                 return
 
     def _spool_lines(self, data: bytes, *, is_last: bool) -> bytes:
-        """Spool whole lines; returns what is behind the last of them."""
+        """Spool complete lines. Return the rest after the last of them."""
         cut = len(data) if is_last else data.rfind(b"\n") + 1
         if cut:
             storage = self._stream.storage
@@ -167,7 +167,10 @@ class SocketReader(SpoolReader):
             return source(storage.name).write(rows, schema, storage.properties, str(path))
 
     def _exactly(self, connection: socket.socket, size: int, *, is_first: bool = False) -> bytes | None:
-        """Bytes of a frame; None at the end of the connection or of this process's work. DataError for a torn one."""
+        """Return `size` bytes of a frame; None at the end of the connection, or when the reader is closed.
+
+        Raise DataError for an incomplete frame.
+        """
         parts, left = list[bytes](), size
         while left and not self._closed.is_set():
             data = self._received(connection, _CHECK_SECONDS, left)
@@ -184,7 +187,7 @@ class SocketReader(SpoolReader):
 
     @staticmethod
     def _received(connection: socket.socket, seconds: float, size: int = 1 << 20) -> bytes | None:
-        """Bytes that have come, none at the connection's end; None where nothing came in time."""
+        """Return the bytes that have come: none at the connection's end, and None if there are none after `seconds`."""
         connection.settimeout(seconds)
         with contextlib.suppress(TimeoutError):
             return connection.recv(min(size, 1 << 20))

@@ -1,4 +1,4 @@
-"""Interface of the reader of a stream's source."""
+"""Interface of the readers of stream sources."""
 
 from __future__ import annotations
 
@@ -11,49 +11,52 @@ if TYPE_CHECKING:
 
 
 class SourceReader(Protocol):
-    """Reader of a source, whose items have numbers from 0 in one order that never changes, in each of its partitions.
+    """Reader of a source. In each partition its items are numbered from 0, in an order that never changes.
 
-    1. All continuous queries of a stream share one reader; its methods are called by several threads.
-    2. A number is that of the same item after every restart.
+    1. All continuous queries of a stream share one reader. Several threads call its methods.
+    2. A number belongs to the same item after every restart.
     """
 
     @property
     def keeps_items(self) -> bool:
-        """True if items are kept for the queries alone, and go when all have read them."""
+        """True if items are stored only for the queries, and deleted when all queries have read them."""
 
     @property
     def end(self) -> Position:
-        """Position behind the last item that was seen."""
+        """Position after the last item that was seen."""
 
     def look(self, age: float = 0.0) -> Position:
-        """Look for new items; the position behind the last one that may be read. A look of others counts, if it is not
-        older than `age` seconds.
+        """Look for new items. Return the position after the last item that may be read.
+
+        An earlier look counts if it is not older than `age` seconds.
         """
 
     def first(self) -> Position:
-        """Position of the first item that is still there; behind the last where none is."""
+        """Return the position of the first item that still exists, or the end if there is none."""
 
     def since(self, moment_ms: int) -> Position | None:
-        """Position of the first items that are not older than a moment, in milliseconds since 1970, among those that
-        were seen; behind the last where none is. None where the source does not tell when its items came.
+        """Return the position of the first seen items that are not older than a time, in milliseconds since 1970.
+
+        This is the end if there are none, and None if the source does not know when its items arrived.
         """
 
     def num_gone(self) -> int:
-        """Number of the first items of the stream that are no longer there."""
+        """Return the number of items at the beginning of the stream that no longer exist."""
 
     def release(self, end: Position) -> None:
-        """Items before `end` are no longer needed: all queries have read them."""
+        """Release the items before `end`, which all queries have read."""
 
     def unsettled_seconds(self) -> float:
-        """Seconds after which items that were seen, and may still change, are expected to be there; 0 for none."""
+        """Return the seconds after which items that may still change should be readable; 0 if there are none."""
 
     def cut(self, start: Position, end: Position) -> Position:
-        """End of an epoch that begins at `start`, where items up to `end` are there: before it, if that is too much."""
+        """Return the end of an epoch that begins at `start`: `end`, or an earlier one if there are too many items."""
 
     def give(self, snapshot: QuerySnapshot, start: Position, end: Position) -> None:
-        """Let the rows of the stream in `snapshot` be those from `start` to before `end`; SourceError where they are
-        gone.
+        """Set the rows of the stream in `snapshot` to the items from `start` to before `end`.
+
+        Raise SourceError if items are gone.
         """
 
     def close(self) -> None:
-        """Let go of what it holds; it is not used any more."""
+        """Release all resources. The reader is not used any more."""

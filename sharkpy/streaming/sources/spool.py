@@ -1,6 +1,4 @@
-"""Files in which rows wait until all continuous tables of their stream have them: those that programs have pushed, and
-that came from sockets.
-"""
+"""Spool: files in which rows from programs and sockets wait until all queries of the stream have them."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ _numbers = itertools.count()
 
 
 class _Times:
-    """Times in the names of files: each is behind the last one, though the clock may go back."""
+    """Times in the names of files. Each is later than the previous one, even if the clock goes back."""
 
     def __init__(self) -> None:
         self._last_ns = 0
@@ -39,8 +37,10 @@ _times = _Times()
 
 @contextmanager
 def spool_file(folder: Path, suffix: str) -> Iterator[Path]:
-    """Make a file of a spool: the body writes it at the path, and it is on the disk, behind those of before, when the
-    context ends without an error. ResourceError or SourceError where the disk fails.
+    """Make a file of a spool, which the body writes at the yielded path.
+
+    When the context ends without an error, the file is on disk, in order after earlier files. Raise ResourceError or
+    SourceError if the disk fails.
     """
     name = f"{_times.next_ns():020d}-{os.getpid()}-{next(_numbers):09d}{suffix}"
     hidden = folder / f".{name}"
@@ -57,7 +57,7 @@ def spool_file(folder: Path, suffix: str) -> Iterator[Path]:
 
 
 class SpoolReader(FolderReader):
-    """Reader of a folder of the engine's own, whose names are in the order in which files were made."""
+    """Reader of an internal folder, whose names are in the order in which the files were made."""
 
     keeps_items = True
 
@@ -79,5 +79,6 @@ class SpoolReader(FolderReader):
                 Path(self._folder, one.name).unlink(missing_ok=True)
             with self._catalog.transaction():
                 self._catalog.streams.forget_files(self._stream.table_id, [one.number for one in gone])
-                # Inside: a rollback asks for the first item in a transaction of its own, and takes no lock of this.
+                # This is inside the transaction: a rollback asks for the first item in its own transaction, and does
+                # not take this lock.
                 self._known = {name: one for name, one in known.items() if one.number >= end[0]}

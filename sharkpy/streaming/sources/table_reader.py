@@ -1,4 +1,4 @@
-"""Rows that are appended to a table, as a stream: each file of them is read once, in the order of the writes."""
+"""Rows appended to a table, as a stream: each of their files is read once, in the order of the writes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ if TYPE_CHECKING:
 
 
 class TableReader:
-    """Reader of the second names that writes into a table give to their files, or of those in remote folders, which
-    have none (`TableFeed`).
+    """Reader of the files that writes add to a table: by second names, or in remote folders by their own (`TableFeed`).
 
-    1. What is there stands in the catalog alone, since the transaction in which the rows came to count.
-    2. A mark that rows of the table were replaced or removed is SourceError; with the property `failOnDataLoss` of the
-       stream 'false' it is passed over.
+    1. The items are in the catalog only, from the transaction that commits the rows.
+    2. A mark that rows of the table were replaced or removed raises SourceError. With the stream's property
+       `failOnDataLoss` = 'false' it is passed over.
     """
 
     keeps_items = True
@@ -70,7 +69,7 @@ class TableReader:
         return (files[0].number if files else self.end[0],)
 
     def since(self, moment_ms: int) -> Position | None:
-        """By the times at which files were written; all that came behind the first such file are after it."""
+        """Find the position by the times of the writes. Files with later numbers follow it, whatever their times."""
         files = self._catalog.streams.files(self._stream.table_id, 0, self.end[0])
         found = (one.number for one in files if one.modified_ns >= moment_ms * 1_000_000)
         return (next(found, self.end[0]),)
@@ -100,7 +99,7 @@ class TableReader:
         return DataFile(str(self._folder / file.name), *facts, below.rpartition("/")[0], file.form, file.tag)
 
     def _check_rewritten(self, files: Sequence[StreamFile]) -> None:
-        """SourceError if one of the items is a mark that rows of the table were replaced or removed."""
+        """Raise SourceError if one of the items is a mark that rows of the table were replaced or removed."""
         if self._is_strict and any(one.name.startswith(REWRITE) for one in files):
             message = f"rows of the table of {self._stream.qualified_name} were replaced or removed"
             hint = f"TBLPROPERTIES ('{FAIL_ON_LOSS}'='false') of the stream goes on with those that are appended"
@@ -129,13 +128,13 @@ class TableReader:
         """Do nothing: no file is kept open."""
 
     def _clear(self) -> None:
-        """Remove what writes have left that were killed before their transaction."""
+        """Remove files of writes that were killed before their transaction."""
         if self._catalog.is_read_only:
             return
         with self._catalog.transaction():
             streams, stream_id = self._catalog.streams, self._stream.table_id
             known = {one.name.partition("/")[0] for one in streams.files(stream_id, 0, streams.end(stream_id))}
             with suppress(FileNotFoundError):
-                for name in os.listdir(self._folder):  # noqa: PTH208  names alone are needed
+                for name in os.listdir(self._folder):  # noqa: PTH208  only names are needed
                     if name not in known:
                         shutil.rmtree(self._folder / name, ignore_errors=True)

@@ -16,7 +16,7 @@ JOBS ?= 3
 # Workers, shells and servers that the tests start find modules compiled, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test suite check test-all oracles bench clean
+.PHONY: help demo test suite check test-all oracles bench bench-report clean
 
 help:
 	@echo "make demo      install what is needed and run the guided demo"
@@ -25,6 +25,7 @@ help:
 	@echo "make test-all  the suite with the slow tests and more configurations"
 	@echo "make oracles   Spark SQL and DuckDB on every SQL test again"
 	@echo "make bench     TPC-H at SCALE (default 1) against Spark SQL and DuckDB"
+	@echo "make bench-report  the page of results, bench/RESULTS.md"
 
 $(PY):
 	@[ -n "$(PYTHON)" ] || { echo "sharkpy needs Python 3.11 or newer: none found on PATH" >&2; exit 1; }
@@ -76,6 +77,10 @@ bench: $(TEST_STAMP)
 	$(PY) -m bench tpch --scale $(SCALE)
 	$(PY) -m bench bigdata --scale $(SCALE)
 	$(PY) -m bench micro
+
+# The page and its charts, from the records in bench/results.
+bench-report: $(TEST_STAMP)
+	$(PY) -m bench report
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache *.egg-info

@@ -1,5 +1,6 @@
 """python -m bench SUITE [--scale 1], with a SUITE of queries (tpch, tpcds, bigdata, clickbench, h2o), `micro`, or a
-package of measurements (pde, server, files, shapes, ml, streaming, lake, refresh, beside).
+package of measurements (pde, server, files, shapes, ml, streaming, lake, refresh, beside); figures go to
+bench/results/SUITE.json. python -m bench report writes bench/RESULTS.md from these files.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,48 +20,64 @@ import pyarrow as pa
 
 from bench.compare import difference
 from bench.engines import EngineOptions
-from bench.measurements import run_measurements
-from bench.report import append, suite_report
+from bench.measurements import libraries, run_measurements
+from bench.report import text_of, write_report
+from bench.results import RESULTS, Run, commit, record, this_run
+from bench.suite_figures import suite_figures
 from bench.suites import ROOT, SUITES
 
 MEASURED = ("pde", "server", "files", "shapes", "ml", "streaming", "lake", "refresh", "beside")
-"""Packages of measurements against aims."""
+"""Packages of measurements."""
 ENGINES = "sharkpy,sharkpy-rdd,spark,duckdb"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("suite", choices=[*SUITES, "micro", *MEASURED])
+    parser.add_argument("suite", choices=[*SUITES, "micro", *MEASURED, "report"])
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--engines", default=ENGINES)
     parser.add_argument("--queries", help="names, separated by commas (default: all)")
     parser.add_argument("--runs", type=int, default=3, help="warm runs of each query")
-    parser.add_argument("--json", type=Path, help="also write all figures to this file")
     parser.add_argument("--memory", default="", help="such as 10g: limit of sharkpy's store, and of the other engines")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of sharkpy")
-    parser.add_argument("--no-append", action="store_true", help="leave RESULTS.md as it is")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON file")
+    parser.add_argument("--no-record", action="store_true", help="print the figures alone")
     parser.add_argument("--checkout", type=Path, help="of `beside`: the other checkout, such as a git worktree")
     options = parser.parse_args()
     if (options.suite == "beside") != (options.checkout is not None):
         parser.error("beside takes --checkout, and nothing else does")
-    if options.suite == "micro":
+    if options.suite == "report":
+        print(write_report(options.results))
+        return 0
+    run, is_right = _run(options)
+    print(text_of(run))
+    # The mean of some queries is not that of all.
+    if run.rows and not options.no_record and not (options.suite in SUITES and options.queries):
+        print(f"recorded in {record(run, options.results)}", file=sys.stderr)
+    return 0 if is_right else 1
+
+
+def _run(options: argparse.Namespace) -> tuple[Run, bool]:
+    """Run of the suite, and whether nothing failed and all answers were equal."""
+    suite, scale = options.suite, options.scale
+    if suite == "micro":
         from bench.micro_suite import run_micro
 
-        text, figures = run_micro(options.runs)
-        differences: list[str] = []
-    elif options.suite in MEASURED:
-        text, figures = run_measurements(options.suite, options.runs, options.queries, options.scale, options.checkout)
-        differences = [f"{name} failed" for name, found in figures.items() if not found]
-    else:
-        figures, differences = run_suite(options)
-        text = suite_report(options.suite, options.scale, figures, differences, _conditions(options))
-    print(text)
-    if not options.no_append:
-        append(text)
-    if options.json:
-        record = {"suite": options.suite, "scale": options.scale, "engines": figures}
-        options.json.write_text(json.dumps(record, indent=1))
-    return 1 if differences else 0
+        run = this_run(suite, scale, ("pyspark", "duckdb", "thrift"))
+        return run.measured(run_micro(options.runs)), True
+    if suite in MEASURED:
+        run = this_run(suite, scale, libraries(suite))
+        if options.checkout:
+            run = replace(run, note=f"Beside commit {commit(options.checkout)}.")
+        found = run_measurements(suite, options.runs, options.queries, scale, options.checkout)
+        return run.measured(found), all(found.values())
+    run = this_run(suite, scale)
+    limit = {"memory": options.memory} if options.memory else {}
+    settings = {**run.settings, **limit, **dict(one.split("=", 1) for one in options.conf)}
+    engines, differences = run_suite(options)
+    versions = {key: value for one in engines.values() for key, value in one["versions"].items()}
+    run = replace(run, settings=settings, versions={**run.versions, **versions})
+    return run.measured(suite_figures(engines, SUITES[suite].rates, differences)), not differences
 
 
 def run_suite(options: argparse.Namespace) -> tuple[dict[str, dict[str, Any]], list[str]]:
@@ -79,12 +96,6 @@ def run_suite(options: argparse.Namespace) -> tuple[dict[str, dict[str, Any]], l
             subprocess.run(command, check=True, cwd=ROOT.parent, env=environment)
             figures[engine] = json.loads((folder / "figures.json").read_text())
         return figures, _differences(figures, Path(answers))
-
-
-def _conditions(options: argparse.Namespace) -> str:
-    limit = f"Memory limit {options.memory}: of sharkpy's store, of DuckDB, of Spark's heap." if options.memory else ""
-    conf = f"sharkpy with {', '.join(options.conf)}." if options.conf else ""
-    return f"{limit} {conf}".strip()
 
 
 def _differences(figures: dict[str, dict[str, Any]], answers: Path) -> list[str]:

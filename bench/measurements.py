@@ -1,10 +1,8 @@
-"""Measurements against aims: each in a process of its own, their figures as one table."""
+"""Packages of measurements: each measurement in a process of its own."""
 
 from __future__ import annotations
 
-import datetime
 import importlib
-import importlib.metadata
 import json
 import os
 import signal
@@ -12,61 +10,34 @@ import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from bench.pde import Figure
-from bench.report import machine
+from bench.figure import Figure
 from bench.suites import CACHE, ROOT
 
 
 def run_measurements(
     package: str, runs: int, wanted: str | None = None, scale: float = 1.0, checkout: Path | None = None
-) -> tuple[str, dict[str, Any]]:
-    """Markdown and figures of the measurements `wanted` (names with commas between; None: all NAMES of the package).
+) -> dict[str, list[Figure]]:
+    """Figures of the measurements `wanted` (names with commas between; None: all NAMES of the package).
 
-    One that fails has no figures, and the others have theirs: its error is on stderr.
+    A measurement that fails has no figures: its error is on stderr, and the others follow.
     `checkout`: another checkout, which those of `beside` are measured with in turn.
     """
     known: tuple[str, ...] = importlib.import_module(f"bench.{package}").NAMES
-    names = known if wanted is None else tuple(wanted.split(","))
-    figures: dict[str, Any] = {}
-    head = ["| measurement | what | value | wanted | met |", "|---|---|---:|---:|---|"]
-    title = package if scale == 1 else f"{package} at scale {scale:g}"
-    lines = [
-        f"## {title}, {datetime.date.today().isoformat()}",
-        "",
-        f"{machine()}{_versions(package)}{_commits(checkout)}.",
-        "",
-        *head,
-    ]
-    for name in names:
+    figures: dict[str, list[Figure]] = {}
+    for name in known if wanted is None else wanted.split(","):
         print(f"{package}: {name}", file=sys.stderr)
-        found = _measure(package, name, runs, scale, checkout)
-        for one in found:
-            met = {None: "", True: "yes", False: "no"}[one.met]
-            lines.append(f"| {name} | {one.what} | {one.value} | {one.wanted} | {met} |")
-            print(lines[-1], file=sys.stderr)
-        if not found:
-            lines.append(f"| {name} | failed | | | no |")
-        figures[name] = [asdict(one) for one in found]
-    return "\n".join([*lines, ""]), figures
+        figures[name] = _measure(package, name, runs, scale, checkout)
+        for one in figures[name]:
+            aim = {None: "", True: f" (reached: {one.wanted})", False: f" (MISSED: {one.wanted})"}[one.met]
+            print(f"  {one.what}: {one.value}{aim}", file=sys.stderr)
+    return figures
 
 
-def _versions(package: str) -> str:
-    """The versions of what the package's measurements run beside the engine, where it names any."""
-    names: tuple[str, ...] = getattr(importlib.import_module(f"bench.{package}"), "LIBRARIES", ())
-    return "".join(f", {name} {importlib.metadata.version(name)}" for name in names)
-
-
-def _commits(checkout: Path | None) -> str:
-    if checkout is None:
-        return ""
-    names = [_git(place, "describe", "--always", "--dirty") for place in (ROOT.parent, checkout)]
-    return f"; commit {names[0]} beside {names[1]}: ratio (this one, the other one)"
-
-
-def _git(place: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], check=True, cwd=place, stdout=subprocess.PIPE, text=True).stdout.strip()
+def libraries(package: str) -> tuple[str, ...]:
+    """Peers and libraries of a package whose versions are recorded, if it names any."""
+    found: tuple[str, ...] = getattr(importlib.import_module(f"bench.{package}"), "LIBRARIES", ())
+    return found
 
 
 def _measure(package: str, name: str, runs: int, scale: float, checkout: Path | None) -> list[Figure]:

@@ -8,10 +8,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from typing import Any
 
 from bench import row_set_figures, store_figures
-from bench.report import machine
+from bench.figure import Figure, comparison
 from bench.suites import SUITES
 
 TARGETS_MS = {
@@ -27,20 +26,26 @@ JVM_WARM_UP = 150
 """Number of jobs after which the JVM has compiled the code of a job."""
 
 
-def run_micro(runs: int) -> tuple[str, dict[str, Any]]:
-    """Run the suite; returns Markdown and figures, medians in ms."""
-    repeats = max(runs, 20)
-    figures = {**_queries(repeats), "shell start": _median(_start_shell, 5)}
-    lines = ["## micro", "", f"{machine()}. Medians in ms.", "", "| what | ms | at most |", "|---|---:|---:|"]
-    lines += [f"| {name} | {value:.1f} | {TARGETS_MS[name]:.0f} |" for name, value in figures.items()]
-    lines += ["", "The memory store and row sets alone, on one thread:", ""]
-    lines += ["| measure | case | figures |", "|---|---|---|"]
+def run_micro(runs: int) -> dict[str, list[Figure]]:
+    """Figures by measurement; those of statements are medians."""
+    found = {**_queries(max(runs, 20)), "shell start": _median(_start_shell, 5)}
+    statements = [
+        Figure(name, f"{value:.1f} ms", f"at most {TARGETS_MS[name]:.0f} ms", value <= TARGETS_MS[name], is_key=True)
+        for name, value in found.items()
+    ]
     lineitem = next((SUITES["tpch"].data(1.0) / "lineitem").glob("*.parquet"))
-    store, row_sets = store_figures.run(str(lineitem)), row_set_figures.run()
-    for row in store + row_sets:
-        shown = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in row.items() if key not in ROW_NAMES)
-        lines.append(f"| {row['measure']} | {row['case']} | {shown} |")
-    return "\n".join([*lines, ""]), {"sharkpy": figures, "store": store, "row sets": row_sets}
+    store = [Figure(f"{row['measure']}, {row['case']}", _text(row)) for row in store_figures.run(str(lineitem))]
+    return {"statements": statements, "store": store, "row_sets": [_row_set(row) for row in row_set_figures.run()]}
+
+
+def _text(row: store_figures.Row) -> str:
+    return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in row.items() if key not in ROW_NAMES)
+
+
+def _row_set(row: row_set_figures.Row) -> Figure:
+    ours, by_rows, codec = (float(row[f"{how}ns per value"]) for how in ("", "by rows ", "codec "))
+    peers = {"thrift's compiled codec": codec, "by rows": by_rows}
+    return comparison(f"a value of a row set, {row['case']}", "ns", ours, peers)
 
 
 def _queries(repeats: int) -> dict[str, float]:

@@ -1,125 +1,150 @@
-"""Tables of figures: printed, and appended to RESULTS.md."""
+"""The page of results: `RESULTS.md` and its charts, from the JSON files of the suites."""
 
 from __future__ import annotations
 
-import datetime
-import math
-import os
-import platform
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
+from bench.charts import Group, columns, ratio_bars
 from bench.engines import CORES
-from bench.suites import SUITES, Rate
+from bench.figure import Row, number
+from bench.results import RESULTS, Run, read_runs
+from bench.suites import SUITES
 
-RESULTS = Path(__file__).parent / "RESULTS.md"
+_HEAD = f"""# Benchmarks
 
+`python -m bench SUITE` records all figures of a run in [results](results)`/SUITE.json`. `make bench-report` writes this
+page from those files: the key figures of the newest run of each measurement. Older runs are in git.
 
-def geometric_mean(values: list[float]) -> float:
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
-
-
-def machine() -> str:
-    model = platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
-    return f"{model}, {os.cpu_count()} cores, {memory:.0f} GB; Python {platform.python_version()}"
+- **Peers:** each figure names the peers' values, and in parentheses how many times better sharkpy is: faster, or
+  smaller. Below 1 the peer is better.
+- **Conditions:** engines run one after another, each in a process of its own, on the same files, with {CORES} threads.
+  Their answers are compared. Times of queries are medians of warm runs; a repeated text is planned once.
+- **Engines:** `sharkpy` runs small queries in its own process; `sharkpy-rdd` runs every stage as an RDD job. Spark SQL
+  reads `CACHE TABLE`; DuckDB has native tables. Memory of sharkpy is that of its encoded blocks."""
 
 
-def suite_report(
-    suite: str, scale: float, figures: dict[str, Any], differences: list[str], conditions: str = ""
-) -> str:
-    """Report of a suite as Markdown: medians by query, geometric means, ratios to the first engine, loads and bytes."""
-    engines = list(figures)
-    names = list(dict.fromkeys(name for engine in engines for name in figures[engine]["queries"]))
-    versions = {key: value for engine in engines for key, value in figures[engine]["versions"].items()}
+class Place(NamedTuple):
+    """Where and when runs were measured; a run of one suite may share it with runs of others."""
+
+    commit: str
+    date: str
+    machine: str
+    python: str
+
+
+def write_report(folder: Path = RESULTS) -> Path:
+    """Write the charts into `folder`, and the page into its parent folder."""
+    runs = read_runs(folder)
+    for path in folder.glob("*.svg"):
+        path.unlink()
+    for name, chart in charts(runs).items():
+        (folder / name).write_text(chart, encoding="utf-8")
+    page = folder.parent / "RESULTS.md"
+    page.write_text(report(runs), encoding="utf-8")
+    return page
+
+
+def charts(runs: Sequence[Run]) -> dict[str, str]:
+    """Charts by the names of their files: one for the queries of each suite, one for all key figures with peers."""
+    shown = _shown(runs)
+    compared = [(run, row) for run in shown for row in _key_rows(run) if "ours" in row]
+    ratios: list[Group] = [(f"{run.name} {row['measurement']}: {row['what']}", row["ratio"]) for run, row in compared]
+    found = {_chart_name(run): columns(run.name, "ms", _queries(run)) for run in shown if _queries(run)}
+    return {**found, "peers.svg": ratio_bars("Times better than each peer", ratios)}
+
+
+def report(runs: Sequence[Run]) -> str:
+    shown = _shown(runs)
+    places = sorted(dict.fromkeys(map(_place, shown)), key=lambda place: place.date, reverse=True)
+    of_suites, compared = list[list[str]](), list[list[str]]()
+    alone: dict[tuple[str, str, str], list[str]] = {}
+    for run in shown:
+        place = str(places.index(_place(run)) + 1)
+        for row in _key_rows(run):
+            if "ours" not in row:
+                alone.setdefault((run.name, row["measurement"], place), []).append(f"{row['what']}: {row['value']}")
+            elif run.suite in SUITES:
+                of_suites.append([run.name, *_cells(row), place])
+            else:
+                compared.append([run.name, row["measurement"], *_cells(row), place])
     lines = [
-        f"## {suite} at scale {scale:g}, {datetime.date.today().isoformat()}",
-        "",
-        f"{machine()}; " + ", ".join(f"{key} {value}" for key, value in versions.items()) + ". Warm medians in ms.",
-        *([conditions] if conditions else []),
-        "",
-        "| query | " + " | ".join(engines) + " |",
-        "|---" + "|---:" * len(engines) + "|",
+        _HEAD,
+        "\n## Queries over tables in memory\n",
+        " ".join(f"![{run.name}](results/{_chart_name(run)})" for run in shown if _queries(run)) + "\n",
+        *_table(("suite", "figure", "sharkpy", "peers", "run"), of_suites),
+        "\n## Files, buckets, streams, learning, server, decisions at run time\n",
+        "![Times better than each peer](results/peers.svg)\n",
+        *_table(("suite", "measurement", "figure", "sharkpy", "peers", "run"), compared),
+        "\n## sharkpy alone\n",
+        *_table(
+            ("suite", "measurement", "figures", "run"),
+            [[suite, name, "; ".join(texts), place] for (suite, name, place), texts in alone.items()],
+        ),
+        "\n## Runs\n",
+        *_table(
+            ("run", "commit", "date", "suites", "machine", "versions", "notes"),
+            [[str(number), *_conditions(place, shown)] for number, place in enumerate(places, 1)],
+        ),
     ]
-    for name in names:
-        cells = [_cell(figures[engine]["queries"].get(name)) for engine in engines]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    common = [name for name in names if all("median_ms" in figures[e]["queries"].get(name, {}) for e in engines)]
-    means = [geometric_mean([figures[e]["queries"][name]["median_ms"] for name in common]) for e in engines]
-    totals = [sum(figures[e]["queries"][name]["median_ms"] for name in common) for e in engines]
-    lines += [
-        _row(f"geometric mean of {len(common)}", means, ".1f"),
-        _row("sum", totals, ".0f"),
-        _row("load, s", [sum(figures[e]["load_s"].values()) for e in engines], ".2f"),
-        _row("bytes of the tables, MB", [sum(figures[e]["bytes"].values()) / 1e6 for e in engines], ".1f"),
-        "",
+    return "\n".join(lines) + "\n"
+
+
+def text_of(run: Run) -> str:
+    """All figures of a run, for the terminal."""
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    head = f"## {run.name}, {run.date}\n\nCommit {run.commit}; {run.machine}; {versions}. {run.note}".rstrip()
+    rows = [
+        [row["measurement"], *(_cells(row) if "ours" in row else (row["what"], row["value"], ""))] for row in run.rows
     ]
-    lines += _largest_table(figures, engines)
-    lines += _rates(SUITES[suite].rates, figures, names)
-    if len(engines) > 1:
-        lines += [f"Geometric mean against {engines[0]}: " + _ratios(engines, means), ""]
-    lines += ["Answers: " + ("; ".join(differences) or "equal on all engines."), ""]
-    return "\n".join(lines)
+    return "\n".join([head, "", *_table(("measurement", "figure", "sharkpy", "peers (times better)"), rows)])
 
 
-def append(text: str) -> None:
-    if not RESULTS.exists():
-        title = "# Results of `python -m bench`\n\nNewest last; each table is one run.\n\n"
-        RESULTS.write_text(title, encoding="utf-8")
-    with RESULTS.open("a", encoding="utf-8") as stream:
-        stream.write(text + "\n")
+def _shown(runs: Iterable[Run]) -> list[Run]:
+    """Runs with key figures: suites of queries first."""
+    order = {suite: place for place, suite in enumerate(SUITES)}
+    found = [run for run in runs if _key_rows(run)]
+    return sorted(found, key=lambda run: (order.get(run.suite, len(order)), run.suite, run.scale))
 
 
-def _cell(query: dict[str, Any] | None) -> str:
-    if query is None:
-        return "-"
-    return f"{query['median_ms']:.1f}" if "median_ms" in query else "failed"
+def _key_rows(run: Run) -> list[Row]:
+    return [row for row in run.rows if row.get("is_key")]
 
 
-def _row(title: str, values: list[float], form: str) -> str:
-    return f"| {title} | " + " | ".join(format(value, form) for value in values) + " |"
+def _queries(run: Run) -> list[Group]:
+    """Times of single queries of a suite, for its chart."""
+    rows = [row for row in run.rows if run.suite in SUITES and re.fullmatch(r"\d+\w?", row["what"])]
+    return [(row["what"], {"sharkpy": row["ours"], **row["peers"]}) for row in rows]
 
 
-def _ratios(engines: list[str], means: list[float]) -> str:
-    return ", ".join(f"{engine} {mean / means[0]:.2f}x" for engine, mean in zip(engines[1:], means[1:], strict=True))
+def _chart_name(run: Run) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", run.name.lower()) + ".svg"
 
 
-def _rates(rates: tuple[Rate, ...], figures: dict[str, Any], names: list[str]) -> list[str]:
-    """Million rows a second and core, for suites that ask for it."""
-    if not rates:
-        return []
-    engines = list(figures)
-    lines = [
-        f"Million rows a second and core ({CORES} cores):",
-        "",
-        "| query | million rows | " + " | ".join(engines) + " | Shark, 2014 |",
-        "|---|---:" + "|---:" * len(engines) + "|---:|",
+def _place(run: Run) -> Place:
+    return Place(run.commit, run.date, run.machine, run.versions.get("Python", ""))
+
+
+def _conditions(place: Place, runs: Iterable[Run]) -> list[str]:
+    mine = [run for run in runs if _place(run) == place]
+    suites = ", ".join(dict.fromkeys(run.suite for run in mine))
+    versions = {name: version for run in mine for name, version in run.versions.items()}
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    notes = " ".join(dict.fromkeys(run.note for run in mine if run.note))
+    return [place.commit, place.date, suites, place.machine, listed, notes]
+
+
+def _cells(row: Row) -> tuple[str, str, str]:
+    """The figure, our value, and those of peers with ratios."""
+    peers = [
+        f"{name} {number(value)}" + (f" ({number(row['ratio'][name])}x)" if name in row["ratio"] else "")
+        for name, value in row["peers"].items()
     ]
-    for name in names:
-        for rate in rates:
-            if name.startswith(rate.prefix):
-                rows = sum(figures[engines[0]]["rows"][table] for table in rate.tables) / 1e6
-                cells = [_speed(rows, figures[engine]["queries"].get(name)) for engine in engines]
-                lines.append(f"| {name} | {rows:.2f} | " + " | ".join(cells) + f" | {rate.shark or '-'} |")
-    return [*lines, ""]
+    return row["what"], f"{number(row['ours'])} {row['unit']}", ", ".join(peers)
 
 
-def _speed(million_rows: float, query: dict[str, Any] | None) -> str:
-    if query is None or "median_ms" not in query:
-        return "-"
-    return f"{million_rows * 1000 / query['median_ms'] / CORES:.2f}"
-
-
-def _largest_table(figures: dict[str, dict[str, Any]], engines: list[str]) -> list[str]:
-    sizes = {engine: figures[engine]["bytes"] for engine in engines}
-    named = [set(one) for one in sizes.values() if "all" not in one]
-    shared = set.intersection(*named) if named else set()
-    if not shared:
-        return []
-    table = max(shared, key=lambda name: max(one.get(name, 0) for one in sizes.values()))
-    parts = [f"{engine} {one[table] / 1e6:.1f} MB" for engine, one in sizes.items() if table in one]
-    return [f"`{table}` in memory: " + ", ".join(parts) + ".", ""]
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]

@@ -18,6 +18,8 @@ from sharkpy.thrift.row_sets import encode_row_set
 from sharkpy.thrift.wire.bindings import ttypes
 from sharkpy.values import types as t
 
+Row = dict[str, str | int | float]
+
 ROWS = 100_000
 REPEATS = 7
 MICROS_PER_YEAR = 365 * 86_400_000_000
@@ -42,12 +44,12 @@ _MEMBERS: dict[t.DataType, tuple[str, type[Any]]] = {
 }
 
 
-def run() -> list[dict[str, str | int | float]]:
+def run() -> list[Row]:
     """Nanoseconds for each value, by columns and by rows, and those of the codec by columns."""
     return [_figures(name, dtype, column) for name, (dtype, column) in COLUMNS.items()]
 
 
-def _figures(name: str, dtype: t.DataType, column: pa.Array[Any]) -> dict[str, str | int | float]:
+def _figures(name: str, dtype: t.DataType, column: pa.Array[Any]) -> Row:
     schema = t.Schema((t.Field("c", dtype),))
     batch = pa.RecordBatch.from_arrays([column], ["c"])
     figures = {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from bench.pde import Figure
+from bench.figure import Figure
 from bench.suites import ROOT
 
 Answer = TypeVar("Answer")

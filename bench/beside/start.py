@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.beside.pairs import figure, in_turn, run
-from bench.pde import Figure
+from bench.figure import Figure
 
 _SHELL = ("-m", "sharkpy.cli.main", "-e", "SELECT 1", "--warehouse")
 _LEAST_RUNS = 15

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from bench.beside.pairs import figure, in_turn, run
-from bench.pde import Figure
+from bench.figure import Figure
 
 _PROGRAM = """
 import json, statistics, tempfile, time

@@ -10,8 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from bench.beside.pairs import figure, in_turn, run
-from bench.pde import Figure
-from bench.report import geometric_mean
+from bench.figure import Figure, geometric_mean
 from bench.suites import SUITES
 
 _PROGRAM = """

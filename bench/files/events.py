@@ -9,9 +9,9 @@ import duckdb
 
 import sharkpy
 from bench.engines import CORES
+from bench.figure import Figure
 from bench.files import scans
 from bench.files.event_data import queries, write_events
-from bench.pde import Figure
 from bench.suites import CACHE
 
 EVENTS = 500_000
@@ -28,10 +28,4 @@ def measure(runs: int) -> list[Figure]:
             named = queries(f"read_json('{path}')", 1)
             theirs, expected = scans.timed(lambda query: connection.sql(query).to_arrow_table(), runs, named)
     scans.check_equal(answers, expected, "DuckDB")
-    ratios = {name: ours[name] / theirs[name] for name in ours}
-    figures = [
-        Figure(f"{name}: time of DuckDB's", f"{ratio:.2f} times: {ours[name]:.2f} s, DuckDB {theirs[name]:.2f} s")
-        for name, ratio in ratios.items()
-    ]
-    mean = scans.geometric_mean(list(ratios.values()))
-    return [*figures, Figure("geometric mean", f"{mean:.2f} times", f"at most {MOST:g} times", mean <= MOST)]
+    return scans.against_duckdb("queries over nested JSON files", ours, theirs, MOST)

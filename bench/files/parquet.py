@@ -8,8 +8,8 @@ import duckdb
 
 import sharkpy
 from bench.engines import CORES
+from bench.figure import Figure
 from bench.files import scans
-from bench.pde import Figure
 from bench.suites import CACHE
 
 MOST = 1.5
@@ -28,13 +28,4 @@ def measure(runs: int) -> list[Figure]:
     connection.execute(f"CREATE VIEW lineitem AS SELECT * FROM read_parquet('{folder}/*.parquet')")
     theirs, expected = scans.timed(lambda query: connection.execute(query).to_arrow_table(), runs)
     scans.check_equal(answers, expected, "DuckDB")
-    ratios = {name: ours[name] / theirs[name] for name in ours}
-    figures = [
-        Figure(
-            f"{name}: time of DuckDB's",
-            f"{ratio:.2f} times: {ours[name] * 1000:.0f} ms, DuckDB {theirs[name] * 1000:.0f} ms",
-        )
-        for name, ratio in ratios.items()
-    ]
-    mean = scans.geometric_mean(list(ratios.values()))
-    return [*figures, Figure("geometric mean", f"{mean:.2f} times", f"at most {MOST} times", mean <= MOST)]
+    return scans.against_duckdb("scans of Parquet files", ours, theirs, MOST)

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.figure import Figure, comparison, geometric_mean
 from bench.suites import SUITES
 from sharkpy.values.types import from_arrow
 
@@ -77,5 +78,12 @@ def _is_number(value: object) -> bool:
         return False
 
 
-def geometric_mean(ratios: list[float]) -> float:
-    return math.exp(statistics.fmean(map(math.log, ratios)))
+def against_duckdb(what: str, ours: Mapping[str, float], theirs: Mapping[str, float], most: float) -> list[Figure]:
+    """Figures of seconds by query, and of their geometric means."""
+    mean, their_mean = (geometric_mean(times.values()) for times in (ours, theirs))
+    aims = (f"at most {most:g} times", mean <= most * their_mean)
+    named = f"geometric mean of {len(ours)} {what}"
+    return [
+        *(comparison(name, "ms", 1000 * ours[name], {"DuckDB": 1000 * theirs[name]}) for name in ours),
+        comparison(named, "ms", 1000 * mean, {"DuckDB": 1000 * their_mean}, *aims, is_key=True),
+    ]

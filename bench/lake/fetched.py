@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from bench.figure import Figure, comparison
 from bench.lake.bucket import BUCKET, Bucket, make_tables, s3_bucket, settings_for
 from bench.lake.sides import session
-from bench.pde import Figure
 from bench.suites import SUITES
 from tests.storage.fault_proxy import fault_proxy
 
@@ -41,10 +41,13 @@ def measured(bucket: Bucket, data: Path, queries: Mapping[str, str]) -> list[Fig
             context.sql(sql).to_arrow()
             sent, requests = proxy.sent, len(proxy.seen)
         all_sent, all_needed = all_sent + sent, all_needed + needed
-        text = f"{sent / needed:.3f} times: {sent:,} bytes by {requests} requests, for {needed:,} of chunks"
-        figures.append(Figure(f"query {name}", text, f"at most {MOST:g} times", sent <= MOST * needed))
-    text = f"{all_sent / all_needed:.3f} times: {all_sent:,} bytes, for {all_needed:,} of chunks"
-    return [*figures, Figure("all", text, f"at most {MOST:g} times", all_sent <= MOST * all_needed)]
+        figures += [_figure(f"query {name}", sent, needed), Figure(f"query {name}: requests", str(requests))]
+    return [*figures, _figure(f"fetched by {len(queries)} queries", all_sent, all_needed, is_key=True)]
+
+
+def _figure(what: str, sent: int, needed: int, *, is_key: bool = False) -> Figure:
+    aims = (f"at most {MOST:g} times", sent <= MOST * needed)
+    return comparison(what, "bytes", sent, {"column chunks needed": needed}, *aims, is_key=is_key)
 
 
 def named(sql: str) -> set[str]:

@@ -19,9 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from bench.engines import CORES
+from bench.figure import Figure, comparison, geometric_mean
 from bench.lake.sides import session
-from bench.pde import Figure
-from bench.report import geometric_mean
 from bench.suites import CACHE
 
 ROWS, MOST_APPEND, MOST_SCAN = 1_000_000, 1.5, 1.1
@@ -53,15 +52,19 @@ def measure(runs: int, scale: float = 1.0) -> list[Figure]:
                 )
                 for sql in SCANS
             ]
-    ratio, mean = ours / theirs, geometric_mean([one / other for one, other in scans])
-    text = f"{ratio:.2f} times: {ours:.2f} s, pyiceberg {theirs:.2f} s"
+    mean, their_mean = (geometric_mean(seconds) for seconds in zip(*scans, strict=True))
+    of_append = (f"at most {MOST_APPEND:g} times", ours <= MOST_APPEND * theirs)
+    of_scans = (f"at most {MOST_SCAN:g} times", mean <= MOST_SCAN * their_mean)
+    what = f"geometric mean of {len(SCANS)} scans of an Iceberg table"
     return [
-        Figure(f"{rows:,} rows added", text, f"at most {MOST_APPEND:g} times", ratio <= MOST_APPEND),
+        comparison(
+            f"{rows:,} rows added to an Iceberg table", "s", ours, {"pyiceberg": theirs}, *of_append, is_key=True
+        ),
         *(
-            Figure(sql, f"{one * 1000:.0f} ms, DuckDB {other * 1000:.0f} ms")
+            comparison(sql, "ms", one * 1000, {"DuckDB": other * 1000})
             for sql, (one, other) in zip(SCANS, scans, strict=True)
         ),
-        Figure("scans, geometric mean", f"{mean:.2f} times", f"at most {MOST_SCAN:g} times", mean <= MOST_SCAN),
+        comparison(what, "ms", mean * 1000, {"DuckDB": their_mean * 1000}, *of_scans, is_key=True),
     ]
 
 

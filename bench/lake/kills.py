@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.engines import CORES
+from bench.figure import Figure
 from bench.lake.bucket import BUCKET, s3_bucket
-from bench.pde import Figure
 from bench.suites import CACHE, ROOT
 from tests.storage.remains import objects, unfinished_uploads, unnamed, wait_for_the_sweep
 
@@ -75,6 +75,7 @@ def killed(address: str, location: str, settings: Mapping[str, str], kills: int,
             f"{seen.torn} of {seen.reads:,}",
             "0",
             not seen.torn,
+            is_key=True,
         ),
         Figure("reads without a statement that had ended", str(seen.lost), "0", not seen.lost),
         Figure("objects that nobody names after the sweep", f"{len(left)} of {there}", "0", not left),

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.figure import Figure, comparison
 from bench.lake.bucket import BUCKET, Bucket, make_tables, s3_bucket
 from bench.lake.sides import Side, run_side, session
-from bench.pde import Figure
 from bench.suites import SUITES
 
 MOST = 1.3
@@ -32,8 +32,8 @@ def measured(bucket: Bucket, data: Path, table: str, runs: int) -> list[Figure]:
         statistics.median(run_side("loading", "sharkpy", {**arguments, "place": place})["seconds"] for _ in range(runs))
         for place in (f"s3a://{BUCKET}", str(data))
     )
-    text = f"{far / near:.2f} times: {far:.2f} s, {near:.2f} s"
-    return [Figure(f"{table} into memory, against local files", text, f"at most {MOST:g} times", far <= MOST * near)]
+    aims = (f"at most {MOST:g} times", far <= MOST * near)
+    return [comparison(f"{table} of a bucket into memory", "s", far, {"local files": near}, *aims, is_key=True)]
 
 
 def _sharkpy(arguments: dict[str, Any]) -> dict[str, Any]:

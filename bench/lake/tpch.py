@@ -23,13 +23,14 @@ import pyarrow.feather as feather
 
 from bench.compare import difference
 from bench.engines import CORES
+from bench.figure import Figure, comparison
 from bench.lake.bucket import BUCKET, Bucket, make_tables, s3_bucket
 from bench.lake.sides import Side, run_side, session
-from bench.pde import Figure
 from bench.suites import CACHE, SUITES
 
 MOST = 1.3
 _S3, _SAME, _LOCAL, _SPARK = "s3", "same reader", "local", "spark"
+_PEERS = {_SAME: "local files", _LOCAL: "local files that DuckDB reads", _SPARK: "Spark SQL with s3a"}
 _JARS = ("hadoop-aws", "bundle", "analyticsaccelerator", "wildfly-openssl")
 """Jars of s3a beside those that Spark has."""
 
@@ -59,19 +60,24 @@ def measured(
                     times[side].append(run_side("tpch", "sharkpy", {**arguments, **own})["seconds"])
             for side, one in times.items():
                 seconds[side][name] = statistics.median(one)
-        figures = [*_of_queries(seconds), *_against_files(seconds)]
         if jars is not None:
             arguments = {"address": bucket.address, "queries": dict(queries), "folder": folder, "runs": runs}
             tables = [one.name for one in _folders(data)]
             seconds[_SPARK] = run_side("tpch", "spark", {**arguments, "tables": tables, "jars": jars})
-            figures.append(_against_spark(seconds))
         wrong = [
             f"{name} of {side}: {found}"
             for name in queries
             for side in seconds
             if (found := difference(_answer(folder, _S3, name), _answer(folder, side, name))) is not None
         ]
-    return [*figures, Figure("answers that differ", "; ".join(wrong) or "none", "none", not wrong)]
+    figures = [_figure(f"query {name}", {side: one[name] for side, one in seconds.items()}) for name in queries]
+    total = {side: sum(one.values()) for side, one in seconds.items()}
+    aims = (f"at most {MOST:g} times the time of local files", total[_S3] <= MOST * total[_SAME])
+    return [
+        *figures,
+        _figure(f"{len(queries)} cold queries over a bucket, sum", total, *aims, is_key=True),
+        Figure("answers that differ", "; ".join(wrong) or "none", "none", not wrong),
+    ]
 
 
 def s3a_jars() -> tuple[str, ...]:
@@ -98,27 +104,11 @@ def _answer(folder: str, side: str, name: str) -> pa.Table:
     return feather.read_table(_path(folder, side, name))
 
 
-def _of_queries(seconds: Mapping[str, Mapping[str, float]]) -> list[Figure]:
-    same, local = seconds[_SAME], seconds[_LOCAL]
-    return [
-        Figure(f"query {name}", f"{far:.2f} s; local files {same[name]:.2f} s, by DuckDB {local[name]:.2f} s")
-        for name, far in seconds[_S3].items()
-    ]
-
-
-def _against_files(seconds: Mapping[str, Mapping[str, float]]) -> list[Figure]:
-    far, same, local = (sum(seconds[side].values()) for side in (_S3, _SAME, _LOCAL))
-    text = f"{far / same:.2f} times: {far:.1f} s, {same:.1f} s"
-    return [
-        Figure("all, against local files with the same reader", text, f"at most {MOST:g} times", far <= MOST * same),
-        Figure("all, against local files that DuckDB reads", f"{far / local:.2f} times: {far:.1f} s, {local:.1f} s"),
-    ]
-
-
-def _against_spark(seconds: Mapping[str, Mapping[str, float]]) -> Figure:
-    ours, theirs = sum(seconds[_S3].values()), sum(seconds[_SPARK].values())
-    text = f"{theirs / ours:.1f} times faster: {ours:.1f} s, Spark {theirs:.1f} s"
-    return Figure("all, against Spark SQL by s3a", text, "faster", ours < theirs)
+def _figure(
+    what: str, seconds: Mapping[str, float], wanted: str = "", met: bool | None = None, *, is_key: bool = False
+) -> Figure:
+    peers = {_PEERS[side]: taken for side, taken in seconds.items() if side != _S3}
+    return comparison(what, "s", seconds[_S3], peers, wanted, met, is_key=is_key)
 
 
 def _sharkpy(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from bench.figure import Figure
 from bench.ml import data, fitted
 from bench.ml.sides import Side, compared, run_side, seconds_an_iteration, spark_session
-from bench.pde import Figure
 
 FEW, MANY = 2, 8
 MOST_OFF = 0.01
@@ -24,7 +24,7 @@ def measure(runs: int, scale: float = 1.0) -> list[Figure]:
     off = abs(ours["inertia"] / scikit["inertia"] - 1)
     own = ours["own_inertia"] / min(scikit["own_inertia"], spark["own_inertia"]) - 1
     return [
-        *compared(ours, spark, scikit),
+        *compared("k-means", ours, spark, scikit),
         Figure(
             "inertia from the same centres: off scikit-learn's", f"{off:.1e}", f"at most {MOST_OFF:g}", off <= MOST_OFF
         ),

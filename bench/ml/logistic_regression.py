@@ -8,9 +8,9 @@ import warnings
 from functools import partial
 from typing import Any
 
+from bench.figure import Figure
 from bench.ml import data, fitted
 from bench.ml.sides import Side, compared, farthest, run_side, seconds_an_iteration, spark_session
-from bench.pde import Figure
 
 PENALTY = 1e-4
 """Weight of half the squared norm of the coefficients beside the mean loss."""
@@ -22,7 +22,7 @@ def measure(runs: int, scale: float = 1.0) -> list[Figure]:
     ours, spark, scikit = (run_side("logistic_regression", side, runs, scale) for side in SIDES)
     off, of_spark = (farthest(one["answer"], scikit["answer"]) for one in (ours, spark))
     return [
-        *compared(ours, spark, scikit),
+        *compared("logistic regression", ours, spark, scikit),
         Figure(
             "coefficients: off scikit-learn's",
             f"{off:.1e} (pyspark.ml {of_spark:.1e})",

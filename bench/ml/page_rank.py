@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bench.engines import CORES
+from bench.figure import Figure, comparison
 from bench.ml import data
 from bench.ml.sides import (
     LEAST_FASTER,
@@ -26,7 +27,6 @@ from bench.ml.sides import (
     session,
     spark_session,
 )
-from bench.pde import Figure
 
 DAMPING = 0.85
 FEW, MANY = 2, 7
@@ -38,23 +38,19 @@ _SMALL_VERTICES, _SMALL_EDGES = 1_000, 8_000
 
 def measure(runs: int, scale: float = 1.0) -> list[Figure]:
     ours, plain = (run_side("page_rank", side, runs, scale) for side in SIDES)
-    faster = plain["iteration"] / ours["iteration"]
+    aims = (f"at least {LEAST_FASTER:g} times faster", plain["iteration"] >= LEAST_FASTER * ours["iteration"])
+    iteration = {"plain RDDs": plain["iteration"] * 1000}
     return [
-        Figure(
-            "an iteration, faster than plain RDDs",
-            f"{faster:.0f} times: {ours['iteration'] * 1000:.0f} ms, plain RDDs {plain['iteration']:.1f} s",
-            f"at least {LEAST_FASTER:g} times",
-            faster >= LEAST_FASTER,
-        ),
-        Figure("from the table to a graph", f"{ours['graph']:.1f} s, plain RDDs {plain['graph']:.1f} s"),
-        Figure("as RDD tasks", f"{ours['as_tasks'] * 1000:.0f} ms an iteration"),
+        comparison("an iteration of PageRank", "ms", ours["iteration"] * 1000, iteration, *aims, is_key=True),
+        comparison("from the table to a graph", "s", ours["graph"], {"plain RDDs": plain["graph"]}),
+        comparison("an iteration of PageRank as RDD tasks", "ms", ours["as_tasks"] * 1000, iteration),
         Figure(
             f"ranks: off a dense solution, {_SMALL_VERTICES:,} vertices",
             f"{ours['off']:.1e}",
             f"at most {MOST_OFF:g}",
             ours["off"] <= MOST_OFF,
         ),
-        *peaks({"sharkpy": ours, "plain RDDs": plain}),
+        peaks(ours, {"plain RDDs": plain}),
     ]
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import psutil
 
 from bench.engines import CORES
-from bench.pde import Figure
+from bench.figure import Figure, comparison
 from bench.suites import CACHE, ROOT
 
 LEAST_FASTER, MOST_SCIKIT, MOST_FIRST = 5.0, 1.5, 4.0
@@ -151,49 +151,30 @@ def spark_session() -> Any:
     return builder.getOrCreate()
 
 
-def compared(ours: dict[str, Any], spark: dict[str, Any], scikit: dict[str, Any]) -> list[Figure]:
+def compared(model: str, ours: dict[str, Any], spark: dict[str, Any], scikit: dict[str, Any]) -> list[Figure]:
     """Figures that the fitted models have in common: seconds of an iteration, the first one, memory."""
-    faster, ratio = spark["iteration"] / ours["iteration"], ours["iteration"] / scikit["iteration"]
-    first = ours["first"] / ours["later"]
+    is_faster = spark["iteration"] >= LEAST_FASTER * ours["iteration"]
+    is_near = ours["iteration"] <= MOST_SCIKIT * scikit["iteration"]
+    aims = (f"{LEAST_FASTER:g} times faster than pyspark.ml, {MOST_SCIKIT:g} times scikit-learn", is_faster and is_near)
+    of_first = (f"at most {MOST_FIRST:g} times", ours["first"] <= MOST_FIRST * ours["later"])
+    peers = {name: side["iteration"] * 1000 for name, side in (("pyspark.ml", spark), ("scikit-learn", scikit))}
     return [
-        Figure(
-            "an iteration, faster than pyspark.ml",
-            f"{faster:.1f} times: {_ms(ours['iteration'])}, pyspark.ml {_ms(spark['iteration'])}",
-            f"at least {LEAST_FASTER:g} times",
-            faster >= LEAST_FASTER,
-        ),
-        Figure(
-            "an iteration: time of scikit-learn's",
-            f"{ratio:.2f} times: {_ms(ours['iteration'])}, scikit-learn {_ms(scikit['iteration'])}",
-            f"at most {MOST_SCIKIT:g} times",
-            ratio <= MOST_SCIKIT,
-        ),
-        Figure(
+        comparison(f"an iteration of {model}", "ms", ours["iteration"] * 1000, peers, *aims, is_key=True),
+        comparison(
             "the first iteration, with SQL and features",
-            f"{first:.1f} times a later one: {_ms(ours['first'])}, later {_ms(ours['later'])}",
-            f"at most {MOST_FIRST:g} times",
-            first <= MOST_FIRST,
+            "ms",
+            ours["first"] * 1000,
+            {"a later one": ours["later"] * 1000},
+            *of_first,
         ),
-        Figure(
-            "an iteration over FLOAT columns",
-            f"{_ms(ours['of_floats'])}, {spark['iteration'] / ours['of_floats']:.1f} times faster than pyspark.ml, "
-            "which has vectors of doubles alone",
-        ),
-        Figure(
-            "a fit as tasks of an RDD job each pass",
-            f"{_ms(ours['as_tasks'])} an iteration, {ours['as_tasks'] / scikit['iteration']:.2f} times scikit-learn's",
-        ),
-        *peaks({"sharkpy": ours, "pyspark.ml": spark, "scikit-learn": scikit}),
+        comparison("an iteration over FLOAT columns; peers have doubles", "ms", ours["of_floats"] * 1000, peers),
+        comparison("an iteration as tasks of an RDD job each pass", "ms", ours["as_tasks"] * 1000, peers),
+        peaks(ours, {"pyspark.ml": spark, "scikit-learn": scikit}),
     ]
 
 
-def peaks(sides: dict[str, dict[str, Any]]) -> list[Figure]:
-    text = ", ".join(f"{name} {side['peak_mb']:,.0f}" for name, side in sides.items())
-    return [Figure("peak memory, MB", text)]
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1000:.0f} ms" if seconds < 100 else f"{seconds:.0f} s"
+def peaks(ours: dict[str, Any], peers: dict[str, dict[str, Any]]) -> Figure:
+    return comparison("peak memory", "MB", ours["peak_mb"], {name: side["peak_mb"] for name, side in peers.items()})
 
 
 def farthest(found: Sequence[float], wanted: Sequence[float]) -> float:

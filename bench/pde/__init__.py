@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One measured value against its aim: `wanted` as text ("at least 3"), and whether it is `met`."""
-
-    what: str
-    value: str
-    wanted: str = ""
-    met: bool | None = None
-
-
+LIBRARIES = ("pyspark", "duckdb")
+"""Libraries whose versions are noted."""
 NAMES: tuple[str, ...] = (
     "skew",
     "skewed_distinct",

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.engines import EngineOptions, SharkpyBench
-from bench.pde import Figure
+from bench.figure import Figure
 from bench.suites import CACHE, SUITES
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ def _figures(seen: list[Seen], alone: list[float], how: str, *, is_aim: bool = T
             f"short queries, p99{how}",
             f"{_percentile(times, 99) * 1000:.0f} ms, {most:.1f} times alone ({mean_alone * 1000:.1f} ms)",
             *aims,
+            is_key=is_aim,
         ),
         Figure(f"short queries, p50{how}", f"{statistics.median(times) * 1000:.0f} ms, {half:.1f} times alone"),
         Figure(f"queries{how}", f"{len(runs)} short, {len(longs)} long"),

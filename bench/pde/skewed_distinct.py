@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sharkpy
-from bench.pde import Figure
+from bench.figure import Figure, comparison
 from sharkpy.execution.stages.profile import StageProfile
 
 EVENTS = 4_000_000
@@ -31,6 +31,7 @@ QUERIES = {
     "few values, no groups": "SELECT count(DISTINCT kind) FROM events",
     "many values, no groups": "SELECT count(DISTINCT visitor) FROM events",
 }
+_ONE_STEP = "in one step"
 CONF: dict[str, Any] = {
     "shark.placement.driver": False,
     "shark.task.single.max.bytes": 0,
@@ -71,15 +72,17 @@ def _compared(context: Any, name: str, query: str, runs: int) -> list[Figure]:
         raise AssertionError(f"{name}: the answers differ")
     rows = several.rows_per_task
     evenness = max(rows) / statistics.median(rows)
+    distinct, aims = f"count(DISTINCT …) of {name}", ("at most 1.5", evenness <= 1.5)
     return [
-        Figure(f"{name}: in one step", f"{without:.2f} s"),
-        Figure(f"{name}: in two levels", f"{with_it:.2f} s"),
-        Figure(f"{name}: times faster", f"{without / with_it:.2f}"),
-        Figure(f"{name}: rows of the largest reduce task, in one step", f"{max(one.rows_per_task):,}"),
-        Figure(f"{name}: rows of the largest reduce task, in two levels", f"{max(rows):,}"),
-        Figure(f"{name}: over the median", f"{evenness:.2f}", "at most 1.5", evenness <= 1.5),
-        Figure(f"{name}: longest reduce task, in one step", f"{max(one.cpu_seconds_per_task):.2f} s of CPU"),
-        Figure(f"{name}: longest reduce task, in two levels", f"{max(several.cpu_seconds_per_task):.2f} s of CPU"),
+        comparison(f"{distinct} in two levels", "s", with_it, {_ONE_STEP: without}, is_key=name == "few values"),
+        comparison(f"{distinct}: largest reduce task", "rows", max(rows), {_ONE_STEP: max(one.rows_per_task)}),
+        Figure(f"{distinct}: rows of the largest reduce task over the median", f"{evenness:.2f}", *aims),
+        comparison(
+            f"{distinct}: CPU time of the longest reduce task",
+            "s",
+            max(several.cpu_seconds_per_task),
+            {_ONE_STEP: max(one.cpu_seconds_per_task)},
+        ),
     ]
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from bench.compare import difference
 from bench.engines import BenchEngine, DuckdbBench, EngineOptions, SharkpyBench
-from bench.pde import Figure
+from bench.figure import Figure, comparison
 from bench.refresh.staging import Dates, DeletedDates, write_staging
 from bench.suites import CACHE, ROOT, SUITES
 
@@ -150,18 +150,14 @@ def measured(clause: str, runs: int, scale: float, *, in_memory: bool = False) -
     figures = []
     for name in refreshes[0]:
         ours, theirs = (statistics.median(one[name][side] for one in refreshes) for side in (0, 1))
-        figures.append(Figure(name, _beside(ours, theirs)))
+        figures.append(comparison(name, "s", ours, {"DuckDB": theirs}))
     ours, theirs = (statistics.median(sum(one[side] for one in each.values()) for each in refreshes) for side in (0, 1))
     return [
         *figures,
-        Figure("a refresh", _beside(ours, theirs)),
-        Figure("queries afterwards, once", _beside(*of_queries)),
+        comparison("a refresh", "s", ours, {"DuckDB": theirs}, is_key=True),
+        comparison("queries afterwards, once", "s", of_queries[0], {"DuckDB": of_queries[1]}),
         Figure("tables and answers that differ", "; ".join(wrong) or "none", "none", not wrong),
     ]
-
-
-def _beside(ours: float, theirs: float) -> str:
-    return f"{ours:.2f} s; DuckDB {theirs:.2f} s"
 
 
 def _statements(name: str, one: Function, dates: DeletedDates) -> Iterator[str]:

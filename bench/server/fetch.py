@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 from impala import dbapi as impyla
 from pyhive import hive
 
-from bench.pde import Figure
+from bench.figure import Figure, comparison
 from bench.server.recording import recorded, replayed
-from bench.server.servers import SERVERS, Server
+from bench.server.servers import SERVERS, SPARK_SERVER, Server
 from bench.suites import CACHE
 
 ROWS = 1_000_000
@@ -85,10 +85,8 @@ def _alone(client: str, server: Server, runs: int) -> float:
 
 def _figures(client: str, seconds: dict[tuple[str, str], float], alone: float) -> list[Figure]:
     ours, spark = seconds[client, "sharkpy"], seconds[client, "spark"]
-    times, what = spark / ours, f"{ROWS:,} rows, {client}"
+    what, aims = f"{ROWS:,} rows fetched by {client}", (f"at least {TIMES} times faster", spark >= TIMES * ours)
     return [
-        Figure(f"{what}, from sharkpy", f"{ours:.2f} s"),
-        Figure(f"{what}, from Spark's server", f"{spark:.2f} s"),
-        Figure(f"{what}: times faster", f"{times:.2f}", f"at least {TIMES}", times >= TIMES),
+        comparison(what, "s", ours, {SPARK_SERVER: spark}, *aims, is_key=client == "PyHive"),
         Figure(f"{what}: the client alone, on recorded answers", f"{alone:.2f} s, {alone / ours:.0%} of the time"),
     ]

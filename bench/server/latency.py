@@ -6,8 +6,8 @@ import statistics
 import time
 from collections.abc import Callable
 
-from bench.pde import Figure
-from bench.server.servers import SERVERS, Server
+from bench.figure import Figure, comparison
+from bench.server.servers import SERVERS, SPARK_SERVER, Server
 
 QUERIES = 300
 CONNECTIONS = 60
@@ -16,14 +16,20 @@ OPEN_MS, CONNECT_MS = 10, 50
 
 
 def measure(runs: int) -> list[Figure]:  # noqa: ARG001 - their number is fixed
-    figures = []
+    times = {}
     for name, start in SERVERS.items():
         with start("NONE") as server:
-            figures += _figures(server, is_aim=name == "sharkpy")
-    return figures
+            times[name] = _times(server)
+    (first, asked, connected), theirs = times["sharkpy"], times["spark"]
+    return [
+        comparison("the first query of all", "ms", first[0], {SPARK_SERVER: theirs[0][0]}),
+        *_figures("`SELECT 1`, open connection", asked, theirs[1], OPEN_MS, is_key=True),
+        *_figures("`SELECT 1`, connection, query, end", connected, theirs[2], CONNECT_MS),
+    ]
 
 
-def _figures(server: Server, *, is_aim: bool) -> list[Figure]:
+def _times(server: Server) -> tuple[list[float], list[float], list[float]]:
+    """Milliseconds of the first query, of queries of an open connection, and of connections with a query."""
     connection = server.connect()
     cursor = connection.cursor()
 
@@ -40,22 +46,25 @@ def _figures(server: Server, *, is_aim: bool) -> list[Figure]:
         own_cursor.close()
         own.close()
 
-    first = _milliseconds(ask, 1)[0]
+    first = _milliseconds(ask, 1)
     _milliseconds(ask, _WARM_UP)
     asked = _milliseconds(ask, QUERIES)
     connected = _milliseconds(connect_and_ask, CONNECTIONS)
     connection.close()
-    return [
-        Figure(f"{server.name}: the first query of all", f"{first:.0f} ms"),
-        _figure(f"{server.name}: open connection", asked, OPEN_MS, is_aim=is_aim),
-        _figure(f"{server.name}: connection, query, end", connected, CONNECT_MS, is_aim=is_aim),
-    ]
+    return first, asked, connected
 
 
-def _figure(what: str, times: list[float], most: int, *, is_aim: bool) -> Figure:
-    half, p99 = statistics.median(times), statistics.quantiles(times, n=100)[98]
-    aims = (f"p50 at most {most} ms", half <= most) if is_aim else ("", None)
-    return Figure(f"`SELECT 1`, {what}", f"p50 {half:.1f} ms, p99 {p99:.1f} ms", *aims)
+def _figures(
+    what: str, ours: list[float], theirs: list[float], most: int, *, is_key: bool = False
+) -> tuple[Figure, Figure]:
+    (half, p99), (their_half, their_p99) = (
+        (statistics.median(times), statistics.quantiles(times, n=100)[98]) for times in (ours, theirs)
+    )
+    aims = (f"at most {most} ms", half <= most)
+    return (
+        comparison(f"{what}, p50", "ms", half, {SPARK_SERVER: their_half}, *aims, is_key=is_key),
+        comparison(f"{what}, p99", "ms", p99, {SPARK_SERVER: their_p99}),
+    )
 
 
 def _milliseconds(do: Callable[[], None], times: int) -> list[float]:

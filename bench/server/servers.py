@@ -89,6 +89,7 @@ def spark_thrift_server(auth: Auth = "NONE") -> Iterator[Server]:
         yield Server("spark", server.port, server.process_id, auth)
 
 
+SPARK_SERVER = "Spark's Thrift server"
 SERVERS: dict[str, Callable[[Auth], AbstractContextManager[Server]]] = {
     "sharkpy": sharkpy_server,
     "spark": spark_thrift_server,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from bench.pde import Figure
+from bench.figure import Figure
 from bench.shapes.shape import Query, Shape, figures
 
 _LEVELS = 30

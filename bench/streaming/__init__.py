@@ -25,4 +25,5 @@ NAMES: tuple[str, ...] = (
 """Modules of the package, each with `measure(runs: int, scale: float) -> list[Figure]`; its docstring describes the
 comparison. The scale shortens what is measured: 0.05 takes seconds.
 """
-LIBRARIES = ("duckdb", "pyspark")
+LIBRARIES = ("duckdb", "pyspark", "chdb", "confluent-kafka")
+"""Libraries whose versions are noted, if they are installed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.pde import Figure
+from bench.figure import Figure
 from bench.streaming.kept import kept_figures
 
 

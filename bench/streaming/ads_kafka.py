@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bench.pde import Figure
+from bench.figure import Figure
 from bench.streaming.append import compared
 from bench.streaming.kafka_kept import BARE, ENGINES
 from bench.streaming.topic import TOPIC, topic_of_events
+from bench.streaming.workloads import WORKLOADS
 
 _WANTED = {BARE: 0.7}
 """Least ratio of sharkpy's rate to that of each peer."""
@@ -13,4 +14,5 @@ _WANTED = {BARE: 0.7}
 
 def measure(runs: int, scale: float = 1.0) -> list[Figure]:
     with topic_of_events(scale) as (address, rows):
-        return compared("kafka_kept", list(ENGINES), [address, TOPIC, "ads"], rows, runs, _WANTED)
+        what = f"{WORKLOADS['ads'].title}, {rows:,} records of Kafka"
+        return compared(what, "kafka_kept", list(ENGINES), [address, TOPIC, "ads"], rows, runs, _WANTED)

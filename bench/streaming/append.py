@@ -9,9 +9,9 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-from bench.pde import Figure
+from bench.figure import Figure, comparison
 from bench.streaming.engines import ENGINES
-from bench.streaming.events import EVENTS, FILES, events
+from bench.streaming.events import EVENTS, FILES, FORM_NAMES, events
 
 _WANTED = {"DuckDB, one batch": 0.8, "ClickHouse's view (chDB)": 1.0, "Spark Structured Streaming": 3.0}
 """Least ratio of sharkpy's rate to that of each peer."""
@@ -21,13 +21,20 @@ def append_figures(form: str, runs: int, scale: float) -> list[Figure]:
     """Rates over files of one form."""
     rows = max(FILES, int(EVENTS * scale))
     names = [name for name in ENGINES if "chDB" not in name or importlib.util.find_spec("chdb") is not None]
-    return compared("engines", names, [form, str(events(form, rows))], rows, runs, _WANTED)
+    what = f"append, {rows:,} events of {FORM_NAMES[form]} files"
+    return compared(what, "engines", names, [form, str(events(form, rows))], rows, runs, _WANTED)
 
 
 def compared(
-    module: str, names: Sequence[str], place: Sequence[str], rows: int, runs: int, wanted: Mapping[str, float]
+    what: str,
+    module: str,
+    names: Sequence[str],
+    place: Sequence[str],
+    rows: int,
+    runs: int,
+    wanted: Mapping[str, float],
 ) -> list[Figure]:
-    """Best of `runs` runs of each engine of a module, in turn, each in a process of its own."""
+    """Best of `runs` runs of each engine of a module, in turn, each in a process of its own; sharkpy is the first."""
     best: dict[str, float] = {}
     answers: dict[str, list[str]] = {}
     for _ in range(runs):
@@ -37,15 +44,14 @@ def compared(
             found = json.loads(done.stdout.splitlines()[-1])
             best[name] = min(found["seconds"], best.get(name, found["seconds"]))
             answers[name] = [_alike(text) for text in found["check"]]
-    figures = [Figure(f"{name}, {rows:,} events", f"{rows / best[name] / 1e6:.2f} M rows/s") for name in names]
-    for name, least in wanted.items():
-        if name in best:
-            ratio = best[name] / best["sharkpy"]
-            figures.append(Figure(f"ratio to {name}", f"{ratio:.2f}", f"{least} at least", ratio >= least))
-        else:
-            figures.append(Figure(f"ratio to {name}", "not installed", f"{least} at least"))
+    ours, *peers = (rows / best[name] / 1e6 for name in names)
+    aims = ", ".join(f"{least} of {name}'s" for name, least in wanted.items() if name in best)
+    is_met = all(best[name] / best["sharkpy"] >= least for name, least in wanted.items() if name in best)
     different = [name for name in names if answers[name] != answers["sharkpy"]]
-    return [*figures, Figure("answers that differ", str(different or "none"), "none", not different)]
+    return [
+        comparison(what, "M rows/s", ours, dict(zip(names[1:], peers, strict=True)), aims, is_met, is_key=True),
+        Figure(f"answers that differ, {what}", ", ".join(different) or "none", "none", not different),
+    ]
 
 
 def _alike(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.pde import Figure
+from bench.figure import Figure
 from bench.streaming.append import append_figures
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.pde import Figure
+from bench.figure import Figure
 from bench.streaming.append import compared
 from bench.streaming.kafka_engines import ENGINES
 from bench.streaming.topic import TOPIC, topic_of_events
@@ -13,4 +13,5 @@ _WANTED = {"a bare consumer": 0.7, "Spark Structured Streaming": 2.0}
 
 def measure(runs: int, scale: float = 1.0) -> list[Figure]:
     with topic_of_events(scale) as (address, rows):
-        return compared("kafka_engines", list(ENGINES), [address, TOPIC], rows, runs, _WANTED)
+        what = f"append, {rows:,} records of Kafka"
+        return compared(what, "kafka_engines", list(ENGINES), [address, TOPIC], rows, runs, _WANTED)

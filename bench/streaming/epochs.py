@@ -14,7 +14,7 @@ import psutil
 
 import sharkpy
 from bench.engines import CORES
-from bench.pde import Figure
+from bench.figure import Figure
 from bench.streaming.scan import scan_figure
 from bench.suites import CACHE
 
@@ -45,7 +45,7 @@ def measure(runs: int, scale: float = 1.0) -> list[Figure]:
         rows = epochs * ROWS
         if (count, total) != (rows, rows * (rows - 1) // 2):
             raise AssertionError(f"{rows} rows were pushed, the table has {count} with the sum {total}")
-        return [*figures, scan_figure(context, "t", runs)]
+        return [*figures, scan_figure(context, "t", f"{epochs:,} epochs", runs)]
 
 
 def _epochs(context: sharkpy.SharkContext, first: int, number: int) -> float:

@@ -13,6 +13,7 @@ from bench.suites import CACHE
 EVENTS = int(os.environ.get("SHARKPY_EVENTS", "20000000"))
 """Events of a backlog."""
 FILES = 40
+FORM_NAMES = {"json": "JSON", "parquet": "Parquet"}
 COLUMNS = {
     "user_id": "BIGINT",
     "page_id": "BIGINT",

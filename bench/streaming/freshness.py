@@ -10,7 +10,7 @@ import tempfile
 from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 
-from bench.pde import Figure
+from bench.figure import Figure
 from bench.server.servers import Server, sharkpy_server
 from bench.streaming import arrivals
 from bench.suites import CACHE
@@ -59,7 +59,7 @@ def _measured(
     ratio = statistics.median(with_stream) / statistics.median(without)
     value = f"{ratio:.2f} times: {_percentiles(with_stream)}, without {_percentiles(without)}"
     return [
-        _figure(f"{rate:,} rows/s, visible after", alone, most_p50, most_p99),
+        _figure(f"{rate:,} rows/s, visible after", alone, most_p50, most_p99, is_key=True),
         _figure(f"{rate:,} rows/s, {SESSIONS} sessions, visible after", beside, most_p50, most_p99),
         Figure(
             f"{rate:,} rows/s, answers to {SESSIONS} sessions",
@@ -80,10 +80,11 @@ def _answers(asking: list[Future[list[float]]]) -> list[float]:
     return [seconds for one in asking for seconds in one.result()]
 
 
-def _figure(what: str, seconds: list[float], most_p50: int | None, most_p99: int) -> Figure:
+def _figure(what: str, seconds: list[float], most_p50: int | None, most_p99: int, *, is_key: bool = False) -> Figure:
     half, p99 = statistics.median(seconds) * 1000, _p99(seconds) * 1000
     wanted = f"p99 at most {most_p99} ms" if most_p50 is None else f"p50 at most {most_p50}, p99 {most_p99} ms"
-    return Figure(what, _percentiles(seconds), wanted, p99 <= most_p99 and half <= (most_p50 or most_p99))
+    is_met = p99 <= most_p99 and half <= (most_p50 or most_p99)
+    return Figure(what, _percentiles(seconds), wanted, is_met, is_key=is_key)
 
 
 def _percentiles(seconds: list[float]) -> str:

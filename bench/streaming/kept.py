@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.engines import CORES
-from bench.pde import Figure
+from bench.figure import Figure
 from bench.streaming.append import compared
 from bench.streaming.engines import Answer, print_answer, texts
-from bench.streaming.events import COLUMNS, FILES, events
+from bench.streaming.events import COLUMNS, FILES, FORM_NAMES, events
 from bench.streaming.workloads import ADVERTISERS, CHDB, DUCKDB, SPARK, WORKLOADS, Workload
 
 _COLUMNS = ", ".join(f"{name} {dtype}" for name, dtype in COLUMNS.items())
@@ -28,10 +28,10 @@ def kept_figures(name: str, runs: int, scale: float) -> list[Figure]:
     rows = max(FILES, int(workload.rows * scale))
     names = [one for one in ENGINES if one != CHDB or (workload.view and importlib.util.find_spec("chdb"))]
     figures = []
-    for place, form in enumerate(("json", "parquet")):
+    for place, form in enumerate(FORM_NAMES):
         wanted = {peer: least[place] for peer, *least in workload.wanted if least[place]}
-        found = compared("kept", names, [name, form, str(events(form, rows))], rows, runs, wanted)
-        figures += [Figure(f"{form}: {one.what}", one.value, one.wanted, one.met) for one in found]
+        what = f"{workload.title}, {rows:,} events of {FORM_NAMES[form]} files"
+        figures += compared(what, "kept", names, [name, form, str(events(form, rows))], rows, runs, wanted)
     return figures
 
 

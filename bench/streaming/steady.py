@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 
-from bench.pde import Figure
+from bench.figure import Figure
 from bench.server.servers import sharkpy_server
 from bench.streaming import arrivals
 from bench.streaming.events import COLUMNS, events
@@ -26,6 +26,7 @@ SECONDS = 15.0
 MOST_P50, MOST_P99 = 20, 60
 _WARM_UP = 3.0
 _EVENTS = 3_000_000
+_KEY = ("ads", "stream_join")
 _GAINS = {
     "ads": ("sum(n)", "count(*) FILTER (WHERE event_type = 'view')"),
     "sliding": ("sum(s)", "60 * sum(user_id)"),
@@ -80,7 +81,8 @@ def _measured(pool: ProcessPoolExecutor, name: str, seconds: float) -> Figure:
     half, p99 = statistics.median(waited), statistics.quantiles(waited, n=100, method="inclusive")[98]
     wanted = f"p50 at most {MOST_P50}, p99 {MOST_P99} ms"
     value = f"p50 {half:.1f} ms, p99 {p99:.1f} ms"
-    return Figure(f"{name}, {RATE:,} rows/s, visible after", value, wanted, half <= MOST_P50 and p99 <= MOST_P99)
+    is_met = half <= MOST_P50 and p99 <= MOST_P99
+    return Figure(f"{name}, {RATE:,} rows/s, visible after", value, wanted, is_met, is_key=name in _KEY)
 
 
 def _files(folder: Path, seconds: float) -> list[Path]:

@@ -22,8 +22,12 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """`query` is for sharkpy, and for Spark with its words; `batch` for DuckDB, over everything."""
+    """`title` names it in results.
 
+    `query` is for sharkpy, and for Spark with its words; `batch` for DuckDB, over everything.
+    """
+
+    title: str
     rows: int
     query: str
     batch: str
@@ -39,6 +43,7 @@ class Workload:
 DUCKDB, CHDB, SPARK = "DuckDB, one batch", "ClickHouse's view (chDB)", "Spark Structured Streaming"
 WORKLOADS = {
     "ads": Workload(
+        "ad counts by window",
         10_000_000,
         "SELECT advertiser, window.start AS start, count(*) AS n FROM events e JOIN campaigns c "
         "ON e.campaign_id = c.campaign_id WHERE event_type = 'view' "
@@ -58,6 +63,7 @@ WORKLOADS = {
         ((SPARK, 4, 8), (CHDB, 1.5, 1), (DUCKDB, 0.6, 0.25)),
     ),
     "sliding": Workload(
+        "sliding windows",
         3_000_000,
         "SELECT ad_type, window.start AS start, sum(user_id) AS s FROM events "
         "GROUP BY ad_type, window(event_time, '60 seconds', '1 second')",
@@ -76,6 +82,7 @@ WORKLOADS = {
         ((SPARK, 60, 60), (CHDB, 1.2, 1.2), (DUCKDB, 1, 1)),
     ),
     "totals": Workload(
+        "totals by key",
         10_000_000,
         "SELECT user_id, count(*) AS n, sum(campaign_id) AS s FROM events GROUP BY user_id",
         "SELECT user_id, count(*) AS n, sum(campaign_id) AS s FROM events GROUP BY user_id",
@@ -90,6 +97,7 @@ WORKLOADS = {
         ((SPARK, 0, 8), (CHDB, 1.2, 1.2), (DUCKDB, 0.4, 0.4)),
     ),
     "sessions": Workload(
+        "session windows",
         3_000_000,
         "SELECT page_id, session_window.start AS start, count(*) AS n FROM events "
         "GROUP BY page_id, session_window(event_time, '30 seconds')",
@@ -104,6 +112,7 @@ WORKLOADS = {
         ((SPARK, 20, 20), (DUCKDB, 0.5, 0.5)),
     ),
     "stream_join": Workload(
+        "join of streams",
         3_000_000,
         "SELECT v.user_id AS user_id, v.event_time AS seen, c.event_time AS clicked FROM events v JOIN events2 c "
         "ON v.user_id = c.user_id AND c.event_time >= v.event_time "

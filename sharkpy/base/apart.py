@@ -1,9 +1,9 @@
-"""Calls of code that bytes from outside may break or hold, in processes of their own: only that process is lost.
+"""Calls in subprocesses, for code that malformed input may crash or block: only the subprocess is lost.
 
-A call names a function, which takes whatever can be pickled and returns buffers. Any process of the pool may run it.
-1. The end of the statement ends the process at once, whatever it does.
-2. A call that computes for too long, or needs too much memory, fails; so does one whose process breaks.
-3. Processes are kept for the next call, end themselves when they are idle, and end with this one.
+A call names a function, which takes picklable arguments and returns buffers. Any process of the pool may run it.
+1. The end of the statement kills the process at once.
+2. A call fails if it computes for too long, needs too much memory, or crashes its process.
+3. Processes are reused for later calls. They exit when they are idle for long, and when this process exits.
 """
 
 from __future__ import annotations
@@ -29,23 +29,24 @@ from sharkpy.base.errors import SharkError
 
 LENGTH = struct.Struct("<Q")
 IDLE_SECONDS = 300.0
-"""Time without a call after which a process ends itself."""
+"""Time without a call after which a process exits."""
 CPU_SECONDS = 60.0
 """Default limit on the computing time of a call."""
 _MODULE = "sharkpy.base.apart_process"
 _POLL_SECONDS = 0.05
 _PIECE_BYTES = 1 << 20
 _FRESH_SECONDS = 0.8 * IDLE_SECONDS
-"""Age up to which an idle process is used again: an older one may be about to end."""
+"""Age up to which an idle process is reused. An older one may be about to exit."""
 
 
 class BrokenCallError(ValueError):
-    """A call that has failed, for which the message gives the reason."""
+    """A call failed; the message gives the reason."""
 
 
 def call(function: str, *arguments: object, cpu_seconds: float = CPU_SECONDS) -> list[bytes]:
-    """Buffers that the function `module:name` returns in another process. Raise its SharkError, or BrokenCallError
-    for any other failure.
+    """Return the buffers that the function `module:name` returns in another process.
+
+    Raise the function's SharkError, or BrokenCallError for any other failure.
     """
     request = pickle.dumps((function, arguments, cpu_seconds), pickle.HIGHEST_PROTOCOL)
     with _pool.process() as process:
@@ -56,7 +57,7 @@ def call(function: str, *arguments: object, cpu_seconds: float = CPU_SECONDS) ->
 
 
 def _error_of(head: dict[str, str | None]) -> Exception:
-    """The error that another process has told of. It is not unpickled: the process may be a broken one."""
+    """Rebuild the error that another process reports. It is not unpickled: the process may be compromised."""
     kind = getattr(errors, str(head.get("kind")), None)
     if isinstance(kind, type) and issubclass(kind, SharkError):
         return kind(str(head["error"]), hint=head.get("hint"), sqlstate=head.get("sqlstate"))
@@ -73,7 +74,7 @@ class _Process:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         command = [sys.executable, "-P", "-m", _MODULE]
         pipe, null = subprocess.PIPE, subprocess.DEVNULL
-        # A Ctrl-C in the terminal is for this process, which ends the others.
+        # A Ctrl-C in the terminal is for this process, which ends its subprocesses.
         return cls(
             subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, env=environment, start_new_session=True)
         )
@@ -83,7 +84,7 @@ class _Process:
         return self.popen.poll() is None and time.monotonic() - self.last_used < _FRESH_SECONDS
 
     def answer(self, request: bytes) -> tuple[dict[str, str | None], list[bytes]]:
-        """Facts of the answer, and its buffers."""
+        """Send a request; return the facts of the answer and its buffers."""
         stdin, stdout = self.popen.stdin, self.popen.stdout
         assert stdin is not None
         assert stdout is not None
@@ -101,7 +102,7 @@ class _Process:
 
     def _read(self, pipe: int, length: int) -> bytearray:
         found = bytearray()
-        # Not select: a server has more open files than that can name.
+        # Not select: it cannot watch the high descriptors of a server with many open files.
         ready = select.poll()
         ready.register(pipe, select.POLLIN)
         while len(found) < length:
@@ -134,7 +135,7 @@ class _Process:
 
 
 class _Pool:
-    """Idle processes, the one used last at the end, and the number of calls. More than `most` wait for their turn."""
+    """Idle processes, the last used at the end, and the number of running calls. At most `most` calls run at a time."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -149,7 +150,7 @@ class _Pool:
 
     @contextlib.contextmanager
     def process(self) -> Iterator[_Process]:
-        """A process for one call. It is ended if the call fails: something may be left behind in it."""
+        """A process for one call. It is killed if the call fails, since its state is then unknown."""
         with self._turn():
             process = self._taken() or _Process.started()
             try:
@@ -175,7 +176,7 @@ class _Pool:
                 self._changed.notify()
 
     def _taken(self) -> _Process | None:
-        """An idle process, if one is there. Those that have been idle for too long are ended."""
+        """Take an idle process, if there is one, and end the processes that have been idle for too long."""
         with self._changed:
             idle, self._idle = self._idle, []
             fresh = [one for one in idle if one.is_fresh]
@@ -193,7 +194,7 @@ class _Pool:
             one.end()
 
     def _forget(self) -> None:
-        """Leave the processes to the one that this process has been forked from."""
+        """Forget the processes in a forked child: they belong to the parent."""
         for one in self._idle:
             one.popen.returncode = 0
             one.close()

@@ -1,4 +1,4 @@
-"""Process that runs the calls of another one, which may break or hold it: see `apart`."""
+"""The subprocess that runs calls for another process: see `apart`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sharkpy.base.apart import IDLE_SECONDS, LENGTH
 from sharkpy.base.errors import SharkError
 
 _MOST_BYTES = 2 << 30
-"""Limit on the addresses of the process."""
+"""Limit on the address space of the process."""
 
 
 def main() -> None:
     with contextlib.suppress(OSError):
-        # Where memory runs out the system ends this process, not the one that it works for.
+        # If memory runs out, the system kills this process and not the one that it works for.
         Path("/proc/self/oom_score_adj").write_text("1000")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
@@ -33,14 +33,14 @@ def main() -> None:
         try:
             parts = _result_of(request)
             facts: dict[str, object] = {"sizes": [len(part) for part in parts]}
-        except Exception as error:  # noqa: BLE001  whatever the library raises
+        except Exception as error:  # noqa: BLE001  any error of the library is reported
             parts, facts = [], _facts_of(error)
         _write(taken, json.dumps(facts).encode(), parts)
 
 
 def _result_of(request: bytes) -> Sequence[bytes]:
-    name, arguments, cpu_seconds = pickle.loads(request)  # noqa: TID251  of the process that started this one
-    # The signal ends the process, also within a call of a library.
+    name, arguments, cpu_seconds = pickle.loads(request)  # noqa: TID251  from the process that started this one
+    # The signal also ends the process within a native call.
     signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
     try:
         module, _, function = name.partition(":")

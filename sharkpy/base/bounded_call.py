@@ -1,4 +1,4 @@
-"""Call of a library that may never come back, though it has a time limit of its own."""
+"""Time limit for a library call that may never return, even if the library has a time limit of its own."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _POLL_SECONDS = 0.05
 
 
 def bounded_call(call: Callable[[], T], seconds: float, grace: float = 0.0) -> T:
-    """Result of `call`; TimeoutError after so many seconds. The end of the statement ends the wait, too, but not within
-    the first `grace` seconds.
+    """Return the result of `call`, or raise TimeoutError after `seconds`.
 
-    A call that nobody waits for any more keeps its thread until the library gives up: what it works with is not to be
-    used again. Such a thread does not hold up the end of the process.
+    The end of the statement also ends the wait, but not within the first `grace` seconds. After a timeout the thread
+    runs on until the library gives up, so do not use the objects of the call again. The thread does not delay the end
+    of the process.
     """
     answer: Future[T] = Future()
     answer.set_running_or_notify_cancel()
@@ -27,7 +27,7 @@ def bounded_call(call: Callable[[], T], seconds: float, grace: float = 0.0) -> T
     def work() -> None:
         try:
             answer.set_result(call())
-        except BaseException as error:  # noqa: BLE001  whoever waits has it
+        except BaseException as error:  # noqa: BLE001  raised again for the caller
             answer.set_exception(error)
 
     threading.Thread(target=work, name="sharkpy-call", daemon=True).start()

@@ -1,7 +1,7 @@
-"""Cancellation of a statement from outside: a flag that long work looks at between two pieces of it.
+"""Cancellation of a statement by another thread: a flag that long work checks between two steps.
 
-A thread works for the statement that `active` put there. Loops that may take long call `check_cancelled`; work that
-cannot look by itself (a DuckDB query, a Spark job) registers with `on_cancel` what ends it.
+A thread works for the statement that `active` has set for it. Loops that may take long call `check_cancelled`. Work
+that cannot check the flag (a DuckDB query, a Spark job) registers a function with `on_cancel` that stops it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _POLL_SECONDS = 0.05
 
 
 class Cancellation:
-    """End of one statement from outside. Any thread may `cancel`; the statement raises the first error given."""
+    """Cancellation of one statement. Any thread may call `cancel`; the statement raises the first error given."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -32,12 +32,12 @@ class Cancellation:
 
     @property
     def whole(self) -> Cancellation:
-        """The statement that this is a part of, or this itself."""
+        """The outermost statement that this one is a part of, or itself."""
         return self if self._outer is None else self._outer.whole
 
     @property
     def outer(self) -> Cancellation | None:
-        """The one that this is a part of."""
+        """The statement that this one is a part of."""
         return self._outer
 
     @property
@@ -46,7 +46,7 @@ class Cancellation:
 
     @property
     def error(self) -> SharkError | None:
-        """The error that it was ended with."""
+        """The error that ended the statement."""
         return self._error
 
     def cancel(self, error: SharkError | None = None) -> None:
@@ -63,7 +63,9 @@ class Cancellation:
             raise copy.copy(self._error)
 
     def on_cancel(self, stop: Callable[[], None]) -> Callable[[], None]:
-        """Call `stop` at the cancel, at once where that has been; the returned call takes it back."""
+        """Call `stop` when the statement is cancelled, or at once if it is already. The returned function unregisters
+        it.
+        """
         with self._lock:
             is_late = self._error is not None
             self._stops.append(stop)
@@ -77,12 +79,12 @@ class Cancellation:
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """This thread works for the statement inside."""
+        """Make this thread work for the statement within the block."""
         token = _current.set(self)
         try:
             yield
         except Exception:
-            # Whatever the end from outside has made fail.
+            # The failure may be an effect of the cancellation: raise its error instead.
             self.check()
             raise
         finally:
@@ -90,7 +92,7 @@ class Cancellation:
 
     @contextlib.contextmanager
     def following(self, outer: Cancellation | None) -> Iterator[None]:
-        """Inside, the end of `outer` is its end too, and it is a part of that."""
+        """Within the block, this statement is a part of `outer` and is cancelled with it."""
         if outer is None:
             yield
             return
@@ -103,7 +105,7 @@ class Cancellation:
             forget()
 
     def steps(self, items: Generator[T]) -> Generator[T]:
-        """`items`, each made under the statement; the reader works for itself in between."""
+        """Yield `items`. Each is computed as work for the statement; the reader's own work in between is not."""
         try:
             while True:
                 with self.active():
@@ -125,28 +127,28 @@ def current_cancellation() -> Cancellation | None:
 
 
 def check_cancelled() -> None:
-    """Raise what ends the statement that this thread works for, if anything does."""
+    """Raise the error of the cancellation if the statement of this thread has been cancelled."""
     statement = _current.get()
     if statement is not None:
         statement.check()
 
 
 def checked(items: Iterable[T]) -> Iterator[T]:
-    """`items`, until the statement is ended."""
+    """Yield `items` until the statement is cancelled."""
     for item in items:
         check_cancelled()
         yield item
 
 
 def submit(executor: Executor, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-    """Submit a call to an executor, whose thread works for this thread's statement."""
+    """Submit a call to an executor. The call works for the statement of this thread."""
     context = contextvars.copy_context()
     return executor.submit(lambda: context.run(function, *args, **kwargs))
 
 
 @contextlib.contextmanager
 def held(lock: threading.Lock | threading.RLock) -> Iterator[None]:
-    """The lock; waiting for it ends with the statement."""
+    """Hold the lock. Waiting for it ends if the statement is cancelled."""
     while not lock.acquire(timeout=_POLL_SECONDS):
         check_cancelled()
     try:

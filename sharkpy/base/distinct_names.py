@@ -1,4 +1,4 @@
-"""Names of columns where none may come twice."""
+"""Distinct names for columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """The names in their order; one that came before gets a number behind it, as in DuckDB: `a`, `a_1`, `a_2`."""
+    """Return the names in order, with a number appended to repeated ones, as in DuckDB: `a`, `a_1`, `a_2`."""
     taken, numbers = set(names), Counter[str]()
     found: list[str] = []
     seen: set[str] = set()

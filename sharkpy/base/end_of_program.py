@@ -1,4 +1,4 @@
-"""What ends with the program, before the interpreter waits for the threads that work for it."""
+"""Cleanup when the program ends, before the interpreter joins its threads."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import Any
 
 _lock = threading.Lock()
 _calls: list[tuple[int, weakref.WeakMethod[Callable[[], Any]]]] = []
-"""Processes, and what each of them calls."""
+"""Process ids, and the cleanup calls that each process registered."""
 _registered: list[bool] = []
 
 
 def at_end_of_program(stop: Callable[[], Any]) -> None:
-    """Call the bound method `stop` when the main thread ends, if its object is still there; not in processes that were
-    forked since.
+    """Call the bound method `stop` when the main thread ends, if its object is still alive.
 
-    Functions of `atexit` come later: the interpreter first joins the threads of all pools, and those that find work as
-    long as nobody stops them never end.
+    Processes that are forked later do not call it. `atexit` is too late: the interpreter first joins the threads of all
+    pools, and threads that wait for work never end unless they are stopped.
     """
     with _lock:
         _calls[:] = [(process, call) for process, call in _calls if call() is not None]
         _calls.append((os.getpid(), weakref.WeakMethod(stop)))
         if not _registered:
             _registered.append(True)
-            # The hook of the pools themselves: what was registered last is called first. At the end it is too late.
+            # The hook that the pools use: functions are called in reverse order of registration. At exit it is too
+            # late.
             with contextlib.suppress(RuntimeError):
                 getattr(threading, "_register_atexit", atexit.register)(_end)
 

@@ -1,7 +1,7 @@
-"""Freeing at the end of an object's use, never where the collector of garbage may have come upon somebody's lock.
+"""Cleanup at the end of an object's use, in a thread that cannot deadlock with the garbage collector.
 
-The collector runs within any statement of any thread, also one that holds a lock. What frees takes locks of its own: a
-thread of its own does it then.
+The collector may run in any thread at any statement, even while that thread holds a lock. Cleanup takes locks itself.
+So a thread of its own does the cleanup of collected objects.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ _calls: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
 _lock = threading.Lock()
 _threads: list[threading.Thread] = []
 _collecting: list[int] = []
-"""The thread that collects garbage."""
+"""The thread that is collecting garbage."""
 
 
 def at_end_of_use(owner: object, free: Callable[[], object]) -> Callable[[], object]:
-    """Call `free`, which must not refer to `owner`, in another thread once `owner` is gone. The returned function
-    cancels that.
+    """Call `free` in another thread once `owner` is gone. `free` must not refer to `owner`. The returned function
+    cancels the call.
     """
     return _finalizer(owner, _calls.put, free)
 
 
 def when_unused(owner: object, free: Callable[[], object]) -> Callable[[], object]:
-    """Call `free`, which must not refer to `owner`, when the last reference to `owner` goes, in the thread that lets it
-    go; in another one if the collector has found it. The returned function cancels that.
+    """Call `free` when the last reference to `owner` is dropped, in the thread that drops it. If the garbage collector
+    drops it, call `free` in another thread. `free` must not refer to `owner`. The returned function cancels the call.
     """
     return _finalizer(owner, _free, free)
 
@@ -62,7 +62,7 @@ def _note(phase: str, _: dict[str, int]) -> None:
 
 def _free(free: Callable[[], object]) -> None:
     if threading.get_ident() in _collecting:
-        # The put of a SimpleQueue may come at any place.
+        # SimpleQueue.put is reentrant: it is safe within the garbage collector.
         _calls.put(free)
     else:
         free()
@@ -71,7 +71,7 @@ def _free(free: Callable[[], object]) -> None:
 def _run() -> None:
     while True:
         free = _calls.get()
-        # The session may have ended meanwhile, and all that it held with it.
+        # The session may have ended, and closed what the call frees.
         with contextlib.suppress(Exception):
             free()
         del free

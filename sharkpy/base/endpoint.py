@@ -1,4 +1,4 @@
-"""Endpoints and regions of storage, as settings and environments give them."""
+"""Checks of endpoints and regions of storage, as settings and environments give them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _REGION = re.compile(r"[a-z0-9-]{1,63}", re.ASCII | re.IGNORECASE)
 _ACCOUNT = re.compile(r"[a-z0-9]{1,24}", re.ASCII)
 _METADATA_HOSTS = ("metadata.google.internal", "instance-data.ec2.internal")
 _METADATA_ADDRESSES = (ipaddress.ip_address("fd00:ec2::254"), ipaddress.ip_address("100.100.100.200"))
-"""Where machines of clouds ask for their own keys, beside the link-local addresses."""
+"""Hosts at which cloud machines ask for their own keys, in addition to the link-local addresses."""
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
-"""Addresses of version 6 that networks take for those of version 4 at their end."""
+"""IPv6 addresses that networks translate to the IPv4 addresses in their last bytes."""
 
 
 def check_endpoint(text: str) -> str:
-    """An endpoint, `[http[s]://]host[:port][/path]`, or nothing. ConfigurationError 22023 for what is none, and for the
-    address at which a machine asks for its own keys.
+    """Check an endpoint, `[http[s]://]host[:port][/path]`, or an empty text.
+
+    Raise ConfigurationError 22023 for any other text, and for the metadata service of a cloud.
     """
     endpoint = text.strip()
     if not endpoint:
@@ -35,38 +36,41 @@ def check_endpoint(text: str) -> str:
     match = _ENDPOINT.fullmatch(endpoint)
     if match is None:
         hint = "write [http[s]://]host[:port]"
-        raise ConfigurationError(f'"{shown}" is no endpoint', hint=hint, sqlstate="22023")
+        raise ConfigurationError(f'"{shown}" is not an endpoint', hint=hint, sqlstate="22023")
     if _is_metadata_service(match["host"].lower()):
-        message = f'"{shown}" is no storage: machines ask there for their own keys'
+        message = f'"{shown}" is not a storage endpoint: machines ask there for their own keys'
         raise ConfigurationError(message, sqlstate="22023")
     return endpoint
 
 
 def check_region(text: str) -> str:
-    """The name of a region, which becomes part of a host's name, or nothing. ConfigurationError 22023 for others."""
+    """Check the name of a region, which becomes part of a host name, or an empty text. Raise ConfigurationError 22023
+    for any other text.
+    """
     region = text.strip()
     if region and _REGION.fullmatch(region) is None:
-        raise ConfigurationError(f'"{shortened(text)}" is no region', hint="such as eu-central-1", sqlstate="22023")
+        raise ConfigurationError(f'"{shortened(text)}" is not a region', hint="such as eu-central-1", sqlstate="22023")
     return region
 
 
 def check_account(text: str) -> str:
-    """The name of a storage account of Azure, which becomes part of a host's name, or nothing. ConfigurationError 22023
-    for others.
+    """Check the name of an Azure storage account, which becomes part of a host name, or an empty text. Raise
+    ConfigurationError 22023 for any other text.
     """
     account = text.strip()
     if account and _ACCOUNT.fullmatch(account) is None:
         hint = "small letters and digits"
-        raise ConfigurationError(f'"{shortened(text)}" is no storage account', hint=hint, sqlstate="22023")
+        raise ConfigurationError(f'"{shortened(text)}" is not a storage account', hint=hint, sqlstate="22023")
     return account
 
 
 def check_hosts(text: str) -> str:
-    """Hosts and networks with commas between them. ConfigurationError 22023 for a part that is neither."""
+    """Check a comma-separated list of hosts and networks. Raise ConfigurationError 22023 for a part that is neither."""
     for part in filter(None, map(str.strip, text.split(","))):
         if _HOST.fullmatch(part) is None and not _is_network(part):
             hint = "write host,10.1.0.0/16"
-            raise ConfigurationError(f'"{shortened(part)}" is no host and no network', hint=hint, sqlstate="22023")
+            message = f'"{shortened(part)}" is neither a host nor a network'
+            raise ConfigurationError(message, hint=hint, sqlstate="22023")
     return text.strip()
 
 
@@ -86,7 +90,9 @@ def _is_metadata_service(host: str) -> bool:
 
 
 def address_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Address that a host is, in any of its forms: 169.254.1 and 0xa9fe0001 are addresses too. None for a name."""
+    """Return the IP address that a host denotes in any notation (169.254.1 and 0xa9fe0001 are addresses), or None for a
+    name.
+    """
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

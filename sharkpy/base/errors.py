@@ -1,4 +1,4 @@
-"""Errors by phase and fault; each carries one readable line, a SQLSTATE and, where known, its place in the text."""
+"""Errors by phase and fault. Each has a one-line message, a SQLSTATE and, if known, a position in the statement."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sharkpy.base.secrets import redacted
 
 
 class SharkError(Exception):
-    """Base of every error a user can see.
+    """Base of all errors that users see.
 
-    `message` states the fact and quotes names; `hint` says what to do; `line`/`column` are 1-based
-    places in the statement's text. Secrets that either quotes are *** in it.
+    `message` states the fact and quotes names. `hint` says what to do. `line` and `column` are 1-based positions in the
+    statement's text. Secrets in the message and the hint are replaced by ***.
     """
 
     sqlstate = "HY000"
@@ -94,19 +94,19 @@ class ColumnCountError(BindError):
 
 
 class UnsupportedError(SharkError):
-    """A construct that the engine knows and does not carry out; the message names it."""
+    """A construct that the engine recognizes but does not support; the message names it."""
 
     sqlstate = "0A000"
 
 
 class ConfigurationError(SharkError):
-    """A setting, path or environment that cannot work."""
+    """A setting, path or environment that does not work."""
 
     sqlstate = "F0000"
 
 
 class NotAllowedError(SharkError):
-    """Refusal of a statement that this session has no right to run."""
+    """The session does not have the right to run the statement."""
 
     sqlstate = "42501"
 
@@ -118,7 +118,7 @@ class ExecutionError(SharkError):
 
 
 class TableChangedError(ExecutionError):
-    """Others wrote a table while a statement that changes its rows ran: the statement may be tried again."""
+    """Another statement changed the table while this one was changing its rows. The statement may be retried."""
 
     sqlstate = "40001"
 
@@ -130,8 +130,8 @@ class SourceError(ExecutionError):
 
 
 class InvalidTextError(SourceError):
-    """A Parquet file with text that is not UTF-8, which DuckDB does not read; the engine's own reader does. `path`: the
-    file.
+    """A Parquet file with text that is not UTF-8. DuckDB does not read it, but the engine's own reader does. `path` is
+    the file.
     """
 
     path: str = ""
@@ -147,7 +147,7 @@ class InvalidTextError(SourceError):
 
 
 class StorageRefusedError(ExecutionError):
-    """Refusal of a store of objects: it does not know who asks (28000), or does not allow it (42501)."""
+    """An object store refused a request: the credentials are unknown (28000), or they do not allow it (42501)."""
 
     sqlstate = "42501"
 
@@ -165,26 +165,26 @@ class ParameterError(SharkError, ValueError):
 
 
 class NotFittedError(SharkError, ValueError, AttributeError):
-    """A model that was asked for what only `fit` can know."""
+    """A model was used before `fit`."""
 
     sqlstate = "55000"
 
 
 class DatabaseEndedError(ExecutionError):
-    """A query whose database in DuckDB ended under it, by the failure of this query or of another one."""
+    """The DuckDB database of a query was invalidated by a fatal error of this query or of another one."""
 
     sqlstate = "XX000"
 
 
 class CorruptionError(ExecutionError):
-    """Stored data whose checksum or structure is wrong; it was not read. `block_id` where it is a block's."""
+    """Stored data has a wrong checksum or structure and was not read. `block_id` names the block, if it is one."""
 
     sqlstate = "XX001"
     block_id: str | None = None
 
     @classmethod
     def of_block(cls, block_id: str, fact: str) -> Self:
-        """`fact` completes the sentence: block "…" is …"""
+        """Error for a block; `fact` completes the sentence: block "…" is …"""
         error = cls(f'block "{block_id}" is {fact}')
         error.block_id = block_id
         return error
@@ -194,21 +194,21 @@ class CorruptionError(ExecutionError):
 
 
 class BlocksReplacedError(CorruptionError):
-    """A lost block whose table has other blocks in its place by now: a query that is planned anew reads these."""
+    """A block is lost, but its table has other blocks in its place by now. Planning the query again reads them."""
 
     sqlstate = "40001"
 
 
 class WorkersLostError(ExecutionError):
-    """Python workers that could not be started for a stage."""
+    """Python workers could not be started for a stage."""
 
 
 class WorkersDiedError(ExecutionError):
-    """Python workers that died at each try of a task: killed, crashed, or by a mapped file that was cut short."""
+    """Python workers died at each attempt of a task: killed, crashed, or by a truncated memory-mapped file."""
 
 
 class SparkLostError(ExecutionError):
-    """The JVM of Spark ended under a statement; the next job starts another one."""
+    """The JVM of Spark ended during a statement. The next job starts another one."""
 
 
 class ResourceError(ExecutionError):
@@ -222,11 +222,11 @@ class CancelledError(ExecutionError):
 
 
 class StatementTimeoutError(CancelledError):
-    """End of a statement that took longer than it may."""
+    """A statement exceeded its time limit."""
 
 
 class StatementClosedError(CancelledError):
-    """The statement's reader has closed it."""
+    """The reader of a statement closed it."""
 
 
 class InternalError(SharkError):
@@ -236,7 +236,7 @@ class InternalError(SharkError):
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
-    """A hint naming the candidate closest to `name`, or None."""
+    """Return a hint with the candidate closest to `name`, or None if none is close."""
     lowered = {candidate.lower(): candidate for candidate in candidates}
     close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
     return f'did you mean "{lowered[close[0]]}"?' if close else None
@@ -246,6 +246,6 @@ _MOST_NAMES = 8
 
 
 def there_are(names: Iterable[str]) -> str | None:
-    """A hint that lists `names`, where there are not too many to be read at a glance, or None."""
+    """Return a hint that lists `names`, or None if there are none or more than a reader takes in at a glance."""
     listed = sorted(names)
     return f"there {'are' if len(listed) > 1 else 'is'} {', '.join(listed)}" if 0 < len(listed) <= _MOST_NAMES else None

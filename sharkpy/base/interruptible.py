@@ -1,7 +1,7 @@
-"""Work that Ctrl-C ends at once.
+"""Work that Ctrl-C interrupts at once.
 
-Python hears a signal in the main thread alone, between two of its own instructions: a call into native code that takes
-a minute makes it wait for a minute. So another thread does the work of the main one, which only waits for it.
+Python handles signals only in the main thread, between two bytecode instructions. During a native call of a minute it
+does not react for a minute. So another thread does the work, and the main thread only waits for it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 _LOOK_SECONDS = 0.1
 _END_SECONDS = 0.2
-"""How long cancelled work may take to end by itself before it is left alone."""
+"""Time that cancelled work has to end by itself before it is abandoned."""
 
 
 class _Call(Generic[T]):
-    """A call for the worker, and its outcome."""
+    """A call for the worker, and its result."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self.work: Callable[[], T] | None = work
@@ -41,7 +41,7 @@ class _Call(Generic[T]):
             self.done.release()
 
     def outcome(self) -> T:
-        """Return or raise. The call keeps neither: an error holds the frames that hold the call."""
+        """Return the value or raise the error, and drop both: an error refers to the frames that refer to the call."""
         error, value, self.error, self.value = self.error, self.value, None, None
         if error is not None:
             try:
@@ -52,7 +52,7 @@ class _Call(Generic[T]):
 
 
 class _Worker:
-    """A thread that runs one call after the other."""
+    """A thread that runs calls one at a time."""
 
     def __init__(self) -> None:
         self.calls: queue.SimpleQueue[_Call[Any] | None] = queue.SimpleQueue()
@@ -66,16 +66,17 @@ class _Worker:
 
 
 _idle: list[_Worker] = []
-"""The worker, while it has nothing to do."""
+"""The idle worker, if there is one."""
 
 os.register_at_fork(after_in_child=_idle.clear)
 
 
 def interruptible(work: Callable[[], T], cancel: Callable[[], object]) -> T:
-    """Return or raise what `work` does. In the main thread, a signal whose handler raises (KeyboardInterrupt of Ctrl-C)
-    calls `cancel` and is raised within a third of a second, whether `work` has ended by then or not.
+    """Run `work`: return its result or raise its error.
 
-    Elsewhere, and where Ctrl-C is not heard by Python, the calling thread does the work.
+    In the main thread, a signal whose handler raises (KeyboardInterrupt for Ctrl-C) calls `cancel` and is raised within
+    a third of a second, even if `work` has not ended. In other threads, and if Python does not handle Ctrl-C, the
+    calling thread does the work.
     """
     if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
         return work()

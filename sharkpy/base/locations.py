@@ -1,4 +1,4 @@
-"""Locations as the catalog's file keeps them: those in the warehouse are relative to it."""
+"""Locations as the catalog's file stores them: relative to the warehouse if they are in it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from sharkpy.base import uri
 
 STATE_FOLDER = ".sharkpy"
-"""Folder of what the engine keeps for itself, in a warehouse or beside its catalog. No table or database has its name.
-"""
+"""Folder of the engine's own files, in a warehouse or next to its catalog. No table or database may have this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Locations:
     """Conversion of locations to stored ones and back.
 
-    1. A path in the folder `warehouse`, by whatever name of that folder, is stored relative to it. So the catalog of a
-       copied or moved warehouse means the files beside it. The same holds for URIs in a warehouse at a URI.
-    2. Other paths and URIs are stored as they are. With an empty `warehouse` all are.
-    3. Names of a local folder are told by its `real` path, without links.
+    1. A path in the folder `warehouse`, under any name of that folder, is stored relative to it. So the catalog of a
+       copied or moved warehouse refers to the copied files. The same holds for URIs in a warehouse at a URI.
+    2. Other paths and URIs are stored unchanged. If `warehouse` is empty, all are.
+    3. `real` is the path of a local warehouse without symbolic links. It identifies the folder under its other names.
     """
 
     warehouse: str = ""
@@ -37,7 +36,7 @@ class Locations:
             inside = uri.below(os.path.realpath(location), self.real)
         if inside is None:
             return location
-        # The name of a folder may look like a scheme, and an object's may begin with a slash.
+        # The name of a folder may look like a scheme, and the name of an object may begin with a slash.
         return f"./{inside}" if is_outside(inside) or inside.startswith("./") else inside
 
     def absolute(self, stored: str) -> str:
@@ -47,5 +46,5 @@ class Locations:
 
 
 def is_outside(stored: str) -> bool:
-    """True for a stored location that is not relative to the warehouse."""
+    """Return True if a stored location is not relative to the warehouse."""
     return stored.startswith("/") or bool(uri.scheme_of(stored))

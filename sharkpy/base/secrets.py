@@ -1,4 +1,4 @@
-"""Secrets: texts that no listing, log, error or file shows. `redacted` puts *** where another text holds one."""
+"""Secrets: texts that no listing, log, error or file shows. `redacted` replaces them by *** in other texts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _SECRET_KEY = re.compile(
 
 
 class Secret:
-    """Holder of a secret text: it is *** wherever it is shown. `reveal` is for the code that sends it where it belongs;
-    `tests/base/test_secrets.py` lists who calls it.
+    """Holder of a secret text, printed as ***. Only code that sends the text to its service calls `reveal`;
+    `tests/base/test_secrets.py` lists the callers.
     """
 
     __slots__ = ("_text",)
@@ -37,14 +37,16 @@ class Secret:
 
 
 def names_secret(key: str) -> bool:
-    """Whether the setting of this name is a secret: a key, token or password of a file system, by Hadoop's names, or of
-    a catalog of Iceberg's tables, by Hive's.
+    """Return whether a setting holds a secret: a key, token or password of a file system (Hadoop's names) or of an
+    Iceberg catalog (Hive's names).
     """
     return _SECRET_KEY.match(key.lower()) is not None
 
 
 def fingerprint(secrets: Iterable[tuple[str, Secret]]) -> str:
-    """Id of secrets with their names, equal for equal ones: known to this process alone, and with no way back."""
+    """Return an id of named secrets. Equal secrets have equal ids, only within this process, and no id reveals its
+    secrets.
+    """
     digest = hashlib.blake2b(digest_size=16, key=_PROCESS_KEY)
     for name, secret in secrets:
         for text in (name, secret.reveal()):
@@ -54,10 +56,10 @@ def fingerprint(secrets: Iterable[tuple[str, Secret]]) -> str:
 
 
 def redacted(text: str) -> str:
-    """`text` with *** in place of the secrets that it is seen to hold: values of settings and options that are secrets,
-    users, passwords and signatures in URIs, keys of AWS.
+    """Return `text` with *** for the secrets found in it: values of secret settings and options, users, passwords and
+    signatures in URIs, AWS keys.
 
-    It takes time linear in the text, and holds the interpreter's lock for moments only.
+    The time is linear in the length of the text. The interpreter's lock is held only for short moments.
     """
     if not any(mark in window for _, window in _windows(text) for mark in _MARKS):
         return text
@@ -71,20 +73,20 @@ def redacted(text: str) -> str:
 
 
 _WINDOW = 1 << 18
-"""Characters that are searched at once."""
+"""Characters that are searched at a time."""
 _LONGEST = 1 << 16
-"""Characters of a secret with what stands before it, at most."""
+"""Most characters of a secret and the text before it."""
 _LONGEST_MARK = 24
 
 
 def _windows(text: str) -> Iterator[tuple[int, str]]:
-    """Parts of a text in lower case, with their starts. Each holds the marks whole that begin in it."""
+    """Yield parts of a text in lower case, with their starts. A mark that begins in a part is whole in it."""
     for start in range(0, len(text), _WINDOW):
         yield start, _lowered(text[start : start + _WINDOW + _LONGEST_MARK])
 
 
 def _places(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each secret, form by form."""
+    """Yield the start and end of each secret, form by form."""
     windows = list(_windows(text))
     for mark, match in _FORMS:
         end = 0
@@ -102,12 +104,12 @@ def _places(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _lowered(text: str) -> str:
-    """In lower case, each character in its place: İ alone would become two."""
+    """Lower-case the text without changing its length: lower() would turn İ into two characters."""
     return text.replace("\u0130", "i").lower()
 
 
 _KEY = re.compile(r"[\w.-]++")
-# Behind a key in quotes stands one value, behind another one all up to the end of the statement.
+# A key in quotes has one value. Any other key takes the rest of the statement as its value.
 _VALUE = re.compile(
     r"""
       \s{0,99}+[=:]\s{0,99}+
@@ -117,7 +119,7 @@ _VALUE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-# A container of Azure stands where others have a user. Digits behind a colon are a port.
+# An Azure container is at the place of a user in other URIs. Digits after a colon are a port.
 _USERINFO = re.compile(
     r"""
       (?<!abfs)(?<!abfss)(?<!wasb)(?<!wasbs)://([^\s/?#@'"`<>\[\]{}]{1,512}+)@
@@ -148,7 +150,7 @@ _OPTION = re.compile(
 
 
 def _setting(text: str, start: int, stop: int) -> re.Match[str] | None:
-    """Key of a file system's setting; with its value, the last group, if that is a secret."""
+    """Match the key of a file system's setting, with its value as the last group if it is a secret."""
     key = _KEY.match(text, start, stop)
     return key if key is None or not names_secret(key[0]) else _VALUE.match(text, key.end(), stop) or key
 
@@ -174,5 +176,5 @@ _FORMS: tuple[tuple[str, Callable[[str, int, int], re.Match[str] | None]], ...] 
     ("password", _OPTION.match),
     ("key.pem", _OPTION.match),
 )
-"""Words in lower case that stand before a secret, and what matches from there on, with the secret as its last group."""
+"""Lower-case words at the start of a secret, with the matcher from there on. Its last group is the secret."""
 _MARKS = tuple(mark for mark, _ in _FORMS)

@@ -1,4 +1,4 @@
-"""Names of time zones, as Java takes them: IANA names, its short names, and offsets from UTC."""
+"""Names of time zones as in Java: IANA names, Java's short names, and offsets from UTC."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOCAL = "LOCAL"
 """The zone of the process."""
 UTC = "UTC"
 _LONGEST_NAME = 64
-"""Characters of a name that may be a zone: names are remembered."""
+"""Longest name that is looked up: names are cached."""
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
 _SHORT_NAMES = {
     "ACT": "Australia/Darwin",
@@ -55,7 +55,7 @@ _SHORT_NAMES = {
 
 
 def time_zone(name: str) -> datetime.tzinfo | None:
-    """The zone of a name; None where there is none."""
+    """Return the zone of a name, or None if there is no such zone."""
     return _zone(name) if len(name) <= _LONGEST_NAME else None
 
 
@@ -74,18 +74,18 @@ def _zone(name: str) -> datetime.tzinfo | None:
 
 
 def check_zone(name: str) -> str:
-    """The name as settings keep it; ConfigurationError where it names no zone."""
+    """Return the name as settings store it. Raise ConfigurationError if there is no such zone."""
     bare = name.strip().strip("'\"")
     if bare.upper() == LOCAL:
         return LOCAL
     if time_zone(bare) is None:
         hint = "take a name such as Europe/Berlin, an offset such as +02:00, or LOCAL"
-        raise ConfigurationError(f'"{shortened(name)}" is no time zone', hint=hint, sqlstate="22023")
+        raise ConfigurationError(f'"{shortened(name)}" is not a time zone', hint=hint, sqlstate="22023")
     return bare
 
 
 def zone_name(setting: str) -> str:
-    """The name of the zone that a setting means: of LOCAL, the process's; UTC under any name is UTC."""
+    """Return the zone name of a setting. LOCAL is the zone of the process; all names of UTC become UTC."""
     name = local_zone() if setting == LOCAL else setting
     zone = time_zone(name)
     return UTC if zone in (None, datetime.UTC, datetime.timezone(datetime.timedelta(0))) or name in _UTC_NAMES else name
@@ -95,7 +95,7 @@ _UTC_NAMES = ("Etc/UTC", "Etc/UCT", "Etc/Zulu", "Universal", "Zulu", "UCT", "Etc
 
 
 def local_zone() -> str:
-    """The process's zone: TZ, else the machine's; UTC where neither says."""
+    """Return the zone of the process: TZ, else the zone of the machine, else UTC."""
     name = os.environ.get("TZ", "").removeprefix(":")
     if name and time_zone(name) is not None:
         return name

@@ -1,4 +1,4 @@
-"""Generic immutable tree with one traversal, of which expressions, logical plans and physical plans are made."""
+"""Generic immutable tree with one traversal: the base of expressions, logical plans and physical plans."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class TreeNode(Generic[F]):
     """Base of frozen, slotted dataclasses that form a tree.
 
     1. Nodes are immutable and compare by structure.
-    2. A node holds the nodes in its fields, tuples included, in field order. The annotation of a field says whether
-       it can hold any: a field of type `str` is never looked at.
-    3. The children are the nodes held that are of the same `family`.
-    4. Transformations return the same object when nothing changed, so `is` detects a fixed point.
-    5. They and `walk` end with the statement that the thread works for.
+    2. A node holds the nodes in its fields, also in tuples, in field order. A field whose annotation allows no node,
+       such as `str`, is skipped.
+    3. The children are the nodes of the same `family` that a node holds.
+    4. Transformations return the same object if nothing changed, so `is` detects a fixed point.
+    5. Transformations and `walk` raise if the statement of the thread is cancelled.
     """
 
     __slots__ = ()
     family: ClassVar[type[Any]]
 
     def held(self, family: type[N]) -> list[N]:
-        """The nodes of `family` directly held by this one."""
+        """Return the nodes of `family` that this node holds directly."""
         found: list[N] = []
         for name in node_fields(type(self), family):
             value = getattr(self, name)
@@ -43,7 +43,7 @@ class TreeNode(Generic[F]):
         return found
 
     def map_held(self, family: type[N], function: Callable[[N], N]) -> Self:
-        """This node with `function` applied to every node of `family` directly held by it."""
+        """Return this node with `function` applied to every node of `family` that it holds directly."""
         check_cancelled()
         changed: dict[str, object] | None = None
         for name in node_fields(type(self), family):
@@ -68,21 +68,21 @@ class TreeNode(Generic[F]):
         return self.map_held(self.family, function)
 
     def with_children(self, *children: F) -> Self:
-        """This node over other children, as many as it has."""
+        """Return this node with other children, as many as it has."""
         given = iter(children)
         return self.map_held(self.family, lambda _: next(given))
 
     def transform_up(self, function: Callable[[F], F]) -> F:
         """Apply `function` to every node, children first."""
-        # A nested function that calls itself would hold itself, and all that `function` holds, until a collection.
+        # Not a nested function that calls itself: the cycle would keep `function` alive until a garbage collection.
         return _up(self, self.family, function)  # type: ignore[return-value]
 
     def transform_down(self, function: Callable[[F], F]) -> F:
-        """Apply `function` to every node, parents first; a replacement's children are visited too."""
+        """Apply `function` to every node, parents first. Children of a replacement are visited too."""
         return _down(self, self.family, function)  # type: ignore[return-value]
 
     def walk(self) -> Iterator[F]:
-        """This node and all below it, parents first."""
+        """Yield this node and all its descendants, parents first."""
         waiting: list[Any] = [self]
         family = self.family
         num_unchecked = 0
@@ -115,7 +115,7 @@ def _collect(values: tuple[Any, ...], family: type, found: list[Any]) -> None:
 
 
 def _mapped(values: tuple[Any, ...], family: type, function: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """`values` with `function` applied to the nodes in them; the same tuple where none changed."""
+    """Apply `function` to the nodes in `values`. Return the same tuple if none changed."""
     mapped: list[Any] | None = None
     for index, old in enumerate(values):
         new = old
@@ -142,7 +142,7 @@ def field_names(node_type: type) -> tuple[str, ...]:
 
 
 def node_fields(node_type: type, family: type) -> tuple[str, ...]:
-    """The fields whose annotations allow nodes of `family`, in field order."""
+    """Return the fields whose annotations allow nodes of `family`, in field order."""
     names = _NODE_FIELDS.get((node_type, family))
     if names is None:
         names = tuple(name for name in field_names(node_type) if _allows(_annotation(node_type, name), family))
@@ -151,7 +151,7 @@ def node_fields(node_type: type, family: type) -> tuple[str, ...]:
 
 
 def _annotation(node_type: type, name: str) -> Any:
-    """The type that a field is annotated with; `Any` in place of what is imported for type checkers alone."""
+    """Return the annotated type of a field. Names that are imported only for type checkers become `Any`."""
     owner = next(base for base in node_type.__mro__ if name in vars(base).get("__annotations__", ()))
     annotation = vars(owner)["__annotations__"][name]
     names = _ModuleNames(sys.modules[owner.__module__].__dict__)
@@ -159,14 +159,14 @@ def _annotation(node_type: type, name: str) -> Any:
 
 
 class _ModuleNames(dict[str, Any]):
-    """The names of a module, and `Any` for those that it has not."""
+    """The names of a module, with `Any` for missing names."""
 
     def __missing__(self, name: str) -> Any:
         return getattr(builtins, name, Any)
 
 
 def _allows(annotation: Any, family: type) -> bool:
-    """Whether a value of this type can be a node of `family`, or a tuple with one."""
+    """Return whether a value of this type can be a node of `family`, or a tuple that holds one."""
     arguments = typing.get_args(annotation)
     if arguments:
         return any(_allows(argument, family) for argument in arguments)

@@ -1,7 +1,6 @@
-"""Locations as texts: paths of the local file system, `file:` URIs, and remote ones, URIs of other file systems.
+"""Locations as texts: local paths, `file:` URIs, and URIs of remote file systems.
 
-No file system is asked. Nothing is decoded either: a URI's path is what is written, as for Hadoop, so that `%3A` in the
-name of a Hive partition stays `%3A`.
+No file system is accessed. Nothing is decoded either: as in Hadoop, `%3A` in the name of a Hive partition stays `%3A`.
 """
 
 from __future__ import annotations
@@ -15,36 +14,33 @@ from sharkpy.base.errors import UnsupportedError
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
 _LOCAL = frozenset({"", "file"})
 _SAME = {"s3a": "s3", "s3n": "s3"}
-"""Schemes that are other words for a file system."""
+"""Alternative names of schemes."""
 _WITH_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
-"""Schemes whose URIs have a container, and not a user, before the host."""
+"""Schemes whose URIs have a container, not a user, before the host."""
 _WITH_PORT = {"hdfs": ":8020"}
-"""Schemes whose hosts have a port also where none is named."""
+"""Default ports of schemes."""
 _SECRETS = frozenset(
     {
         *("sig", "signature", "token", "secret", "credential", "password", "key", "apikey"),
         *("accesskeyid", "awsaccesskeyid", "googleaccessid"),
     }
 )
-"""Words in the names of a query's parameters whose values give access."""
+"""Words in names of query parameters whose values grant access."""
 
 
 def scheme_of(location: str) -> str:
-    """Scheme of a URI, in lower case; empty for a path."""
+    """Return the scheme of a URI in lower case, or an empty text for a path."""
     found = _SCHEME.match(location)
     return "" if found is None else found.group(1).lower()
 
 
 def is_remote(location: str) -> bool:
-    """True for a URI of another file system than the local one."""
+    """Return True for a URI of a file system other than the local one."""
     return scheme_of(location) not in _LOCAL
 
 
 def normal(location: str) -> str:
-    """Form in which remote locations of one place are equal: by the scheme's common name, without a slash at the end.
-
-    A path is left as it is.
-    """
+    """Normalize a remote location: the scheme's common name, no slash at the end. A path is returned unchanged."""
     scheme = scheme_of(location)
     if scheme in _LOCAL:
         return location
@@ -54,8 +50,8 @@ def normal(location: str) -> str:
 
 
 def place(location: str) -> str:
-    """`normal`, in which locations are also equal that one place has by several schemes, hosts or ports: for what
-    deletes, which has to know that, and not for requests.
+    """Normalize a location so that all its schemes, hosts and ports compare equal. Deletions need this comparison;
+    requests do not use its result.
     """
     found = normal(location)
     scheme = scheme_of(found)
@@ -69,7 +65,7 @@ def place(location: str) -> str:
 
 
 def join(location: str, *names: str) -> str:
-    """Location of what is called `names` in a folder, one below the other; a name may have several parts."""
+    """Append `names` to the location of a folder. A name may have several parts."""
     if not is_remote(location):
         return str(Path(location, *names))
     root, key = _cut(location)
@@ -77,7 +73,7 @@ def join(location: str, *names: str) -> str:
 
 
 def parent(location: str) -> str:
-    """Folder that holds a location; the root is its own."""
+    """Return the folder that contains a location. The parent of the root is the root."""
     if not is_remote(location):
         return str(Path(location).parent)
     root, key = _cut(location)
@@ -85,7 +81,7 @@ def parent(location: str) -> str:
 
 
 def parents(location: str) -> list[str]:
-    """Folders that a location is in, the nearest first, up to the root."""
+    """Return the folders that contain a location, nearest first, up to the root."""
     found, above = list[str](), parent(location)
     while above != location:
         found.append(above)
@@ -94,12 +90,12 @@ def parents(location: str) -> list[str]:
 
 
 def name_of(location: str) -> str:
-    """Name of a location in the folder that holds it; empty for the root."""
+    """Return the last part of a location, which is empty for the root."""
     return _cut(location)[1].rpartition("/")[2] if is_remote(location) else Path(location).name
 
 
 def below(location: str, folder: str) -> str | None:
-    """Location relative to `folder`, by its text: "." for the folder itself, None for one that is not in it."""
+    """Return the location relative to `folder`, by text: "." for the folder itself, None if it is not in the folder."""
     prefix = f"{folder.rstrip('/')}/"
     if is_remote(location):
         location, folder = normal(location), normal(folder)
@@ -111,7 +107,7 @@ def below(location: str, folder: str) -> str | None:
 
 
 def shown(location: str) -> str:
-    """Location as others may see it: `***` stands for what may be a user, a password or a signature in a remote one."""
+    """Return a location that is safe to show: *** replaces a user, password or signature in a remote URI."""
     if not is_remote(location):
         return location
     start, user, rest = _parts(location)
@@ -120,23 +116,24 @@ def shown(location: str) -> str:
 
 
 def as_uri(location: str) -> str:
-    """URI of a location; of a path as Hadoop writes it, `file:/a/b`."""
+    """Return the URI of a location. A path becomes `file:/a/b`, as in Hadoop."""
     return location if scheme_of(location) else f"file:{Path(location)}"
 
 
 def check_no_secrets(location: str) -> None:
-    """UnsupportedError for a remote location with a user, a password or a signature in it."""
+    """Raise UnsupportedError for a remote location with a user, password or signature."""
     if not is_remote(location):
         return
     _, user, rest = _parts(location)
     parameters = rest.partition("?")[2].split("&")
     if user or any(_is_secret(parameter.partition("=")[0]) for parameter in parameters):
         message = f'a user, a key or a signature in the location "{shown(location)}"'
-        raise UnsupportedError(message, hint="leave it out: a location is shown to all who may see the table")
+        raise UnsupportedError(message, hint="leave it out: every user of the table can see its location")
 
 
 def _cut(location: str) -> tuple[str, str]:
-    """Root and key of a remote location, `s3://bucket` and `a/b`, without slashes between them and at the end."""
+    """Split a remote location into root and key, `s3://bucket` and `a/b`, without slashes between them and at the end.
+    """
     end = location.index(":") + 1
     if location.startswith("//", end):
         found = location.find("/", end + 2)
@@ -145,14 +142,15 @@ def _cut(location: str) -> tuple[str, str]:
 
 
 def _put(root: str, key: str) -> str:
-    """Put together what `_cut` has cut."""
+    """Join what `_cut` has split."""
     return f"{root}/{key}" if key or root.endswith(":") else root
 
 
 def _parts(location: str) -> tuple[str, str, str]:
-    """Scheme with its slashes, user with password, and the rest of a remote location.
+    """Split a remote location into its scheme with slashes, user with password, and the rest.
 
-    A password may hold any character. Whatever follows a colon, and is no port, is taken for one up to the last `@`.
+    A password may hold any character. Text after a colon is taken for a password up to the last `@`, unless it is a
+    port.
     """
     rest = location[location.index(":") + 1 :].lstrip("/")
     start = location[: len(location) - len(rest)]

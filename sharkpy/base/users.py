@@ -1,4 +1,4 @@
-"""Users: whose a session is, their groups on this machine, and where programs keep what is theirs."""
+"""The user of a session, the groups of a user on this machine, and the folder of a user's state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sharkpy.base.settings import USER, Conf
 
 
 def user_name(conf: Conf) -> str:
-    """Name of the user who owns what the session makes."""
+    """Return the name of the user who owns the tables that the session creates."""
     if user := conf.value(USER):
         return user
     try:
@@ -20,7 +20,7 @@ def user_name(conf: Conf) -> str:
 
 
 def groups_of(user: str) -> tuple[str, ...]:
-    """Groups that a user is in on this machine, sorted; none where the machine does not know the user."""
+    """Return the sorted groups of a user on this machine, or none if the machine does not know the user."""
     import grp
     import pwd
 
@@ -32,5 +32,5 @@ def groups_of(user: str) -> tuple[str, ...]:
 
 
 def user_state_folder() -> Path:
-    """Folder of what this program keeps of its user between its runs."""
+    """Return the folder of state that programs keep for the user between runs."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "sharkpy")

@@ -1,4 +1,4 @@
-"""Patterns of names: characters and wildcards, matched without trying one choice after the other."""
+"""Patterns of characters and wildcards, matched without backtracking."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Wildcard(Enum):
-    """A part of a pattern that stands for other characters than itself."""
+    """A part of a pattern that matches other characters."""
 
     ANY = "any characters"
     ONE = "any one character"
@@ -18,9 +18,10 @@ Pattern = Sequence[str | Wildcard]
 
 
 def matches_wildcards(text: str, pattern: Pattern) -> bool:
-    """Whether all of `text` matches, case ignored.
+    """Return whether all of `text` matches, ignoring case.
 
-    What stands between two wildcards ANY is taken where it first fits: no later place would leave more to the rest.
+    The text between two ANY wildcards is matched at the first place where it fits: a later place never leaves more text
+    for the rest.
     """
     text = _lower(text)
     pieces = _pieces(pattern)
@@ -39,14 +40,14 @@ def matches_wildcards(text: str, pattern: Pattern) -> bool:
 
 
 def _lower(text: str) -> str:
-    """Each character in lower case, where that is one character."""
+    """Lower-case each character whose lower case is one character."""
     if text.isascii():
         return text.lower()
     return "".join(lower if len(lower := char.lower()) == 1 else char for char in text)
 
 
 def _pieces(pattern: Pattern) -> list[Pattern]:
-    """The parts between wildcards ANY: texts, or lists where a wildcard ONE is in them."""
+    """Split a pattern at its ANY wildcards. Parts are texts, or lists if they have a ONE wildcard."""
     pieces: list[list[str | Wildcard]] = [[]]
     for part in pattern:
         if part is Wildcard.ANY:

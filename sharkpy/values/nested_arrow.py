@@ -1,4 +1,4 @@
-"""Nested Arrow arrays taken apart and put together, and their types changed field by field."""
+"""Decomposition of nested Arrow arrays, and casts field by field."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 Array: TypeAlias = Any
-"""A pyarrow.Array, or a ChunkedArray where a function says so: Arrow's stubs know each type apart."""
+"""A pyarrow.Array, or a ChunkedArray if a function says so: Arrow's stubs have a class per type."""
 _pc: Any = pyarrow.compute
 _list_array: Any = pa.ListArray.from_arrays
 _map_array: Any = pa.MapArray.from_arrays
@@ -19,9 +19,9 @@ _chunked_array: Any = pa.chunked_array
 
 
 def children_of(array: Array) -> list[Array]:
-    """Elements of lists, keys and values of maps, fields of structs; nothing for any other array.
+    """Return the elements of lists, keys and values of maps, or fields of structs; no arrays for any other type.
 
-    Slices and values under NULLs are left out: `with_children` puts the same rows together again.
+    Rows outside a slice and values under NULLs are left out. `with_children` restores the same rows.
     """
     if pa.types.is_map(array.type):
         first, last = array.offsets[0].as_py(), array.offsets[len(array)].as_py()
@@ -32,7 +32,7 @@ def children_of(array: Array) -> list[Array]:
 
 
 def with_children(array: Array, children: Sequence[Array], target: pa.DataType) -> Array:
-    """The rows of `array`, with other children than `children_of` gives; `target` is the type of the result.
+    """Return the rows of `array` with `children` in place of its own, in the type `target`.
 
     A struct may have other fields than before.
     """
@@ -55,10 +55,10 @@ def is_list(arrow_type: Any) -> bool:
 
 
 def cast_column(column: Array, target: pa.DataType, *, safe: bool = True) -> Array:
-    """An array, or a chunked one, in another type. Fields of structs go by their places.
+    """Cast an array or chunked array. Fields of structs are matched by position.
 
-    Arrow's own cast looks fields up by name, and gives NULLs for a name in other case. ArrowTypeError if the types
-    have another number of fields, or are not nested alike.
+    Arrow's own cast matches fields by name, and gives NULLs if the case differs. Raise ArrowTypeError if the types have
+    different numbers of fields or are nested differently.
     """
     if column.type == target:
         return column
@@ -75,8 +75,10 @@ def cast_column(column: Array, target: pa.DataType, *, safe: bool = True) -> Arr
 
 
 def fields_by_name(array: Array, target: pa.DataType) -> Array:
-    """An array, or a chunked one, whose structs have the fields of `target` in their order, with the types that they
-    have. They are found by name, case ignored; a missing one is NULL. ArrowTypeError for a field of another name.
+    """Return an array or chunked array whose structs have the fields of `target`, in its order, with unchanged types.
+
+    Fields are matched by name, ignoring case. A missing field is NULL. Raise ArrowTypeError for a field that `target`
+    does not have.
     """
     if array.type == target or not _has_fields(target) or _kind(array.type) != _kind(target):
         return array
@@ -100,7 +102,7 @@ def fields_by_name(array: Array, target: pa.DataType) -> Array:
 
 
 def cast_table(table: pa.Table, target: pa.Schema) -> pa.Table:
-    """Columns by their places, each in the type of `target`."""
+    """Cast the columns of a table, matched by position, to the types of `target`."""
     columns = [cast_column(column, field.type) for column, field in zip(table.columns, target, strict=True)]
     return pa.Table.from_arrays(columns, schema=target) if columns else table
 

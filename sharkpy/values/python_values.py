@@ -1,6 +1,6 @@
-"""The Python values of Arrow columns, a column at a time: five to forty times as fast as Arrow's own way.
+"""Python values of Arrow columns, five to forty times as fast as Arrow's own conversion.
 
-Arrow makes a scalar of each date and timestamp, and where maps may occur one of each value at every depth.
+Arrow makes a scalar of each date and timestamp and, if there are maps, of each value at every depth.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ _YEARS = {
     pa.date32(): (pa.int32(), -719_162, 2_932_896),
     pa.timestamp("us"): (pa.int64(), -62_135_596_800_000_000, 253_402_300_799_999_999),
 }
-"""Type -> the type of its numbers, the least and the greatest that have a Python value: the years 1 to 9999."""
+"""Type -> its integer type, and the smallest and largest value that Python can represent (the years 1 to 9999)."""
 
 
 def typed_values(column: pa.Array[Any], dtype: DataType) -> list[Any]:
-    """Python values of a column of a type: of INTERVAL DAY TO SECOND timedelta, of YEAR TO MONTH its text `1-2`, which
-    Python has no type for; else as `python_values`.
+    """Return the Python values of a column of type `dtype`.
+
+    INTERVAL DAY TO SECOND becomes timedelta. INTERVAL YEAR TO MONTH becomes text such as `1-2`, since Python has no
+    type for it. Other values are as in `python_values`.
     """
     values = python_values(column)
     return [with_intervals(value, dtype) for value in values] if holds_interval(dtype) else values
 
 
 def with_intervals(value: Any, dtype: DataType) -> Any:
-    """A value of a type with its intervals, which are numbers of months or microseconds, as Python's values."""
+    """Convert the intervals in a value from numbers of months or microseconds to Python values."""
     if value is None:
         return None
     match dtype:
@@ -57,7 +59,7 @@ def with_intervals(value: Any, dtype: DataType) -> Any:
 
 
 def months_text(months: int) -> str:
-    """Years and months as Hive writes them: `1-2`."""
+    """Format months as Hive does, as years and months: `1-2`."""
     return f"{'-' if months < 0 else ''}{abs(months) // 12}-{abs(months) % 12}"
 
 
@@ -73,9 +75,10 @@ def holds_interval(dtype: DataType) -> bool:
 
 
 def python_values(column: pa.Array[Any]) -> list[Any]:
-    """Decimal, date, datetime without zone, list, dict for MAP (the last of equal keys) and STRUCT; None for NULL.
+    """Return the Python values of a column, None for NULL.
 
-    ExecutionError for a date or timestamp outside the years 1 to 9999.
+    The values are Decimal, date, datetime without a zone, list, and dict for MAP (the last of equal keys) and STRUCT.
+    Raise ExecutionError for a date or timestamp outside the years 1 to 9999.
     """
     dtype = column.type
     if dtype in _YEARS:
@@ -115,7 +118,7 @@ def _list_values(column: pa.ListArray[Any]) -> list[Any]:
 
 
 def _map_values(column: pa.MapArray[Any, Any]) -> list[Any]:
-    """Entries are taken apart by hand: a view of a map as a list of structs ends the process for some slices."""
+    """Build dicts from offsets: viewing a map as a list of structs crashes the process for some slices."""
     offsets = column.offsets.to_numpy()
     lengths = np.diff(offsets)
     if column.null_count:
@@ -135,7 +138,7 @@ def _map_values(column: pa.MapArray[Any, Any]) -> list[Any]:
 
 
 def _pieces(lengths: list[int | None], piece: Callable[[int, int], Any]) -> list[Any]:
-    """`piece` of each value's part of the flattened column, which has no items of NULL."""
+    """Return `piece` of each value's range in the flattened column, which has no items for NULL."""
     ends = accumulate((length or 0 for length in lengths), initial=0)
     return [
         None if length is None else piece(start, end)

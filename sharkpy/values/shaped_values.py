@@ -1,4 +1,4 @@
-"""Python's objects in the shape of a type: dicts, named tuples and data classes as structs, mappings as maps."""
+"""Python objects in the shape of a type: dicts, named tuples and dataclasses as structs, mappings as maps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.values.types import ArrayType, DataType, MapType, StructType, is_ne
 
 
 def names_of(row: Any) -> tuple[str, ...] | None:
-    """Names that a row has for its values; None if they go by position or the row is a single value."""
+    """Return the names of a row's values, or None if the row is a sequence or a single value."""
     if isinstance(row, Mapping):
         return tuple(map(str, row))
     if dataclasses.is_dataclass(row) and not isinstance(row, type):
@@ -22,7 +22,7 @@ def names_of(row: Any) -> tuple[str, ...] | None:
 
 
 def values_of(row: Any) -> Sequence[Any]:
-    """Values of a row in its own order: of a mapping, a data class, a sequence, or a single value."""
+    """Return the values of a row (a mapping, dataclass, sequence or single value) in its own order."""
     if isinstance(row, Mapping):
         return tuple(row.values())
     if isinstance(row, (tuple, list)):
@@ -37,18 +37,20 @@ def values_of(row: Any) -> Sequence[Any]:
 
 
 def is_missing(value: object) -> bool:
-    """True for pandas' own forms of NULL; NaN is a value of its own."""
+    """Return True for pandas' own forms of NULL. NaN is a value."""
     return type(value).__name__ in ("NAType", "NaTType")
 
 
 def shaped(value: Any, dtype: DataType) -> Any:
-    """Nested value as pyarrow takes it: fields by lower-case name, maps as pairs. TypeError if its shape differs."""
+    """Return a nested value as pyarrow takes it: fields by lower-case name, maps as pairs. Raise TypeError if its shape
+    differs.
+    """
     if value is None or is_missing(value):
         return None
     match dtype:
         case ArrayType(element):
             if isinstance(value, (str, bytes, Mapping)):
-                raise TypeError("no list")
+                raise TypeError("not a list")
             return [shaped(one, element) for one in value] if is_nested(element) else list(value)
         case MapType(key, item):
             return [(shaped(one, key), shaped(other, item)) for one, other in dict(value).items()]

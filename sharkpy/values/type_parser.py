@@ -1,4 +1,4 @@
-"""The HiveQL spelling of types, read: `parse_type("map<string,array<decimal(10,2)>>")`."""
+"""Parser of HiveQL types: `parse_type("map<string,array<decimal(10,2)>>")`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sharkpy.values.types import (
 
 MOST_LEVELS = 100
 _SHORT = 200
-"""Length of the texts whose types are kept."""
+"""Maximum length of a text whose parsed type is cached."""
 _TOKEN = re.compile(
     r"""(`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:]|'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+")""",
     re.ASCII | re.DOTALL,
@@ -29,9 +29,9 @@ _TOKEN = re.compile(
 
 
 def parse_type(text: str, *, keep_case: bool = False) -> DataType:
-    """Parse a HiveQL type such as `map<string,array<decimal(10,2)>>`; ParseError where it is not one.
+    """Parse a HiveQL type such as `map<string,array<decimal(10,2)>>`. Raise ParseError if it is not a type.
 
-    Names of fields are in lower case, unless `keep_case`.
+    Field names become lower case, unless `keep_case` is set.
     """
     return _known(text, keep_case) if len(text) <= _SHORT else _TypeParser(text, keep_case).parse()
 
@@ -42,7 +42,7 @@ def _known(text: str, keep_case: bool) -> DataType:
 
 
 def parse_columns(text: str, *, keep_case: bool = False) -> tuple[tuple[str, DataType], ...]:
-    """Parse a list of columns, `id bigint, name string` as in CREATE TABLE; ParseError where it is not one."""
+    """Parse a list of columns, `id bigint, name string` as in CREATE TABLE. Raise ParseError if it is not one."""
     return _TypeParser(text, keep_case).parse_columns()
 
 
@@ -155,7 +155,7 @@ class _TypeParser:
         return VarcharType(numbers[0]) if name == "varchar" else CharType(numbers[0])
 
     def _comment(self) -> None:
-        """Read COMMENT 'text' of a field. As in Hive's types, it is not kept."""
+        """Skip COMMENT 'text' of a field. As in Hive, the comment is dropped."""
         self._next()
         if self._next()[0] not in "'\"":
             raise ParseError(f'"{shortened(self.text)}" is not a type: a comment in quotes expected')
@@ -178,7 +178,7 @@ class _TypeParser:
 
 
 def type_text(dtype: DataType) -> str:
-    """HiveQL spelling of a type with every struct field quoted, so that `parse_type` reads any name back."""
+    """Return the HiveQL spelling of a type with all struct fields quoted, so that `parse_type` can read any name."""
     match dtype:
         case ArrayType(element):
             return f"array<{type_text(element)}>"

@@ -1,7 +1,7 @@
-"""Hive's types, schemas and implicit coercions.
+"""Hive's types, schemas and implicit conversions.
 
-Arrow is the only in-memory form: `to_arrow` gives the Arrow type that every column of a type has at
-run time (TIMESTAMP is microseconds without a zone, DECIMAL is decimal128, CHAR/VARCHAR are strings).
+Values exist in memory only as Arrow. `to_arrow` returns the Arrow type of a column (TIMESTAMP is microseconds without a
+zone, DECIMAL is decimal128, CHAR and VARCHAR are strings).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_PRECISION = 38
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """A Hive type. `str()` gives its HiveQL spelling, as DESCRIBE prints it."""
+    """A Hive type. `str()` returns its HiveQL spelling, as DESCRIBE prints it."""
 
     def __str__(self) -> str:
         return type(self).__name__.removesuffix("Type").lower()
@@ -31,7 +31,7 @@ class DataType:
 
 
 class NullType(DataType):
-    """The type of a bare NULL."""
+    """The type of an untyped NULL."""
 
     __slots__ = ()
 
@@ -84,7 +84,7 @@ class TimestampType(DataType):
 
 
 class YearMonthIntervalType(DataType):
-    """Months; literals and arithmetic only, never stored. Python value: int months."""
+    """Months. Only for literals and arithmetic, never stored. Python value: int months."""
 
     __slots__ = ()
 
@@ -93,7 +93,7 @@ class YearMonthIntervalType(DataType):
 
 
 class DayTimeIntervalType(DataType):
-    """Microseconds; literals and arithmetic only, never stored. Python value: int microseconds."""
+    """Microseconds. Only for literals and arithmetic, never stored. Python value: int microseconds."""
 
     __slots__ = ()
 
@@ -201,7 +201,7 @@ PRIMITIVES: dict[str, DataType] = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A named, typed column of a schema; names are lower case."""
+    """A named, typed column of a schema. Names are lower case."""
 
     name: str
     dtype: DataType
@@ -210,11 +210,11 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """An ordered set of fields with names that differ."""
+    """An ordered set of fields with distinct names."""
 
     fields: tuple[Field, ...]
     _by_name: dict[str, Field] | None = field(default=None, init=False, repr=False, compare=False)
-    """Made for wide schemas, once it is needed."""
+    """Index of wide schemas, built at first use."""
     _names: tuple[str, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Field]:
@@ -230,7 +230,7 @@ class Schema:
         return self._names or ()
 
     def has(self, name: str) -> bool:
-        """Whether there is a field of that name; cheaper in wide schemas than to look among `names`."""
+        """Return whether there is a field of that name. In wide schemas this is faster than a search in `names`."""
         return self._find(name) is not None
 
     def __getitem__(self, name: str) -> Field:
@@ -265,7 +265,7 @@ def is_nested(dtype: DataType) -> bool:
 
 
 def has_null_type(dtype: DataType) -> bool:
-    """True if the type is that of a bare NULL, or holds it."""
+    """Return True if the type is the type of an untyped NULL, or contains it."""
     match dtype:
         case ArrayType(element):
             return has_null_type(element)
@@ -277,7 +277,7 @@ def has_null_type(dtype: DataType) -> bool:
 
 
 def has_map(dtype: DataType) -> bool:
-    """Whether there is a map in the type: such values have no order and no hash."""
+    """Return whether the type contains a map: such values have no order and no hash."""
     match dtype:
         case ArrayType(element):
             return has_map(element)
@@ -291,13 +291,13 @@ def is_interval(dtype: DataType) -> bool:
 
 
 def fits_decimal(left: DecimalType, right: DecimalType) -> bool:
-    """Whether a DECIMAL holds every value of both types."""
+    """Return whether one DECIMAL type can hold every value of both types."""
     digits = max(left.precision - left.scale, right.precision - right.scale)
     return digits + max(left.scale, right.scale) <= MAX_PRECISION
 
 
 def bounded_decimal(precision: int, scale: int) -> DecimalType:
-    """DECIMAL(precision, scale) fitted into 38 digits as Hive does: at least 6 digits of scale are kept."""
+    """Fit DECIMAL(precision, scale) into 38 digits as Hive does: up to 6 digits of scale are preserved."""
     if precision <= MAX_PRECISION:
         return DecimalType(precision, scale)
     integer_digits = precision - scale
@@ -306,7 +306,7 @@ def bounded_decimal(precision: int, scale: int) -> DecimalType:
 
 
 def as_decimal(dtype: DataType) -> DecimalType | None:
-    """The exact decimal type that holds every value of a DECIMAL or integer type, else None."""
+    """Return the decimal type that holds every value of a DECIMAL or integer type exactly, else None."""
     if isinstance(dtype, DecimalType):
         return dtype
     precision = _INTEGER_PRECISION.get(dtype)
@@ -320,7 +320,9 @@ def wider_decimal(left: DecimalType, right: DecimalType) -> DecimalType:
 
 
 def common_type(left: DataType, right: DataType) -> DataType | None:
-    """The type both sides take in UNION, CASE, COALESCE, IN and function arguments; None where there is none."""
+    """Return the common type of two sides in UNION, CASE, COALESCE, IN and function arguments, or None if there is
+    none.
+    """
     if right in (left, NULL):
         return left
     if left == NULL:
@@ -329,7 +331,7 @@ def common_type(left: DataType, right: DataType) -> DataType | None:
 
 
 def comparison_type(left: DataType, right: DataType) -> DataType | None:
-    """The type both sides take in a comparison; None where they cannot be compared."""
+    """Return the type in which two sides are compared, or None if they cannot be compared."""
     if NULL not in (left, right) and frozenset((_family(left), _family(right))) in _COMPARED:
         return _by_families(_COMPARED, left, right)
     return common_type(left, right)
@@ -353,7 +355,7 @@ def _family(dtype: DataType) -> str:
 
 
 def _common_string(left: DataType, right: DataType) -> DataType:
-    """STRING takes all, VARCHAR takes CHAR; of two lengths the greater one."""
+    """STRING absorbs all, VARCHAR absorbs CHAR; the longer length is taken."""
     if not isinstance(left, (VarcharType, CharType)) or not isinstance(right, (VarcharType, CharType)):
         return STRING
     length = max(left.length, right.length)
@@ -396,7 +398,7 @@ _COMMON: _CommonTable = {
     frozenset(("string", "date")): STRING,
     frozenset(("string", "timestamp")): STRING,
 }
-"""Hive's implicit conversions in UNION and CASE, by families of types: strings absorb what is printed like them."""
+"""Hive's implicit conversions in UNION and CASE, by families of types: strings absorb types that print like them."""
 
 _COMPARED: _CommonTable = {
     frozenset(("string",)): STRING,
@@ -407,11 +409,12 @@ _COMPARED: _CommonTable = {
     frozenset(("timestamp", "number")): DOUBLE,
     frozenset(("boolean", "number")): _number_of,
 }
-"""Conversions of comparisons alone: a string is read as the type that it meets, a time is its seconds since 1970."""
+"""Conversions only for comparisons: a string is read as the type of the other side, a time is its seconds since 1970.
+"""
 
 
 def to_arrow(dtype: DataType) -> pa.DataType:
-    """The Arrow type of a column of `dtype`. Intervals travel as int32 months and int64 microseconds."""
+    """Return the Arrow type of a column. Intervals are int32 months and int64 microseconds."""
     import pyarrow as pa
 
     match dtype:
@@ -451,7 +454,7 @@ def _plain_arrow_types() -> dict[DataType, pa.DataType]:
 
 
 def from_arrow(arrow_type: pa.DataType) -> DataType:
-    """The Hive type nearest to an Arrow type; unsigned integers widen, timestamps lose unit and zone."""
+    """Return the Hive type nearest to an Arrow type. Unsigned integers widen; timestamps lose their unit and zone."""
     import pyarrow as pa
     import pyarrow.types as pat
 

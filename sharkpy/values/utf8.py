@@ -1,5 +1,6 @@
-"""Texts as UTF-8: a replacement character stands for what is none. DuckDB takes Arrow's texts as they are, and ends its
-database at the first function that meets a bad one.
+"""Valid UTF-8: a replacement character replaces invalid bytes.
+
+DuckDB takes Arrow texts without a check, and a bad one invalidates its database at the first function that reads it.
 """
 
 from __future__ import annotations
@@ -15,32 +16,32 @@ from sharkpy.base.cancellation import checked
 Column: TypeAlias = Any
 """A pyarrow.Array or ChunkedArray of any type."""
 _RUN_ROWS = 1024
-"""Values that are checked together once a column is known to have a bad one."""
+"""Number of values checked together, once a column is known to have a bad one."""
 
 
 def valid_utf8(data: bytes) -> bytes:
-    """`data`, with a replacement character for what is no UTF-8."""
+    """Return `data` with replacement characters for invalid UTF-8."""
     return data if _is_valid(_one_value(data)) else _replaced(data)
 
 
 def valid_texts(raw: Column) -> Column:
-    """Valid UTF-8 of each binary value, made as `valid_utf8` does."""
+    """Make each binary value valid UTF-8, as `valid_utf8` does."""
     return raw if _is_valid(raw.view(pa.string())) else valid_array(raw.view(pa.string())).view(pa.binary())
 
 
 def valid_column(column: Column) -> Column:
-    """A ChunkedArray whose texts, at any depth, are valid."""
+    """Return a ChunkedArray whose texts, at any depth, are valid."""
     if not _has_texts(column.type) or _is_valid(column):
         return column
     return pa.chunked_array([valid_array(chunk) for chunk in column.chunks], column.type)
 
 
 def valid_array(array: Column) -> Column:
-    """An Array whose texts, at any depth, are valid."""
+    """Return an Array whose texts, at any depth, are valid."""
     if not _has_texts(array.type) or _is_valid(array):
         return array
     if pa.types.is_dictionary(array.type):
-        # Two values may become one: the codes of both stay.
+        # Two values may become equal: the codes of both remain.
         return pa.DictionaryArray.from_arrays(array.indices, valid_array(array.dictionary))
     return pa.concat_arrays([_mended(array.slice(at, _RUN_ROWS)) for at in checked(range(0, len(array), _RUN_ROWS))])
 
@@ -54,7 +55,7 @@ def valid_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def encodable(text: str) -> str:
-    """The text, with ? for halves of characters that stand alone, as in Java."""
+    """Replace unpaired surrogates by ?, as Java does."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -97,7 +98,7 @@ def _mended(array: Column) -> Column:
 
 
 def _with_binaries(dtype: Any) -> pa.DataType:
-    """The type with bytes in the place of texts."""
+    """The type with binary values instead of texts."""
     if is_text(dtype):
         return pa.large_binary()
     fields = [dtype.field(index) for index in range(dtype.num_fields)]
@@ -110,7 +111,7 @@ def _with_binaries(dtype: Any) -> pa.DataType:
 
 
 def _with_texts(value: Any, dtype: Any) -> Any:
-    """A Python value of `_with_binaries(dtype)` as one of `dtype`."""
+    """Convert a Python value of type `_with_binaries(dtype)` to type `dtype`."""
     if value is None or not _has_texts(dtype):
         return value
     if is_text(dtype):

@@ -1,4 +1,4 @@
-"""Values as text, the way Hive prints them."""
+"""Values as text, as Hive prints them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _MICROS_PER_DAY = 86_400_000_000
 
 
 def format_column(column: pa.Array[Any], dtype: DataType, null_text: str = NULL_TEXT) -> list[str]:
-    """The texts of a column's values."""
+    """Return the texts of a column's values."""
     return [null_text if text is None else text for text in optional_texts(column, dtype)]
 
 
 def readable_texts(column: pa.Array[Any], dtype: DataType, null_text: str = NULL_TEXT) -> list[str]:
-    """As `format_column`, for people: a number of up to 15 digits before its point has no exponent."""
+    """Like `format_column`, for people: a number with up to 15 digits before the point has no exponent."""
     texts = format_column(column, dtype, null_text)
     return [_without_exponent(text) if "E" in text else text for text in texts] if dtype in (DOUBLE, FLOAT) else texts
 
@@ -57,7 +57,7 @@ def _without_exponent(text: str) -> str:
 
 
 def optional_texts(column: pa.Array[Any], dtype: DataType) -> list[str | None]:
-    """The texts of a column's values; None for NULL."""
+    """Return the texts of a column's values, None for NULL."""
     from sharkpy.values.python_values import python_values
 
     values = python_values(column)
@@ -68,12 +68,12 @@ def optional_texts(column: pa.Array[Any], dtype: DataType) -> list[str | None]:
 
 
 def format_value(value: Any, dtype: DataType) -> str:
-    """The text of one Python value of `dtype`."""
+    """Return the text of one Python value of `dtype`."""
     return NULL_TEXT if value is None else _converter(dtype)(value)
 
 
 def to_json(value: Any, dtype: DataType) -> Any:
-    """`value` as what `json.dumps` takes: dates and decimals keep their text, maps get string keys."""
+    """Return `value` for `json.dumps`: dates and decimals keep their text, maps have string keys."""
     if value is None:
         return None
     match dtype:
@@ -99,7 +99,7 @@ def _key_text(key: Any, key_type: DataType) -> str:
 
 
 class _JsonNumber(float):
-    """A decimal that json writes with all its digits."""
+    """A decimal that is written to JSON with all its digits."""
 
     def __new__(cls, value: Decimal) -> _JsonNumber:
         number = super().__new__(cls, value)
@@ -113,7 +113,7 @@ class _JsonNumber(float):
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON text with the digits of decimals kept."""
+    """Return compact JSON that keeps the digits of decimals."""
     return "".join(_json_parts(value))
 
 
@@ -139,7 +139,7 @@ def _converter(dtype: DataType) -> Callable[[Any], str]:
 
 
 def _nested_text(value: Any, dtype: DataType) -> str:
-    """A nested value, or one within it: near to JSON, but with numbers as they are, keys of maps included."""
+    """Text of a nested value or a value within it: like JSON, but map keys that are numbers are not quoted."""
     if value is None:
         return "null"
     match dtype:
@@ -159,7 +159,7 @@ def _quoted(text: str) -> str:
 
 
 def _format_double(value: float) -> str:
-    """Text of a double as Java's Double.toString gives it: 1.0, 1.0E10, 1.0E-5, NaN, Infinity."""
+    """Text of a double, as Java's Double.toString returns it: 1.0, 1.0E10, 1.0E-5, NaN, Infinity."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

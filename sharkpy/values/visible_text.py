@@ -1,4 +1,4 @@
-"""Text for a terminal: characters that would steer it, or turn the order of others, are shown by their codes."""
+"""Text for a terminal: control characters and direction marks are shown by their codes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import TextIO, cast
 
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _STEERING = re.compile(rf"[\x00-\x1f\x7f-\x9f\u2028\u2029{_BIDI}\ud800-\udfff]")
-"""Controls (C0, DEL, C1), line and paragraph separators, marks and overrides of direction, halves of characters."""
+"""Controls (C0, DEL, C1), line and paragraph separators, direction marks and overrides, surrogates."""
 _STEERING_IN_LINES = re.compile(_STEERING.pattern.replace(r"\x00-\x1f", r"\x00-\x08\x0b-\x1f"))
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def visible(text: str) -> str:
-    """`text` on one line."""
+    """Return `text` on one line."""
     return text if text.isprintable() else _STEERING.sub(_code, text)
 
 
 def visible_lines(text: str) -> str:
-    """`text` with its line ends and tabs."""
+    """Return `text` with its line ends and tabs."""
     return text if text.isprintable() else _STEERING_IN_LINES.sub(_code, text)
 
 
@@ -29,12 +29,12 @@ def _code(match: re.Match[str]) -> str:
 
 
 def for_terminal(stream: TextIO) -> TextIO:
-    """Stream that makes visible what is written to it, if `stream` is a terminal."""
+    """Wrap `stream` so that control characters are visible, if it is a terminal."""
     return as_visible(stream) if stream.isatty() else stream
 
 
 def as_visible(stream: TextIO) -> TextIO:
-    """Stream that makes visible what is written to it."""
+    """Wrap `stream` so that control characters are visible."""
     return cast(TextIO, _VisibleStream(stream))
 
 

@@ -306,7 +306,7 @@ def test_private_addresses(monkeypatch: pytest.MonkeyPatch, address: str) -> Non
 
 def test_hosts_that_are_none(owner: sharkpy.SharkContext) -> None:
     for text in ("a b", "10.0.0.1/8", "http://x", "*"):
-        with pytest.raises(ConfigurationError, match="no host and no network"):
+        with pytest.raises(ConfigurationError, match="neither a host nor a network"):
             owner.sql(f"SET shark.storage.private.hosts={text}")
 
 
@@ -417,7 +417,7 @@ def test_the_machines_own_keys_are_at_no_url(owner: sharkpy.SharkContext) -> Non
     ):
         with pytest.raises(ConfigurationError, match="machines ask there"):
             rows(owner, f"SELECT * FROM csv.`http://{host}/latest/meta-data`")
-    with pytest.raises(ConfigurationError, match="no endpoint"):
+    with pytest.raises(ConfigurationError, match="not an endpoint"):
         rows(owner, "SELECT * FROM csv.`http://evil host/x`")
 
 

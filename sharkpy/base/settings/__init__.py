@@ -1,6 +1,7 @@
-"""Settings of the engine: a file of rows a subject, in the table `SETTINGS`; `Conf` has a session's values of them.
+"""Settings of the engine: one file of rows per subject, joined in the table `SETTINGS`. `Conf` holds a session's
+values.
 
-A new setting is one row in the file of its subject: the star imports here and the table take it from there.
+A new setting is one row in the file of its subject. The star imports here and the table pick it up.
 """
 
 from sharkpy.base.settings.conf import Conf as Conf

@@ -1,4 +1,4 @@
-"""Conf: the settings of a session."""
+"""Settings of a session."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from sharkpy.base.settings.table import SETTINGS, check_known, find_setting, kep
 
 
 class Conf(Mapping[str, str]):
-    """Texts that a session has set, over the defaults. Unknown keys of other systems are kept, not refused.
+    """Values that a session has set, over the defaults. Unknown keys of other systems are stored, not refused.
 
-    Secrets are kept apart: `given` alone gives them. The mapping shows *** for one that is set, and `changes` leaves
-    them out.
+    Only `given` returns secrets. The mapping shows *** for a secret that is set, and `changes` leaves secrets out.
     """
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         self._values: dict[str, str] = {}
         self._secrets: dict[str, Secret] = {}
         self.secrets_id = ""
-        """Id of the secrets that are set, equal for equal ones; empty for none."""
+        """Id of the secrets that are set: equal for equal secrets, empty if there are none."""
         for key, value in (values or {}).items():
             self.set(key, value)
 
     def set(self, key: str, value: str) -> None:
-        """ConfigurationError where a known setting cannot hold the value, or an own key is not known."""
+        """Set a value. Raise ConfigurationError if it does not fit the setting, or if the key has the engine's prefix
+        but is unknown.
+        """
         check_known(key)
         if setting := setting_like(key):
             parsed = setting.parse(value)
             key, value = kept_key(key), str(parsed) if setting.check is not None else value
-        # Other threads may be reading: what they have in hand is not changed.
+        # Other threads may be reading the dictionary: replace it instead of changing it.
         if names_secret(key):
             self._keep({**self._secrets, key: Secret(value)})
         else:
@@ -50,19 +51,21 @@ class Conf(Mapping[str, str]):
         self.secrets_id = fingerprint(sorted(secrets.items())) if secrets else ""
 
     def copy(self) -> Conf:
-        """The same values, to be set apart from these."""
+        """Return an independent copy."""
         copied = self.without_secrets()
         copied._keep(self._secrets)
         return copied
 
     def without_secrets(self) -> Conf:
-        """The same values but for secrets, to be set apart from these."""
+        """Return an independent copy without the secrets."""
         copied = Conf()
         copied._values = self._values
         return copied
 
     def changes(self) -> tuple[tuple[str, str], ...]:
-        """Keys that are set with their texts, in a fixed order: equal for settings that are equal. No secrets."""
+        """Return the keys that are set, with their values, in a fixed order. Equal settings give equal results. Secrets
+        are left out.
+        """
         return tuple(sorted(self._values.items()))
 
     def value(self, setting: Setting[T]) -> T:
@@ -70,14 +73,14 @@ class Conf(Mapping[str, str]):
         return setting.default if text is None else setting.parse(text)
 
     def given(self, key: str) -> Secret | None:
-        """Text that is set under `key`, which may be a secret; None where it is not set."""
+        """Return the value set under `key`, which may be a secret, or None if it is not set."""
         name = kept_key(key)
         if name in self._values:
             return Secret(self._values[name])
         return self._secrets.get(name)
 
     def __getitem__(self, key: str) -> str:
-        """The text of `key`: as set, else the default; KeyError where it is neither."""
+        """Return the value of `key`, or its default. Raise KeyError if it is neither set nor known."""
         name = kept_key(key)
         if name in self._values:
             return self._values[name]

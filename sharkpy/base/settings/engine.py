@@ -1,4 +1,4 @@
-"""Settings of the engine as a whole: whose it is, its folders, processes and their memory."""
+"""Settings of the engine as a whole: its owner, folders, processes and their memory."""
 
 from __future__ import annotations
 

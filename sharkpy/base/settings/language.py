@@ -9,7 +9,7 @@ from sharkpy.base.time_zone import LOCAL, check_zone
 
 
 def check_ansi(text: str) -> bool:
-    """False; ConfigurationError for true, as no cast or sum would be checked."""
+    """Return False. Raise ConfigurationError for true, since casts and sums are not checked."""
     if text.strip().lower() not in ("false", "0"):
         hint = "assert_true(x) and CHECK constraints refuse rows; in Spark 3 and Hive false is the default"
         message = f"spark.sql.ansi.enabled={shortened(text)} is not supported: casts that fail give NULL"

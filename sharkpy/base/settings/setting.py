@@ -1,4 +1,4 @@
-"""Setting: a key of the engine's configuration with its type, default, range and meaning."""
+"""A key of the configuration, with its type, default, range and meaning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ N = TypeVar("N", int, float)
 
 MOST_INTEGER = (1 << 63) - 1
 MOST_NUMBER = 1_000_000_000
-"""What settings without a range of their own may be at most: integers of 64 bits, and three decades of seconds."""
+"""Upper bounds of settings without a range of their own: 64-bit integers, and about 30 years in seconds."""
 _SIZE = re.compile(r"([+-]?)(\d{1,40})(\.\d{1,40})?([kmgt]?)b?", re.ASCII | re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -25,13 +25,14 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T]):
-    """A key with its default and meaning. The default's type is the setting's type; sizes take k, m, g, t.
+    """A key with its default and meaning. The default's type is the setting's type. Sizes take the units k, m, g, t.
 
-    `least` and `most` bound a number: 0 and up, unless they say otherwise. `choices` are the words that a text may be.
-    `synonyms` are other keys of it. `patterns` are keys of settings like it, kept apart, for one bucket or account,
-    whose name stands for *. `check`, where given, gives the value of a text, or raises ConfigurationError.
-    `is_guarded`: for the engine's owner alone (memory, paths, Java, limits): a session with restrictions cannot set it.
-    `is_address`: where the engine connects to: only a session that may let it connect sets it.
+    - `least` and `most` bound a number, which is at least 0 by default. `choices` are the permitted words.
+    - `synonyms` are other keys for the setting. `patterns` are keys of similar settings for one bucket or account,
+      whose name replaces *; they are stored separately.
+    - `check` converts a text to a value, or raises ConfigurationError.
+    - `is_guarded`: only the engine's owner may set it (memory, paths, Java, limits), not a session with restrictions.
+    - `is_address`: the engine connects to it. Only a session that may choose connections sets it.
     """
 
     key: str
@@ -47,7 +48,7 @@ class Setting(Generic[T]):
     is_address: bool = False
 
     def parse(self, text: str) -> T:
-        """Value of a text; ConfigurationError where it is not one of the setting's type and range."""
+        """Convert a text to a value. Raise ConfigurationError if it does not fit the setting's type and range."""
         if self.check is not None:
             return self.check(text)
         value: int | float | bool | str | None

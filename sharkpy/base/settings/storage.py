@@ -1,6 +1,6 @@
-"""Settings of storage beyond local files, by Hadoop's names: where it is and the keys to it, for all buckets or one.
+"""Settings of remote storage, by Hadoop's names: endpoints and keys, for all buckets or for one.
 
-Secrets among them are those by whose names `names_secret` knows them.
+`names_secret` recognizes the secrets among them by name.
 """
 
 from __future__ import annotations

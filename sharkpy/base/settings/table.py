@@ -1,4 +1,4 @@
-"""Table of all settings, subject by subject."""
+"""The table of all settings."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ _PATTERNS: tuple[tuple[str, str, AnySetting], ...] = tuple(
     for pattern in setting.patterns
     for before, _, behind in (pattern.partition("*"),)
 )
-"""What stands before and behind the name in keys of patterns, and the setting that they are like."""
+"""Texts before and after the name in keys of patterns, and the setting of each pattern."""
 _GUARDED_PREFIX = "spark."
-"""Prefix of keys that are not in the table and are the owner's too."""
+"""Prefix of keys that are not in the table and that only the owner may set."""
 _OPEN_PREFIX = "spark.sql."
-"""Keys that clients of Spark set; they have no meaning here."""
+"""Prefix of keys that Spark's clients set. They have no effect here."""
 _OWN_PREFIX = "shark."
 _PATTERN_PREFIX = "fs."
 """Prefix of all patterns."""
 
 
 def find_setting(key: str) -> AnySetting | None:
-    """Setting of a key or of a synonym, in any case of letters; None where the table has none."""
+    """Return the setting of a key or synonym, in any case, or None if there is none."""
     return _BY_KEY.get(key.lower())
 
 
 def setting_like(key: str) -> AnySetting | None:
-    """Setting that tells of a key: its own, or by a pattern the one that it is like."""
+    """Return the setting that describes a key: its own, or the setting of a pattern that the key matches."""
     lowered = key.lower()
     found = _BY_KEY.get(lowered)
     if found is not None or not lowered.startswith(_PATTERN_PREFIX):
@@ -66,16 +66,16 @@ def setting_like(key: str) -> AnySetting | None:
 
 
 def kept_key(key: str) -> str:
-    """Key under which the text of a setting is kept; keys that the table does not know are kept as they are."""
+    """Return the key under which a value is stored. Unknown keys are stored unchanged."""
     if setting := find_setting(key):
         return setting.key
     return key.lower() if setting_like(key) is not None else key
 
 
 def check_known(key: str) -> None:
-    """ConfigurationError for a key with the engine's prefix that is none of its settings: a slip of the pen.
+    """Raise ConfigurationError for an unknown key with the engine's prefix, which is probably misspelled.
 
-    Keys of Hive, Spark and Hadoop are kept, whatever they are: scripts set them.
+    Keys of Hive, Spark and Hadoop are accepted, known or not, since scripts set them.
     """
     if key.lower().startswith(_OWN_PREFIX) and find_setting(key) is None:
         hint = did_you_mean(key, (setting.key for setting in SETTINGS)) or "SET -v lists all"
@@ -83,7 +83,7 @@ def check_known(key: str) -> None:
 
 
 def is_guarded(key: str) -> bool:
-    """Whether only the engine's owner sets `key`."""
+    """Return whether only the engine's owner may set `key`."""
     if setting := setting_like(key):
         return setting.is_guarded
     lowered = key.lower()
@@ -91,6 +91,6 @@ def is_guarded(key: str) -> bool:
 
 
 def is_address(key: str) -> bool:
-    """Whether `key` says where the engine connects to."""
+    """Return whether `key` is an address that the engine connects to."""
     setting = setting_like(key)
     return setting is not None and setting.is_address

@@ -12,7 +12,7 @@ def _check_default_partition(text: str) -> str:
     if text != _DEFAULT_PARTITION:
         raise UnsupportedError(
             f'another hive.exec.default.partition.name than "{_DEFAULT_PARTITION}" is not supported',
-            hint="the names of Hive partitions say which of them is that of NULL, also to other sessions",
+            hint="other sessions also find the Hive partition of NULL by this name",
         )
     return text
 

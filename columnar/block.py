@@ -1,4 +1,4 @@
-"""Blocks: an immutable part of a table, encoded column by column, read from a mapped file without a copy."""
+"""Blocks: immutable parts of a table, encoded column by column and read from mapped files without copies."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from sharkpy.values.types import DataType, Schema, is_string, to_arrow
 
 T = TypeVar("T")
 _CODED = ("dictionary", "constant", "run_length")
-"""Encodings that give strings as codes."""
+"""Encodings that give strings as dictionary codes."""
 # Offsets of strings are 32-bit.
 _MAX_COLUMN_BYTES = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedBlock:
-    """A block ready to be written: the bytes of its file, in pieces, and what they hold."""
+    """A block ready to be written: the bytes of its file, in pieces, with its statistics and encodings."""
 
     pieces: tuple[pa.Buffer, ...]
     statistics: PackedStatistics
@@ -50,20 +50,20 @@ class EncodedBlock:
 
     @property
     def column_bytes(self) -> dict[str, int]:
-        """Encoded bytes by column."""
+        """Encoded bytes of each column."""
         return dict(zip((name for name, _ in self.encodings), self.statistics.sizes, strict=True))
 
     @property
     def content(self) -> pa.Buffer:
-        """The whole of the file."""
+        """The complete file."""
         return pa.py_buffer(b"".join(map(memoryview, self.pieces)))
 
 
 def encode_block(table: pa.Table, schema: Schema, *, force_encoding: str = "") -> EncodedBlock:
     """Encode the columns of `schema` from `table` (same names), with statistics, in one pass.
 
-    Columns are cast to their logical Arrow types where they differ. ResourceError where a column is too large
-    for one block (2 GiB of strings).
+    Columns of other Arrow types are cast to their logical types. Raise ResourceError if a column is too large for one
+    block (2 GiB of strings).
     """
     columns: dict[str, EncodedColumn] = {}
     statistics: list[tuple[str, ColumnStatistics]] = []
@@ -82,13 +82,13 @@ def _encode_column(array: pa.Array[Any], dtype: DataType, force: str) -> tuple[E
 
 
 def logical_array(column: pa.ChunkedArray[Any] | pa.Array[Any], dtype: DataType, name: str) -> pa.Array[Any]:
-    """Array of a column in its logical type, in one piece; strings may stay a dictionary."""
+    """Return a column in its logical type as one array. Strings may stay a dictionary."""
     target = to_arrow(dtype)
     if _is_coded(column, target):
         return column.unify_dictionaries().combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if column.type != target:
         if pa.types.is_integer(column.type) and pa.types.is_decimal(target):
-            # Arrow refuses integers of a type wider than the decimal, whatever their values.
+            # Arrow refuses to cast an integer type wider than the decimal, even if all values fit.
             column = column.cast(pa.decimal128(38, target.scale))
         column = cast_column(column, target)
     if isinstance(column, pa.ChunkedArray):
@@ -101,18 +101,18 @@ def logical_array(column: pa.ChunkedArray[Any] | pa.Array[Any], dtype: DataType,
 
 
 def _is_coded(column: pa.ChunkedArray[Any] | pa.Array[Any], target: pa.DataType) -> bool:
-    """A dictionary of strings that is taken as it is."""
+    """Return whether a column is a dictionary of strings that can be used unchanged."""
     is_dictionary = isinstance(column.type, pa.DictionaryType) and column.type.value_type == target
     return is_dictionary and pa.types.is_string(target) and column.null_count == 0 and len(column) > 0
 
 
 class Block:
-    """A mapped block. Safe to use from several threads.
+    """A mapped block. Threads may share it.
 
-    1. The file's directory is verified when it is opened, each column once, when it is first read.
-    2. CorruptionError names the block and the column; damaged bytes are never decoded.
-    3. What is read may refer to the mapped file: it stays valid after the file is removed.
-    4. Opening a block and reading a column cost the same however many columns there are.
+    1. The file's directory is verified when the file is opened, and each column when it is first read.
+    2. CorruptionError names the block and the column. Damaged bytes are never decoded.
+    3. Arrays may refer to the mapped file. They stay valid after the file is removed.
+    4. The cost of opening a block and of reading a column does not depend on the number of columns.
     """
 
     def __init__(self, path: str, file: BlockFile, verify: bool, buffer: pa.Buffer) -> None:
@@ -125,7 +125,7 @@ class Block:
 
     @classmethod
     def open(cls, path: str, verify: bool = True) -> Block:
-        """Map the file at `path`; FileNotFoundError where there is none."""
+        """Map the file at `path`. Raise FileNotFoundError if it does not exist."""
         try:
             with pa.memory_map(path, "r") as mapped:
                 buffer = mapped.read_buffer(mapped.size())
@@ -149,7 +149,7 @@ class Block:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all columns; to look for one is cheaper with `in`."""
+        """The names of all columns. To test for one name, `in` is cheaper."""
         return self._checked(self._file.names)
 
     def __contains__(self, name: str) -> bool:
@@ -160,15 +160,15 @@ class Block:
         return self._checked(self._file.statistics)
 
     def has_columns(self, schema: Schema) -> bool:
-        """Whether the block has the columns of `schema` with their types, and no others."""
+        """Return whether the block has exactly the columns of `schema`, with their types."""
         return self._file.columns_digest == block_file.columns_digest([(f.name, f.dtype) for f in schema])
 
     def encoding(self, name: str) -> str:
-        """The codec of a column."""
+        """Return the name of a column's codec."""
         return self._column(name).encoding
 
     def read(self, names: Iterable[str], *, decoded: bool = False) -> pa.Table:
-        """Columns in their logical types; strings may come as Arrow dictionaries unless `decoded`."""
+        """Read columns in their logical types. Strings may be Arrow dictionaries, unless `decoded` is set."""
         names = list(names)
         arrays = [self._decode(name) if decoded else self._values(name) for name in names]
         if not names:
@@ -176,27 +176,27 @@ class Block:
         return pa.Table.from_arrays(arrays, names=names)
 
     def scan_forms(self, names: Iterable[str]) -> dict[str, ScanForm]:
-        """Columns in the cheapest form to scan."""
+        """Return columns in the form that is cheapest to scan."""
         return {name: self.scan_form(name) for name in names}
 
     def values(self, name: str) -> pa.Array[Any]:
-        """A column in its logical type; strings may come as an Arrow dictionary."""
+        """Return a column in its logical type. Strings may be an Arrow dictionary."""
         return self._values(name)
 
     def scan_form(self, name: str) -> ScanForm:
-        """A column in the cheapest form to scan."""
+        """Return a column in the form that is cheapest to scan."""
         return encodings.scan_form(self._column(name))
 
     def stored(self, name: str) -> EncodedColumn:
-        """A column as it lies in the file."""
+        """Return a column as stored in the file."""
         return self._column(name)
 
     def maps(self, buffer: pa.Buffer) -> bool:
-        """Whether `buffer` lies in the block's own memory."""
+        """Return whether `buffer` is in the block's mapped memory."""
         return buffer.address in self._addresses
 
     def verify(self) -> None:
-        """Verify every column now, and the statistics."""
+        """Verify all columns and the statistics now."""
         for name in self.names:
             self._column(name)
         _ = self.statistics

@@ -1,4 +1,4 @@
-"""The blocks that this process keeps mapped between tasks."""
+"""Blocks that this process keeps mapped between tasks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_beside
 
 MAX_OPEN_BLOCKS = 12_000
-"""Of the 65,530 mappings that Linux gives a process."""
+"""Part of the 65,530 mappings that Linux allows a process."""
 _CHECKED_AFTER = 512
-"""Openings after which all open blocks are looked at, at the latest."""
+"""Number of openings after which all open blocks are checked, at the latest."""
 
 
 class BlockMissingError(CorruptionError):
-    """A block that is at none of its places: it has to be rebuilt."""
+    """A block has no file left: it has to be rebuilt."""
 
     sqlstate = "58030"
 
@@ -27,8 +27,9 @@ _Place = tuple[int, int, int, int]
 
 
 class BlockCache:
-    """Mapped blocks by id, least recently used first. A block that was moved or written over is mapped anew,
-    so that its memory goes free and its checksums are looked at again.
+    """Mapped blocks by id, least recently used first.
+
+    A block whose file was moved or overwritten is mapped again. This frees its memory and verifies its checksums again.
     """
 
     def __init__(self, limit: int = MAX_OPEN_BLOCKS) -> None:
@@ -38,9 +39,9 @@ class BlockCache:
         self._opened_since_check = 0
 
     def open(self, handle: BlockHandle) -> Block:
-        """The block, from memory, where it was evicted to, or its durable copy, in this order.
+        """Open a block from memory, from its place after eviction, or from its durable copy, in this order.
 
-        BlockMissingError where it is nowhere, CorruptionError where every copy's structure is damaged.
+        Raise BlockMissingError if it has no file, or CorruptionError if the structure of every copy is damaged.
         """
         with self._lock:
             found = self._open.get(handle.block_id)
@@ -69,7 +70,9 @@ class BlockCache:
         return len(self._open)
 
     def _drop_moved(self) -> None:
-        """Let go of blocks that were moved: once in as many openings as there are blocks, or once in many."""
+        """Unmap blocks whose files were moved. `open` calls this once in as many openings as there are blocks, or
+        sooner.
+        """
         self._opened_since_check = 0
         moved = [block_id for block_id, (_, path, place) in self._open.items() if _place(path) != place]
         for block_id in moved:
@@ -103,10 +106,10 @@ _CACHE = BlockCache()
 
 
 def open_block(handle: BlockHandle) -> Block:
-    """The block, mapped once per process and verified once."""
+    """Return the block. Each process maps and verifies it once."""
     return _CACHE.open(handle)
 
 
 def forget_block(block_id: str) -> None:
-    """Unmap a block that is known to be damaged or gone."""
+    """Unmap a block that is damaged or removed."""
     _CACHE.forget(block_id)

@@ -1,12 +1,12 @@
-"""The file of a block. It is read by column: neither opening it nor reading a column depends on the other columns.
+"""The file of a block. Opening it and reading a column do not depend on the other columns.
 
 | section | holds |
 |---|---|
-| parts | the parts of each column's encoding, at multiples of 64 bytes: a mapped file gives them uncopied |
-| layouts | a JSON text a column: its type, encoding, parameters, where its parts are, and their checksum |
-| statistics | a JSON text a column (`packed_statistics`) |
-| directory | a record a column (`RECORD`), with a checksum of its layout |
-| trailer | where these are, and checksums of all texts, of the directory, and of the trailer itself |
+| parts | the parts of each column's encoding, aligned to 64 bytes, so that mapped files need no copies |
+| layouts | one JSON text per column: type, encoding, parameters, positions of its parts, their checksum |
+| statistics | one JSON text per column (`packed_statistics`) |
+| directory | one record per column (`RECORD`), with a checksum of its layout |
+| trailer | the positions of the sections, and checksums of all texts, of the directory and of the trailer itself |
 
 Checksums are xxh3. The bytes between parts are never read.
 """
@@ -46,7 +46,7 @@ _TRAILER = np.dtype(
     ]
 )
 _CHECKED = _TRAILER.fields["digest"][1] if _TRAILER.fields is not None else 0
-"""Bytes of the trailer that `digest` is of."""
+"""Bytes of the trailer that `digest` covers."""
 _PART_TYPES: dict[str, pa.DataType] = {
     str(dtype): dtype
     for dtype in (
@@ -57,12 +57,12 @@ _PART_TYPES: dict[str, pa.DataType] = {
 }
 _ALIGNMENT = 64
 _SMALL_PIECE = 1 << 16
-"""Bytes up to which a piece is put together with those around it."""
+"""Size up to which a piece is joined with its neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A column as it lies in a file; `checksum` is over all its parts in order."""
+    """A column as stored in a file. `checksum` covers all its parts in order."""
 
     encoded: EncodedColumn
     checksum: int
@@ -70,14 +70,14 @@ class StoredColumn:
 
 @dataclass(frozen=True, slots=True)
 class SerializedBlock:
-    """The bytes of a block's file in pieces, large parts as they lie in memory, and its statistics."""
+    """The bytes of a block's file in pieces, and its statistics. Large parts are not copied."""
 
     pieces: tuple[pa.Buffer, ...]
     statistics: PackedStatistics
 
 
 class BlockFile:
-    """A block's file whose trailer and directory are verified. ValueError from all else that is damaged."""
+    """A block's file with a verified trailer and directory. Raise ValueError for any other damage."""
 
     def __init__(self, buffer: pa.Buffer) -> None:
         trailer = _trailer(buffer)
@@ -86,7 +86,7 @@ class BlockFile:
         self._layouts, self._texts_digest = int(trailer["layouts"]), int(trailer["texts_digest"])
         self.num_rows = int(trailer["num_rows"])
         self.columns_digest = int(trailer["columns_digest"])
-        """Checksum of names and types, by `columns_digest`."""
+        """Checksum of names and types, from `columns_digest`."""
         start, size = int(trailer["directory"]), int(trailer["num_columns"]) * RECORD.itemsize
         if start + size != buffer.size - _TRAILER.itemsize or self._layouts > start:
             raise ValueError("its trailer is damaged")
@@ -99,11 +99,11 @@ class BlockFile:
         return place_of(self._directory, name) is not None
 
     def names(self) -> tuple[str, ...]:
-        """The names of all columns: all layouts are read for that."""
+        """Return the names of all columns. This reads all layouts."""
         return tuple(str(self._layout(place)["name"]) for place in range(len(self._directory)))
 
     def column(self, name: str) -> StoredColumn:
-        """A column, of which the layout alone is verified. KeyError if the block has none of that name."""
+        """Return a column. Only its layout is verified. Raise KeyError if the block has no such column."""
         place = place_of(self._directory, name)
         layout = None if place is None else self._layout(place)
         if layout is None or layout["name"] != name:
@@ -111,7 +111,7 @@ class BlockFile:
         return StoredColumn(_rebuild(layout["column"], self._buffer), int(layout["checksum"], 16))
 
     def statistics(self) -> PackedStatistics:
-        """Statistics of all columns, copied out of the file. They are verified, and so are the layouts."""
+        """Return the statistics of all columns, copied from the file. They and the layouts are verified."""
         start, size = self._statistics
         texts = self._buffer.slice(self._layouts, start + size - self._layouts)
         if xxhash.xxh3_64_intdigest(memoryview(texts)) != self._texts_digest:
@@ -131,7 +131,7 @@ class BlockFile:
 def serialize(
     num_rows: int, columns: Mapping[str, EncodedColumn], statistics: Sequence[tuple[str, ColumnStatistics]]
 ) -> SerializedBlock:
-    """The file of a block of these columns; `statistics` are in their order."""
+    """Serialize a block with these columns. `statistics` are in the same order."""
     out = _Pieces()
     places = [_put_parts(column, out) for column in columns.values()]
     directory = np.zeros(len(columns), RECORD)
@@ -167,20 +167,20 @@ def checksum(column: EncodedColumn) -> int:
 
 
 def columns_digest(columns: Sequence[tuple[str, DataType]]) -> int:
-    """A number for names and types of a block's columns, in their order."""
+    """Return a checksum of the names and types of a block's columns, in order."""
     return xxhash.xxh3_64_intdigest(json.dumps([(name, str(dtype)) for name, dtype in columns]).encode())
 
 
 def content_digest(content: pa.Buffer) -> int:
-    """A number for the whole of a file, among whose bytes are its columns' checksums.
+    """Return a checksum of a whole file, derived from the checksums of its columns.
 
-    `content` is the file or the last piece of it.
+    `content` is the file, or its last piece.
     """
     return int(_trailer(content)["digest"])
 
 
 class _Pieces:
-    """A file that is put together: runs of small pieces joined, large ones as they are."""
+    """A file under construction: small adjacent pieces are joined, large pieces are kept as they are."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -202,7 +202,7 @@ class _Pieces:
 
 
 def _ended(out: _Pieces, layouts: bytes, statistics: PackedStatistics, digest: int) -> tuple[pa.Buffer, ...]:
-    """The file with its texts, directory and trailer."""
+    """Append the texts, directory and trailer to the file."""
     trailer = np.zeros((), _TRAILER)
     trailer["num_rows"], trailer["columns_digest"] = statistics.num_rows, digest
     trailer["num_columns"] = len(statistics.records) // RECORD.itemsize
@@ -233,7 +233,7 @@ def _trailer(content: pa.Buffer) -> Array:
 
 
 def _put_parts(column: EncodedColumn, out: _Pieces) -> list[int]:
-    """Put a column's parts into the file; where each of them is."""
+    """Append a column's parts to the file, and return their positions."""
     places = []
     for _, part in column.flat_parts():
         out.align()
@@ -251,7 +251,7 @@ def _chunks(part: Any) -> list[pa.Buffer]:
 
 
 def _layout(column: EncodedColumn, places: Any) -> dict[str, object]:
-    """A column without its bytes; `places` are those of its parts, in the order of `flat_parts`."""
+    """Describe a column without its bytes. `places` are the positions of its parts, in the order of `flat_parts`."""
     return {
         "encoding": column.encoding,
         "type": type_text(column.dtype),

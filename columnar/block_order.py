@@ -1,4 +1,4 @@
-"""Blocks in an order of one column: which may hold the first rows, and which cannot any more."""
+"""Order of blocks by one column: the blocks that may hold the first rows, and the blocks that cannot."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sharkpy.values import types as t
 
 _SAMPLED_BLOCKS = 8
 _MOST_OVERLAP = 0.5
-"""Share of the blocks that hold an average value: above, the first rows found would rule out few."""
+"""Share of blocks that contain an average value. Above it, the first rows would rule out few blocks."""
 _WORD_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class BlockOrder:
-    """The blocks of a table version under ORDER BY a column, or a monotone function of one."""
+    """The blocks of a table version under ORDER BY a column, or by a monotone function of a column."""
 
     column: ColumnTable
     dtype: t.DataType
@@ -33,7 +33,9 @@ class BlockOrder:
     nulls_first: bool
 
     def by_promise(self) -> Array:
-        """The numbers of all blocks: those that may hold the first rows come first, equals as in the table."""
+        """Return the numbers of all blocks, ordered so that the first ones may hold the first rows. Ties keep the
+        table's order.
+        """
         has_values, has_nulls = self.column.valid_counts > 0, self.column.null_counts > 0
         known = has_values & ~self.bounds.unknown
         least_first = [*_words(self.bounds.low if self.ascending else self.bounds.high)]
@@ -42,7 +44,7 @@ class BlockOrder:
         return np.lexsort((*reversed(words), known, ~has_values, ~first))
 
     def may_come_before(self, value: object, *, or_tie: bool) -> Mask:
-        """The blocks that may have a row before `value` (None: NULL), or beside it with `or_tie`."""
+        """Return the blocks that may have a row before `value` (None is NULL), or equal to it if `or_tie`."""
         has_values, has_nulls = self.column.valid_counts > 0, self.column.null_counts > 0
         if value is None:
             ties = has_nulls if or_tie else np.zeros(len(has_nulls), np.bool_)
@@ -66,7 +68,7 @@ class BlockOrder:
         return found | (self.column.null_counts > 0) if self.nulls_first else found
 
     def separates(self, chosen: Array, *, or_tie: bool) -> bool:
-        """Whether a value that the first blocks of `chosen` hold is likely to rule out most of the others."""
+        """Return whether a value in the first blocks of `chosen` is likely to rule out most other blocks."""
         if not or_tie and (self.column.sets.set_ids[chosen] >= 0).all():
             return True
         known = chosen[(self.column.valid_counts > 0)[chosen] & ~self.bounds.unknown[chosen]]
@@ -76,7 +78,7 @@ class BlockOrder:
         return float(np.mean([self._share_with(int(index), chosen) for index in sampled])) <= _MOST_OVERLAP
 
     def _share_with(self, block: int, chosen: Array) -> float:
-        """Share of the blocks whose range has the middle of that of `block`."""
+        """Return the share of blocks whose range contains the middle of the range of `block`."""
         if isinstance(self.bounds, ByteBounds):
             low, high = (_number(bound[:, block]) for bound in (self.bounds.low, self.bounds.high))
             middle: DomainValue = ((low + high) // 2).to_bytes(2 * _WORD_BYTES, "big")
@@ -86,9 +88,10 @@ class BlockOrder:
         return float(self.bounds.may_eq(middle)[chosen].mean())  # type: ignore[arg-type]
 
     def needed(self, chosen: Array, count: int, *, or_tie: bool) -> Mask | None:
-        """Mask of the blocks that may have one of the first `count` rows, of blocks `chosen`, all of whose rows count.
+        """Return a mask of the blocks that may have one of the first `count` rows, or None if statistics rule out no
+        block.
 
-        None where the statistics leave all of them.
+        All rows of the blocks `chosen` qualify for the result.
         """
         if self.nulls_first and int(self.column.null_counts[chosen].sum()) >= count:
             return (self.column.null_counts > 0)[chosen]
@@ -107,7 +110,7 @@ class BlockOrder:
         return found[chosen]
 
     def _worst_value(self, blocks: Array) -> DomainValue:
-        """Bound that no valid value of `blocks` comes after."""
+        """Return a bound that no valid value of `blocks` comes after."""
         if self.column.whole_bounds is not None:
             pairs = [self.column.whole_bounds[int(index)] for index in blocks]
             return max(high for _, high in pairs) if self.ascending else min(low for low, _ in pairs)
@@ -118,9 +121,9 @@ class BlockOrder:
 def block_order(
     statistics: StatisticsTable, target: str | Mapped, *, ascending: bool, nulls_first: bool
 ) -> BlockOrder | None:
-    """None where statistics say nothing of the target's order."""
+    """Return the order, or None if the statistics do not describe the target's order."""
     is_mapped = isinstance(target, Mapped)
-    # A function may give NULL for a value: which blocks have one is not known.
+    # A function may give NULL for a value: the blocks with NULL results are unknown.
     found = None if is_mapped and nulls_first else operand_bounds(statistics, target)
     if found is None:
         return None
@@ -133,7 +136,7 @@ def _number(words: Array) -> int:
 
 
 def _words(bound: Array) -> list[Array]:
-    """Unsigned integers in the order of the bounds, the most significant first."""
+    """Map bounds to unsigned integers in the same order, most significant word first."""
     if bound.ndim == 2:
         return [bound[0], bound[1]]
     if bound.dtype == np.float64:

@@ -1,4 +1,4 @@
-"""Writing blocks from tasks of any process of the machine, under the store's limit."""
+"""Writing of blocks by tasks in any process of the machine, within the store's limit."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sharkpy.columnar.store_folder import Piece
 
 @dataclass(frozen=True, slots=True)
 class BlockWriter:
-    """Puts blocks into a store's folders. Picklable; used in tasks, which may run in other processes.
+    """Writer of blocks into a store's folders. Picklable, since tasks in other processes use it.
 
-    1. A block lies in shared memory while the limit has room, else behind a link in the local folder
-       (or in its durable copy): `memory_path` leads to it either way.
-    2. With `copies_dir`, a folder that all hosts share, blocks without a durable copy get one there.
-    3. What fails leaves no file behind. ResourceError where neither place has room.
-    4. The ids of its blocks start with `prefix`: by it those are found whose task died before it told of them.
-       ExecutionError, and no block, where the store has released those already: a task outlived its statement.
+    1. A block is in shared memory while the limit has room. Otherwise `memory_path` is a link to a file in the local
+       folder, or to the durable copy.
+    2. With `copies_dir`, a folder shared by all hosts, blocks without a durable copy get one there.
+    3. A failed write leaves no file. Raise ResourceError if neither place has room.
+    4. The ids of the blocks start with `prefix`, by which the blocks of a failed task are found. If the store has
+       already released this prefix, the task has outlived its statement: raise ExecutionError and store nothing.
     """
 
     memory_dir: str
@@ -33,7 +33,7 @@ class BlockWriter:
     prefix: str = ""
 
     def write(self, encoded: EncodedBlock, durable_dir: str | None = None, *, is_synced: bool = True) -> BlockHandle:
-        """Store a block; with `durable_dir` a copy goes there first, which the caller syncs unless `is_synced`."""
+        """Store a block. With `durable_dir`, a copy is written there first; the caller syncs it unless `is_synced`."""
         block_id = self.prefix + uuid.uuid4().hex
         durable_path = None
         if durable_dir is None:
@@ -52,7 +52,7 @@ class BlockWriter:
         return BlockHandle(block_id, encoded.num_rows, encoded.size_bytes, memory_path, durable_path, sizes)
 
     def place(self, block_id: str, pieces: Sequence[Piece], durable_path: str | None) -> str:
-        """Put a block's bytes in memory, or behind a link where there is no room; where that is."""
+        """Put a block's bytes in memory, or in another file with a link to it if there is no room. Return the path."""
         name = block_id + store_folder.SUFFIX
         path = str(Path(self.memory_dir, name))
         try:
@@ -67,7 +67,7 @@ class BlockWriter:
         return path
 
     def remove(self, handle: BlockHandle) -> None:
-        """Take back what `write` stored."""
+        """Remove the files that `write` stored."""
         self._remove(handle.block_id, handle.durable_path)
 
     def _remove(self, block_id: str, durable_path: str | None) -> None:
@@ -77,20 +77,20 @@ class BlockWriter:
                 store_folder.remove(path)
 
     def rewrite(self, handle: BlockHandle, content: memoryview) -> None:
-        """Put the bytes of a block, made again, where its handle says they are. ResourceError where no room is.
+        """Write the rebuilt bytes of a block to the files of its handle. Raise ResourceError if there is no room.
 
-        A folder of durable blocks that is gone stays so: the table may be, too.
+        A removed folder of durable blocks is not created again: its table may be dropped.
         """
         self.rewrite_copy(handle, content)
         self.replace(handle, content)
 
     def rewrite_copy(self, handle: BlockHandle, content: memoryview) -> None:
-        """The durable one, where the block has one."""
+        """Rewrite the durable copy, if the block has one."""
         if handle.durable_path is not None:
             store_folder.write_file(handle.durable_path, content, sync=True)
 
     def replace(self, handle: BlockHandle, content: memoryview) -> None:
-        """Replace a block's file in memory, or the one that was moved out of it."""
+        """Replace a block's file in memory, or the file that it was evicted to."""
         target = str(Path(self.local_dir, handle.block_id + store_folder.SUFFIX))
         if target != handle.durable_path:
             store_folder.remove(target)

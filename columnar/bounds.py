@@ -1,7 +1,7 @@
-"""Least and greatest values of many blocks side by side, and which comparisons they leave possible.
+"""Minimum and maximum values of many blocks as arrays, and tests whether a comparison may match.
 
-Every `may_…` answers, block by block, whether some value of the block might satisfy the comparison. Where
-bounds say too little the answer is True: it is never wrong to read a block.
+Each `may_…` method returns, per block, whether some value of the block may satisfy the comparison. If the bounds are
+insufficient, the answer is True: reading a block is always correct.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HIGH_BITS = np.uint64(0x8080808080808080)
 
 @dataclass(frozen=True, slots=True)
 class NumberBounds:
-    """int64 or float64 bounds; `unknown` marks blocks whose bounds say nothing."""
+    """int64 or float64 bounds. `unknown` marks blocks without usable bounds."""
 
     low: Array
     high: Array
@@ -53,7 +53,7 @@ class NumberBounds:
         return NumberBounds(self.low[positions], self.high[positions], self.unknown[positions])
 
     def may_be_in(self, values: Array) -> Mask:
-        """`values` sorted, of the bounds' type."""
+        """Test for membership. `values` are sorted, in the type of the bounds."""
         if len(values) == 0:
             return self.unknown.copy()
         first = np.searchsorted(values, self.low, "left")
@@ -75,9 +75,9 @@ def _floor(value: int | float | Fraction) -> int | float:
 
 @dataclass(frozen=True, slots=True)
 class ByteBounds:
-    """The first 16 bytes of byte-string bounds, zero-padded, as two big-endian words a block: shape (2, blocks).
+    """The first 16 bytes of byte-string bounds, zero-padded, as two big-endian words per block: shape (2, blocks).
 
-    `high_whole` marks blocks whose upper bound is no longer than that.
+    `high_whole` marks blocks whose upper bound has at most 16 bytes.
     """
 
     low: Array
@@ -105,7 +105,7 @@ class ByteBounds:
     def may_eq(self, value: bytes) -> Mask:
         return self.may_le(value) & self.may_ge(value)
 
-    def may_ne(self, value: bytes) -> Mask:  # noqa: ARG002 - two cut bounds never tell
+    def may_ne(self, value: bytes) -> Mask:  # noqa: ARG002 - truncated bounds cannot decide
         return np.ones(self.low.shape[1], np.bool_)
 
     def may_start_with(self, prefix: bytes) -> Mask:
@@ -127,7 +127,7 @@ class ByteBounds:
         return ByteBounds(low, high, self.high_whole[positions], self.unknown[positions])
 
     def cut(self, length: int) -> ByteBounds:
-        """Bounds of the values' first `length` characters."""
+        """Return bounds of the first `length` characters of the values."""
         masks = words_of(b"\xff" * min(length, PREFIX_BYTES))
         low = np.stack([self.low[0] & masks[0], self.low[1] & masks[1]])
         if length > PREFIX_BYTES:
@@ -141,7 +141,7 @@ Bounds = NumberBounds | ByteBounds
 
 
 def concat_bounds(bounds: Sequence[Bounds]) -> Bounds:
-    """The blocks of several bounds of one kind, one after the other."""
+    """Concatenate several bounds of one kind."""
     low = np.concatenate([part.low for part in bounds], axis=-1)
     high = np.concatenate([part.high for part in bounds], axis=-1)
     unknown = np.concatenate([part.unknown for part in bounds])
@@ -152,25 +152,25 @@ def concat_bounds(bounds: Sequence[Bounds]) -> Bounds:
 
 
 def words_of(value: bytes) -> tuple[np.uint64, np.uint64]:
-    """The first 16 bytes as two big-endian words."""
+    """Return the first 16 bytes as two big-endian words."""
     padded = value[:PREFIX_BYTES].ljust(PREFIX_BYTES, b"\0")
     return np.uint64(int.from_bytes(padded[:8], "big")), np.uint64(int.from_bytes(padded[8:], "big"))
 
 
 def word_arrays(values: list[bytes]) -> Array:
-    """Words of many values: shape (2, number of values)."""
+    """Return the words of many values: shape (2, number of values)."""
     padded = b"".join(value[:PREFIX_BYTES].ljust(PREFIX_BYTES, b"\0") for value in values)
     return np.ascontiguousarray(np.frombuffer(padded, ">u8").reshape(-1, 2).T.astype(np.uint64))
 
 
 def successor(prefix: bytes) -> bytes | None:
-    """The least byte string above all that start with `prefix`; None where there is none."""
+    """Return the smallest byte string above all that start with `prefix`, or None if there is none."""
     head = prefix.rstrip(b"\xff")
     return head[:-1] + bytes([head[-1] + 1]) if head else None
 
 
 def is_whole(value: bytes) -> bool:
-    """Whether 16 zero-padded bytes tell the value from every other."""
+    """Return whether the value's 16 zero-padded bytes differ from the bytes of every other value."""
     return len(value) <= PREFIX_BYTES and not value.endswith(b"\0")
 
 
@@ -178,7 +178,7 @@ _is_whole = is_whole
 
 
 def _compare(words: Array, value: bytes) -> tuple[Mask, Mask]:
-    """(certainly below, equal so far as 16 bytes tell)."""
+    """Compare per block: (certainly below, equal in the first 16 bytes)."""
     first, second = words_of(value)
     same_first = words[0] == first
     if not same_first.any():

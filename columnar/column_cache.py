@@ -1,4 +1,4 @@
-"""Columns of mapped blocks in the form that queries scan, kept by each process between its queries."""
+"""Cache of block columns in the form that queries scan, per process."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 256 << 20
 _ENTRY_BYTES = 512
-"""Bytes that an entry counts for besides its buffers: one whose bytes all lie in the block is not free either."""
+"""Overhead of an entry. An entry whose buffers are all in the mapped block still takes memory."""
 
 
 class ColumnCache:
-    """Arrays made of blocks' columns, least recently used first. Safe to use from several threads.
+    """Arrays made from columns of blocks, least recently used first. Threads may share it.
 
-    1. At most `limit` bytes; bytes that lie in the block's mapped file are not counted.
-    2. An entry never outlives its Block: when the process unmaps one that was moved or removed, its memory goes free.
+    1. The cache holds at most `limit` bytes. Bytes in the mapped file of a block are not counted.
+    2. An entry never outlives its Block: unmapping a moved or removed block frees its entries.
     """
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self._limit = limit
         self._size = 0
-        # Reentrant: a Block may come to its end, and take its entries along, wherever memory is allocated.
+        # Reentrant: a Block may be finalized, and drop its entries, wherever memory is allocated.
         self._lock = threading.RLock()
         self._entries: OrderedDict[tuple[int, Hashable], tuple[AnyArray, int]] = OrderedDict()
         self._keys: dict[int, set[Hashable]] = {}
@@ -53,7 +53,7 @@ class ColumnCache:
         return len(self._entries)
 
     def get(self, block: Block, key: Hashable, make: Callable[[], AnyArray]) -> AnyArray:
-        """The array kept for `key` of `block`, else the one that `make` gives."""
+        """Return the cached array for `key` of `block`, or call `make` and cache its result."""
         place = (id(block), key)
         with self._lock:
             found = self._entries.get(place)
@@ -99,7 +99,7 @@ class ColumnCache:
 
 
 def array_buffers(array: AnyArray) -> Iterator[pa.Buffer]:
-    """The buffers of an array, of its dictionary too."""
+    """Yield the buffers of an array and of its dictionary."""
     yield from (buffer for buffer in array.buffers() if buffer is not None)
     if isinstance(array, pa.DictionaryArray):
         yield from array_buffers(array.dictionary)
@@ -109,5 +109,5 @@ _CACHE = ColumnCache()
 
 
 def column_cache() -> ColumnCache:
-    """The cache of this process."""
+    """Return the cache of this process."""
     return _CACHE

@@ -1,4 +1,4 @@
-"""Statistics of one column of a block, and of all columns of a block."""
+"""Statistics of one column of a block, and of all its columns."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Figures of a column in a block; values are of the column's domain (`sharkpy.columnar.domain`).
+    """Statistics of a column in a block. Values are in the column's domain (`sharkpy.columnar.domain`).
 
-    1. `low` and `high` bound all valid values that are not NaN; None where there are none, no order, or where
-       a decimal's unscaled value needs more than 64 bits.
-    2. `exact` says that they are values of the column; long strings are cut, which keeps them bounds.
-    3. `has_nan` tells of NaN, which no bound covers.
-    4. `distinct` is the sorted set of valid values without NaN while it has at most 64; None where it is larger.
-    5. `num_distinct` estimates the number of distinct valid values; `sketch` are its mergeable registers
-       (`distinct_sketch`), None where `distinct` is known or none were made; `size_bytes` are encoded bytes.
+    1. `low` and `high` bound all valid values except NaN. They are None if there are no such values, the type has no
+       order, or an unscaled decimal needs more than 64 bits.
+    2. `exact` is true if the bounds are values of the column. Bounds from long strings are truncated, and still bounds.
+    3. `has_nan` reports NaN, which no bound covers.
+    4. `distinct` is the sorted set of valid values without NaN, or None if there are more than 64.
+    5. `num_distinct` estimates the number of distinct valid values. `sketch` holds its mergeable registers
+       (`distinct_sketch`), or None if `distinct` is known or no sketch was built. `size_bytes` counts encoded bytes.
     """
 
     dtype: t.DataType
@@ -65,7 +65,7 @@ class BlockStatistics:
 
 
 def column_statistics(profile: ColumnProfile, size_bytes: int) -> ColumnStatistics:
-    """The statistics of a profiled column."""
+    """Compute the statistics of a profiled column."""
     low, high, exact, has_nan = _bounds(profile)
     if isinstance(low, int) and isinstance(high, int) and (low not in _INT64 or high not in _INT64):
         low, high, exact = None, None, False
@@ -140,7 +140,7 @@ def _as_bytes(scalar: Any) -> bytes:
 
 
 def _cut_above(value: bytes) -> bytes | None:
-    """A short value that is not below `value`; None where there is none."""
+    """Return a short value that is not below `value`, or None if there is none."""
     if len(value) <= MAX_BOUND_BYTES:
         return value
     head = value[:MAX_BOUND_BYTES].rstrip(b"\xff")

@@ -1,6 +1,6 @@
-"""Loops over NumPy arrays, compiled by numba on first use and kept on disk.
+"""Loops over NumPy arrays, compiled by numba at first use and cached on disk.
 
-numba itself is imported then, as that takes longer than many a query.
+numba is imported only then, since its import takes longer than many queries.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _lock = threading.Lock()
 
 
 def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """`function` as machine code, for each combination of argument types. It does not check bounds."""
+    """Compile `function` to machine code for each combination of argument types. Array bounds are not checked."""
     return _on_first_use(function, machine_code)
 
 
 def compiled_sums(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compile with sums in the order that suits the processor: only alike processors give the same bits."""
+    """Compile with sums reordered for the processor: only equal processors give bit-identical results."""
     return _on_first_use(function, functools.partial(machine_code, fastmath={"reassoc", "contract", "nsz"}))
 
 
@@ -45,7 +45,7 @@ def _on_first_use(
 def machine_code(
     function: Callable[_P, _R], fastmath: Collection[str] = (), *, is_inlined: bool = False
 ) -> Callable[_P, _R]:
-    """`function` as numba's dispatcher, which other compiled functions can call, or take in where it `is_inlined`."""
+    """Return `function` as numba's dispatcher. Other compiled functions can call it, or inline it if `is_inlined`."""
     import numba
 
     compile_with = functools.partial(
@@ -60,6 +60,6 @@ def machine_code(
     try:
         result = compile_with(cache=True)(function)
     except RuntimeError:
-        # No folder to keep compiled code in: compile in every process.
+        # There is no folder to cache compiled code in: compile in every process.
         result = compile_with()(function)
     return result

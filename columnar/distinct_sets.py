@@ -1,4 +1,4 @@
-"""Sets of the distinct values of a column's blocks, which equal ones share."""
+"""Sets of distinct values of a column, shared by blocks with equal sets."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sharkpy.columnar.domain import DomainValue
 
 @dataclass(frozen=True, slots=True)
 class DistinctSets:
-    """Sets of distinct values shared by blocks: block b has set `set_ids[b]`, -1 where it has none.
+    """Sets of distinct values shared by blocks: block b has set `set_ids[b]`, or none if that is -1.
 
-    Set s holds `codes[offsets[s]:offsets[s + 1]]`, indexes into `values`, which differ from each other.
+    Set s holds `codes[offsets[s]:offsets[s + 1]]`, which are indexes into the distinct `values`.
     """
 
     set_ids: Array
@@ -25,7 +25,9 @@ class DistinctSets:
     values: tuple[DomainValue, ...]
 
     def refine(self, per_value: Array, default: Mask) -> Mask:
-        """Mask of the blocks whose set has a marked value; `default` for those without a set."""
+        """Return a mask of the blocks whose set has a marked value. Blocks without a set take their value of
+        `default`.
+        """
         num_sets = len(self.offsets) - 1
         if num_sets == 0:
             return default
@@ -37,14 +39,14 @@ class DistinctSets:
 
 
 def sets_by_block(sets: DistinctSets) -> list[tuple[DomainValue, ...] | None]:
-    """Each block's set."""
+    """Return the set of each block."""
     ends = sets.offsets.tolist()
     shared = [tuple(sets.values[code] for code in sets.codes[a:b]) for a, b in itertools.pairwise(ends)]
     return [shared[set_id] if set_id >= 0 else None for set_id in sets.set_ids.tolist()]
 
 
 def distinct_sets(blocks: Sequence[tuple[DomainValue, ...] | None]) -> DistinctSets:
-    """Share equal sets among blocks."""
+    """Build sets, shared among blocks with equal values."""
     ids: dict[tuple[DomainValue, ...], int] = {}
     codes: dict[DomainValue, int] = {}
     flat: list[int] = []

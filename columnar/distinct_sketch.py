@@ -1,7 +1,7 @@
-"""HyperLogLog: how many distinct values there are, from figures of blocks that merge.
+"""HyperLogLog: estimate the number of distinct values from mergeable registers of blocks.
 
 Flajolet et al., AofA 2007, with the estimator of Ertl, "New cardinality estimation algorithms for HyperLogLog
-sketches", 2017, section 3, which needs neither tables nor thresholds. Standard error 4.6 %.
+sketches", 2017, section 3, which needs neither tables nor thresholds. The standard error is 4.6 %.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _NOTHING = np.uint64((1 << 64) - 1)
 
 
 def no_hashes() -> Array:
-    """Per register the least rest of a hash seen: what the kernels that hash columns update."""
+    """Return the initial state of the hash kernels: the smallest hash remainder seen, per register."""
     return np.full(REGISTERS, _NOTHING)
 
 
 def registers_of(least: Array) -> Array:
-    """Per register the most leading zeros of a rest, plus one; 0 where there was none."""
-    # A rest has _RANKS bits, from the top; the lowest INDEX_BITS are zero.
+    """Return, per register, the most leading zeros of a remainder, plus one; 0 for registers without values."""
+    # A remainder has _RANKS bits, from the top; the lowest INDEX_BITS are zero.
     exponents = np.frexp(least.astype(np.float64))[1]
     ranks = np.minimum(64 - np.minimum(exponents, 64) + 1, _RANKS + 1)
     found: Array = np.where(least == _NOTHING, 0, ranks).astype(np.uint8)
@@ -38,7 +38,7 @@ def registers_of(least: Array) -> Array:
 
 
 def registers_of_values(values: Iterable[DomainValue], dtype: t.DataType) -> Array:
-    """The registers of single values, hashed as those of columns are."""
+    """Compute the registers of single values, with the same hashes as for columns."""
     least = no_hashes()
     match domain_of(dtype):
         case Domain.BYTES:
@@ -55,7 +55,7 @@ def registers_of_values(values: Iterable[DomainValue], dtype: t.DataType) -> Arr
 
 
 def estimate(registers: Array) -> float:
-    """The number of distinct values behind (merged: the greatest of each) registers."""
+    """Estimate the number of distinct values from registers. Registers merge by their maximum."""
     counts = np.bincount(registers, minlength=_RANKS + 2)
     total = REGISTERS * _tau(1.0 - counts[_RANKS + 1] / REGISTERS)
     for rank in range(_RANKS, 0, -1):
@@ -65,7 +65,7 @@ def estimate(registers: Array) -> float:
 
 
 def _sigma(x: float) -> float:
-    """x + sum over k >= 1 of x**(2**k) * 2**(k - 1)."""
+    """Compute x + sum over k >= 1 of x**(2**k) * 2**(k - 1)."""
     if x == 1.0:
         return math.inf
     weight, total, before = 1.0, x, -1.0
@@ -78,7 +78,7 @@ def _sigma(x: float) -> float:
 
 
 def _tau(x: float) -> float:
-    """(1 - x - sum over k >= 1 of (1 - x**(2**-k))**2 * 2**-k) / 3."""
+    """Compute (1 - x - sum over k >= 1 of (1 - x**(2**-k))**2 * 2**-k) / 3."""
     if x in (0.0, 1.0):
         return 0.0
     weight, total, before = 1.0, 1.0 - x, -1.0

@@ -1,8 +1,8 @@
-"""The domain in which values of a type are compared and kept in statistics.
+"""Domains: the representation in which values are compared and stored in statistics.
 
-INTEGER holds booleans, integers, dates (days), timestamps (microseconds) and decimals (unscaled) as Python
-ints; FLOAT holds floats; BYTES holds strings as UTF-8 and binaries, whose order is that of their bytes; types
-without an order have no domain (NONE).
+INTEGER holds booleans, integers, dates (days), timestamps (microseconds) and decimals (unscaled) as Python ints. FLOAT
+holds floats. BYTES holds strings as UTF-8 and binaries, ordered by their bytes. Types without an order have no domain
+(NONE).
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def scale_of(dtype: t.DataType) -> int:
 
 
 def to_domain(value: object, dtype: t.DataType) -> DomainValue | Fraction | None:
-    """A Python value of the logical type as one of its domain; None where it has no place there.
+    """Convert a Python value of the logical type to its domain, or return None if the domain cannot represent it.
 
-    A number between two unscaled values of a DECIMAL or integer type comes back as a Fraction.
+    A number between two unscaled values of a DECIMAL or integer type becomes a Fraction.
     """
     match domain_of(dtype), value:
         case Domain.BYTES, str():
@@ -65,7 +65,7 @@ def to_domain(value: object, dtype: t.DataType) -> DomainValue | Fraction | None
 
 
 def from_domain(value: DomainValue, dtype: t.DataType) -> object:
-    """The Python value of the logical type. OverflowError where Python has none (years beyond 9999)."""
+    """Convert a domain value to a Python value. Raise OverflowError if Python has none (years beyond 9999)."""
     match dtype:
         case t.BooleanType():
             return bool(value)

@@ -1,4 +1,4 @@
-"""An encoded column, the forms in which it can be scanned, and the shape of a codec."""
+"""An encoded column, the forms in which it can be scanned, and the interface of a codec."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Param = int | str
 class EncodedColumn:
     """A column of `num_rows` values of `dtype` under one codec.
 
-    1. `parts` are primitive Arrow arrays without nulls and without offset: codes, values, offsets, data, …. Before it
-       is written a part may be chunked: it is stored as one, chunk after chunk, without a copy before that.
-    2. The part "validity" is a bitmap (uint8, least significant bit first); absent where no value is null.
-    3. `children` are columns that this codec has encoded further: a dictionary's values, a run's values.
+    1. `parts` are primitive Arrow arrays without nulls and without offset: codes, values, offsets, data and so on. A
+       part may be chunked until it is written; its chunks are stored as one array without an earlier copy.
+    2. The part "validity" is a bitmap (uint8, least significant bit first). It is absent if no value is null.
+    3. `children` are columns that this codec has encoded further: the values of a dictionary or of runs.
     """
 
     encoding: str
@@ -34,7 +34,7 @@ class EncodedColumn:
     children: dict[str, EncodedColumn] = field(default_factory=dict)
 
     def flat_parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        """All parts, those of children under `child/part`, in a fixed order."""
+        """Yield all parts in a fixed order. Parts of children are named `child/part`."""
         for name, part in self.parts.items():
             yield prefix + name, part
         for name, child in self.children.items():
@@ -46,7 +46,7 @@ class EncodedColumn:
 
     @property
     def validity(self) -> pa.Buffer | None:
-        """Bitmap of the valid values; None where all are."""
+        """Bitmap of the valid values, or None if all are valid."""
         bits = self.parts.get("validity")
         return None if bits is None else bits.buffers()[1]
 
@@ -56,24 +56,24 @@ class EncodedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The column's values in the logical type."""
+    """Values in the logical type."""
 
     array: pa.Array[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class DictionaryForm:
-    """The column as dictionary codes, taken as they are stored."""
+    """Values as dictionary codes, without a conversion."""
 
     array: pa.DictionaryArray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class NarrowForm:
-    """Integers behind a column: value = base + factor * array, unscaled by `scale` decimal digits for DECIMAL.
+    """Integer codes of a column: value = base + factor * array, unscaled by `scale` decimal digits for DECIMAL.
 
-    `array` is uint8, uint16 or uint32 with the column's nulls; DATE counts days, TIMESTAMP microseconds. SQL has
-    to cast it to BIGINT before it multiplies or adds: arithmetic of 8 bits overflows.
+    `array` is uint8, uint16 or uint32 with the column's nulls. DATE counts days, TIMESTAMP microseconds. SQL must cast
+    it to BIGINT before arithmetic, since arithmetic of 8 bits overflows.
     """
 
     array: pa.Array[Any]
@@ -91,11 +91,11 @@ ScanForm = Decoded | DictionaryForm | NarrowForm
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """Codec: a way to encode columns.
+    """A way to encode columns.
 
-    1. `estimate` gives the cost in bytes, weighed by how dear the codec is to scan; None where it does not apply.
-    2. `encode` is called on the cheapest, or on a forced one; None where it does not apply after all.
-    3. `decode` gives back equal values in the logical Arrow type, `scan_form` the cheapest form to scan.
+    1. `estimate` returns the cost in bytes, weighted by the cost of a scan, or None if the codec does not apply.
+    2. `encode` is called for the cheapest codec or a forced one. It returns None if the codec does not apply after all.
+    3. `decode` restores equal values in the logical Arrow type. `scan_form` returns the form that is cheapest to scan.
     """
 
     name: str

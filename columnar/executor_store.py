@@ -1,4 +1,4 @@
-"""Blocks in the memory of executors on other hosts, each with a copy where every host can read it."""
+"""Blocks in the memory of executors on other hosts, each with a copy that every host can read."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ except ProcessLookupError:
     pass
 shutil.rmtree(sys.argv[2], ignore_errors=True)
 """
-"""Waits for the end of an executor and removes its folder, however the executor ended."""
+"""Program that waits for the end of an executor and removes its folder, however the executor ended."""
 
 _COPY = ".copy"
-"""Suffix of the link, beside a block in memory, to its copy."""
+"""Suffix of the link from a block in memory to its copy, in the same folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutorWriter:
-    """Stores the blocks that a task makes on another host than the driver's. Picklable.
+    """Writer of blocks in tasks on hosts other than the driver's. Picklable.
 
-    1. A block is written to `durable_dir`, or to `copies_dir`, on the file system that all hosts share: there
-       tasks on other hosts and the driver read it, and the loss of an executor loses nothing.
-    2. It is kept in the memory of this host too, up to `memory_limit` bytes an executor (0: a third of the
-       machine's). Where room is short the blocks that the driver has dropped go, then the oldest.
-    3. The folder in memory belongs to the executor's process and goes with it.
-    4. `prefix` as in BlockWriter.
+    1. A block is written to `durable_dir`, or to `copies_dir`, on the file system that all hosts share. Tasks on other
+       hosts and the driver read this copy, so the loss of an executor loses no data.
+    2. The block is also held in this host's memory, up to `memory_limit` bytes per executor (0: a third of the
+       machine's memory). If room is short, blocks that the driver has dropped are removed first, then the oldest.
+    3. The folder in memory belongs to the executor's process and is removed when that ends.
+    4. `prefix` is as in BlockWriter.
     """
 
     shm_dir: str
@@ -52,7 +52,7 @@ class ExecutorWriter:
     prefix: str = ""
 
     def write(self, encoded: EncodedBlock, durable_dir: str | None = None, *, is_synced: bool = True) -> BlockHandle:
-        """Store a block; the handle names this host."""
+        """Store a block. Its handle names this host."""
         block_id = self.prefix + uuid.uuid4().hex
         folder = Path(durable_dir or self.copies_dir)
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,14 +71,14 @@ class ExecutorWriter:
         return BlockHandle(block_id, encoded.num_rows, encoded.size_bytes, memory_path, copy, sizes, host=host)
 
     def remove(self, handle: BlockHandle) -> None:
-        """Take back what `write` stored, on this host."""
+        """Remove the files that `write` stored on this host."""
         if handle.durable_path is not None:
             store_folder.remove(handle.durable_path)
         if handle.memory_path:
             drop_from_memory(handle.memory_path)
 
     def _keep(self, block_id: str, encoded: EncodedBlock, copy: str) -> str:
-        """Put the block in this host's memory; "" where there is no room, even after making some."""
+        """Put the block in this host's memory and return its path, or "" if there is no room even after a cleanup."""
         try:
             folder = executor_folder(self.shm_dir)
             limit = self.memory_limit or machine_memory() // 3
@@ -92,13 +92,13 @@ class ExecutorWriter:
             store_folder.write_file(str(path), *encoded.pieces, temporary=temporary)
             path.with_suffix(_COPY).symlink_to(copy)
         except (OSError, ExecutionError):
-            # The copy is the block: without room in memory it is read from there.
+            # Without room in memory, the block is read from its copy.
             return ""
         return str(path)
 
 
 def _make_room(folder: str, allowed: int) -> None:
-    """Remove blocks from memory until `allowed` bytes are used: dropped ones first, then the oldest."""
+    """Remove blocks from memory until `allowed` bytes are used: dropped blocks first, then the oldest."""
     with contextlib.suppress(OSError):
         store_folder.remove_abandoned(folder)
         blocks = sorted(Path(folder).glob(f"*{store_folder.SUFFIX}"), key=_age)
@@ -112,12 +112,12 @@ def _make_room(folder: str, allowed: int) -> None:
 
 
 def _age(path: Path) -> tuple[bool, int]:
-    """Sorts those whose copy is gone before the others, and these by time."""
+    """Sort key: blocks without a copy first, then by time."""
     return path.with_suffix(_COPY).exists(), path.stat().st_mtime_ns
 
 
 def drop_from_memory(memory_path: str) -> None:
-    """Forget what this host keeps of a block; its copy stays."""
+    """Remove a block from this host's memory. Its copy stays."""
     path = Path(memory_path)
     store_folder.remove(str(path))
     store_folder.remove(str(path.with_suffix(_COPY)))
@@ -126,7 +126,7 @@ def drop_from_memory(memory_path: str) -> None:
 
 @functools.cache
 def executor_folder(shm_dir: str) -> str:
-    """The folder in memory of this process's executor, made where it is not there yet."""
+    """Return the folder in memory of this process's executor, created at first use."""
     executor = this_executor()
     path = folder_of_process(shm_dir, executor.pid)
     if not Path(path).is_dir():
@@ -137,11 +137,11 @@ def executor_folder(shm_dir: str) -> str:
 
 
 def _watch(pid: int, folder: str) -> None:
-    """Have the folder removed at the executor's end; where that cannot be watched, the next sweep does it."""
+    """Start a process that removes the folder when the executor ends. If that fails, the next sweep removes it."""
     with contextlib.suppress(OSError):
         command = [sys.executable, "-I", "-S", "-c", _KEEPER, str(pid), folder]
         null = subprocess.DEVNULL
-        # A session of its own: the worker daemon ends by a signal to its whole group.
+        # In a session of its own, since the worker daemon ends its whole process group by a signal.
         keeper = subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/")
-        # It outlives this process, so nobody waits for it.
+        # It outlives this process, which does not wait for it.
         keeper.returncode = 0

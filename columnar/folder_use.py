@@ -1,4 +1,4 @@
-"""Users of a table's folder of durable blocks: they share a lock, and one that is alone may tidy up."""
+"""Shared use of a table's folder of durable blocks. The only user of a folder may clean it up."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import os
 from pathlib import Path
 
 UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
-"""Errors of a file that this process may not write."""
+"""Errors for a file that this process may not write."""
 
 NAME = ".in-use"
 
 
 class FolderUse:
-    """Use of a folder until `close`, or the end of the process.
+    """Use of a folder until `close`, or until the process ends.
 
-    `is_alone`: nobody else used it at the start, and its files may be changed.
+    If `is_alone`, no other process used the folder at the start, and its files may be changed.
     """
 
     def __init__(self, directory: str) -> None:
@@ -39,7 +39,7 @@ class FolderUse:
             fcntl.flock(self._file, fcntl.LOCK_SH)
 
     def share(self) -> None:
-        """Let others in."""
+        """Allow other processes to use the folder."""
         fcntl.flock(self._file, fcntl.LOCK_SH)
 
     def close(self) -> None:

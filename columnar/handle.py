@@ -1,4 +1,4 @@
-"""Handle of a block, which the driver and the tasks pass around instead of data."""
+"""Handle of a block, which the driver and tasks exchange instead of data."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class BlockHandle:
-    """A stored, encoded, immutable part of a table: where it is and what it holds.
+    """A stored, encoded, immutable part of a table: its location and its contents.
 
-    1. `block_id` is unique and never reused; the file is named after it.
-    2. `memory_path` is the place in shared memory (or the local folder after eviction);
-       `durable_path` the copy in the warehouse, where there is one. A reader tries them in this order.
-    3. Those who may still read the block hold this object; the store can tell when none is left.
-    4. `column_bytes` are the encoded bytes by column, for placement and EXPLAIN; tasks do not get them.
-    5. `host` names the host in whose memory `memory_path` lies, as Spark does; "": that of the driver.
-    6. `bucket` is the one that all its rows belong to, by the table's bucket columns; None: they may be of any.
-    7. `checksum` is that of the rows in whichever order, for blocks that are made again by a query.
+    1. `block_id` is unique and never reused. The file is named after it.
+    2. `memory_path` is the file in shared memory (or a link to the local folder after eviction). `durable_path` is the
+       copy in the warehouse, if there is one. A reader tries them in this order.
+    3. A reader holds this object while it may read the block. The store detects when no reader is left.
+    4. `column_bytes` are the encoded bytes by column, for placement and EXPLAIN. Tasks do not get them.
+    5. `host` is Spark's name of the host whose memory holds `memory_path`; "" is the driver's host.
+    6. `bucket` is the bucket of all its rows, by the table's bucket columns, or None if rows may be of any bucket.
+    7. `checksum` covers the rows in any order, for blocks that a query can rebuild.
     """
 
     block_id: str
@@ -31,9 +31,9 @@ class BlockHandle:
     checksum: int | None = None
 
     def bytes_of(self, names: Iterable[str]) -> int:
-        """Encoded bytes of some columns."""
+        """Return the encoded bytes of some columns."""
         return sum(self.column_bytes.get(name, 0) for name in names)
 
     def shipped(self) -> BlockHandle:
-        """The handle for a task, which has no use for figures of all columns."""
+        """Return the handle for a task, which does not need the sizes of columns."""
         return replace(self, column_bytes={})

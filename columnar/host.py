@@ -1,4 +1,4 @@
-"""The machine of this process, the executor that it works for, and the host's name as Spark knows it."""
+"""The machine of this process, its executor, and the name that Spark uses for the host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOST_OPTION = b"--hostname"
 
 @dataclass(frozen=True, slots=True)
 class ExecutorProcess:
-    """An executor's process and the host that Spark places tasks by."""
+    """The process of an executor, and the host name by which Spark places tasks."""
 
     pid: int
     host: str
@@ -23,7 +23,7 @@ class ExecutorProcess:
 
 @functools.cache
 def this_executor() -> ExecutorProcess:
-    """The process above this one that Spark started with a host's name; elsewhere this process and machine."""
+    """Return the ancestor process that Spark started with a host name, or else this process and machine."""
     pid = os.getpid()
     while (parent := _parent(pid)) > 0:
         pid = parent
@@ -34,19 +34,23 @@ def this_executor() -> ExecutorProcess:
 
 
 def is_beside(host: str) -> bool:
-    """Whether this process can map what lies in the memory of `host`; "" is the machine of driver and tasks alike."""
+    """Return whether this process can map files in the memory of `host`. "" is the machine of the driver and
+    its tasks.
+    """
     return not host or host == this_executor().host
 
 
 @functools.cache
 def machine_memory() -> int:
-    """Bytes of memory for this process and its children: the machine's, or what the control group leaves of it."""
+    """Return the bytes of memory for this process and its children: the machine's, or less if a control group limits
+    it.
+    """
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([physical, *_control_group_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))])
 
 
 def _control_group_limits(memberships: Path, mount: Path) -> Iterator[int]:
-    """Limits of the process's control group and of those around it, in both versions of their files."""
+    """Yield the limits of the process's control group and its parents, in both versions of cgroups."""
     try:
         lines = memberships.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -58,7 +62,7 @@ def _control_group_limits(memberships: Path, mount: Path) -> Iterator[int]:
         root, name = (mount / "memory", "memory.limit_in_bytes") if controllers else (mount, "memory.max")
         group = root / path.lstrip("/")
         for folder in (group, *group.parents):
-            # Without a limit a group says "max", or has no such file.
+            # A group without a limit says "max", or has no such file.
             with contextlib.suppress(OSError, ValueError):
                 yield int((folder / name).read_text(encoding="ascii"))
             if folder == root:
@@ -66,8 +70,8 @@ def _control_group_limits(memberships: Path, mount: Path) -> Iterator[int]:
 
 
 def private_memory() -> int:
-    """Bytes of this process's own memory that are in use, without files and blocks that it has mapped; 0 where the
-    system does not tell.
+    """Return the bytes in use by this process, without mapped files and blocks, or 0 if the system does not report
+    them.
     """
     try:
         with open("/proc/self/statm", "rb", buffering=0) as file:
@@ -78,7 +82,7 @@ def private_memory() -> int:
 
 
 def thread_ticks(thread: int) -> int:
-    """Time that a thread of this process has computed, in the kernel's ticks; 0 where it has ended."""
+    """Return the CPU time of a thread of this process in kernel ticks, or 0 if the thread has ended."""
     try:
         with open(f"/proc/self/task/{thread}/stat", "rb", buffering=0) as file:
             fields = file.read().rpartition(b")")[2].split()

@@ -1,6 +1,6 @@
 """Compiled loops over NumPy arrays: profiles of integers and floats, narrowing, bit packing, deltas.
 
-None of them checks bounds: callers pass arrays of the stated lengths.
+The loops do not check bounds: callers pass arrays of the stated lengths.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def profile_integers(values: Array) -> tuple[np.int64, np.int64, np.int64, np.in
 
 @compiled
 def common_factor(values: Array, base: int) -> np.uint64:
-    """Greatest common divisor of all `value - base`, differences taken as unsigned; 0 where all are zero."""
+    """Greatest common divisor of all `value - base`, taken as unsigned differences, or 0 if all are zero."""
     factor = np.uint64(0)
     for i in range(len(values)):
         rest = np.uint64(np.int64(values[i])) - np.uint64(np.int64(base))
@@ -59,7 +59,7 @@ def narrow(values: Array, base: int, out: Array) -> None:
 
 @compiled
 def narrow_factor(values: Array, base: int, factor: int, out: Array) -> None:
-    """out = (value - base) / factor, where factor divides without a rest."""
+    """out = (value - base) / factor; factor divides every difference without a remainder."""
     divisor = np.uint64(factor)
     for i in range(len(values)):
         out[i] = (np.uint64(np.int64(values[i])) - np.uint64(np.int64(base))) // divisor
@@ -74,7 +74,7 @@ def widen(codes: Array, base: int, factor: int, out: Array) -> None:
 
 @compiled
 def split_decimals(pairs: Array, out: Array) -> bool:
-    """out = the low word of 128-bit integers; False where one does not fit 64 bits."""
+    """out = the low word of 128-bit integers. Return False if a value does not fit 64 bits."""
     fits = True
     for i in range(len(out)):
         low = pairs[2 * i]
@@ -94,9 +94,9 @@ def join_decimals(low: Array, pairs: Array) -> None:
 
 @compiled
 def pack(codes: Array, width: int, lanes: int, words: Array) -> None:
-    """Pack codes, `width` bits each: code `row * lanes + lane` of 64 rows lies `width * row` bits into its lane.
+    """Pack codes of `width` bits each: code `row * lanes + lane` of 64 rows starts `width * row` bits into its lane.
 
-    `words` is zeroed uint64 of `width * lanes`; its word w of a lane is at `w * lanes + lane`, so that packing and
+    `words` is zeroed uint64 of `width * lanes`. Word w of a lane is at `w * lanes + lane`, so that packing and
     unpacking a row are loops over neighbours (the transposed layout of FastLanes, VLDB 2023, with one wide group).
     """
     for row in range((len(codes) + lanes - 1) // lanes):
@@ -143,7 +143,7 @@ def deltas(values: Array, base: int, out: Array) -> None:
 
 @compiled
 def running_sum(codes: Array, first: int, base: int, out: Array) -> None:
-    """Undo `deltas`."""
+    """The inverse of `deltas`."""
     total = np.int64(first)
     out[0] = total
     for i in range(1, len(codes)):
@@ -153,12 +153,12 @@ def running_sum(codes: Array, first: int, base: int, out: Array) -> None:
 
 @compiled
 def keys_in_bits(values: Array, low: int, bits: Array, out: Array) -> int:
-    """The places of the values v with bit v - low of `bits` set into `out`; how many there are."""
+    """Write to `out` the positions of the values v for which bit v - low of `bits` is set. Return their number."""
     count = 0
     span = np.uint64(len(bits) * 8)
     for i in range(len(values)):
         place = np.uint64(np.int64(values[i]) - low)
-        # What lies below `low` wraps around and is above the span.
+        # Values below `low` wrap around to above the span.
         if place < span and (bits[place >> np.uint64(3)] >> (place & np.uint64(7))) & np.uint64(1):
             out[count] = i
             count += 1
@@ -174,7 +174,7 @@ def presence(codes: Array, seen: Array) -> None:
 
 @compiled
 def small_distinct(values: Array, limit: int, out: Array) -> int:
-    """The distinct values, at most `limit` (64), into `out`; -1 where there are more."""
+    """Write the distinct values, at most `limit` (64), to `out`. Return their number, or -1 if there are more."""
     slots = np.zeros(256, np.int64)
     used = np.zeros(256, np.uint8)
     count = 0
@@ -195,9 +195,10 @@ def small_distinct(values: Array, limit: int, out: Array) -> int:
 
 @compiled
 def mark_hashes(codes: Array, base: int, factor: int, bits: int, seen: Array, index_bits: int, least: Array) -> int:
-    """Mark the hash of each base + factor * code in a table of 2**bits bytes; the number of marks (linear counting).
+    """Mark the hash of each base + factor * code in a table of 2**bits bytes. Return the number of marks (linear
+    counting).
 
-    `least` is kept as `hash_numbers` keeps it.
+    `least` is updated as in `hash_numbers`.
     """
     shift, index_shift, rest_shift = np.uint64(64 - bits), np.uint64(64 - index_bits), np.uint64(index_bits)
     marks = 0
@@ -216,7 +217,9 @@ def mark_hashes(codes: Array, base: int, factor: int, bits: int, seen: Array, in
 
 @compiled
 def hash_numbers(codes: Array, base: int, factor: int, index_bits: int, least: Array) -> None:
-    """Per value of the first `index_bits` bits of the hashes of base + factor * code, the least rest of a hash."""
+    """Update `least`: per value of the first `index_bits` bits of a hash of base + factor * code, the smallest
+    remainder.
+    """
     index_shift, rest_shift = np.uint64(64 - index_bits), np.uint64(index_bits)
     for i in range(len(codes)):
         mixed = np.uint64(np.int64(base) + np.int64(factor) * np.int64(codes[i]))
@@ -228,7 +231,7 @@ def hash_numbers(codes: Array, base: int, factor: int, index_bits: int, least: A
 
 @compiled
 def hash_strings(offsets: Array, data: Array, index_bits: int, least: Array) -> None:
-    """Hash byte strings as `hash_numbers` does numbers: string i is data[offsets[i]:offsets[i + 1]]."""
+    """Hash byte strings as `hash_numbers` hashes numbers: string i is data[offsets[i]:offsets[i + 1]]."""
     index_shift, rest_shift = np.uint64(64 - index_bits), np.uint64(index_bits)
     for i in range(len(offsets) - 1):
         position, end = np.int64(offsets[i]), np.int64(offsets[i + 1])
@@ -253,7 +256,7 @@ def hash_strings(offsets: Array, data: Array, index_bits: int, least: Array) -> 
 
 @compiled
 def profile_floats(values: Array) -> tuple[float, float, bool]:
-    """(min, max, any NaN), ignoring NaN; (inf, -inf) where all are NaN."""
+    """(min, max, any NaN), ignoring NaN; (inf, -inf) if all are NaN."""
     low = np.inf
     high = -np.inf
     nan = False
@@ -267,7 +270,7 @@ def profile_floats(values: Array) -> tuple[float, float, bool]:
 
 @compiled
 def scale_floats(values: Array, power: float, out: Array) -> bool:
-    """out = round(value * power) where value == out / power, bit for bit; False where one is not."""
+    """out = round(value * power) if value == out / power, bit for bit. Return False if a value has no such integer."""
     for i in range(len(values)):
         value = np.float64(values[i])
         scaled = value * power
@@ -282,7 +285,7 @@ def scale_floats(values: Array, power: float, out: Array) -> bool:
 
 @compiled
 def unscale_floats(values: Array, power: float, out: Array) -> None:
-    """Undo `scale_floats`."""
+    """The inverse of `scale_floats`."""
     for i in range(len(values)):
         out[i] = np.float64(values[i]) / power
 

@@ -1,4 +1,4 @@
-"""Sets of integers as bits: which rows of a scan have a key that the other side of a join has."""
+"""Sets of integers as bits, to find the rows of a scan whose key is on the other side of a join."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     AnyArray = pa.Array[Any]
 
 MOST_SPAN = 1 << 26
-"""Distance of the least and the greatest key up to which there are bits: 8 MB of them."""
+"""Largest distance of the smallest and greatest key for which bits are used: 8 MB of bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyBits:
-    """The integers `low + i` whose bit i, least significant first, is set; `count` of them."""
+    """The integers `low + i` whose bit i, least significant first, is set. There are `count` of them."""
 
     low: int
     count: int
@@ -31,7 +31,7 @@ class KeyBits:
         return len(self.bits) * 8
 
     def places(self, keys: AnyArray) -> AnyArray:
-        """The places of those of `keys`, an array of integers, that are in the set; NULL is not."""
+        """Return the positions of the values of `keys`, an array of integers, that are in the set. NULL is not."""
         values = np.frombuffer(memoryview(keys.buffers()[1] or b""), keys.type.to_pandas_dtype())
         values = values[keys.offset : keys.offset + len(keys)]
         out = np.empty(len(keys), np.uint32)
@@ -41,7 +41,7 @@ class KeyBits:
 
 
 def key_bits(column: pa.ChunkedArray[Any]) -> KeyBits | None:
-    """The set of a column's values; None where they are no integers, there is none, or they lie far apart."""
+    """Return the set of a column's values, or None if they are not integers, are all NULL, or are too far apart."""
     if not pa.types.is_signed_integer(column.type) or column.null_count == len(column):
         return None
     bounds = pc.min_max(column)

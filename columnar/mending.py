@@ -1,4 +1,4 @@
-"""Mending: whole copies of blocks in the place of lost or damaged ones."""
+"""Repair: replace lost or damaged copies of blocks by intact ones."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sharkpy.columnar.block_cache import forget_block
 from sharkpy.columnar.handle import BlockHandle
 
 Rewrite = Callable[[BlockHandle, memoryview], None]
-"""Puts the bytes of a block where its handle says they are."""
+"""Writes the bytes of a block to the files of its handle."""
 
 
 def mended(handle: BlockHandle, rewrite: Rewrite) -> bool:
-    """Make a block's copies whole again from one that is; False where none is."""
+    """Restore a block's copies from an intact one. Return False if there is none."""
     paths = _paths(handle)
     whole = [path for path in paths if _is_whole(path, handle)]
     if whole and len(whole) < len(paths):
@@ -27,10 +27,9 @@ def mended(handle: BlockHandle, rewrite: Rewrite) -> bool:
 
 
 def tells_of_damage(error: BaseException, handles: Iterable[BlockHandle]) -> bool:
-    """Whether the error of a job that reads these blocks is one of lost or damaged blocks.
+    """Return whether a job that reads these blocks failed because of lost or damaged blocks.
 
-    Who reads a mapped file that is cut short dies, and tells of nothing: where workers have died, the blocks are looked
-    at.
+    Reading a truncated mapped file kills the worker without a message. So if workers died, the blocks are checked.
     """
     if isinstance(error, WorkersDiedError):
         return not all(_is_whole(path, handle) for handle in handles for path in _paths(handle))
@@ -38,13 +37,13 @@ def tells_of_damage(error: BaseException, handles: Iterable[BlockHandle]) -> boo
 
 
 def mapped(path: str) -> memoryview:
-    """The bytes of a file, mapped for as long as the view lives."""
+    """Return the bytes of a file, mapped as long as the view lives."""
     with pa.memory_map(path, "r") as file:
         return memoryview(file.read_buffer(file.size())).cast("B")
 
 
 def _paths(handle: BlockHandle) -> list[str]:
-    # What lies in another host's memory is that host's to look after.
+    # Each host checks its own memory.
     memory_path = "" if handle.host else handle.memory_path
     return [path for path in (memory_path, handle.durable_path) if path]
 

@@ -1,7 +1,7 @@
-"""Functions that keep the order of their argument, carried over from a column's bounds to the function's.
+"""Functions that preserve the order of their argument, applied to a column's bounds.
 
-`apply` is right only for non-decreasing functions: f(low) and f(high) then bound f(x). Where rounding may
-differ between executors the bounds are widened and `exact` is false, so that single values are not mapped.
+`apply` is correct only for non-decreasing functions: then f(low) and f(high) bound f(x). If rounding may differ between
+executors, the bounds are widened and `exact` is false, so that single values are not mapped.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from sharkpy.values.type_parser import parse_type
 
 _INTEGER_BITS: dict[t.DataType, int] = {t.TINYINT: 8, t.SMALLINT: 16, t.INT: 32, t.BIGINT: 64}
 _UNITS = {"year": "Y", "month": "M", "day": "D", "hour": "h", "minute": "m", "second": "s", "mm": "M", "yyyy": "Y"}
-# Years 1 to 9999 in days and microseconds; beyond them calendars and Python's values end.
+# Years 1 to 9999 in days: beyond them, calendars and Python's values end.
 _DAYS = (-719_162, 2_932_896)
 _MAX_EXACT = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
 class Monotone:
-    """A function on domain values: `lower` and `upper` map bounds, and report where they could not."""
+    """A function on domain values. `lower` and `upper` map bounds, and return a mask of the values that they
+    could map.
+    """
 
     dtype: t.DataType
     lower: Callable[[Array], tuple[Array, Mask]]
@@ -46,7 +48,7 @@ class Monotone:
 
 
 def monotone(function_name: str, source: t.DataType, argument: object) -> Monotone | None:
-    """The function over a column of type `source`; None where it is not known to keep the order."""
+    """Return the function over a column of type `source`, or None if it is not known to preserve the order."""
     build = FUNCTIONS.get(function_name.lower())
     return build(source, argument) if build else None
 
@@ -70,7 +72,7 @@ def _days(source: t.DataType, values: Array) -> tuple[Array, Mask]:
 
 
 def _by_day(days: Array, function: Callable[[Array], Array]) -> Array:
-    """A function of dates, computed once for each day of their range where that is less work."""
+    """Apply a function of dates, once per day of their range if that is less work."""
     if len(days) == 0:
         return np.asarray(function(days.astype("M8[D]")))
     first, last = int(days.min()), int(days.max())
@@ -182,7 +184,7 @@ def _float_to_integer(target: t.DataType) -> Monotone:
 
 
 def _rescale(source: t.DataType, target: t.DataType) -> Monotone:
-    """Conversion between integers and decimals, through their unscaled values."""
+    """Conversion between integers and decimals by their unscaled values."""
     digits = getattr(target, "scale", 0) - getattr(source, "scale", 0)
     bits = _INTEGER_BITS.get(target, 64)
 

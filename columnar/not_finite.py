@@ -1,4 +1,4 @@
-"""Values that no arithmetic can go on with: missing and infinite ones, counted by column."""
+"""Missing and infinite values, which no algorithm accepts, counted by column."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LABEL_HINT = 'na="drop" leaves out such rows'
 
 @dataclass(frozen=True, slots=True)
 class NotFinite:
-    """Numbers of each column's values that are missing (NaN, which NULL has become) and infinite."""
+    """Numbers of missing (NaN, also from NULL) and infinite values of each column."""
 
     missing: npt.NDArray[np.int64]
     infinite: npt.NDArray[np.int64]
 
     @classmethod
     def of(cls, matrix: npt.NDArray[Any]) -> NotFinite:
-        """Count over the columns of a matrix of floats; where all is finite the cost is one sum."""
+        """Count over the columns of a float matrix. If all values are finite, the cost is one sum."""
         counts = np.zeros((2, matrix.shape[1]), np.int64)
         with np.errstate(over="ignore", invalid="ignore"):
             sums = matrix.sum(axis=0)
@@ -38,7 +38,7 @@ class NotFinite:
         return NotFinite(self.missing + other.missing, self.infinite + other.infinite)
 
     def check(self, names: Sequence[str], *, kind: str = "column") -> None:
-        """DataError naming the first column that has any, and how many."""
+        """Raise DataError with the first column that has such values, and their number."""
         for name, missing, infinite in zip(names, self.missing, self.infinite, strict=True):
             if infinite:
                 raise DataError(f'{kind} "{name}" has {_count(infinite, "infinite value")}')

@@ -1,4 +1,4 @@
-"""Statistics of a block's columns as they lie in its file: a text a column, parsed when the column is asked for."""
+"""Statistics of a block's columns as stored in its file: one text per column, parsed when the column is read."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ RECORD = np.dtype(
         ("layout_digest", "<u8"),
     ]
 )
-"""What a block's directory says of a column: a hash of its name, where its layout is in the file and its statistics are
-among those of all columns, its encoded bytes, and a checksum of the layout.
+"""Directory entry of a column: a hash of its name, the positions of its layout and its statistics, its encoded bytes,
+and a checksum of the layout.
 """
 
 
 def hash_of(name: str) -> int:
-    """The number by which a directory finds a column."""
+    """Return the number by which a directory finds a column."""
     return xxhash.xxh3_64_intdigest(name.encode("utf-8", "surrogatepass"))
 
 
 def place_of(directory: Array, name: str) -> int | None:
-    """Number of a column in the directory."""
+    """Return the index of a column in the directory, or None if it has no such column."""
     found = np.flatnonzero(directory["name"] == np.uint64(hash_of(name)))
     return int(found[0]) if len(found) else None
 
 
 @dataclass(frozen=True, slots=True)
 class PackedStatistics:
-    """Statistics of a block's columns. Its size and the cost of a column do not depend on the other columns."""
+    """Statistics of a block's columns. The cost of reading one column does not depend on the other columns."""
 
     num_rows: int
     records: bytes = field(repr=False)
@@ -82,7 +82,7 @@ class PackedStatistics:
 
 
 def texts_of(columns: Sequence[tuple[str, ColumnStatistics]]) -> list[bytes]:
-    """The text of each column."""
+    """Return the text of each column."""
     return [_text(name, stats) for name, stats in columns]
 
 

@@ -1,4 +1,4 @@
-"""Conversions between Arrow arrays, NumPy arrays and parts of encoded columns, without copies where none is needed."""
+"""Conversions between Arrow arrays, NumPy arrays and parts of encoded columns, without copies if possible."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _INTEGER_WIDTH: dict[t.DataType, str] = {
 
 
 def is_integral(dtype: t.DataType) -> bool:
-    """Whether values are integers behind their type (decimals: those that fit 64 bits)."""
+    """Return whether values are stored as integers (decimals if they fit 64 bits)."""
     return dtype in _INTEGER_WIDTH or isinstance(dtype, t.DecimalType)
 
 
 def view(array: pa.Array[Any], dtype: str) -> Array:
-    """The values buffer of a primitive array as NumPy values; null slots hold anything."""
+    """Return the values buffer of a primitive array as NumPy values. The values of null slots are undefined."""
     stored = array.buffers()[1]
     values: Array = np.frombuffer(memoryview(stored), dtype=dtype) if stored else np.empty(0, dtype)
     taken: Array = values[array.offset : array.offset + len(array)]
@@ -38,17 +38,19 @@ def view(array: pa.Array[Any], dtype: str) -> Array:
 
 
 def buffer(array: pa.Array[Any], index: int) -> pa.Buffer:
-    """A buffer of an array; an empty one where Arrow has none."""
+    """Return a buffer of an array. It is empty if Arrow has none."""
     return array.buffers()[index] or pa.py_buffer(b"")
 
 
 def buffer_of(values: Array) -> pa.Buffer:
-    """The memory of a contiguous array as it is."""
+    """Return the memory of a contiguous array."""
     return pa.py_buffer(values.data.cast("B") if values.size else b"")
 
 
 def part(values: Array) -> pa.Array[Any]:
-    """Numbers as an array over their memory. (`pa.array` of NumPy's would import pandas, which takes half a second.)"""
+    """Wrap numbers as an Arrow array over their memory. (`pa.array` of a NumPy array would import pandas, which takes
+    half a second.)
+    """
     values = np.ascontiguousarray(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, buffer_of(values)])
 
@@ -58,13 +60,13 @@ def numpy(part: pa.Array[Any]) -> Array:
 
 
 def bytes_part(content: pa.Buffer | bytes) -> pa.Array[Any]:
-    """A buffer as uint8 values."""
+    """Return a buffer as uint8 values."""
     stored = pa.py_buffer(content)
     return pa.Array.from_buffers(pa.uint8(), stored.size, [None, stored])
 
 
 def validity_part(array: pa.Array[Any]) -> dict[str, pa.Array[Any]]:
-    """The part "validity" of an array, none where it has no nulls."""
+    """Return the part "validity" of an array, or no part if it has no nulls."""
     if array.null_count == 0:
         return {}
     valid = array.is_valid()
@@ -76,7 +78,7 @@ def validity_part(array: pa.Array[Any]) -> dict[str, pa.Array[Any]]:
 
 
 def integers_of(array: pa.Array[Any], dtype: t.DataType) -> Array | None:
-    """The integers behind an array without nulls; None where a decimal needs more than 64 bits."""
+    """Return the integers that represent an array without nulls, or None if a decimal needs more than 64 bits."""
     if not isinstance(dtype, t.DecimalType):
         return view(array, _INTEGER_WIDTH[dtype])
     if len(array) == 0:
@@ -87,12 +89,12 @@ def integers_of(array: pa.Array[Any], dtype: t.DataType) -> Array | None:
 
 
 def integer_output(num_rows: int, dtype: t.DataType) -> Array:
-    """An empty array to decode integers into."""
+    """Return an empty array to decode integers into."""
     return np.empty(num_rows, _INTEGER_WIDTH.get(dtype, "i8"))
 
 
 def integers_to_arrow(values: Array, dtype: t.DataType, validity: pa.Buffer | None) -> pa.Array[Any]:
-    """The logical array of decoded integers, taking over `values` where the width is the same."""
+    """Return decoded integers as a logical array. `values` is used without a copy if the width is the same."""
     if isinstance(dtype, t.DecimalType):
         pairs = np.empty(2 * len(values), np.int64)
         kernels.join_decimals(values, pairs)
@@ -103,7 +105,7 @@ def integers_to_arrow(values: Array, dtype: t.DataType, validity: pa.Buffer | No
 
 
 def code_width(top: int) -> str | None:
-    """The narrowest unsigned width that holds codes up to `top`; None above 32 bits."""
+    """Return the narrowest unsigned type for codes up to `top`, or None above 32 bits."""
     for limit, name in ((1 << 8, "u1"), (1 << 16, "u2"), (1 << 32, "u4")):
         if top < limit:
             return name

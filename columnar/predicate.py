@@ -1,4 +1,4 @@
-"""The predicates that pruning understands. Values are Python values of the logical type that they are compared with."""
+"""Predicates that pruning understands. Values are Python values of the logical type of the other side."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ NEGATED: dict[Operator, Operator] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<",
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """A monotone function of a column, in place of the column; see the table in `sharkpy.columnar.monotone`.
+    """A monotone function of a column in place of a column; see the table in `sharkpy.columnar.monotone`.
 
-    `argument` is the target type of "cast", the length of "substr" (from 1), the unit of "date_trunc".
-    A function that the table does not have makes the predicate unknown.
+    `argument` is the target type of "cast", the length of "substr" (from 1), the unit of "date_trunc". With a function
+    that is not in the table, the predicate is unknown.
     """
 
     function_name: str
@@ -31,7 +31,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class InSet:
-    """column IN (values); a None among them makes a miss NULL."""
+    """column IN (values). With None among the values, a miss is NULL."""
 
     column: str | Mapped
     values: tuple[object, ...]
@@ -39,7 +39,7 @@ class InSet:
 
 @dataclass(frozen=True, slots=True)
 class LikePrefix:
-    """Exactly `column LIKE 'prefix%'`, the prefix taken literally."""
+    """Exactly `column LIKE 'prefix%'`, with a literal prefix."""
 
     column: str | Mapped
     prefix: str
@@ -72,7 +72,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A predicate of which nothing is known."""
+    """A predicate that pruning does not understand."""
 
 
 Predicate = Compare | InSet | LikePrefix | IsNull | IsNotNull | And | Or | Not | Unknown

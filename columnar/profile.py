@@ -1,4 +1,4 @@
-"""Profile of one column of a block that is loaded, computed once for statistics, chooser and codecs."""
+"""Profile of one column of a block, computed once at loading for statistics, codec choice and codecs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SAMPLE_RUNS = 16
 SAMPLE_RUN_ROWS = 256
 DISTINCT_LIMIT = 64
 _UNIQUE_SHARE = 0.9
-"""Share of distinct strings in a sample from which nearly all are taken to be: hashing them would tell no more."""
+"""Share of distinct strings in a sample above which all are taken for distinct: hashing would add no information."""
 _BASE_ZERO = 0
 
 
 @dataclass(frozen=True, slots=True)
 class IntegerProfile:
-    """Extremes and steps of a column's integers; nulls were filled with a valid value."""
+    """Extremes and steps of a column's integers. Nulls are filled with a valid value."""
 
     values: Array
     low: int
@@ -47,9 +47,9 @@ class Narrowing:
 
 
 class ColumnProfile:
-    """A column in its logical Arrow type with what is known of it. At least one row.
+    """A column in its logical Arrow type with derived properties. It has at least one row.
 
-    A column of strings without nulls may be given as an Arrow dictionary: it is not hashed again.
+    A string column without nulls may be an Arrow dictionary: it is not hashed again.
     """
 
     def __init__(self, array: pa.Array[Any], dtype: t.DataType) -> None:
@@ -67,12 +67,12 @@ class ColumnProfile:
         return self._given
 
     def validity(self) -> dict[str, pa.Array[Any]]:
-        """The part "validity" of the column, none where it has no nulls."""
+        """The part "validity" of the column, or no part if it has no nulls."""
         return parts.validity_part(self.array) if self.null_count else {}
 
     @cached_property
     def plain_bytes(self) -> int:
-        """Bytes of the values as Arrow lays them out."""
+        """Bytes of the values in Arrow's layout."""
         if self._coded is None:
             return int(self.array.nbytes)
         codes, values = self.dictionary or build_dictionary(self.array)
@@ -84,7 +84,7 @@ class ColumnProfile:
 
     @cached_property
     def filled(self) -> pa.Array[Any]:
-        """The array with nulls replaced by a valid value (or as it is, where it has none); not for nested types."""
+        """The array with nulls replaced by a valid value; unchanged without nulls and for nested types."""
         if self.null_count == 0 or self.num_valid == 0 or t.is_nested(self.dtype):
             return self.array
         if self.domain is Domain.BYTES:
@@ -106,7 +106,7 @@ class ColumnProfile:
 
     @cached_property
     def narrowing(self) -> Narrowing | None:
-        """The cheapest base and factor for the integers; base 0 where it costs no width."""
+        """The cheapest base and factor for the integers. Base 0 is preferred if it does not widen the codes."""
         integers = self.integers
         if integers is None:
             return None
@@ -125,7 +125,7 @@ class ColumnProfile:
 
     @cached_property
     def codes(self) -> Array | None:
-        """The narrow codes; None where they need more than 32 bits."""
+        """The narrow codes, or None if they need more than 32 bits."""
         narrowing, integers = self.narrowing, self.integers
         if narrowing is None or integers is None or (width := parts.code_width(narrowing.top)) is None:
             return None
@@ -138,7 +138,7 @@ class ColumnProfile:
 
     @cached_property
     def physical(self) -> pa.Array[Any]:
-        """Values that can be hashed bit for bit: integers behind floats, else the filled array itself."""
+        """Values that can be hashed bitwise: floats and decimals as integers, else the filled array itself."""
         if self.dtype == t.DOUBLE:
             return self.filled.view(pa.int64())
         if self.dtype == t.FLOAT:
@@ -149,7 +149,7 @@ class ColumnProfile:
 
     @cached_property
     def sample(self) -> pa.Array[Any]:
-        """Stretches of neighbouring rows spread over the column."""
+        """Runs of neighbouring rows, spread over the column."""
         if self.num_rows <= SAMPLE_RUNS * SAMPLE_RUN_ROWS:
             return self.physical
         starts = np.linspace(0, self.num_rows - SAMPLE_RUN_ROWS, SAMPLE_RUNS).astype(np.int64)
@@ -165,7 +165,7 @@ class ColumnProfile:
 
     @cached_property
     def dictionary(self) -> tuple[Array, pa.Array[Any]] | None:
-        """(codes, sorted distinct physical values); None where a sample shows that values hardly repeat."""
+        """(codes, sorted distinct physical values), or None if a sample shows that values hardly repeat."""
         if self.num_valid == 0 or self.domain is Domain.NONE:
             return None
         if self._coded is not None:
@@ -176,7 +176,7 @@ class ColumnProfile:
 
     @cached_property
     def num_distinct(self) -> int:
-        """Distinct valid values: exact while few or hashed whole, else estimated."""
+        """Number of distinct valid values: exact if they are few or fully hashed, else estimated."""
         if self.num_valid == 0 or self.domain is Domain.NONE:
             return 0
         codes = self.codes
@@ -192,14 +192,14 @@ class ColumnProfile:
 
     @cached_property
     def _hashed(self) -> tuple[int, Array]:
-        """Distinct values and the least hashes of all rows' numbers."""
+        """Number of distinct values, and the smallest hashes of all rows' numbers."""
         if self.codes is not None and self.narrowing is not None:
             return _count_by_hash(self.codes, self.narrowing.base, self.narrowing.factor)
         return _count_by_hash(parts.view(self.physical, f"i{self.physical.type.bit_width // 8}"), 0, 1)
 
     @cached_property
     def sketch(self) -> Array | None:
-        """Registers of the distinct values (`distinct_sketch`); None where that would take a pass of its own."""
+        """Registers of the distinct values (`distinct_sketch`), or None if they would take another pass."""
         if self.num_valid == 0 or self.domain is Domain.NONE:
             return None
         if "_hashed" in self.__dict__:
@@ -225,7 +225,7 @@ class ColumnProfile:
 
     @cached_property
     def present_codes(self) -> Array:
-        """The sorted narrow codes that occur; only where codes have at most 16 bits."""
+        """The sorted narrow codes that occur. Only for codes of at most 16 bits."""
         codes = self.codes
         assert codes is not None
         assert codes.itemsize <= 2
@@ -239,12 +239,12 @@ class ColumnProfile:
 
 
 def build_dictionary(values: pa.Array[Any]) -> tuple[Array, pa.Array[Any]]:
-    """(codes, sorted dictionary) of an array without nulls."""
+    """Return (codes, sorted dictionary) of an array without nulls."""
     return sorted_dictionary(values.dictionary_encode())
 
 
 def sorted_dictionary(encoded: pa.DictionaryArray[Any, Any]) -> tuple[Array, pa.Array[Any]]:
-    """(codes, sorted dictionary) of the values that an array without nulls has."""
+    """Return (codes, sorted dictionary) of a dictionary array without nulls, without its unused values."""
     distinct = encoded.dictionary.dictionary_encode()
     indices = parts.view(encoded.indices, f"i{encoded.indices.type.bit_width // 8}")
     used = np.unique(parts.view(distinct.indices, "i4")[np.flatnonzero(np.bincount(indices))])
@@ -258,20 +258,20 @@ def sorted_dictionary(encoded: pa.DictionaryArray[Any, Any]) -> tuple[Array, pa.
 
 
 def _lengths(values: pa.Array[Any]) -> Array:
-    """Bytes of each string."""
+    """Return the bytes of each string."""
     strings: Any = values
     return parts.view(pc.binary_length(strings), "i4")
 
 
 def _string_parts(values: pa.Array[Any]) -> tuple[Array, Array]:
-    """Offsets and bytes of an array of strings."""
+    """Return offsets and bytes of an array of strings."""
     offsets, data = parts.buffer(values, 1), parts.buffer(values, 2)
     starts = np.frombuffer(memoryview(offsets), np.int32)[values.offset : values.offset + len(values) + 1]
     return starts, np.frombuffer(memoryview(data) if data.size else b"\0", np.uint8)
 
 
 def _count_by_hash(keys: Array, base: int, factor: int) -> tuple[int, Array]:
-    """Linear counting: exact enough (about 1 %) while distinct values are fewer than the table's slots."""
+    """Count by linear counting: about 1 % error while there are fewer distinct values than slots in the table."""
     bits = max(10, min(22, (2 * len(keys) - 1).bit_length()))
     slots = 1 << bits
     least = no_hashes()

@@ -1,7 +1,7 @@
-"""Pruning: the blocks that a predicate may select rows from, over the statistics of all blocks at once.
+"""Pruning: find the blocks in which a predicate may select rows, over the statistics of all blocks at once.
 
-Three-valued logic without a third mask: a predicate is evaluated to (may be true for some row, may be false
-for some row); NULL is neither, so NOT swaps the two and a block is kept where "true" is possible.
+Three-valued logic with two masks: a predicate evaluates to (may be true for some row, may be false for some row). NULL
+is neither. So NOT swaps the two masks, and a block stays if "true" is possible.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
     "prune",
 ]
 
-# Sets of more values in all are not looked into: bounds have to do.
+# With more values in all sets together, only bounds are used.
 _MAX_SET_VALUES = 200_000
 _MAX_SINGLE_TESTS = 64
 
@@ -67,7 +67,7 @@ _OPERATORS: dict[Operator, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Block by block: may the predicate be true, may it be false, for some row."""
+    """Per block: whether the predicate may be true, and whether it may be false, for some row."""
 
     may_be_true: Mask
     may_be_false: Mask
@@ -88,7 +88,7 @@ class _Operand:
         return live
 
     def sets_values(self) -> list[DomainValue] | None:
-        """The values of the column's distinct sets, through the function; None where they are of no use."""
+        """Return the values of the column's distinct sets, after the function, or None if the sets cannot be used."""
         values = self.column.sets.values
         if not values or len(values) > _MAX_SET_VALUES:
             return None
@@ -96,7 +96,9 @@ class _Operand:
 
 
 def prune(stats: StatisticsTable, predicate: Predicate) -> Mask:
-    """The blocks to keep: those in which the predicate may be true for some row. Never drops one that is."""
+    """Return the blocks in which the predicate may be true for some row. A block with a matching row is never
+    dropped.
+    """
     return _evaluate(stats, predicate).may_be_true & (stats.rows > 0)
 
 
@@ -154,7 +156,7 @@ def _operand(stats: StatisticsTable, column: str | Mapped) -> _Operand | None:
 
 
 def operand_bounds(stats: StatisticsTable, column: str | Mapped) -> tuple[ColumnTable, t.DataType, Bounds] | None:
-    """A column's statistics with type and bounds of the operand; None where it has no bounds."""
+    """Return a column's statistics with the type and bounds of the operand, or None if it has no bounds."""
     operand = _operand(stats, column)
     return None if operand is None else (operand.column, operand.dtype, operand.bounds)
 
@@ -174,7 +176,7 @@ def _cut(value: bytes, characters: int | None) -> bytes:
 
 
 def _verdict(operand: _Operand, true: Mask, false: Mask, test: Callable[[DomainValue], bool] | None) -> Verdict:
-    """Bounds' answers sharpened by the distinct sets, for blocks that have valid values."""
+    """Refine the verdict of the bounds by the distinct sets, for blocks that have valid values."""
     if test is not None and (values := operand.sets_values()) is not None:
         marks = np.fromiter((test(value) for value in values), np.bool_, len(values))
         nan = operand.column.has_nan

@@ -1,4 +1,4 @@
-"""Share of a column's rows in a range, block by block: the blocks' bounds are its histogram."""
+"""Share of a column's rows in a range. The bounds of the blocks serve as a histogram."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ _OPERATORS: dict[Comparison, Callable[[Any, Any], bool]] = {
 
 
 def range_share(column: ColumnTable, limits: Sequence[Limit]) -> float | None:
-    """Share of the valid rows that meets all `limits`, values uniform within a block; None where nothing is known."""
+    """Return the share of valid rows that meet all `limits`, or None if it is unknown. Values are taken as uniform
+    within a block.
+    """
     values = [(sign, to_domain(value, column.dtype)) for sign, value in limits]
     return None if any(value is None for _, value in values) else _share(column, values)
 
 
 def prefix_share(column: ColumnTable, prefix: str) -> float | None:
-    """Share of the valid strings that start with `prefix`.
+    """Return the share of valid strings that start with `prefix`.
 
-    Texts crowd in few of the possible bytes: of a block that may hold the prefix a least share is taken to.
+    Texts use few of the possible bytes. So a block that may hold the prefix counts with a minimum share.
     """
     start = prefix.encode("utf-8", "surrogatepass")
     above = successor(start)
@@ -60,7 +62,7 @@ def _share(column: ColumnTable, values: Sequence[tuple[Comparison, Any]]) -> flo
 
 
 def _by_sets(column: ColumnTable, live: Array, values: Sequence[tuple[Comparison, Any]], shares: Array) -> Array:
-    """`shares`, counted where a block's distinct values are known."""
+    """Replace `shares` by counts for blocks with known distinct values."""
     sets = column.sets
     if not sets.values or len(sets.offsets) < 2:
         return shares
@@ -74,7 +76,7 @@ def _by_sets(column: ColumnTable, live: Array, values: Sequence[tuple[Comparison
 
 
 def _numbers(bound: Array) -> Array:
-    """Bounds as numbers in their order; of strings the first 16 bytes."""
+    """Map bounds to numbers in their order. Strings are mapped by their first 16 bytes."""
     if bound.ndim == 2:
         numbers: Array = bound[0].astype(np.float64) + bound[1].astype(np.float64) / 2.0**64
         return numbers

@@ -1,4 +1,4 @@
-"""Statistics of blocks and of whole table versions: one place to import them from."""
+"""Statistics of blocks and of table versions, importable from one place."""
 
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics, column_statistics
 from sharkpy.columnar.packed_statistics import PackedStatistics

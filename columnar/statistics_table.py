@@ -1,4 +1,4 @@
-"""The statistics of all blocks of a table version as NumPy arrays by column, for vectorised pruning and totals."""
+"""Statistics of all blocks of a table version as NumPy arrays by column, for vectorised pruning and totals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DISJOINT = 0.9
 
 @dataclass(frozen=True, slots=True)
 class StatisticsAnswer:
-    """A value known exactly from statistics; None stands for NULL."""
+    """A value known exactly from statistics. None is NULL."""
 
     value: object
 
@@ -44,11 +44,13 @@ class ColumnTable:
     sketched: Mask
     """Blocks whose sketches are merged in `registers`."""
     registers: Array | None
-    """Merged sketches, of left-out blocks too: those make estimates greater, and one a block would take memory."""
+    """Merged sketches, also of blocks that were left out since. These only raise estimates, and one sketch per block
+    would take memory.
+    """
 
 
 class BlockFigures(Protocol):
-    """The statistics of a block's columns: as they were made, or as they lie in its file."""
+    """The statistics of a block's columns, in memory or as stored in its file."""
 
     @property
     def num_rows(self) -> int: ...
@@ -57,9 +59,9 @@ class BlockFigures(Protocol):
 
 
 class _Columns(Mapping[str, ColumnTable]):
-    """The columns of some blocks: each is gathered when it is first asked for.
+    """The columns of some blocks. Each is gathered when it is first read.
 
-    A column that was gathered for the first of the blocks is joined to that of the others.
+    A column that was gathered for the first blocks is extended by the blocks added since.
     """
 
     def __init__(
@@ -71,7 +73,7 @@ class _Columns(Mapping[str, ColumnTable]):
         self.types = types
         self.blocks = blocks
         self.gathered = dict(gathered)
-        """Columns with the number of the blocks that they are of."""
+        """Gathered columns, with the number of blocks that each covers."""
 
     def __getitem__(self, name: str) -> ColumnTable:
         known, count = self.gathered.get(name, (None, 0))
@@ -115,7 +117,7 @@ class _Taken(Mapping[str, ColumnTable]):
 class StatisticsTable:
     """Statistics over the blocks of a table version, in the version's order. Immutable.
 
-    What it costs to make one, or one of it, does not depend on the number of columns but on those asked for so far.
+    The cost of a table, or of one derived from it, depends only on the columns that have been read so far.
     """
 
     def __init__(self, rows: Array, columns: Mapping[str, ColumnTable]) -> None:
@@ -125,12 +127,12 @@ class StatisticsTable:
 
     @classmethod
     def of(cls, schema: t.Schema, blocks: Sequence[BlockFigures]) -> StatisticsTable:
-        """Gather the blocks' statistics; every block has every column of `schema`."""
+        """Gather the blocks' statistics. Every block must have every column of `schema`."""
         return cls(_rows(blocks), _Columns({field.name: field.dtype for field in schema}, tuple(blocks), {}))
 
     @classmethod
     def concat(cls, tables: Sequence[StatisticsTable]) -> StatisticsTable:
-        """The blocks of several tables with the same columns, one after the other."""
+        """Concatenate the blocks of several tables with the same columns."""
         parts = [table.columns for table in tables]
         rows = np.concatenate([table.rows for table in tables])
         known = [part for part in parts if isinstance(part, _Columns)]
@@ -142,14 +144,14 @@ class StatisticsTable:
         return cls(rows, _Columns(known[0].types, blocks, gathered))
 
     def append(self, blocks: Sequence[BlockFigures]) -> StatisticsTable:
-        """The same blocks and more behind them. A column has these joined when it is asked for."""
+        """Return a table with more blocks after these. A column is extended when it is read."""
         known = self.columns
         assert isinstance(known, _Columns)
         columns = _Columns(known.types, (*known.blocks, *blocks), known.gathered)
         return StatisticsTable(np.concatenate([self.rows, _rows(blocks)]), columns)
 
     def take(self, positions: Array) -> StatisticsTable:
-        """The blocks at `positions` (numbers or a mask)."""
+        """Return a table of the blocks at `positions` (numbers or a mask)."""
         positions = np.arange(len(self))[positions]
         known = self.columns
         if not isinstance(known, _Columns):
@@ -160,7 +162,7 @@ class StatisticsTable:
         return StatisticsTable(self.rows[positions], _Columns(known.types, blocks, gathered))
 
     def part(self, positions: Array) -> StatisticsTable:
-        """The blocks at `positions`, to plan with: columns that are asked for are gathered in this table."""
+        """Return a table of the blocks at `positions`, for planning: columns are gathered in this table."""
         positions = np.arange(len(self))[positions]
         return StatisticsTable(self.rows[positions], _Taken(self.columns, positions))
 
@@ -168,22 +170,22 @@ class StatisticsTable:
         return len(self.rows)
 
     def count(self) -> int:
-        """Rows in all blocks."""
+        """Return the number of rows in all blocks."""
         return int(self.rows.sum())
 
     def count_valid(self, name: str) -> int:
-        """Rows whose column is not null."""
+        """Return the number of rows whose column is not null."""
         return int(self.columns[name].valid_counts.sum())
 
     def size_bytes(self, name: str) -> int:
         return int(self.columns[name].size_bytes.sum())
 
     def minimum(self, name: str) -> StatisticsAnswer | None:
-        """min(column); None where the statistics do not tell it exactly."""
+        """Return min(column), or None if the statistics do not give it exactly."""
         return self._extreme(name, least=True)
 
     def maximum(self, name: str) -> StatisticsAnswer | None:
-        """max(column); None where the statistics do not tell it exactly."""
+        """Return max(column), or None if the statistics do not give it exactly."""
         return self._extreme(name, least=False)
 
     def _extreme(self, name: str, least: bool) -> StatisticsAnswer | None:
@@ -200,7 +202,7 @@ class StatisticsTable:
             return None
 
     def num_distinct(self, name: str) -> int:
-        """An estimate of the distinct valid values over all blocks."""
+        """Estimate the number of distinct valid values over all blocks."""
         if name not in self._num_distinct:
             self._num_distinct[name] = _count_distinct(self.columns[name])
         return self._num_distinct[name]
@@ -221,7 +223,7 @@ def _count_distinct(column: ColumnTable) -> int:
     if (has_set | column.sketched[live]).all() and column.registers is not None:
         registers = np.maximum(column.registers, registers_of_values(column.sets.values, column.dtype))
         estimate = distinct_sketch.estimate(registers)
-        # Blocks that share no values: their own counts are closer than a sketch is.
+        # Blocks without common values: the sum of their counts is more exact than a sketch.
         return int(counts.sum() if estimate > _DISJOINT * counts.sum() else max(counts.max(), estimate))
     if counts.sum() > _DISJOINT * valid.sum():
         return int(counts.sum())
@@ -239,7 +241,7 @@ def _extreme_of(column: ColumnTable, live: Mask, least: bool) -> DomainValue:
 
 
 def _overlap(column: ColumnTable, live: Mask) -> float:
-    """Average number of blocks whose ranges cover a value."""
+    """Estimate the average number of blocks whose ranges cover a value."""
     if not isinstance(column.bounds, NumberBounds):
         return float(live.sum())
     low, high = column.bounds.low[live].astype(np.float64), column.bounds.high[live].astype(np.float64)
@@ -248,7 +250,7 @@ def _overlap(column: ColumnTable, live: Mask) -> float:
 
 
 def column_table(dtype: t.DataType, blocks: Sequence[ColumnStatistics]) -> ColumnTable:
-    """Statistics of one column, block by block, as arrays."""
+    """Return the statistics of one column as arrays over the blocks."""
     nulls = np.array([stats.null_count for stats in blocks], np.int64)
     valid = np.array([stats.num_valid for stats in blocks], np.int64)
     has_nan = np.array([stats.has_nan for stats in blocks], np.bool_)

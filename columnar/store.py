@@ -1,4 +1,4 @@
-"""The block store of a session: where its blocks lie, under a hard limit of shared memory."""
+"""The block store of a session, which keeps its blocks under a hard limit of shared memory."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = [
 ]
 
 _FEW = 16
-"""Unused blocks that are released at once by who uses others."""
+"""Number of unused blocks that a call releases itself; a thread releases the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreUsage:
-    """Bytes in shared memory and in the local folder, and how many blocks the store knows and has evicted."""
+    """Bytes in shared memory and in the local folder, and numbers of known and evicted blocks."""
 
     memory_bytes: int
     local_bytes: int
@@ -42,16 +42,16 @@ class StoreUsage:
 
 
 class BlockStore:
-    """Owner of a session's blocks, in the driver. Safe to use from several threads.
+    """Owner of a session's blocks, in the driver. Threads may share it.
 
-    1. Folders of this store under `shm_dir` and `local_dir` die with the process: those of dead ones are swept.
-    2. Blocks in shared memory never exceed `memory_limit` bytes; the least recently used are evicted to the
-       local folder, or to their durable copy, and their handles stay valid.
+    1. The store's folders under `shm_dir` and `local_dir` end with the process. Folders of dead processes are swept.
+    2. Blocks in shared memory never exceed `memory_limit` bytes. The least recently used are evicted to the local
+       folder, or to their durable copy. Their handles stay valid.
     3. Blocks that were written but not adopted are evicted last and removed with the store.
     """
 
     def __init__(self, memory_limit: int, shm_dir: str, local_dir: str, *, is_shared: bool = False) -> None:
-        """`is_shared`: tasks on other hosts read the blocks, from copies in the local folder."""
+        """Create a store. If `is_shared`, tasks on other hosts read the blocks, from copies in the local folder."""
         self.memory_limit = memory_limit
         self._is_shared = is_shared
         for directory in (shm_dir, local_dir):
@@ -82,7 +82,7 @@ class BlockStore:
         return BlockWriter(self._memory.path, self._local.path, self.memory_limit, copies_dir)
 
     def adopt(self, handles: Iterable[BlockHandle]) -> None:
-        """Take up blocks that tasks wrote, as the most recently used."""
+        """Add blocks that tasks wrote, as the most recently used."""
         with self._lock:
             self._release_some()
             for handle in handles:
@@ -90,7 +90,7 @@ class BlockStore:
                 self._blocks.move_to_end(handle.block_id)
 
     def restore(self, handles: Iterable[BlockHandle]) -> tuple[BlockHandle, ...]:
-        """Take up durable blocks of an earlier session: the handles with their places in this store."""
+        """Add durable blocks of an earlier session. Return their handles with their places in this store."""
         restored = []
         for handle in handles:
             path = str(Path(self._memory.path, handle.block_id + store_folder.SUFFIX))
@@ -102,7 +102,7 @@ class BlockStore:
         return tuple(restored)
 
     def touch(self, handles: Iterable[BlockHandle]) -> None:
-        """Note that blocks are used now."""
+        """Mark blocks as used now."""
         with self._lock:
             self._release_some()
             for handle in handles:
@@ -110,7 +110,7 @@ class BlockStore:
                     self._blocks.move_to_end(handle.block_id)
 
     def release(self, block_ids: Iterable[str], *, durable: bool = False) -> None:
-        """Remove blocks; their durable copies only where `durable`. Those who have them mapped read on."""
+        """Remove blocks, with their durable copies if `durable`. Readers that have mapped them are not affected."""
         with self._lock:
             for block_id in block_ids:
                 handle = self._blocks.pop(block_id, None)
@@ -122,7 +122,7 @@ class BlockStore:
                 forget_block(block_id)
 
     def retire(self, handles: Iterable[BlockHandle], *, durable: bool = False) -> None:
-        """Release blocks once nobody holds their handles: running queries keep theirs."""
+        """Release blocks once no query holds their handles."""
         with self._lock:
             for handle in handles:
                 kept = replace(handle)
@@ -130,11 +130,13 @@ class BlockStore:
                     self._blocks[handle.block_id] = kept
                 if durable:
                     self._retired[handle.block_id] = kept
-                # The end of a handle may be noticed anywhere, inside this store's own code too: it is only noted.
+                # A finalizer may run anywhere, also inside this store's own code: only record the handle.
                 weakref.finalize(handle, self._unused.append, (kept, durable)).atexit = False
 
     def _release_some(self) -> None:
-        """Release a few unused blocks now, and the others in a thread: no query waits for the files of thousands."""
+        """Release a few unused blocks now, and the rest in a thread, so that no query waits for thousands of
+        deletions.
+        """
         for _ in range(min(len(self._unused), _FEW)):
             self._release_one()
         if self._unused and not self._releasing.is_alive():
@@ -161,15 +163,15 @@ class BlockStore:
             store_folder.remove(handle.durable_path)
 
     def mend(self, handle: BlockHandle) -> bool:
-        """Make a block's copies whole again from one that is; False where none is."""
+        """Restore a block's copies from an intact one. Return False if there is none."""
         with self._lock:
             return mended(handle, self.rewrite)
 
     def rewrite(self, handle: BlockHandle, content: memoryview) -> None:
-        """Put the bytes of a block, made again, where its handle says they are. ResourceError where no room is."""
+        """Write the rebuilt bytes of a block to the files of its handle. Raise ResourceError if there is no room."""
         if handle.durable_path is not None:
             Path(handle.durable_path).parent.mkdir(parents=True, exist_ok=True)
-        # Outside the lock: blocks are synced side by side.
+        # Outside the lock, so that blocks are synced in parallel.
         self.writer().rewrite_copy(handle, content)
         with self._lock:
             if not handle.host:
@@ -177,18 +179,19 @@ class BlockStore:
             forget_block(handle.block_id)
 
     def rewrite_from(self, handle: BlockHandle, made: BlockHandle) -> None:
-        """Put the bytes of the block `made`, which holds the same rows, in the place of `handle`."""
+        """Write the bytes of the block `made`, which holds the same rows, to the files of `handle`."""
         path = made.durable_path if made.durable_path and (made.host or not made.memory_path) else made.memory_path
         self.rewrite(handle, mapped(path))
 
     def claim(self, prefix: str) -> None:
-        """Let writers with `prefix` store blocks, until `release_untold`."""
+        """Allow writers with `prefix` to store blocks, until `release_untold`."""
         store_folder.make_claim(self._local.path, prefix)
 
     def release_untold(self, prefix: str, told: Iterable[BlockHandle], durable_dir: str | None) -> None:
-        """Remove blocks of the writers with `prefix` that no task told of: theirs died, or another was faster.
+        """Remove blocks of the writers with `prefix` that no task reported: the task failed, or another attempt was
+        faster.
 
-        Those that still write remove theirs themselves.
+        Tasks that are still writing remove their blocks themselves.
         """
         store_folder.drop_claim(self._local.path, prefix)
         known = {handle.block_id for handle in told}
@@ -198,13 +201,13 @@ class BlockStore:
                     store_folder.remove(str(path))
 
     def enforce_limit(self) -> list[str]:
-        """Evict the least recently used blocks until memory is within its limit; their ids."""
+        """Evict the least recently used blocks until memory is within its limit. Return their ids."""
         return self.make_room(0)
 
     def make_room(self, size_bytes: int) -> list[str]:
-        """Evict until `size_bytes` more fit, as far as there are blocks to evict.
+        """Evict blocks until `size_bytes` more fit, or no evictable block is left. Return their ids.
 
-        ResourceError where the local folder is full; blocks evicted until then stay evicted.
+        Raise ResourceError if the local folder is full. Blocks that were evicted before stay evicted.
         """
         evicted: list[str] = []
         most = self.memory_limit - size_bytes
@@ -241,7 +244,7 @@ class BlockStore:
             )
 
     def close(self) -> None:
-        """Remove everything that is not durable."""
+        """Remove all files that are not durable."""
         with self._lock:
             self._release_unused()
             for handle in self._retired.values():
@@ -254,7 +257,7 @@ class BlockStore:
             self._local.close()
 
     def _evict(self, handle: BlockHandle) -> int:
-        """Move a block out of memory; the bytes freed, 0 where it was not there."""
+        """Move a block out of memory. Return the bytes freed, or 0 if it was not in memory."""
         path = handle.memory_path
         if handle.host or not self.is_in_memory(handle):
             return 0
@@ -262,7 +265,7 @@ class BlockStore:
         if target is None or not Path(target).exists():
             target = str(Path(self._local.path, Path(path).name))
             store_folder.write_file(target, mapped(path))
-        # Where the link fails the block stays where it is; its copy goes with it, or serves the next time.
+        # If the link fails, the block stays in memory. Its copy is removed with it, or is used the next time.
         store_folder.link(target, path)
         forget_block(handle.block_id)
         return handle.size_bytes

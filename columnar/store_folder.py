@@ -1,4 +1,4 @@
-"""A session's folder of blocks: named after its owner, locked while the owner lives, limited by what lies in it."""
+"""A session's folder of blocks: named after its owner, locked while the owner lives, limited by its total size."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Piece: TypeAlias = "memoryview | pa.Buffer"
-"""Bytes of a file, which follow each other."""
+"""Bytes of a file, in successive pieces."""
 _PREFIX = "sharkpy-store-"
 _FRESH = ".new-"
 _OWNER = "owner"
 _LOCK = "lock"
-"""File that is locked, and notes how many bytes were counted."""
+"""File that is locked, and stores the number of bytes counted."""
 _COUNT = struct.Struct("<q")
 _CLAIM = "claim"
 SUFFIX = ".arrow"
@@ -33,7 +33,7 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def process_start(pid: int) -> int | None:
-    """When the process started, in the kernel's ticks since boot; None where it does not run."""
+    """Return the start of the process in kernel ticks since boot, or None if it does not run."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
             fields = stat.read().rpartition(")")[2].split()
@@ -61,7 +61,7 @@ class OwnedFolder:
         self._pid = pid
 
     def close(self) -> None:
-        """Remove the folder; in a forked child only the lock is let go."""
+        """Remove the folder. A forked child only releases the lock."""
         if self._owner < 0:
             return
         if os.getpid() == self._pid:
@@ -71,12 +71,12 @@ class OwnedFolder:
 
 
 def folder_of_process(parent: str, pid: int) -> str:
-    """The path of a folder that belongs to another process, for as long as that lives."""
+    """Return the path of a folder that belongs to another process as long as that lives."""
     return str(Path(parent, f"{_PREFIX}{pid}-{process_start(pid) or 0}-executor"))
 
 
 def make_folder(path: str) -> bool:
-    """Make such a folder; False where another process was faster. ConfigurationError where it cannot be."""
+    """Make such a folder. Return False if another process was faster. Raise ConfigurationError if it cannot be made."""
     fresh = Path(path).with_name(f"{_FRESH}{Path(path).name}-{uuid.uuid4().hex[:8]}")
     try:
         fresh.mkdir(mode=0o700, parents=True)
@@ -91,7 +91,7 @@ def make_folder(path: str) -> bool:
 
 
 def sweep_orphans(directory: str) -> list[str]:
-    """Remove the folders in `directory` whose owner is dead; the paths that were removed."""
+    """Remove the folders in `directory` whose owner is dead. Return their paths."""
     removed: list[str] = []
     with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
         for entry in list(os.scandir(directory)):
@@ -103,7 +103,7 @@ def sweep_orphans(directory: str) -> list[str]:
 
 
 def _is_orphan(path: str, name: str) -> bool:
-    """Neither does the process of the folder's name run, nor does anyone hold its lock."""
+    """Return whether the process in the folder's name is dead and no process holds the folder's lock."""
     try:
         pid, start = (int(field) for field in name.removeprefix(_PREFIX).split("-")[:2])
     except ValueError:
@@ -134,7 +134,7 @@ def locked(folder: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def locked_file(path: str) -> Iterator[None]:
-    """Hold the lock of a file, made where there is none, across threads and processes."""
+    """Hold the lock of a file across threads and processes. Create the file if it does not exist."""
     with _locked(path, os.O_RDWR | os.O_CREAT):
         yield
 
@@ -151,7 +151,7 @@ def _locked(path: str, flags: int, kind: int = fcntl.LOCK_EX) -> Iterator[int]:
 
 
 def used_bytes(folder: str) -> int:
-    """Bytes of the files in the folder, room that writers have taken included; links count nothing."""
+    """Return the bytes of the files in the folder, with room that writers have reserved. Links count as nothing."""
     total = 0
     for entry in os.scandir(folder):
         with contextlib.suppress(FileNotFoundError):
@@ -161,8 +161,10 @@ def used_bytes(folder: str) -> int:
 
 
 def counted_bytes(folder: str, most: int) -> int:
-    """Bytes of the files in the folder. As long as that is at most `most` they may be fewer: all processes that reserve
-    room count it, and nobody what is given back.
+    """Return the bytes of the files in the folder, or an upper bound that is at most `most`.
+
+    The stored count grows with every reservation and does not shrink, so it may be too high. The files are counted only
+    if it exceeds `most`.
     """
     with _locked(str(Path(folder, _LOCK)), os.O_RDONLY, fcntl.LOCK_SH) as lock:
         return _counted_bytes(folder, lock, most)
@@ -175,13 +177,13 @@ def _counted_bytes(folder: str, lock: int, most: int) -> int:
 
 
 def reserve(folder: str, block_id: str, size: int, limit: int) -> str | None:
-    """A new file of `size` empty bytes that keeps room in the folder; None where the limit leaves none."""
+    """Create a file of `size` empty bytes to reserve room in the folder, or return None if the limit leaves no room."""
     with _locked(str(Path(folder, _LOCK)), os.O_RDWR) as lock:
         counted = _counted_bytes(folder, lock, limit - size) + size
         if counted > limit:
             return None
         try:
-            # Before the file is there: what a killed writer has counted too much is noticed near the limit.
+            # Before the file exists: if the writer is killed, the count is too high, which is corrected near the limit.
             os.pwrite(lock, _COUNT.pack(counted), 0)
         except OSError:
             return None
@@ -197,12 +199,12 @@ def reserve(folder: str, block_id: str, size: int, limit: int) -> str | None:
 
 @functools.lru_cache(maxsize=1)
 def _writer(pid: int) -> str:
-    """Name of this process in the names of unfinished files."""
+    """Return the name of this process in the names of unfinished files."""
     return f"{pid}-{process_start(pid)}"
 
 
 def remove_abandoned(folder: str) -> int:
-    """Remove unfinished files whose writer is dead; the bytes that they had."""
+    """Remove unfinished files whose writer is dead. Return their total size."""
     freed = 0
     for entry in list(os.scandir(folder)):
         if not entry.name.endswith(".tmp"):
@@ -216,7 +218,7 @@ def remove_abandoned(folder: str) -> int:
 
 
 def make_claim(folder: str, prefix: str) -> None:
-    """Have the blocks wanted whose ids start with `prefix`, until the claim is dropped."""
+    """Mark blocks whose ids start with `prefix` as wanted, until the claim is dropped."""
     path = Path(folder, prefix + _CLAIM)
     try:
         path.touch(mode=0o600)
@@ -225,20 +227,20 @@ def make_claim(folder: str, prefix: str) -> None:
 
 
 def drop_claim(folder: str, prefix: str) -> None:
-    """Withdraw a claim: writers remove such blocks again from now on, and a removal after this call finds the rest."""
+    """Withdraw a claim. From now on writers remove such blocks themselves, and a later removal finds the rest."""
     remove(str(Path(folder, prefix + _CLAIM)))
 
 
 def check_claim(folder: str, prefix: str) -> None:
-    """To be called with the block in its place. ExecutionError where none is wanted any more."""
+    """Raise ExecutionError if the claim of a block has been dropped. Call this with the block's file in place."""
     if prefix and not Path(folder, prefix + _CLAIM).exists():
         raise ExecutionError("the statement that the block was made for is over")
 
 
 def write_file(path: str, *pieces: Piece, temporary: str | None = None, sync: bool = False) -> None:
-    """Make the file of all `pieces` appear at `path` whole, or not at all.
+    """Write all `pieces` to the file at `path` atomically.
 
-    ResourceError where the disk is full; what was written is removed.
+    Raise ResourceError if the disk is full. An incomplete file is removed.
     """
     target = Path(path)
     unfinished = Path(temporary) if temporary else target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
@@ -248,7 +250,7 @@ def write_file(path: str, *pieces: Piece, temporary: str | None = None, sync: bo
                 _write_all(file.fileno(), memoryview(piece).cast("B"))
             if sync:
                 os.fsync(file.fileno())
-        # Who counts the folder's bytes meanwhile would meet neither of the names.
+        # A process that counts the folder's bytes during the rename could miss both names.
         with locked(str(target.parent)) if temporary else contextlib.nullcontext():
             unfinished.rename(target)
         if sync:
@@ -272,7 +274,7 @@ def storage_error(path: str, error: OSError) -> ExecutionError:
 
 
 def sync_file(path: str) -> None:
-    """ResourceError where the disk turns out to be full."""
+    """Sync a file. Raise ResourceError if the disk is full."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -296,7 +298,7 @@ def remove(path: str) -> None:
 
 
 def link(target: str, path: str) -> None:
-    """Make `path` a link to `target` in one step, whatever was there."""
+    """Make `path` a link to `target` in one step, replacing any existing file."""
     temporary = Path(f"{path}.{uuid.uuid4().hex[:8]}.link")
     try:
         temporary.symlink_to(Path(target).absolute())

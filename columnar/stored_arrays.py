@@ -1,4 +1,4 @@
-"""NumPy arrays of any lengths and fixed-size types as one block of the store: mapped and checked as those of tables."""
+"""NumPy arrays of any length and fixed-size type as one block of the store, mapped and checked like tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ENCODING = "plain"
 
 
 def encode_arrays(arrays: Mapping[str, Array]) -> EncodedBlock:
-    """A block that holds one-dimensional `arrays` by name; it is read by `StoredArrays` alone."""
+    """Encode one-dimensional `arrays` by name as a block. Only `StoredArrays` reads it."""
     columns, statistics = {}, []
     for name, array in arrays.items():
         columns[name] = _encode(array)
@@ -40,7 +40,7 @@ def _encode(array: Array) -> EncodedColumn:
 
 
 class StoredArrays(Mapping[str, Array]):
-    """The arrays of a block, mapped and read-only; CorruptionError where the one that is asked for is damaged."""
+    """The arrays of a block, mapped and read-only. Reading a damaged array raises CorruptionError."""
 
     def __init__(self, block: Block) -> None:
         self._block = block
@@ -60,7 +60,7 @@ class StoredArrays(Mapping[str, Array]):
 
 
 def _tuples(descr: Any) -> Any:
-    """JSON's lists as NumPy describes fields: a list of tuples, with a tuple for the shape of each."""
+    """Convert JSON's lists to NumPy's description of fields: a list of tuples, with a tuple for each shape."""
     if not isinstance(descr, list):
         return descr
     return [(name, _tuples(kind), *map(tuple, shape)) for name, kind, *shape in descr]

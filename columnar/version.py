@@ -1,4 +1,4 @@
-"""Versions of a stored table: ordered blocks under a sequence number, published by one atomic step."""
+"""Versions of a stored table: ordered blocks under a sequence number, published atomically."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ from sharkpy.values.type_parser import parse_type, type_text
 from sharkpy.values.types import Field, Schema
 
 _FORMAT = 5
-"""Version of manifests and of the blocks that they name. Those of an earlier one are made again from their files."""
+"""Version of manifests and of their blocks. Blocks of earlier formats are rebuilt from their files."""
 _KEPT_MANIFESTS = 2
 _NAME = re.compile(r"manifest-(\d{12})\.json")
 
 
 @dataclass(frozen=True, slots=True)
 class BlockOrigin:
-    """The source split that a block was made from; it identifies the file's content by size, time and `tag`, which
-    remote files have.
+    """The source split of a block. The content of a file is identified by size, time and, for remote files, `tag`.
 
-    `partition` is the Hive partition's name, empty where the table has none; `form` tells of its files' format and
-    columns where they are not the table's.
+    `partition` is the name of the Hive partition, empty if the table has none. `form` describes the format and columns
+    of its files if they differ from the table's.
     """
 
     path: str
@@ -49,12 +48,12 @@ class BlockOrigin:
 
 
 Origins = tuple[BlockOrigin, ...]
-"""Sources of a block's rows, in this order; none where it has no source. Blocks of equal origins share their rows."""
+"""Sources of a block's rows, in order; empty without a source. Blocks of equal origins share their rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class DamagedBlock:
-    """A block of a stored version that could not be opened: where it stood, what it was made from, and why."""
+    """A block of a stored version that could not be opened: its position, origins, and the reason."""
 
     position: int
     handle: BlockHandle
@@ -64,11 +63,11 @@ class DamagedBlock:
 
 @dataclass(frozen=True, slots=True)
 class TableVersion:
-    """An immutable list of blocks; readers keep the version that they started with.
+    """An immutable list of blocks. Readers keep the version that they started with.
 
     1. `statistics` and `origins` follow the order of `blocks`.
-    2. `damaged` tells which blocks were left out when the version was loaded; `position` counts in the
-       version as published.
+    2. `damaged` lists the blocks that were left out when the version was loaded. Their `position` counts in the
+       published version.
     """
 
     sequence: int
@@ -96,8 +95,8 @@ class TableVersion:
         statistics: Sequence[BlockFigures],
         origins: Sequence[Origins] | None = None,
     ) -> TableVersion:
-        """The next version: these blocks and more behind them; those of a Hive partition, or of a bucket, stay side by
-        side.
+        """Return the next version, with more blocks after these. Blocks of a Hive partition, or of a bucket, stay
+        adjacent.
         """
         origins = origins if origins is not None else [()] * len(blocks)
         appended = TableVersion(
@@ -107,7 +106,7 @@ class TableVersion:
             self.statistics.append(statistics) if self.blocks else StatisticsTable.of(self.schema, statistics),
             (*self.origins, *origins),
         )
-        # Most are of one Hive partition, or are added to the last one.
+        # Most blocks belong to a single Hive partition, or are added to the last one.
         is_behind = all(
             block.bucket is None and partition_of(of) == partition_of(self.origins[-1] if self.origins else origins[0])
             for block, of in zip(blocks, origins, strict=True)
@@ -115,7 +114,7 @@ class TableVersion:
         return appended if is_behind else appended._in_order()
 
     def _in_order(self) -> TableVersion:
-        """The same version with its blocks by Hive partition, as these came, and by bucket."""
+        """Return this version with its blocks by Hive partition, in order of first appearance, and by bucket."""
         partitions = [partition_of(origins) for origins in self.origins]
         first = {name: place for place, name in reversed(list(enumerate(partitions)))}
         return self.in_order_of(
@@ -123,12 +122,12 @@ class TableVersion:
         )
 
     def in_order_of(self, keys: Sequence[tuple[int, int]]) -> TableVersion:
-        """The same version with its blocks in the order of their keys; those of equal ones stay as they are."""
+        """Return this version with its blocks in the order of their keys. The sort is stable."""
         order = sorted(range(len(keys)), key=keys.__getitem__)
         return self if order == list(range(len(order))) else self._at(order)
 
     def without(self, block_ids: Iterable[str]) -> TableVersion:
-        """The next version: these blocks but those."""
+        """Return the next version, without the blocks `block_ids`."""
         gone = set(block_ids)
         kept = [index for index, block in enumerate(self.blocks) if block.block_id not in gone]
         return TableVersion(
@@ -142,7 +141,7 @@ class TableVersion:
     def with_merged(
         self, first: int, count: int, block: BlockHandle, statistics: BlockFigures, origins: Origins
     ) -> TableVersion:
-        """The next version: `block` in the place of `count` blocks that have the same rows."""
+        """Return the next version, with `block` instead of `count` blocks that have the same rows."""
         places = np.arange(len(self.blocks))
         parts = [
             self.statistics.take(places[:first]),
@@ -164,7 +163,7 @@ class TableVersion:
         statistics: Sequence[BlockFigures],
         origins: Sequence[Origins],
     ) -> TableVersion:
-        """The next version: other blocks in the place of the first of those with the ids `gone`."""
+        """Return the next version, with `blocks` at the position of the first block of `gone`, and without `gone`."""
         left = [place for place, block in enumerate(self.blocks) if block.block_id not in gone]
         first = next((number for number, place in enumerate(left) if place > number), len(left))
         before, behind = (self._at(places) for places in (left[:first], left[first:]))
@@ -178,7 +177,7 @@ class TableVersion:
         )
 
     def _at(self, places: Sequence[int]) -> TableVersion:
-        """The same version with the blocks at some places alone."""
+        """Return this version with only the blocks at some positions."""
         return TableVersion(
             self.sequence,
             self.schema,
@@ -188,34 +187,35 @@ class TableVersion:
         )
 
     def with_origins(self, place: int, origins: Origins) -> TableVersion:
-        """The next version: the block at `place` has other origins, with the same rows."""
+        """Return the next version, in which the block at `place` has other origins for the same rows."""
         known = (*self.origins[:place], origins, *self.origins[place + 1 :])
         return TableVersion(self.sequence + 1, self.schema, self.blocks, self.statistics, known)
 
     def with_blocks(self, blocks: Sequence[BlockHandle]) -> TableVersion:
-        """The same version with its blocks at other places."""
+        """Return this version with its blocks at other places."""
         return TableVersion(self.sequence, self.schema, tuple(blocks), self.statistics, self.origins, self.damaged)
 
 
 class VersionStore:
     """The manifests of a table's versions in one folder.
 
-    1. A manifest is written aside, synced, and linked to its name: it is there whole or not at all, and of
-       two writers of one sequence number the second fails. One that is synced later may be lost until then.
-    2. Blocks without a durable copy are left out: who loads the version makes them again.
-    3. Manifests keep origins as `locations` does: those of a moved warehouse's blocks are its own files.
-    4. What a manifest says of a block is put into text once: the next version has most of them, too.
+    1. A manifest is written to a temporary file, synced, and linked to its name. So it is whole or absent, and the
+       second of two writers of a sequence number fails. A manifest that is synced later may be lost until then.
+    2. Blocks without a durable copy are left out, and rebuilt when the version is loaded.
+    3. Manifests store origins as `locations` does: blocks of a moved warehouse refer to its own files.
+    4. The text of a block is built once, since successive versions share most blocks.
     """
 
     def __init__(self, directory: str, locations: Locations | None = None) -> None:
         self.directory = directory
         self._locations = Locations() if locations is None else locations
         self._texts: dict[str, tuple[str, Origins, str]] = {}
-        """Texts of the blocks that were published last, by their ids, each behind what may change of a block."""
+        """Texts of the last published blocks by id, each after the path and origins that it was built from."""
 
     def publish(self, version: TableVersion, *, is_synced: bool = True) -> None:
-        """Make `version` the one that `load` gives, on the disk at once if `is_synced`, else by `sync`. ExecutionError
-        where its sequence number is taken.
+        """Make `version` the one that `load` returns: on disk at once if `is_synced`, else after `sync`.
+
+        Raise ExecutionError if its sequence number is taken.
         """
         self._texts = {
             block.block_id: self._text_of(block, block.durable_path, origins)
@@ -241,23 +241,22 @@ class VersionStore:
             store_folder.remove(str(self._path(sequence)))
 
     def sync(self) -> None:
-        """Let the newest manifest reach the disk. Until it does, a loss of power may leave the one before it, or one
-        that is not whole.
-        """
+        """Sync the newest manifest. Until then, a power loss may leave the previous one, or one that is not whole."""
         sequence = self.latest_sequence()
         if sequence is not None:
             store_folder.sync_file(str(self._path(sequence)))
             store_folder.sync_directory(self.directory)
 
     def latest_sequence(self) -> int | None:
-        """The number of the newest manifest, unread."""
+        """Return the sequence number of the newest manifest, without reading it."""
         sequences = self._sequences()
         return sequences[-1] if sequences else None
 
     def load(self) -> TableVersion | None:
-        """The newest version whose manifest is whole; blocks that cannot be opened are in its `damaged`.
+        """Return the newest version with an intact manifest. Blocks that cannot be opened are listed in its `damaged`.
 
-        None where nothing was published, or in an earlier format. CorruptionError where no manifest is whole.
+        Return None if no version was published, or only in an earlier format. Raise CorruptionError if no manifest is
+        intact.
         """
         damage: CorruptionError | None = None
         for sequence in reversed(self._sequences()):
@@ -273,10 +272,10 @@ class VersionStore:
         return None
 
     def sweep(self, in_use: Iterable[TableVersion] = ()) -> list[str]:
-        """Remove durable blocks of the folder that neither the newest manifests nor `in_use` refer to, and manifests of
-        other formats.
+        """Remove durable blocks of the folder to which neither the newest manifests nor `in_use` refer, and manifests
+        of other formats. Return their ids.
 
-        Only for the table's only writer, and not while it has blocks written but not yet published.
+        Only the table's single writer may call this, and not while it has unpublished blocks.
         """
         needed = {block.block_id for version in in_use for block in version.blocks}
         for sequence in self._sequences():
@@ -316,7 +315,7 @@ class VersionStore:
 
 
 def partition_of(origins: Origins) -> str:
-    """Hive partition of a block with these origins; "" where there is none."""
+    """Return the Hive partition of a block with these origins, or "" if there is none."""
     return origins[0].partition if origins else ""
 
 
@@ -325,7 +324,7 @@ def _bucket_order(block: BlockHandle) -> int:
 
 
 def _manifest_text(version: TableVersion, blocks: Sequence[str]) -> str:
-    """Text of a manifest: a line of checksum, a line of JSON."""
+    """Return the text of a manifest: a line with the checksum, a line of JSON."""
     fields = [[field.name, type_text(field.dtype), field.comment] for field in version.schema]
     head = _json({"format": _FORMAT, "sequence": version.sequence, "schema": fields})
     text = f'{head[:-1]},"blocks":[{",".join(blocks)}]}}'
@@ -386,8 +385,8 @@ def _parse_manifest(text: str, directory: str, locations: Locations) -> TableVer
 
 
 def _statistics(path: str, schema: Schema, handle: BlockHandle) -> PackedStatistics:
-    """The block's own statistics; CorruptionError where the file is not the block that the manifest means."""
+    """Return the block's own statistics. Raise CorruptionError if the file is not the block of the manifest."""
     block = Block.open(path)
     if block.num_rows != handle.num_rows or not block.has_columns(schema):
-        raise CorruptionError(f'block "{handle.block_id}" is not the one of its manifest')
+        raise CorruptionError(f'block "{handle.block_id}" is not the block of its manifest')
     return block.statistics

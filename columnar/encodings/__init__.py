@@ -1,6 +1,6 @@
-"""Encodings of columns: a literal table of codecs, and the choice among them.
+"""Encodings of columns: the table of codecs, and the choice among them.
 
-To add one: a file with a `CODEC`, and a row here; the round-trip test runs over the table.
+To add a codec, write a file with a `CODEC` and add a row here. The round-trip test covers all rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sharkpy.columnar.encodings import (
 )
 from sharkpy.columnar.profile import ColumnProfile
 
-# Where costs are equal the first wins: those that are scanned as they are stored come before those that are not.
+# If costs are equal, the first codec wins: codecs that are scanned as stored come first.
 CODECS: tuple[Codec, ...] = (
     constant.CODEC,
     boolean.CODEC,
@@ -45,7 +45,7 @@ _CHEAP_ENOUGH = ("constant", "boolean")
 
 
 def encode(profile: ColumnProfile, force_encoding: str = "") -> EncodedColumn:
-    """The column under the forced codec where it applies, else under the cheapest."""
+    """Encode a column with the forced codec if that applies, else with the cheapest one."""
     if force_encoding:
         if force_encoding not in CODEC_BY_NAME:
             raise ConfigurationError(
@@ -70,10 +70,10 @@ def _by_cost(profile: ColumnProfile) -> list[Codec]:
 
 
 def decode(column: EncodedColumn) -> pa.Array[Any]:
-    """The column's values in the logical Arrow type."""
+    """Decode a column to its logical Arrow type."""
     return CODEC_BY_NAME[column.encoding].decode(column)
 
 
 def scan_form(column: EncodedColumn) -> ScanForm:
-    """The cheapest form in which the column can be scanned."""
+    """Return the form in which the column is cheapest to scan."""
     return CODEC_BY_NAME[column.encoding].scan_form(column)

@@ -1,4 +1,4 @@
-"""bit_packed: the codes of `narrow` in as many bits as they need."""
+"""bit_packed: the codes of `narrow`, in as many bits as they need."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sharkpy.columnar.encoded_column import Codec, Decoded, EncodedColumn, Narro
 from sharkpy.columnar.profile import ColumnProfile
 
 _NAME = "bit_packed"
-# Codes must be unpacked before DuckDB sees them, narrow ones need not: packing has to save a quarter, and
-# more than half where narrow codes are bytes already.
+# Packed codes are unpacked before DuckDB scans them, narrow codes are not. So packing has to save a quarter, and more
+# than half if narrow codes are bytes.
 _WEIGHT = 4 / 3
 _WEIGHT_OVER_BYTES = 3.0
 

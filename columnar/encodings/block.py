@@ -1,4 +1,4 @@
-"""block: chunks of bytes under zstd, for strings that are neither repetitive nor short, and for nested types."""
+"""block: zstd chunks, for long strings that hardly repeat and for nested types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sharkpy.values import types as t
 _NAME = "block"
 _CHUNK = 1 << 20
 _MIN_MEAN_LENGTH = 12
-# Decompressing costs tens of milliseconds a million strings: it has to save 40 %.
+# Decompression costs tens of milliseconds per million strings: it has to save 40 %.
 _WEIGHT = 1 / 0.6
 
 

@@ -1,4 +1,4 @@
-"""boolean: a bitset, which is what Arrow scans as it is."""
+"""boolean: a bitset, which Arrow scans without a conversion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""constant: one value for all rows, or nothing but nulls."""
+"""constant: one value for all rows, or only nulls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""delta: differences of neighbours over the least difference, bit-packed; for keys and times in rising order."""
+"""delta: bit-packed differences of neighbours above the smallest difference, for rising keys and times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.columnar.encodings import bit_packed
 from sharkpy.columnar.profile import ColumnProfile
 
 _NAME = "delta"
-# A delta column is always decoded whole, value after value: it is for columns that do not fit narrow codes of a byte.
+# A delta column is always decoded from its start: use it only if codes of one byte do not fit.
 _WEIGHT = 2.0
 _WEIGHT_OVER_BYTES = 4.0
 

@@ -1,4 +1,6 @@
-"""dictionary: codes into sorted distinct values; strings with few values, and numbers with few far-apart values."""
+"""dictionary: codes of sorted distinct values, for strings with few values and numbers with few, widely spread
+values.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def _estimate(profile: ColumnProfile) -> float | None:
 
 
 def _may_pay(profile: ColumnProfile) -> bool:
-    """Codes of integers narrower than the narrow ones are only possible where a sample repeats a lot."""
+    """Return whether a dictionary may pay. For integers, its codes must be narrower than narrow codes, so a sample has
+    to repeat often.
+    """
     if profile.integers is None:
         return True
     width = profile.codes.itemsize if profile.codes is not None else 8

@@ -1,4 +1,4 @@
-"""matrix: rows of equally many numbers, column after column, read as a NumPy array of rows without a copy."""
+"""matrix: arrays of one length, stored column after column, read as a two-dimensional NumPy array without a copy."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ _ELEMENTS: dict[t.DataType, str] = {t.DOUBLE: "f8", t.FLOAT: "f4"}
 
 
 def encode_matrix(columns: Sequence[parts.Array]) -> EncodedColumn:
-    """Columns of floats, at least one, as a column of arrays. Their memory is copied where it is written."""
+    """Encode at least one column of floats as a column of arrays. Their memory is copied only when it is written."""
     element = next(dtype for dtype, name in _ELEMENTS.items() if columns[0].dtype == np.dtype(name))
     values = pa.chunked_array([parts.part(column) for column in columns])
     return EncodedColumn(_NAME, t.ArrayType(element), len(columns[0]), {"columns": len(columns)}, {"values": values})
 
 
 def as_numpy(column: EncodedColumn) -> parts.Array:
-    """The stored memory as an array of shape (rows, columns), each column contiguous; read-only where it is mapped."""
+    """Return the stored memory as an array of shape (rows, columns) with contiguous columns. Mapped memory is
+    read-only.
+    """
     values = parts.numpy(column.parts["values"])
     return values.reshape((column.num_rows, column.param("columns")), order="F")
 
 
-def _estimate(profile: ColumnProfile) -> float | None:  # noqa: ARG001 - for those alone who ask for it
+def _estimate(profile: ColumnProfile) -> float | None:  # noqa: ARG001 - only used if it is forced
     return None
 
 
 def _encode(profile: ColumnProfile) -> EncodedColumn | None:
-    """Arrays of floats of one length, none of them NULL and without NULL."""
+    """Encode arrays of floats of equal length, if there are no NULLs among the arrays and in them."""
     array = profile.array
     if not isinstance(profile.dtype, t.ArrayType) or profile.dtype.element not in _ELEMENTS or not len(array):
         return None

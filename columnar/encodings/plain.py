@@ -1,4 +1,4 @@
-"""plain: values as Arrow lays them out, mapped without a copy; nested types as one uncompressed Arrow stream."""
+"""plain: values in Arrow's layout, mapped without a copy; nested types as one uncompressed Arrow stream."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME = "plain"
 
 
 def encode_array(array: pa.Array[Any], dtype: t.DataType) -> EncodedColumn:
-    """An array of any type; nulls keep their place."""
+    """Encode an array of any type. Nulls keep their positions."""
     if domain_of(dtype) is Domain.NONE:
         return EncodedColumn(_NAME, dtype, len(array), parts={"stream": parts.bytes_part(to_stream(array, None))})
     content = parts.validity_part(array)
@@ -38,14 +38,16 @@ def encode_array(array: pa.Array[Any], dtype: t.DataType) -> EncodedColumn:
 
 
 def as_floats(column: EncodedColumn, dtype: np.dtype[Any]) -> np.ndarray[Any, np.dtype[Any]] | None:
-    """The stored memory of a column of DOUBLE (float64) or FLOAT (float32) without NULL; None where it is not that."""
+    """Return the stored memory of a DOUBLE (float64) or FLOAT (float32) column without NULL, or None for other
+    columns.
+    """
     if column.encoding != _NAME or t.to_arrow(column.dtype) != pa.from_numpy_dtype(dtype) or "validity" in column.parts:
         return None
     return np.frombuffer(memoryview(parts.buffer(column.parts["values"], 1)), dtype, column.num_rows)
 
 
 def split_bytes(array: pa.Array[Any]) -> tuple[np.ndarray[tuple[int], np.dtype[np.int32]], pa.Buffer]:
-    """(offsets from 0, their bytes) of a string or binary array."""
+    """Split a string or binary array into (offsets from 0, bytes)."""
     if len(array) == 0:
         return np.zeros(1, np.int32), pa.py_buffer(b"")
     offsets = np.frombuffer(memoryview(parts.buffer(array, 1)), np.int32)[array.offset : array.offset + len(array) + 1]
@@ -55,7 +57,7 @@ def split_bytes(array: pa.Array[Any]) -> tuple[np.ndarray[tuple[int], np.dtype[n
 
 
 def to_stream(array: pa.Array[Any], compression: str | None) -> pa.Buffer:
-    """Arrow IPC stream of one column."""
+    """Write one column as an Arrow IPC stream."""
     codec = pa.Codec("zstd", 1) if compression else None
     batch = pa.record_batch([array], names=["value"])
     sink = pa.BufferOutputStream()

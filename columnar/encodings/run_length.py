@@ -1,4 +1,4 @@
-"""run_length: the lengths of runs of equal values, and one value a run."""
+"""run_length: the lengths of runs of equal values, with one value per run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sharkpy.columnar.profile import ColumnProfile, build_dictionary
 from sharkpy.values import types as t
 
 _NAME = "run_length"
-# Runs are repeated before DuckDB sees them, as values or as codes: they have to be few.
+# Runs are expanded before DuckDB scans them, as values or as codes: there have to be few runs.
 _WEIGHT = 4.0
 
 
@@ -32,7 +32,7 @@ def _estimate(profile: ColumnProfile) -> float | None:
 
 
 def _keys(profile: ColumnProfile, forced: bool) -> parts.Array | None:
-    """Numbers that are equal where neighbouring values are; None where the column does not look like runs."""
+    """Return numbers that are equal for equal neighbours, or None if the column does not look like runs."""
     if profile.integers is not None:
         return profile.integers.values
     if profile.domain is Domain.FLOAT:
@@ -64,17 +64,17 @@ def _decode(column: EncodedColumn) -> pa.Array[Any]:
 
 
 def _repeated(per_run: parts.Array, column: EncodedColumn) -> pa.Array[Any]:
-    """Array of one number a row, with the column's nulls, of one number a run."""
+    """Expand one number per run to one per row, with the column's nulls."""
     rows = np.repeat(per_run, parts.numpy(column.parts["lengths"]))
     kind = pa.from_numpy_dtype(rows.dtype)
     return pa.Array.from_buffers(kind, column.num_rows, [column.validity, parts.buffer_of(rows)])
 
 
 def _scan_form(column: EncodedColumn) -> ScanForm:
-    """Strings as codes of the runs' distinct values; numbers are as quick to scan when they are repeated.
+    """Return strings as codes of the runs' distinct values. Numbers are expanded, which is as fast to scan.
 
-    Arrow's run-end encoded arrays cannot be taken from and have no nulls of their own, and DuckDB groups by codes
-    several times faster than by runs.
+    Arrow's run-end encoded arrays do not support `take` and have no nulls of their own. DuckDB groups by codes several
+    times faster than by runs.
     """
     if not t.is_string(column.dtype):
         return Decoded(_decode(column))

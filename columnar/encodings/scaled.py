@@ -1,6 +1,6 @@
 """scaled: floats that are decimal numbers, as integers over a power of ten (after ALP, SIGMOD 2024).
 
-Only columns where every value comes back bit for bit are taken; there are no exceptions to patch.
+The codec applies only if every value is restored bit for bit. There are no exceptions to patch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _INTEGER_CODECS = {codec.name: codec for codec in (narrow.CODEC, bit_packed.CODE
 
 
 def _scale(profile: ColumnProfile) -> tuple[int, ColumnProfile] | None:
-    """(digits, the integers' profile) for the fewest digits that hold all values."""
+    """Return (digits, profile of the integers) for the fewest digits that represent all values."""
     if profile.domain is not Domain.FLOAT or profile.num_valid == 0:
         return None
     floats = parts.view(profile.filled, "f8" if profile.dtype == t.DOUBLE else "f4")

@@ -45,8 +45,7 @@ def find_java(home: str | None = None, environ: Mapping[str, str] | None = None)
 
 
 def java_version(executable: str) -> int | None:
-    """Return the major version of `executable`, from its `release` file or from its output, or None if it does not run.
-    """
+    """Return the major version of `executable`, from its `release` file or its output, or None if it does not run."""
     path = Path(executable)
     if not path.is_file():
         return None

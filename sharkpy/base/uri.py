@@ -132,8 +132,7 @@ def check_no_secrets(location: str) -> None:
 
 
 def _cut(location: str) -> tuple[str, str]:
-    """Split a remote location into root and key, `s3://bucket` and `a/b`, without slashes between them and at the end.
-    """
+    """Split a remote location into root and key, `s3://bucket` and `a/b`, without a slash between or after them."""
     end = location.index(":") + 1
     if location.startswith("//", end):
         found = location.find("/", end + 2)

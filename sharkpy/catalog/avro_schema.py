@@ -1,4 +1,4 @@
-"""Avro schemas as columns of a table and back, by the rules of Hive's AvroSerDe."""
+"""Conversion between Avro schemas and columns of a table, by the rules of Hive's AvroSerDe."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from sharkpy.values.types import (
 Properties = tuple[tuple[str, str], ...]
 LITERAL, URL = "avro.schema.literal", "avro.schema.url"
 MOST_CHARACTERS = 4 << 20
-"""Limit on the text of a schema."""
+"""Maximum length of the text of a schema."""
 MOST_TYPES = 50_000
-"""Limit on the types of a schema, each counted as often as it is used."""
+"""Maximum number of types in a schema, counting each use of a named type."""
 MOST_LEVELS = 100
 _SHOWN_CHARACTERS = 200
 AvroSchema = str | dict[str, Any] | list[Any]
@@ -82,21 +82,21 @@ _WRITTEN: dict[DataType, AvroSchema] = {
 
 
 def given_schema(properties: tuple[tuple[str, str], ...]) -> dict[str, Any] | None:
-    """Record schema that the table's properties give its columns by; None if they give none."""
+    """Return the record schema from which the table's properties take its columns, or None without such properties."""
     values = dict(properties)
     if text := values.get(LITERAL):
         return _record(text, LITERAL)
     if (path := schema_path(properties)) is not None:
-        # Remote ones have been read before, where they can be: see `with_schema_text`.
+        # Remote schemas have been read before: see `with_schema_text`.
         with open_regular(local_path(path)) as file:
             return _record(read_whole(file, path), URL)
     return None
 
 
 def schema_path(properties: tuple[tuple[str, str], ...]) -> str | None:
-    """Path, or remote location, of the file that the table's properties name as its schema; None if they name none.
+    """Return the path or remote location of the schema file in the table's properties, or None if they name none.
 
-    Whoever sets the property passes the session's gate first; from then on the table's readers open the file.
+    The session's gate checks the path when the property is set. After that, readers of the table open the file.
     """
     url = dict(properties).get(URL)
     if not url:
@@ -105,8 +105,9 @@ def schema_path(properties: tuple[tuple[str, str], ...]) -> str | None:
 
 
 def with_schema_text(properties: Properties, read: Callable[[str], str]) -> Properties:
-    """Properties with the text of the schema that they name by a remote location, which `read` gives. Tasks get these:
-    none of them asks for the schema again.
+    """Replace a remote schema location in the properties by the text of the schema, which `read` returns.
+
+    Tasks get these properties, so that they do not fetch the schema again.
     """
     url = dict(properties).get(URL)
     if not url or not uri.is_remote(url) or dict(properties).get(LITERAL):
@@ -118,14 +119,14 @@ def _record(text: str, key: str) -> dict[str, Any]:
     try:
         found = json_of(text)
     except ValueError as error:
-        raise ConfigurationError(f"{key} is no Avro schema: {error}", sqlstate="22023") from None
+        raise ConfigurationError(f"{key} is not an Avro schema: {error}", sqlstate="22023") from None
     if not isinstance(found, dict) or found.get("type") != "record" or not isinstance(found.get("fields"), list):
-        raise ConfigurationError(f"{key} is no Avro schema of a record", sqlstate="22023")
+        raise ConfigurationError(f"{key} is not an Avro schema of a record", sqlstate="22023")
     return found
 
 
 def json_of(text: str) -> Any:
-    """The schema that a text describes. ResourceError 54000 for a huge one, ValueError for one that is no JSON."""
+    """Parse the text of a schema. Raise ResourceError 54000 for a huge text, ValueError for invalid JSON."""
     if len(text) > MOST_CHARACTERS:
         message = f"an Avro schema has at most {MOST_CHARACTERS:,} characters, not {len(text):,}"
         raise ResourceError(message, sqlstate="54000")
@@ -135,26 +136,26 @@ def json_of(text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class AvroType:
-    """Type of values by a schema: Hive's, the kind and the logical type that Avro has for it, and its parts."""
+    """Type of the values of a schema: Hive's type, Avro's kind and logical type, and its parts."""
 
     dtype: DataType
     kind: str
     logical: str = ""
     parts: tuple[AvroType, ...] = ()
-    """Types of items, of values, or of fields."""
+    """Types of items, of map values, or of fields."""
     names: tuple[str, ...] = ()
-    """Names of a record's fields, as the schema has them."""
+    """Names of a record's fields, in the schema's spelling."""
 
 
 def columns_of(record: dict[str, Any]) -> Schema:
-    """Columns of a table whose rows are the given record; names in lower case."""
+    """Return the columns of a table whose rows are the given record. Names become lower case."""
     found = field_types(record)
     docs = {str(field["name"]): field.get("doc") for field in record["fields"]}
     return Schema(tuple(Field(name.lower(), one.dtype, docs[name]) for name, one in found.items()))
 
 
 def field_types(record: dict[str, Any]) -> dict[str, AvroType]:
-    """Types of a record's fields by their names."""
+    """Return the types of a record's fields by name."""
     types = _Types()
     try:
         with types.named(record, "") as namespace:
@@ -164,20 +165,20 @@ def field_types(record: dict[str, Any]) -> dict[str, AvroType]:
 
 
 class _Types:
-    """Types of one schema, which is walked from its begin to its end.
+    """Types of one schema, which is read from start to end.
 
-    A name that is used again repeats all types below it: their number is bounded, and how deep they are nested.
+    Each use of a name repeats all types within it. So the number of types and their nesting are limited.
     """
 
     def __init__(self) -> None:
         self._schemas: dict[str, tuple[dict[str, Any], str]] = {}
-        """Named ones by their full names, with the namespace in which they are defined."""
+        """Named schemas by their full names, with the namespace in which each is defined."""
         self._open: set[str] = set()
         self._num_types = self._level = 0
 
     @contextlib.contextmanager
     def named(self, schema: dict[str, Any], namespace: str) -> Iterator[str]:
-        """Define a type that has a name; inside it is not complete. Yields the namespace of the names inside."""
+        """Define a named type, which is incomplete within the block. Yields the namespace of the names in it."""
         name = _full_name(str(schema["name"]), str(schema.get("namespace", namespace)))
         self._schemas[name] = schema, namespace
         self._open.add(name)
@@ -187,11 +188,11 @@ class _Types:
             self._open.discard(name)
 
     def of(self, schema: AvroSchema, namespace: str) -> AvroType:
-        """Type of values of a schema, whose names are of the namespace."""
+        """Return the type of a schema's values. Names in the schema are relative to the namespace."""
         self._num_types += 1
         self._level += 1
         if self._num_types > MOST_TYPES:
-            message = f"the Avro schema has more than {MOST_TYPES:,} types, with those that names repeat"
+            message = f"the Avro schema has more than {MOST_TYPES:,} types, counting each use of a named type"
             raise ResourceError(message, sqlstate="54000")
         if self._level > MOST_LEVELS:
             raise ResourceError(f"the Avro schema is nested more than {MOST_LEVELS} levels deep", sqlstate="54001")
@@ -245,7 +246,7 @@ def _full_name(name: str, namespace: str) -> str:
 
 
 def _simple(kind: str, logical: str, schema: dict[str, Any]) -> DataType:
-    """Type of a value that has no parts. Logical types that Hive does not have count for nothing."""
+    """Return the type of a value without parts. Logical types that Hive does not have are ignored."""
     match kind, logical:
         case (("bytes" | "fixed"), "decimal"):
             return DecimalType(int(schema["precision"]), int(schema.get("scale", 0)))
@@ -257,7 +258,7 @@ def _simple(kind: str, logical: str, schema: dict[str, Any]) -> DataType:
 
 
 def _branch(branches: list[Any]) -> AvroSchema:
-    """The type of a union with null."""
+    """Return the other type of a union with null."""
     others: list[AvroSchema] = [branch for branch in branches if branch != "null"]
     if len(others) != 1:
         shown = json.dumps(branches)[:_SHOWN_CHARACTERS]
@@ -266,7 +267,7 @@ def _branch(branches: list[Any]) -> AvroSchema:
 
 
 def without_logical_types(schema: Any) -> Any:
-    """The same schema, whose values are as they are stored."""
+    """Return the schema with logical types removed, so that values are read as they are stored."""
     match schema:
         case list():
             return [without_logical_types(one) for one in schema]
@@ -282,7 +283,7 @@ def without_logical_types(schema: Any) -> Any:
 
 
 def record_of(columns: Schema, name: str = "baseRecord") -> dict[str, Any]:
-    """Record that writes a table without a schema of its own: every value may be null."""
+    """Return the record that writes a table without a schema of its own. All values are nullable."""
     numbers = itertools.count()
     fields = [{"name": f.name, "type": _nullable(f.dtype, numbers), "default": None} for f in columns]
     return {"type": "record", "name": name, "fields": fields}
@@ -298,7 +299,7 @@ def _written(dtype: DataType, numbers: Iterator[int]) -> AvroSchema:
             return {"type": "array", "items": _nullable(element, numbers)}
         case MapType(key, value):
             if key != STRING:
-                raise UnsupportedError(f"{dtype} in an Avro table, where keys of maps are strings")
+                raise UnsupportedError(f"{dtype} in an Avro table: keys of maps are strings")
             return {"type": "map", "values": _nullable(value, numbers)}
         case StructType(names, types):
             fields = [

@@ -1,4 +1,4 @@
-"""Policy of a cached table: the number of Hive partitions held in memory, and their choice; a table's property."""
+"""Policy of a cached table: how many Hive partitions are held in memory, and which. It is a table property."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _POLICY = re.compile(
     r"(?:shark\.memstore2\.)?(All|CacheAll|LRU|FIFO)(?:CachePolicy|Policy)?(?:\((\d+)\))?", re.IGNORECASE
 )
 DEFAULT_POLICY_LIMIT = 10
-"""Shark's shark.cache.policy.maxSize, for policies without a limit of their own."""
+"""Shark's shark.cache.policy.maxSize, for policies without their own limit."""
 
 
 class PolicyKind(Enum):
@@ -23,7 +23,7 @@ class PolicyKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CachePolicy:
-    """Bound on the Hive partitions in memory: at most `limit`; with ALL there is no limit."""
+    """Bound on the Hive partitions in memory: at most `limit`, or all of them with ALL."""
 
     kind: PolicyKind = PolicyKind.ALL
     limit: int = 0
@@ -33,7 +33,9 @@ class CachePolicy:
 
     @classmethod
     def parse(cls, text: str, limit: str | None) -> CachePolicy:
-        """Read 'All', 'LRU(n)', 'FIFO(n)', or one of Shark's class names with `limit`; ValueError for other text."""
+        """Parse 'All', 'LRU(n)', 'FIFO(n)', or one of Shark's class names with `limit`. Raise ValueError for other
+        text.
+        """
         match = _POLICY.fullmatch(text.strip())
         if match is None:
             raise ValueError(text)

@@ -1,15 +1,15 @@
-"""Format of the catalog's SQLite file: its version, which is checked on opening, and upgrades of older files.
+"""Format of the catalog's SQLite file: its version, checked when the file is opened, and upgrades of older files.
 
-A file has its version in `user_version`, and the version of sharkpy that wrote the format in the table `format_`, which
-every later format has too.
+`user_version` holds the format of a file. The table `format_`, which all formats from 2 on have, holds the version of
+sharkpy that wrote it.
 
 1: no version in the file; all locations are absolute.
-2: locations in the warehouse are relative to it, whose place is noted. Columns that hold locations are called `folder`,
-   and `definition` what was `body`: an engine of format 1, which checks no version, stops instead of taking them for
-   relative to its working folder.
+2: locations in the warehouse are relative to it, and its place is stored. Columns with locations are called `folder`,
+   and `body` is called `definition`: an engine of format 1, which checks no version, then fails instead of resolving
+   locations against its working folder.
 3: generations of tables that continuous queries write, these queries with their epochs, and the files of streams.
-4: epochs that continuous queries can be rolled back to.
-5: streams of the rows that are appended to tables.
+4: epochs to which continuous queries can be rolled back.
+5: streams of the rows appended to tables.
 6: epochs of continuous tables with Hive partitions.
 7: continuous tables with state.
 8: tags of the files of streams.
@@ -48,9 +48,9 @@ _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     7: upgrade_format_7,
     8: upgrade_format_8,
 }
-"""Upgrades to the next format, by the format before."""
+"""Upgrades to the next format, by the format that they upgrade."""
 _EXCLUSIVE_SECONDS = 10.0
-"""For others to let go of the file: each that opens it holds it for a moment, which is long on a busy machine."""
+"""Wait for other processes to release the file: opening it locks it briefly, which is longer on a busy machine."""
 _RESTORE = "restore the warehouse from a backup: sharkpy restore"
 _SCHEMA = (
     "CREATE TABLE format_ (written_by TEXT NOT NULL)",
@@ -82,7 +82,7 @@ _SCHEMA = (
 
 
 def make_catalog(path: str) -> None:
-    """Make an empty catalog, unless there is one: it appears whole, so that an empty file is always a damaged one."""
+    """Create an empty catalog, unless it exists. It appears complete, so an empty file is always a damaged one."""
     if Path(path).exists():
         return
     if Path(f"{path}-wal").exists():
@@ -104,9 +104,10 @@ def make_catalog(path: str) -> None:
 
 
 def is_outdated(connection: sqlite3.Connection, path: str) -> bool:
-    """True if `upgrade` must be called before the file is used.
+    """Return True if `upgrade` must be called before the file is used.
 
-    CorruptionError for what is no catalog, ConfigurationError for a format of a later version of sharkpy.
+    Raise CorruptionError for a file that is not a catalog, ConfigurationError for a format of a later version of
+    sharkpy.
     """
     version = _version(connection, path)
     if version > FORMAT:
@@ -120,9 +121,9 @@ def is_outdated(connection: sqlite3.Connection, path: str) -> bool:
 
 
 def upgrade(path: str, locations: Locations) -> None:
-    """Upgrade a file of an older format, all or nothing, while nobody else uses it.
+    """Upgrade a file of an older format atomically, while no other process uses it.
 
-    The former file stays beside it, under the name of its format.
+    The former file is kept in the same folder, named after its format.
     """
     with locked_file(f"{path}.upgrade"), _connected(path) as connection:
         if not is_outdated(connection, path):
@@ -143,17 +144,17 @@ def upgrade(path: str, locations: Locations) -> None:
 
 
 def _version(connection: sqlite3.Connection, path: str) -> int:
-    """Version of the file's format. Format 1 has none."""
+    """Return the version of the file's format. A file of format 1 stores none."""
     if Path(path).stat().st_size == 0:
         raise CorruptionError(f'the catalog "{path}" is an empty file', hint=_RESTORE)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version == 0 and not _has_table(connection, "table_"):
-        raise CorruptionError(f'"{path}" is no catalog of a warehouse: it has no tables', hint=_RESTORE)
+        raise CorruptionError(f'"{path}" is not a catalog of a warehouse: it has no tables', hint=_RESTORE)
     return int(version) or 1
 
 
 def _writer(connection: sqlite3.Connection) -> str:
-    """Version of sharkpy that wrote the file, as far as the file tells."""
+    """Return the version of sharkpy that wrote the file, if the file stores it."""
     with suppress(sqlite3.DatabaseError):
         if (row := connection.execute("SELECT written_by FROM format_").fetchone()) is not None:
             return str(row[0])
@@ -175,7 +176,9 @@ def _connected(path: str) -> closing[sqlite3.Connection]:
 
 
 def _require_alone(connection: sqlite3.Connection, path: str) -> None:
-    """Leave WAL mode, which is possible for a file's only user: an engine of format 1 must not meet another format."""
+    """Leave WAL mode, which only the single user of a file can do: an engine of format 1 must not meet another
+    format.
+    """
     try:
         connection.execute("PRAGMA journal_mode = DELETE")
     except sqlite3.OperationalError as error:
@@ -186,7 +189,7 @@ def _require_alone(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _keep_former(connection: sqlite3.Connection, path: str) -> None:
-    """Copy the file through SQLite: to open and close it by other means would end the locks on it."""
+    """Copy the file with SQLite: opening and closing it by other means would release this process's locks on it."""
     unfinished = f"{path}.{uuid.uuid4().hex}.new"
     try:
         with closing(sqlite3.connect(unfinished)) as copy:

@@ -1,4 +1,4 @@
-"""Owner of a warehouse at a URI: an id of the catalog, by which the warehouse knows it."""
+"""Owner of a warehouse at a URI: an id of the catalog, which the warehouse stores as well."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sharkpy.catalog.database_file import CatalogFile
 
 @dataclass(frozen=True, slots=True)
 class CatalogOwner:
-    """Owner: its id, and where its catalog is, for people, as `host:path`.
+    """Owner of a warehouse: its id, and the place of its catalog for people, as `host:path`.
 
-    `is_known`: the warehouse has had the catalog's claim, as far as the catalog knows.
+    `is_known`: the catalog has placed its claim in the warehouse.
     """
 
     owner: str
@@ -23,10 +23,10 @@ class CatalogOwner:
 
 
 def owner_of(file: CatalogFile) -> CatalogOwner:
-    """Owner that a catalog is, made with its first call.
+    """Return the owner that a catalog is. The first call creates it.
 
-    A copy is another owner than its original. It is told by its inode, which stays when the file is moved or its host
-    gets another name, and by its place, which stays when it is restored there.
+    A copy of the catalog is a different owner. Inode and place identify the original: the inode stays when the file is
+    moved or its host is renamed, and the place stays when the file is restored there.
     """
     here = (str(Path(file.path).stat().st_ino), f"{socket.gethostname()}:{file.path}")
     with file.transaction():
@@ -42,5 +42,5 @@ def owner_of(file: CatalogFile) -> CatalogOwner:
 
 
 def note_known(file: CatalogFile) -> None:
-    """Note that the warehouse has the catalog's claim."""
+    """Record that the warehouse has the catalog's claim."""
     file.run("UPDATE owner_ SET is_known = 1")

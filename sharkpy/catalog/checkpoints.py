@@ -1,4 +1,4 @@
-"""Checkpoints of an SQLite file in WAL mode, behind those who commit."""
+"""Checkpoints of an SQLite file in WAL mode, in the background."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from contextlib import closing, suppress
 from urllib.parse import quote
 
 _SECONDS = 1.0
-"""Time between two checkpoints, while something is committed."""
+"""Time between two checkpoints while transactions commit."""
 MOST_PAGES = 4_000
-"""Pages of the log at which a commit makes a checkpoint by itself: more than come in a few seconds of epochs."""
+"""Pages of the log at which a commit makes a checkpoint itself: more than a few seconds of epochs add."""
 
 
 class Checkpoints:
-    """Moves what the log has into the file, which waits for the disk, in threads of its own: no commit does that, as
-    long as they are not far behind.
+    """Moves the log into the file in threads, since this waits for the disk. Commits do it only if the threads fall far
+    short.
 
-    A checkpoint waits for no lock, and nobody waits for it: what readers of an earlier moment hold back is for the next
-    one.
+    A checkpoint waits for no lock, and no commit waits for a checkpoint. Pages that earlier readers still need are left
+    to the next checkpoint.
     """
 
     def __init__(self, path: str) -> None:
@@ -29,26 +29,26 @@ class Checkpoints:
         self._thread: threading.Thread | None = None
 
     def note_commit(self) -> None:
-        """Make a checkpoint, if one is due. Called by one thread at a time."""
+        """Start a checkpoint if one is due. Call this from one thread at a time."""
         now = time.monotonic()
         if now < self._due or (self._thread is not None and self._thread.is_alive()):
             return
         self._due = now + _SECONDS
         self._thread = threading.Thread(target=self._checkpoint, name="sharkpy-checkpoint", daemon=True)
-        with suppress(RuntimeError):  # The interpreter ends.
+        with suppress(RuntimeError):  # The interpreter is shutting down.
             self._thread.start()
 
     def close(self) -> None:
-        """Wait for the end of one that runs; none is made after it."""
+        """Wait for a running checkpoint. No other one starts after it."""
         self._due = math.inf
         if self._thread is not None and self._thread.is_alive():
             self._thread.join()
 
     def _checkpoint(self) -> None:
-        # What fails is done the next time, or by a commit.
+        # After a failure, the next checkpoint or a commit does the work.
         with suppress(sqlite3.Error), closing(self._connected()) as connection:
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def _connected(self) -> sqlite3.Connection:
-        """Connection to the file, which is not made anew where it is gone."""
+        """Connect to the file, without creating it if it was removed."""
         return sqlite3.connect(f"file:{quote(self._path)}?mode=rw", isolation_level=None, uri=True)

@@ -1,4 +1,4 @@
-"""Continuous queries, as the catalog knows them: plain immutable data."""
+"""Continuous queries as the catalog stores them: immutable data."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from enum import Enum
 from sharkpy.catalog.position import Position
 
 Offsets = tuple[tuple[str, Position], ...]
-"""Ids of streams, each with the position up to which it was read."""
+"""Ids of streams, each with the position up to which it has been read."""
 
 
 class QueryState(Enum):
     RUNNING = "RUNNING"
     PAUSED = "PAUSED"
     STOPPED = "STOPPED"
-    """An error stopped it: RESUME tries the same epoch again."""
+    """An error stopped the query: RESUME retries the same epoch."""
     FINISHED = "FINISHED"
-    """Its trigger asked for what was there."""
+    """Its trigger has ended: all input that it asked for has been read."""
 
 
 class TriggerKind(Enum):
     EVERY = "EVERY"
     ONCE = "ONCE"
-    """One epoch with all that is there."""
+    """One epoch with all available input."""
     AVAILABLE_NOW = "AVAILABLE NOW"
-    """Epochs until all has been read that was there at the beginning."""
+    """Epochs until the input that was available at the start has been read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """When an epoch begins: `seconds` after the last one began, and not before there are rows."""
+    """When an epoch begins: `seconds` after the start of the previous one, once there is input."""
 
     kind: TriggerKind = TriggerKind.EVERY
     seconds: float = 0.0
@@ -44,22 +44,23 @@ class Trigger:
 
 
 class EmitMode(Enum):
-    """Rows that a continuous table has."""
+    """Rows of a continuous table."""
 
     APPEND = "APPEND"
-    """Those that do not change any more."""
+    """Only rows that will not change any more."""
     UPDATE = "UPDATE"
-    """Those of what has come so far."""
+    """Rows of the input so far."""
     COMPLETE = "COMPLETE"
-    """The same: whoever reads the table has all of them."""
+    """The same as UPDATE: a query of the table always sees all rows."""
     RECOMPUTE = "COMPLETE WITH RECOMPUTE"
-    """The same; operators that cannot be kept up to date are computed of all rows when the table is read."""
+    """The same. Operators that cannot be maintained are computed from all rows when the table is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpochPoint:
-    """Epoch that a statement names: its number, or the last one that was written by a moment, in milliseconds since
-    1970; one of both is None.
+    """An epoch as a statement names it: by its number, or as the last one written by a time in milliseconds since 1970.
+
+    One of the two fields is None.
     """
 
     epoch: int | None = None
@@ -71,10 +72,10 @@ class EpochPoint:
 
 @dataclass(frozen=True, slots=True)
 class ContinuousQuery:
-    """Continuous query: its definition, and how far it is.
+    """A continuous query: its definition and its progress.
 
-    `text` is the query, in the `database` and under the `settings` that it was written with. The rows of epochs up to
-    `epoch`, all before `offsets`, are in its table or its targets.
+    `text` is the query, resolved in `database` and under `settings`. The rows of all epochs up to `epoch`, which end at
+    `offsets`, are in its table or its targets.
     """
 
     query_id: str
@@ -82,7 +83,7 @@ class ContinuousQuery:
     text: str
     database: str
     streams: tuple[str, ...]
-    """Ids of the streams that it reads."""
+    """Ids of the streams that the query reads."""
     trigger: Trigger = Trigger()
     settings: tuple[tuple[str, str], ...] = ()
     user: str = ""
@@ -90,42 +91,46 @@ class ContinuousQuery:
     epoch: int = 0
     offsets: Offsets = ()
     fault: str = ""
-    """Error that stopped it, or that it waits to get over."""
+    """Error that stopped the query, or that it is retrying."""
     targets: tuple[str, ...] = ()
     """Ids of the tables that a continuous insert writes."""
     bad_rows: str = ""
-    """Id of the table to which records go that do not parse; empty where they are rows of NULLs."""
+    """Id of the table for records that cannot be parsed. If empty, such records become rows of NULLs."""
     start: Offsets = ()
-    """Offsets at which it began; the first items of streams without one."""
+    """Offsets at which the query began. A stream without one began at its first item."""
     start_words: str = ""
-    """Where that was, as in START FROM; empty for the first items."""
+    """The start as in START FROM; empty for the first items."""
     history: str = ""
-    """Id of the table whose rows come before those of the stream `continued`, also by its id; empty for none."""
+    """Id of a table whose rows are read before the stream `continued` (also an id); empty if there is none."""
     continued: str = ""
     is_unbounded: bool = False
-    """True if its state may grow with the streams."""
+    """True if the state may grow with the streams."""
     late_rows: str = ""
-    """Id of the table to which rows go that come too late; empty where they are left out."""
+    """Id of the table for rows that come too late; empty if they are dropped."""
     bounds: tuple[str, ...] | None = None
-    """Folders and remote locations that whoever wrote it might name: its epochs stay there too. None: anywhere."""
+    """Folders and remote locations that the query's author may use. Its epochs are limited to them too. None:
+    no limit.
+    """
 
     @property
     def definition(self) -> tuple[object, ...]:
-        """What ALTER may change. An epoch that was computed by another definition does not count."""
+        """The parts that ALTER may change. An epoch that was computed under another definition is discarded."""
         inputs = self.text, self.database, self.streams
         return *inputs, self.targets, self.bad_rows, self.late_rows, self.trigger, self.settings, self.user, self.bounds
 
     @property
     def named_tables(self) -> tuple[str, ...]:
-        """Ids of the tables that the definition names, besides those of its text: where rows come from and go to."""
+        """Ids of the tables that the definition names outside its text, as input or output."""
         others = (self.bad_rows, self.late_rows)
         return tuple(dict.fromkeys((self.table_id, *self.streams, *self.targets, *filter(None, others))))
 
     @property
     def is_before_history(self) -> bool:
-        """True if the rows of the table that comes before a stream have still to be read."""
+        """True if the rows of the table before a stream still have to be read."""
         return bool(self.history) and self.continued in self.streams and not self.offset(self.continued)
 
     def offset(self, stream: str) -> Position:
-        """Position up to which a stream, by id, was read; without partitions where nothing was."""
+        """Return the position up to which a stream, by id, has been read; without partitions if nothing has
+        been read.
+        """
         return dict(self.offsets).get(stream, ())

@@ -1,4 +1,4 @@
-"""SQLite file of the catalog: its connections, transactions, and its errors as configuration errors."""
+"""SQLite file of the catalog: its connections and transactions, and conversion of its errors."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from sharkpy.catalog.space_reserve import SpaceReserve
 
 BUSY_SECONDS = 30.0
 _PRIMARY = 0xFF
-"""The bits of SQLite's codes that tell the kind of error; those above tell its place."""
+"""Bits of SQLite's error codes with the kind of error; higher bits give details."""
 _INDEX_BYTES = 64 << 10
-"""Bytes without which a disk has no room for a connection's index of the journal."""
+"""Free bytes that a connection needs for its index of the journal."""
 
 
 class CatalogFile:
-    """Two connections in WAL mode, shared by this process's threads under a lock each: one for transactions, and one to
-    read with, so that who reads does not wait for a transaction that waits for the disk.
+    """Two connections in WAL mode, each shared by this process's threads under a lock.
 
-    Transactions take the write lock at once (BEGIN IMMEDIATE) and nest: the inner ones join the outer. What they have
-    committed reaches the file itself behind them (`Checkpoints`).
-    Where nothing can be written `is_read_only`, and a change is ConfigurationError 25006.
+    One connection serves transactions, the other one reads, so that readers do not wait for a transaction that waits
+    for the disk. Transactions take the write lock at once (BEGIN IMMEDIATE) and nest: inner ones join the outer one.
+    Checkpoints move committed pages into the file later (`Checkpoints`).
+    If the file cannot be written, `is_read_only` is true and a change raises ConfigurationError 25006.
     """
 
     def __init__(self, path: str, warehouse_dir: str, locations: Locations | None = None) -> None:
-        """Open the file, which is made if it is missing, and upgraded if it is of an older format.
+        """Open the file. A missing file is created, and a file of an older format is upgraded.
 
-        `locations` says how folders are kept: by default all as they are.
+        `locations` converts folders to their stored form. The default stores them unchanged.
         """
         self.path = path
         self._warehouse_dir = warehouse_dir
@@ -46,7 +46,7 @@ class CatalogFile:
         self._lock, self._read_lock = threading.RLock(), threading.RLock()
         self._depth = 0
         self._owner: int | None = None
-        """Thread that has a transaction."""
+        """The thread that runs a transaction."""
         self._read_only: ReadOnlyDatabase | None = None
         self.reserve = SpaceReserve(f"{path.removesuffix('.sqlite')}.reserve")
         self._checkpoints = Checkpoints(path)
@@ -70,7 +70,7 @@ class CatalogFile:
         except sqlite3.OperationalError as error:
             if not (_is_full(error, self.path) and Path(self.path).is_file()):
                 raise
-        # The files beside it that every reader needs have no room.
+        # There is no room for the files that every reader needs next to it.
         if self.reserve.release():
             return self._opened_to_write()
         return self._opened_to_read()
@@ -97,7 +97,7 @@ class CatalogFile:
         try:
             if catalog_format.is_outdated(database.connection, self.path):
                 fact = f'the catalog of warehouse "{self._warehouse_dir}" is of an older format'
-                raise ConfigurationError(fact, hint="open it once where it can be written")
+                raise ConfigurationError(fact, hint="open it once with write access")
         except BaseException:
             database.close()
             raise
@@ -105,7 +105,7 @@ class CatalogFile:
         return database.connection
 
     def add_garbage(self, folder: str) -> None:
-        """List a folder that is to be deleted, as `Catalog.collect_garbage` does."""
+        """Record a folder for deletion by `Catalog.collect_garbage`."""
         self.run("INSERT OR IGNORE INTO garbage VALUES (?)", self.locations.stored(uri.normal(folder)))
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class CatalogFile:
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
-        """Connection to read with: a transaction reads what it has changed."""
+        """Yield a connection for reads. The thread of a transaction sees its own changes."""
         if self.is_read_only or self._owner == threading.get_ident():
             with self._lock, self._errors():
                 yield self._connection
@@ -135,7 +135,7 @@ class CatalogFile:
                 yield self._reading
 
     def run(self, sql: str, *parameters: object) -> int:
-        """Run a statement; returns the number of changed rows."""
+        """Run a statement. Return the number of changed rows."""
         with self._lock, self._errors():
             num_rows = self._connection.execute(sql, parameters).rowcount
             if not self._depth:
@@ -144,7 +144,7 @@ class CatalogFile:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Let all reads of the body, which changes nothing, see the file as it was committed at one moment."""
+        """Run the body, which changes nothing, on one snapshot of the file."""
         if self.is_read_only or self._owner == threading.get_ident():
             with self._lock:
                 yield
@@ -161,13 +161,13 @@ class CatalogFile:
                 self._reading.execute("ROLLBACK")
 
     def copy_to(self, path: str) -> None:
-        """Copy the file as it was committed last to a new one."""
+        """Copy the last committed state of the file to a new file."""
         with self._errors(), closing(_connect(self.path)) as source, closing(sqlite3.connect(path)) as target:
             source.backup(target)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing: rolled back if the body raises."""
+        """Run the body as a transaction: roll it back if the body raises."""
         with self._lock:
             if self._depth:
                 yield
@@ -212,7 +212,7 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def _enter_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL mode. The switch does not wait for locks by itself, and two first openers may meet here."""
+    """Switch to WAL mode. SQLite does not wait for locks here, and two processes may open the file first."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -225,7 +225,7 @@ def _enter_wal(connection: sqlite3.Connection) -> None:
 
 
 def _is_full(error: sqlite3.OperationalError, path: str) -> bool:
-    """True if the disk is full: SQLite calls it a failing one where it has no room for its shared index."""
+    """Return whether the disk is full. SQLite reports an I/O error if there is no room for its shared index."""
     if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
         return True
     if error.sqlite_errorcode & _PRIMARY not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):

@@ -1,4 +1,4 @@
-"""Last epochs of continuous queries, in the catalog's file: what they can be rolled back to, and read at."""
+"""Recent epochs of continuous queries, in the catalog's file: for rollback, and for reads of earlier versions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _COLUMNS = "epoch, generation, offsets, written_ms"
 
 @dataclass(frozen=True, slots=True)
 class KeptEpoch:
-    """Epoch whose table can be had again: the rows of generations up to `generation` are its rows; of a table with
-    Hive partitions, for which that is 0, `EpochStore.undone` tells those of each.
+    """An epoch whose version of the table can be restored.
 
-    `written_ms`: when it counted, in milliseconds since 1970.
+    Its rows are the rows of all generations up to `generation`. For a table with Hive partitions that is 0, and
+    `EpochStore.undone` returns the generation of each partition. `written_ms` is the commit time in milliseconds since
+    1970.
     """
 
     number: int
@@ -32,18 +33,18 @@ class KeptEpoch:
 
 
 class EpochStore:
-    """Rows of the catalog about kept epochs. Changes are called inside a transaction of the catalog.
+    """The catalog's rows about kept epochs. Call methods that change them inside a transaction of the catalog.
 
-    Of Hive partitions the rows say what each epoch has changed, and what was there before: so an epoch costs as much as
-    it changes, and the partitions of an earlier one are those of now without the changes since.
+    For Hive partitions, each epoch stores what it changed and the state before. So an epoch costs as much as it
+    changes, and the partitions of an earlier epoch are the current ones with later changes undone.
     """
 
     def __init__(self, file: CatalogFile) -> None:
         self._file = file
 
     def keep(self, query: ContinuousQuery, table: Table, offsets: Offsets, most: int) -> None:
-        """Note that the epoch after `query.epoch`, whose rows `table` has, counts from now on, and forget those before
-        the newest `most`.
+        """Record the epoch after `query.epoch`, whose rows are in `table`, and forget all but the newest
+        `most` epochs.
         """
         number, now = query.epoch + 1, time.time_ns() // 1_000_000
         given = () if table.is_partitioned else (table.table_id,)
@@ -56,13 +57,13 @@ class EpochStore:
             self._file.run(sql, query.query_id, number - most + 1)
 
     def kept(self, query_id: str) -> list[KeptEpoch]:
-        """Kept epochs of a query, oldest first."""
+        """Return the kept epochs of a query, oldest first."""
         sql = f"SELECT {_COLUMNS} FROM epoch_ WHERE query_id = ? ORDER BY epoch"
         return [_kept(row) for row in self._file.rows(sql, query_id)]
 
     def wanted(self, query_id: str, name: str, point: EpochPoint) -> KeptEpoch:
-        """Kept epoch of a query that a statement names; BindError 22023, which calls the table by `name`, where it is
-        not kept.
+        """Return the kept epoch that a statement names. Raise BindError 22023, with the table's `name`, if it is not
+        kept.
         """
         kept = self.kept(query_id)
         if point.epoch is not None:
@@ -77,36 +78,38 @@ class EpochStore:
         return found[-1]
 
     def oldest_generation(self, table_id: str) -> int | None:
-        """Generation of a table up to which its kept epochs have all rows alike; None where none is kept."""
+        """Return the smallest generation of a table's kept epochs, or None if no epoch is kept. All of them share the
+        rows up to it.
+        """
         row = self._file.row("SELECT min(generation) FROM epoch_ WHERE table_id = ?", table_id)
         return None if row is None or row[0] is None else int(row[0])
 
     def note_change(self, query_id: str, partition_id: int, newest: int | None) -> None:
-        """Note that the next epoch of a query changes the rows of a Hive partition, whose last generation before it is
-        `newest`; None where it is a new one.
+        """Record that the next epoch of a query changes a Hive partition. `newest` is the partition's last generation
+        before that epoch, or None for a new partition.
         """
         sql = "INSERT OR IGNORE INTO epoch_partition_ SELECT query_id, epoch + 1, ?, ? FROM continuous_"
         self._file.run(f"{sql} WHERE query_id = ?", partition_id, newest, query_id)
 
     def undone(self, query_id: str, number: int) -> dict[int, int | None]:
-        """Last generation, in the epoch `number`, of each Hive partition that was changed since, by id; None for one
-        that was not there.
+        """Return the last generation, in the epoch `number`, of each Hive partition that was changed later, by id. It
+        is None for a partition that did not exist.
         """
-        # Of the rows of a group SQLite takes that with the least epoch.
+        # For each group, SQLite takes the other columns from the row with the least epoch.
         sql = "SELECT partition_id, newest, min(epoch) FROM epoch_partition_ WHERE query_id = ? AND epoch > ?"
         rows = self._file.rows(f"{sql} GROUP BY partition_id", query_id, number)
         return {partition_id: newest for partition_id, newest, _ in rows}
 
     def undone_by_oldest(self, query_id: str) -> dict[int, int | None]:
-        """`undone` for the oldest epoch that is kept; empty where none is."""
+        """Return `undone` for the oldest kept epoch. It is empty if no epoch is kept."""
         row = self._file.row("SELECT min(epoch) FROM epoch_ WHERE query_id = ?", query_id)
         return {} if row is None or row[0] is None else self.undone(query_id, row[0])
 
     def roll_back(self, query: ContinuousQuery, to: KeptEpoch, generation: int) -> None:
-        """Let `to` be the query's last epoch, with the rows that the table has in `generation`; others are forgotten.
+        """Make `to` the query's last epoch, with the table's rows in `generation`, and forget all other epochs.
 
-        BindError 22023 if it is not kept any more; TableChangedError if the query has written another epoch than
-        `query` knows of, or was dropped.
+        Raise BindError 22023 if `to` is not kept any more, or TableChangedError if the query has written another epoch
+        than `query` knows of or was dropped.
         """
         if to not in self.kept(query.query_id):
             raise BindError(f"epoch {to.number} is not kept any more", sqlstate="22023")
@@ -119,7 +122,7 @@ class EpochStore:
         self._file.run("INSERT INTO epoch_ VALUES (?, ?, ?, ?, ?, ?)", *row)
 
     def forget(self, query_id: str) -> None:
-        """Forget all epochs of a query: its table begins anew, or is dropped."""
+        """Forget all epochs of a query, since its table starts over or is dropped."""
         self._file.run("DELETE FROM epoch_ WHERE query_id = ?", query_id)
         self._file.run("DELETE FROM epoch_partition_ WHERE query_id = ?", query_id)
 

@@ -1,4 +1,4 @@
-"""What a query says of the files that it names: options, by Spark's or DuckDB's names, and further paths."""
+"""Options and further paths that a query gives for the files it names, by Spark's or DuckDB's names."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _ANY: Mapping[str, str | None] = {}
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """`values`: options as they are written. `more`: paths beside the one that the table is called by. `columns`: their
-    names and types, as far as they are given.
+    """Options of files in a query.
+
+    `values` are options as written. `more` are further paths, in addition to the table's own. `columns` are the given
+    names and types of columns.
     """
 
     values: Properties = ()
@@ -38,7 +40,7 @@ READERS: dict[str, tuple[str, Properties]] = {
     "read_orc": ("orc", ()),
     "read_avro": ("avro", ()),
 }
-"""Functions of FROM, each with its format and options."""
+"""Table functions of FROM, each with its format and options."""
 _FLAG = {"true": "true", "false": "false"}
 _OTHER_FLAG = {"true": "false", "false": "true"}
 _EVERYWHERE: dict[str, tuple[str, Mapping[str, str | None]]] = {
@@ -79,7 +81,7 @@ _NAMES: dict[str, dict[str, tuple[str, Mapping[str, str | None]]]] = {
     },
     "parquet": {"binary_as_string": ("", {"false": None}), "file_row_number": ("", {"false": None})},
 }
-"""DuckDB's names of options: the option that each is here, by its value; None for what happens anyway."""
+"""DuckDB's options: the corresponding option here, by value; None if the engine always behaves so."""
 _HINTS = {
     "filename": "INPUT__FILE__NAME is the file of each row",
     "columns": "read_csv('path', columns = {'a': 'INT'}) and read_json take it",
@@ -89,11 +91,13 @@ _HINTS = {
 }
 _STRFTIME = {"Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "I": "hh", "M": "mm", "S": "ss", "p": "a"}
 _STRFTIME |= {"b": "MMM", "B": "MMMM", "a": "EEE", "A": "EEEE", "f": "SSSSSS", "g": "SSS", "z": "XXX", "%": "%"}
-"""Letters of C's patterns of times, and Java's."""
+"""Letters of C's time patterns, and Java's."""
 
 
 def file_properties(word: str, values: Properties) -> Properties:
-    """Properties of a format that options of a query set; ConfigurationError or UnsupportedError for others."""
+    """Return the format properties that options of a query set. Raise ConfigurationError or UnsupportedError for an
+    option that is not supported.
+    """
     found: dict[str, str] = {}
     for name, value in values:
         known = {**_EVERYWHERE, **_NAMES.get(word, {})}.get(name.lower())
@@ -120,10 +124,10 @@ def _set(word: str, found: dict[str, str], name: str, value: str) -> None:
 
 
 def _java_pattern(name: str, value: str) -> str:
-    """A pattern of times as Java writes it: C's has signs of percent."""
+    """Convert a time pattern from C (with percent signs) to Java."""
     if name.lower() not in ("dateformat", "timestampformat") or "%" not in value:
         return value
     parts = re.findall(r"%-?(.)|([A-Za-z]+)|([^%A-Za-z]+)", value)
     if any(letter and letter not in _STRFTIME for letter, _, _ in parts):
-        raise ConfigurationError(f'"{value}" is no pattern of times that is known here', sqlstate="22007")
+        raise ConfigurationError(f'"{value}" is not a supported pattern of times', sqlstate="22007")
     return "".join(_STRFTIME[letter] if letter else f"'{word}'" if word else rest for letter, word, rest in parts)

@@ -1,4 +1,4 @@
-"""Threads that wait for the disk while statements do other work."""
+"""Threads that sync files to disk while statements do other work."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ _THREADS = 8
 
 
 class FileSyncs:
-    """Threads in which files of a warehouse reach the disk. They stay, so that no statement waits for one to begin."""
+    """Thread pool that syncs files of a warehouse. The threads are reused, so that no statement waits for a thread to
+    start.
+    """
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, "sharkpy-sync")
 
     def begin(self, sync: Callable[[], None]) -> Future[None]:
-        """Begin to let something reach the disk, beside others; the result tells that it is there."""
+        """Start to sync a file, in parallel with other files. The future completes when the file is on disk."""
         try:
             return self._threads.submit(sync)
         except RuntimeError:
-            # The process ends, and begins no more threads.
+            # The process is exiting and cannot start threads.
             return _done(sync)
 
     def close(self) -> None:
@@ -30,7 +32,7 @@ def _done(sync: Callable[[], None]) -> Future[None]:
     done: Future[None] = Future()
     try:
         sync()
-    except Exception as error:  # noqa: BLE001  it is raised by the result
+    except Exception as error:  # noqa: BLE001  raised by the future
         done.set_exception(error)
     else:
         done.set_result(None)

@@ -1,16 +1,18 @@
-"""Names of the folders of tables and databases: those of long names are cut, since file systems take 255 bytes."""
+"""Folder names of tables and databases. Long names are truncated, since file systems allow 255 bytes."""
 
 from __future__ import annotations
 
 import xxhash
 
 _MOST_BYTES = 240
-"""Room is left for what makes the name of another folder of it."""
+"""Some bytes are left for suffixes of related folders."""
 _KEPT_BYTES = 200
 
 
 def folder_name(name: str, suffix: str = "") -> str:
-    """Name of the usual folder of a table or database; of a long name the beginning, and a number for all of it."""
+    """Return the default folder name of a table or database. A long name is truncated and gets a hash of the whole
+    name.
+    """
     stored = name.encode("utf-8", "surrogatepass")
     if len(stored) + len(suffix) <= _MOST_BYTES:
         return name + suffix

@@ -1,4 +1,4 @@
-"""Readers of data folders, noted for all processes of the machine that use the warehouse."""
+"""Readers of data folders, visible to all processes of the machine that use the warehouse."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUO
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A reader's place and mark."""
+    """The place and mark of a reader."""
 
     place: int
     mark: int
@@ -30,20 +30,22 @@ class FolderReaders:
 
     Readers enter a folder before they list its files.
 
-    1. Each folder is one byte of a file, by the hash of its path: readers share a lock on it. Two folders on one byte
-       merely keep each other's files longer.
-    2. The locks belong to the process and end with it, however it ends. Its threads are counted, by the mark under
-       which they entered: who came later does not see what was hidden before.
-    3. Where the file can be neither written nor read, readers are not noted: no DROP can write its own there either.
+    1. Each folder is one byte of a file, by the hash of its path, and readers share a lock on this byte. If two folders
+       share a byte, their files merely stay longer.
+    2. The locks belong to the process and end with it. Its threads are counted by the mark under which they entered:
+       later readers do not see files that were hidden before.
+    3. If the file can be neither written nor read, readers are not recorded: no DROP can record its own there either.
     """
 
     def __init__(self, path: str, warehouse: str) -> None:
-        """`path` is that of the locks' file; folders of `warehouse` have one name however its own folder is called."""
+        """`path` is the file of the locks. Folders in `warehouse` have the same name under every path of the
+        warehouse.
+        """
         self._path = path
         self._warehouse = warehouse
         self._file = -1
         self._counts: dict[int, Counter[int]] = {}
-        """Readers of a place by their marks."""
+        """Number of readers of a place, by their marks."""
         self._mark = 0
         self._left: deque[Reading] = deque()
         self._lock = threading.Lock()
@@ -61,7 +63,7 @@ class FolderReaders:
             return Reading(place, self._mark)
 
     def leave(self, reading: Reading) -> None:
-        """Leave a folder. The collector of garbage may call this, in the middle of any other method."""
+        """Leave a folder. The garbage collector may call this in the middle of any other method."""
         self._left.append(reading)
         if self._lock.acquire(blocking=False):
             try:
@@ -78,7 +80,7 @@ class FolderReaders:
             self.leave(reading)
 
     def _settle(self) -> None:
-        """Count those who have left."""
+        """Subtract the readers that have left."""
         while self._left:
             reading = self._left.popleft()
             counts = self._counts[reading.place]
@@ -91,14 +93,14 @@ class FolderReaders:
                     fcntl.lockf(self._file, fcntl.LOCK_UN, 1, reading.place)
 
     def mark(self) -> int:
-        """Begin another mark, after something was hidden."""
+        """Begin another mark, after files were hidden."""
         with self._lock:
             self._mark += 1
             return self._mark
 
     def is_read(self, folder: str, before: int | None = None) -> bool:
-        """True if anybody reads the folder; with `before`, of this process' readers those who entered before that mark
-        alone.
+        """Return True if the folder is being read. With `before`, readers of this process count only if they entered
+        before that mark.
         """
         place = self._place(folder)
         with self._lock:
@@ -120,9 +122,9 @@ class FolderReaders:
                 self._file = -1
 
     def _opened(self) -> int:
-        """Open the lock file once for the life of the process: closing another descriptor of it would end the locks.
+        """Open the lock file once per process: closing another descriptor of it would release the locks.
 
-        -1 where it is not there and cannot be made.
+        Return -1 if it does not exist and cannot be created.
         """
         if self._file >= 0:
             return self._file

@@ -21,7 +21,7 @@ _TABLES = (
     " PRIMARY KEY (database, name)) WITHOUT ROWID",
 )
 _LATER_COLUMNS = (("partition_", "form"), ("database_", "body"))
-"""Text columns that the first files of the format lack."""
+"""Text columns that the first files of the format do not have."""
 _RENAMED = (
     ("database_", "location", "folder"),
     ("table_", "body", "definition"),
@@ -38,7 +38,7 @@ _ADDED = (
 
 
 def upgrade_format_1(connection: sqlite3.Connection, locations: Locations) -> None:
-    """Make a catalog of format 2, in the transaction of the caller."""
+    """Upgrade a catalog to format 2, in the caller's transaction."""
     _add_missing(connection)
     for table, column, name in _RENAMED:
         connection.execute(f"ALTER TABLE {table} RENAME COLUMN {column} TO {name}")
@@ -48,7 +48,7 @@ def upgrade_format_1(connection: sqlite3.Connection, locations: Locations) -> No
 
 
 def _add_missing(connection: sqlite3.Connection) -> None:
-    """Add tables and columns that came while the format was in use."""
+    """Add tables and columns that were introduced while the format was in use."""
     for statement in _TABLES:
         connection.execute(statement)
     for table, column in _LATER_COLUMNS:

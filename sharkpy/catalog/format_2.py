@@ -16,6 +16,6 @@ _ADDED = (
 
 
 def upgrade_format_2(connection: sqlite3.Connection, _: Locations) -> None:
-    """Make a catalog of format 3, in the transaction of the caller."""
+    """Upgrade a catalog to format 3, in the caller's transaction."""
     for statement in _ADDED:
         connection.execute(statement)

@@ -13,6 +13,6 @@ _ADDED = (
 
 
 def upgrade_format_4(connection: sqlite3.Connection, _: Locations) -> None:
-    """Make a catalog of format 5, in the transaction of the caller."""
+    """Upgrade a catalog to format 5, in the caller's transaction."""
     for statement in _ADDED:
         connection.execute(statement)

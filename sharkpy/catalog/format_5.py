@@ -8,7 +8,7 @@ from sharkpy.base.locations import Locations
 
 
 def upgrade_format_5(connection: sqlite3.Connection, _: Locations) -> None:
-    """Make a catalog of format 6, in the transaction of the caller."""
+    """Upgrade a catalog to format 6, in the caller's transaction."""
     connection.execute(
         "CREATE TABLE epoch_partition_ (query_id TEXT, epoch INTEGER, partition_id INTEGER, newest INTEGER,"
         " PRIMARY KEY (query_id, epoch, partition_id)) WITHOUT ROWID"

@@ -8,5 +8,5 @@ from sharkpy.base.locations import Locations
 
 
 def upgrade_format_7(connection: sqlite3.Connection, _: Locations) -> None:
-    """Make a catalog of format 8, in the transaction of the caller."""
+    """Upgrade a catalog to format 8, in the caller's transaction."""
     connection.execute("ALTER TABLE stream_file_ ADD COLUMN tag TEXT NOT NULL DEFAULT ''")

@@ -12,7 +12,7 @@ OWNER_TABLE = (
 
 
 def upgrade_format_8(connection: sqlite3.Connection, _: Locations) -> None:
-    """Make a catalog of format 9, in the transaction of the caller. An engine of format 8 would take a warehouse at a
-    URI for a local folder.
+    """Upgrade a catalog to format 9, in the caller's transaction. An engine of format 8 would take a warehouse at a URI
+    for a local folder.
     """
     connection.execute(OWNER_TABLE)

@@ -1,4 +1,4 @@
-"""OPTIONS of USING: the options of Spark's readers and writers that each format obeys, and those that it refuses."""
+"""OPTIONS of USING: the options of Spark's readers and writers that each format supports, and those it refuses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 from sharkpy.base.errors import ConfigurationError, UnsupportedError, did_you_mean
 
 CSV = "csvfile"
-"""Name of the format of USING csv; "csv" is that of OpenCSVSerde."""
+"""Format name of USING csv. "csv" is the format of OpenCSVSerde."""
 _CODEC = "mapreduce.output.fileoutputformat.compress.codec"
 _HEADER_LINES = "skip.header.line.count"
 _INVALID = "22023"
@@ -16,11 +16,11 @@ _INVALID = "22023"
 
 @dataclass(frozen=True, slots=True)
 class FormatOptions:
-    """Options of a format; their names are compared without case.
+    """Options of a format. Their names ignore case.
 
     1. `obeyed`: name -> property of the format.
-    2. `fixed`: name -> the values that say what the format does anyway; another one is refused. Those of Spark that
-       are not here either are refused with any value.
+    2. `fixed`: name -> the values that describe the format's only behaviour; other values are refused. Spark's options
+       in neither table are refused with any value.
     """
 
     obeyed: dict[str, str]
@@ -164,11 +164,11 @@ _HIVE_NAMES = {
     "line.delim": "lineSep",
     _HEADER_LINES: "header",
 }
-"""Properties of Hive's SerDes -> the options of USING csv that say the same."""
+"""Properties of Hive's SerDes -> the equivalent options of USING csv."""
 
 
 def format_property(format_name: str, name: str, value: str) -> str | None:
-    """Property that an option sets; None where it has the value that holds anyway."""
+    """Return the property that an option sets, or None if its value is the format's only behaviour."""
     table = _OPTIONS.get(format_name, _NONE)
     shown = "csv" if format_name == CSV else format_name
     if key := _lookup(table.obeyed, name):
@@ -182,12 +182,12 @@ def format_property(format_name: str, name: str, value: str) -> str | None:
         raise ConfigurationError(f'the format {shown} has no option "{name}"', hint=hint, sqlstate=_INVALID)
     if value.lower() in (one.lower() for one in fixed):
         return None
-    hint = f"{' or '.join(fixed)} alone" if any(fixed) else None
+    hint = f"only {' or '.join(fixed)}" if any(fixed) else None
     raise UnsupportedError(f"the option {name} '{value}' of the format {shown}", hint=hint)
 
 
 def set_option(format_name: str, properties: dict[str, str], name: str, value: str) -> None:
-    """Add an option of a statement to the properties of a format; ConfigurationError if it is there."""
+    """Add an option of a statement to the properties of a format. Raise ConfigurationError if it is already set."""
     key = format_property(format_name, name, value)
     if key is None:
         return

@@ -1,4 +1,4 @@
-"""Users' functions in the catalog: temporary functions and macros of a session, permanent functions of databases."""
+"""User functions in the catalog: temporary functions and macros of a session, permanent functions of databases."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import DataType
 
 BUILT_IN = ""
-"""Pseudo-database of functions that are built in and yet call Java."""
+"""Pseudo-database of built-in functions that call Java."""
 EXISTS = "42723"
-"""SQLSTATE of an error: a function of that name exists."""
+"""SQLSTATE for a function name that already exists."""
 _COPY = "copy:"
-"""Beginning of a stored path below a function's folder of copies."""
+"""Prefix of stored paths in a function's folder of copies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """Macro of a session, or a function in SQL: `text` is an expression over the parameters.
+    """A macro of a session, or a SQL function: `text` is an expression over the parameters.
 
-    A function has its `result`, and `database`, in which the names in its text are looked up. `columns` are those of a
-    table function, whose text is a query. `place` is the qualified name of a permanent one.
+    A function has a `result` and a `database` in which the names in its text are resolved. A table function has
+    `columns`, and its text is a query. `place` is the qualified name of a permanent function.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Macro:
 
     @property
     def key(self) -> str:
-        """Name that no other macro or function in SQL of the session has."""
+        """A name that is unique among the session's macros and SQL functions."""
         return self.place or self.name
 
     @property
@@ -68,9 +68,10 @@ class Macro:
 
 @dataclass(frozen=True, slots=True)
 class FunctionEntry:
-    """Function of CREATE FUNCTION: `target` is module.name or a Java class, `resources` are
-    (JAR|FILE|ARCHIVE, path), of remote files those of copies. One that a program has made has its `code` instead, one
-    in SQL its `macro`.
+    """A function of CREATE FUNCTION.
+
+    `target` is module.name or a Java class. `resources` are (JAR|FILE|ARCHIVE, path), with paths of copies for remote
+    files. A function that a program has registered has its `code` instead, and a SQL function its `macro`.
     """
 
     database: str
@@ -89,7 +90,7 @@ class FunctionEntry:
 
 @dataclass(frozen=True, slots=True)
 class ModelFunction:
-    """Function of a fitted model's prediction; its arguments are the features, one DOUBLE each."""
+    """Function that predicts with a fitted model. Its arguments are the features, one DOUBLE each."""
 
     function: UserFunction
     features: tuple[str, ...]
@@ -98,11 +99,11 @@ class ModelFunction:
 
 CatalogFunction = UserFunction | Macro
 Loader = Callable[[FunctionEntry], UserFunction]
-"""Makes the function of an entry; an error if its code is missing."""
+"""Loads the function of an entry. Raises an error if its code is missing."""
 
 
 ModelLoader = Callable[[Table, str], ModelFunction]
-"""Makes a function of the model that a table holds, by the name of a method; BindError if it holds none."""
+"""Returns a method of the model in a table as a function. Raises BindError if the table holds no model."""
 
 
 def _no_model_loader(table: Table, method: str) -> ModelFunction:
@@ -114,13 +115,13 @@ def _no_loader(entry: FunctionEntry) -> UserFunction:
 
 
 class FunctionCatalog:
-    """Users' functions by name, as a session sees them.
+    """User functions by name, as a session sees them.
 
-    1. A name means the session's temporary function, else a built-in one, else a function of the current database.
-    2. `database.name` means a permanent function.
-    3. Permanent functions are loaded, by `loader`, when they are first called.
-    4. Copies of files that a permanent function is made of lie in a folder of its own, `copies`, which is garbage of
-       the catalog once the function is dropped or replaced.
+    1. A name refers to the session's temporary function, else a built-in one, else a function of the current database.
+    2. `database.name` refers to a permanent function.
+    3. `loader` loads permanent functions when they are first called.
+    4. `copies` holds a folder per permanent function with copies of its files. The folder becomes garbage of the
+       catalog when the function is dropped or replaced.
     """
 
     def __init__(self, file: CatalogFile, copies: str) -> None:
@@ -132,7 +133,7 @@ class FunctionCatalog:
         self.model_loader: ModelLoader = _no_model_loader
 
     def for_session(self) -> FunctionCatalog:
-        """Catalog of another session: the same permanent functions, temporary functions of its own."""
+        """Return the catalog of another session: the same permanent functions, but its own temporary functions."""
         other = FunctionCatalog.__new__(FunctionCatalog)
         other._file, other._copies, other._lock = self._file, self._copies, threading.RLock()
         other._temporary, other._loaded = {}, {}
@@ -140,7 +141,9 @@ class FunctionCatalog:
         return other
 
     def find(self, database: str, name: str) -> CatalogFunction | None:
-        """Find the function that `name` or `database.name` means in `database`; None for a built-in or unknown one."""
+        """Find the function of `name` or `database.name` in `database`. Return None for a built-in or unknown
+        function.
+        """
         place, _, short = name.rpartition(".")
         if place:
             return self._permanent(place, short)
@@ -151,8 +154,8 @@ class FunctionCatalog:
         return None if registry.described(name) else self._permanent(database, name)
 
     def place(self, database: str, name: str) -> str | None:
-        """Database of the permanent function that `name` or `database.name` means; empty for a temporary one, None for
-        a built-in or unknown one.
+        """Return the database of the permanent function that `name` or `database.name` refers to. It is empty for a
+        temporary function, None for a built-in or unknown one.
         """
         found, _, short = name.rpartition(".")
         if not found and name in self._temporary:
@@ -171,7 +174,7 @@ class FunctionCatalog:
                 self._temporary[name] = function
 
     def drop_temporary(self, name: str) -> bool:
-        """Drop a temporary function; False if there is none."""
+        """Drop a temporary function. Return False if there is none."""
         with self._lock:
             return self._temporary.pop(name, None) is not None
 
@@ -180,14 +183,14 @@ class FunctionCatalog:
         return self._decode(database, name, row[0]) if row is not None else None
 
     def entries(self, database: str | None = None) -> list[FunctionEntry]:
-        """Permanent functions of one database, or of all."""
+        """Return the permanent functions of one database, or of all."""
         sql = "SELECT database, name, definition FROM function_"
         rows = self._file.rows(sql) if database is None else self._file.rows(f"{sql} WHERE database = ?", database)
         return [self._decode(*row) for row in rows]
 
     def create(self, entry: FunctionEntry, *, replace: bool = False, if_not_exists: bool = False) -> bool:
-        """Create a permanent function; False if the database has one of that name, which is BindError 42723 unless
-        `if_not_exists`.
+        """Create a permanent function. If the name exists, return False with `if_not_exists`, else raise BindError
+        42723.
         """
         check_name(entry.name)
         with self._file.transaction():
@@ -203,20 +206,20 @@ class FunctionCatalog:
             return True
 
     def drop(self, database: str, name: str) -> bool:
-        """Drop a permanent function; False if there is none."""
+        """Drop a permanent function. Return False if there is none."""
         with self._file.transaction():
             if (known := self.entry(database, name)) is not None:
                 self._discard(known)
             return bool(self._file.run("DELETE FROM function_ WHERE database = ? AND name = ?", database, name))
 
     def drop_database(self, database: str) -> None:
-        """Drop the functions of a database; inside a transaction."""
+        """Drop the functions of a database. Call this inside a transaction."""
         for entry in self.entries(database):
             self._discard(entry)
         self._file.run("DELETE FROM function_ WHERE database = ?", database)
 
     def copies(self, entry: FunctionEntry) -> str:
-        """Folder for the copies of a function's files."""
+        """Return the folder for copies of a function's files."""
         return str(Path(self._copies, entry.function_id))
 
     def _discard(self, entry: FunctionEntry) -> None:
@@ -225,7 +228,7 @@ class FunctionCatalog:
             self._file.add_garbage(folder)
 
     def reload(self) -> None:
-        """Load each permanent function anew at its next call."""
+        """Reload each permanent function at its next call."""
         with self._lock:
             self._loaded.clear()
 
@@ -265,7 +268,7 @@ class FunctionCatalog:
         return dataclasses.replace(entry, resources=resources)
 
     def _stored(self, path: str, entry: FunctionEntry) -> str:
-        """Path as the catalog keeps it: a copy is found beside the catalog, wherever that lies."""
+        """Return a path in its stored form. Copies are relative to the catalog, so that it can be moved."""
         copy = uri.below(path, self.copies(entry))
         return self._file.locations.stored(path) if copy is None else f"{_COPY}{copy}"
 
@@ -276,7 +279,7 @@ class FunctionCatalog:
 
 
 def _written(macro: Macro) -> dict[str, object]:
-    """Function in SQL as the catalog keeps it."""
+    """Return a SQL function in its stored form."""
     return {
         "parameters": [[name, str(dtype)] for name, dtype in macro.parameters],
         "text": macro.text,

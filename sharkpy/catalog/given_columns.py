@@ -1,4 +1,4 @@
-"""Names and types of columns that a query gives for the files that it names."""
+"""Names and types of columns that a query gives for its files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _OTHER_NAMES = {"varchar": "string", "text": "string", "bool": "boolean", "hugei
 
 @dataclass(frozen=True, slots=True)
 class GivenColumns:
-    """`names` are those of the first columns. `types` go by the name of a column, or by its place from 0 on.
+    """Columns given in a query. `names` are the names of the first columns. `types` are by column name, or by position
+    from 0.
 
-    If it `is_whole`, there are no other columns.
+    If `is_whole`, there are no other columns.
     """
 
     names: tuple[str, ...] = ()
@@ -26,12 +27,14 @@ class GivenColumns:
     is_whole: bool = False
 
     def schema(self) -> Schema:
-        """All columns, if it is whole."""
+        """Return all columns. Only if `is_whole`."""
         return Schema(tuple(Field(name, _type(text)) for name, (_, text) in zip(self.names, self.types, strict=True)))
 
     def applied(self, found: Schema) -> Schema:
-        """The columns that files have, with the given names and types. ConfigurationError if they have too few, or
-        others than a whole one, ColumnNotFoundError for a name that they lack.
+        """Apply the given names and types to the columns of files.
+
+        Raise ConfigurationError if the files have too few columns, or a different number than a whole list. Raise
+        ColumnNotFoundError for a name that they do not have.
         """
         if len(self.names) > len(found) or (self.is_whole and len(self.names) != len(found)):
             raise _wrong_number("columns" if self.is_whole else "names", len(self.names), found)

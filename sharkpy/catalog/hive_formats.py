@@ -1,6 +1,6 @@
 """Hive's names for file formats: words of STORED AS, classes of SerDes, input formats and output formats.
 
-A format of files is a container (how a file is cut into rows) with a SerDe (how a row is cut into columns).
+A file format is a container (how a file is divided into rows) with a SerDe (how a row is divided into columns).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sharkpy.catalog.model import StorageFormat
 from sharkpy.values.types import STRING, Field
 
 SERDE_KEY = "serialization.lib"
-"""Property with the class of the SerDe, for formats that have several; Hive's own name for it."""
+"""Property with the class of the SerDe, by Hive's name, for formats with several SerDes."""
 _SERDE2 = "org.apache.hadoop.hive.serde2"
 _CONTRIB = "org.apache.hadoop.hive.contrib.serde2"
 _IO = "org.apache.hadoop.hive.ql.io"
@@ -44,12 +44,12 @@ _STORAGE_KEYS = (
     "avro.schema.url",
     "avro.output.codec",
 )
-"""Table properties that say how files are read or written, as in Hive."""
+"""Table properties that control how files are read and written, as in Hive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """File container; `words` are its words of STORED AS. The first class of each kind is the one that is shown."""
+    """File container. `words` are its words of STORED AS. The first class of each kind is shown in listings."""
 
     name: str
     words: tuple[str, ...]
@@ -59,7 +59,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class HiveFormat:
-    """File format by `name`, as `StorageFormat` has it: the name of its container, or of the SerDe of its lines.
+    """File format by its `name` in `StorageFormat`: the name of its container, or of the SerDe of its lines.
 
     `words` are the words of STORED AS that imply the SerDe.
     """
@@ -102,7 +102,7 @@ CONTAINERS = (
     ),
     Container("orc", ("ORC", "ORCFILE"), (f"{_IO}.orc.OrcInputFormat",), (f"{_IO}.orc.OrcOutputFormat",)),
 )
-"""Containers. STORED AS without a SerDe means the first of a container's formats below."""
+"""Containers. STORED AS without a SerDe selects the first format of a container below."""
 
 FORMATS = (
     HiveFormat("text", "text", (LAZY_SIMPLE,)),
@@ -123,9 +123,9 @@ _LAKE_CLASSES = {
     "iceberg": ("org.apache.iceberg.mr.hive.HiveIceberg", "SerDe"),
     "delta": ("io.delta.hive.Delta", "StorageHandler"),
 }
-"""Classes of tables that STORED BY makes, not STORED AS."""
+"""Classes of tables made by STORED BY instead of STORED AS."""
 SELF_DESCRIBING = frozenset((CSV, "json", "parquet", "orc", "avro"))
-"""Names of the formats whose files tell their columns."""
+"""Names of the formats whose files contain their columns."""
 _BY_NAME = {one.name: one for one in FORMATS}
 _CONTAINERS = {one.name: one for one in CONTAINERS}
 _BY_WORD = {word: next(f.name for f in FORMATS if f.container == one.name) for one in CONTAINERS for word in one.words}
@@ -140,24 +140,26 @@ def format_of_word(word: str) -> StorageFormat | None:
 
 
 def format_of_classes(input_format: str, output_format: str) -> StorageFormat | None:
-    """Find the format of a pair of classes, without a SerDe; None if they are unknown or of two containers."""
+    """Find the format of an input and output class, without a SerDe. Return None if they are unknown or do not
+    match.
+    """
     found = next((one for one in CONTAINERS if input_format in one.inputs and output_format in one.outputs), None)
     return None if found is None else StorageFormat(next(f.name for f in FORMATS if f.container == found.name))
 
 
 def format_of_provider(word: str) -> StorageFormat | None:
-    """Look up a format by its word behind USING."""
+    """Look up a format by its word after USING."""
     return StorageFormat(CSV) if word.upper() == "CSV" else format_of_word(word)
 
 
 def holds_untyped_values(storage: StorageFormat) -> bool:
-    """Whether files hold values in binary forms, and not their types: read by another type they are other values."""
+    """Return whether files hold binary values without their types: another type reads other values."""
     serde = dict(storage.properties).get(SERDE_KEY)
     return serde == LAZY_BINARY if storage.name == "sequencefile" else storage.name == "rcfile" and serde != COLUMNAR
 
 
 def provider_of(storage: StorageFormat) -> str:
-    """Name of a format behind USING."""
+    """Return the name of a format after USING."""
     return "csv" if storage.name == CSV else storage.name
 
 
@@ -166,13 +168,13 @@ def known_classes(is_input: bool) -> tuple[str, ...]:
 
 
 def format_of_serde(serde: str, properties: tuple[tuple[str, str], ...]) -> StorageFormat | None:
-    """Find the format of ROW FORMAT SERDE alone: lines of text if the SerDe can read them."""
+    """Find the format of ROW FORMAT SERDE without STORED AS: lines of text if the SerDe can read them."""
     found = next((one for one in FORMATS if serde in one.serdes), None)
     return None if found is None else _with_class(found, serde, properties)
 
 
 def with_serde(storage: StorageFormat, serde: str, properties: tuple[tuple[str, str], ...]) -> StorageFormat | None:
-    """Replace the SerDe of `storage`; None if its container and the SerDe do not go together."""
+    """Replace the SerDe of `storage`. Return None if the SerDe does not support its container."""
     container = _BY_NAME[storage.name].container
     found = next((one for one in FORMATS if one.container == container and serde in one.serdes), None)
     if found is None:
@@ -187,14 +189,14 @@ def serde_of(storage: StorageFormat) -> str:
 
 
 def with_default_serde(storage: StorageFormat, serde: str) -> StorageFormat:
-    """Give `storage` the SerDe of a setting, unless it has one of its own."""
+    """Give `storage` the SerDe of a setting, unless it has its own."""
     if SERDE_KEY in dict(storage.properties) or serde not in _BY_NAME[storage.name].serdes:
         return storage
     return _with_class(_BY_NAME[storage.name], serde, storage.properties)
 
 
 def hive_classes(storage: StorageFormat) -> tuple[str, str, str]:
-    """Classes of a format: SerDe, input format and output format."""
+    """Return the classes of a format: SerDe, input format and output format."""
     if storage.name in _LAKE_CLASSES:
         start, serde = _LAKE_CLASSES[storage.name]
         return f"{start}{serde}", f"{start}InputFormat", f"{start}OutputFormat"
@@ -207,7 +209,7 @@ def container_of(storage: StorageFormat) -> Container:
 
 
 def has_default_serde(storage: StorageFormat) -> bool:
-    """True if STORED AS alone describes the format, but for delimiters."""
+    """Return True if STORED AS fully describes the format, apart from delimiters."""
     found = _BY_NAME[storage.name]
     first = next(one for one in FORMATS if one.container == found.container)
     return serde_of(storage) == first.serdes[0]
@@ -220,7 +222,7 @@ def with_storage_properties(storage: StorageFormat, properties: Properties) -> S
 
 
 def with_serde_properties(storage: StorageFormat, properties: Properties) -> StorageFormat:
-    """Add SerDe properties to `storage`, replacing those of the same name."""
+    """Add SerDe properties to `storage`, replacing properties of the same name."""
     merged = dict(storage.properties) | dict(properties)
     return replace(storage, properties=tuple(merged.items()))
 
@@ -228,8 +230,8 @@ def with_serde_properties(storage: StorageFormat, properties: Properties) -> Sto
 def columns_of_format(
     storage: StorageFormat, properties: tuple[tuple[str, str], ...], columns: list[Field] | None
 ) -> list[Field] | None:
-    """Columns of a table that declares `columns` or none. An Avro schema in its properties replaces them; in CSV all
-    columns are strings.
+    """Return the columns of a table that declares `columns` or none. An Avro schema in its properties replaces them. In
+    CSV all columns are strings.
     """
     if storage.name == "avro" and (record := given_schema((*properties, *storage.properties))) is not None:
         return list(columns_of(record))

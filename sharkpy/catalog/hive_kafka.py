@@ -17,7 +17,7 @@ from sharkpy.catalog.kafka_options import (
 
 HANDLER = "org.apache.hadoop.hive.kafka.KafkaStorageHandler"
 PREFIXES = (CLIENT_PREFIX, "hive.kafka.")
-"""Beginnings of the properties that are the handler's."""
+"""Prefixes of the handler's own properties."""
 DEFAULT_SERDE = "org.apache.hadoop.hive.serde2.JsonSerDe"
 _NAMES = {"kafka.topic": TOPIC, "kafka.bootstrap.servers": SERVERS}
 _SERDE, _CONSUMER, _PRODUCER = "kafka.serde.class", "kafka.consumer.", "kafka.producer."
@@ -25,20 +25,20 @@ _WITHOUT_EFFECT = (
     *("kafka.write.semantic", "kafka.max.retries", "hive.kafka.max.retries", "hive.kafka.poll.timeout.ms"),
     *("hive.kafka.metadata.poll.timeout.ms", "EXTERNAL", "external.table.purge"),
 )
-"""They are about writing, or about how long Hive tries."""
+"""Properties for writes, or for how long Hive retries."""
 _OF_JAVA = (
     *("auto.offset.reset", "default.api.timeout.ms", "enable.auto.commit", "fetch.max.wait.ms", "fetch.min.bytes"),
     *("group.id", "heartbeat.interval.ms", "key.deserializer", "max.poll.interval.ms", "max.poll.records"),
     *("request.timeout.ms", "session.timeout.ms", "value.deserializer"),
 )
-"""Properties of Java's consumer that change neither which records are read nor how they are reached."""
+"""Properties of Java's consumer that affect neither which records are read nor how they are fetched."""
 _SERDE_TYPE, _SKIPPED_BYTES = "avro.serde.type", "avro.serde.skip.bytes"
 _OWN = tuple(CLIENT_PREFIX + one.name for one in CLIENT_OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class HiveKafkaTable:
-    """Options of the stream, class of the SerDe of its values, and what is left of the table's properties."""
+    """Options of the stream, the SerDe class of its values, and the remaining properties of the table."""
 
     options: tuple[tuple[str, str], ...]
     serde: str
@@ -46,7 +46,9 @@ class HiveKafkaTable:
 
 
 def hive_kafka_table(properties: tuple[tuple[str, str], ...]) -> HiveKafkaTable:
-    """BindError for a property that is missing, UnsupportedError for one of the handler's that cannot be obeyed."""
+    """Convert the properties. Raise BindError for a missing property, UnsupportedError for an unsupported one of the
+    handler.
+    """
     given = dict(properties)
     for needed in _NAMES:
         if not given.get(needed):
@@ -78,7 +80,7 @@ def _check_known(key: str) -> None:
 
 
 def _has_schema_id(given: dict[str, str]) -> bool:
-    """True if each Avro value is behind the five bytes of Confluent's serializers."""
+    """Return True if each Avro value follows the five-byte header of Confluent's serializers."""
     kind, skipped = given.get(_SERDE_TYPE, "none").lower(), given.get(_SKIPPED_BYTES, "")
     if kind == "none":
         return False

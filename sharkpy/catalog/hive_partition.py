@@ -1,4 +1,4 @@
-"""Hive partitions of a table: their names, which are folder names as well (`ds=2008-04-08/hr=11`), and their values."""
+"""Hive partitions of a table: their names, which are also folder names (`ds=2008-04-08/hr=11`), and their values."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ _ESCAPED = frozenset(map(chr, (*range(32), 127))) | frozenset("\"#%'*/:=?\\{[]^"
 
 @dataclass(frozen=True, slots=True)
 class HivePartition:
-    """Hive partition as registered in the catalog; equal if unchanged.
+    """A Hive partition as registered in the catalog. Equal if unchanged.
 
-    1. `partition_id` grows with each registration and is never reused. 2. `location` None means the folder of its name
-       below the table's. 3. `newest` is the last generation of data folders that counts (`sharkpy.sources.folders`):
-       later ones were never committed. None means that all generations count, as in tables that others write.
-    4. `storage` and `columns` are the format and the data columns of its files; None means the table's. A Hive
-       partition keeps those that the table had when it was made (see `Catalog.alter_table`).
+    1. `partition_id` grows with each registration and is never reused.
+    2. `location` None means the folder of its name in the table's folder.
+    3. `newest` is the last committed generation of data folders (`sharkpy.sources.folders`). Later generations were
+       never committed. None means that all generations count, as in tables that other systems write.
+    4. `storage` and `columns` are the format and data columns of its files, or None for the table's. A partition keeps
+       the table's format and columns of the time it was created (see `Catalog.alter_table`).
     """
 
     partition_id: int
@@ -47,7 +48,9 @@ class HivePartition:
         return self.columns or table.data_schema
 
     def keeping(self, old: Table, new: Table, *, cascade: bool) -> HivePartition:
-        """Hive partition after its table became `new`: read as before, but for appended columns, or with `cascade`."""
+        """Return the partition after its table became `new`. It is read as before, except for appended columns, or with
+        `cascade`.
+        """
         storage, columns = self.storage, None if cascade else self.columns
         if storage is None and new.storage != old.storage:
             storage = old.storage
@@ -59,8 +62,10 @@ class HivePartition:
 
 
 def of_then(known: Iterable[HivePartition], undone: Mapping[int, int | None]) -> tuple[HivePartition, ...]:
-    """Hive partitions before some changes: `undone` has the last generation of then of those that were changed, by
-    their ids; None for one that was not there.
+    """Return the Hive partitions before some changes.
+
+    `undone` holds the earlier last generation of each changed partition by id, or None for a partition that did not
+    exist.
     """
     then = ((one, undone.get(one.partition_id, one.newest)) for one in known)
     return tuple(
@@ -69,28 +74,28 @@ def of_then(known: Iterable[HivePartition], undone: Mapping[int, int | None]) ->
 
 
 def escape(text: str) -> str:
-    """Escape the characters that Hive keeps out of folder names, as %XX."""
+    """Escape the characters that Hive does not allow in folder names, as %XX."""
     return "".join(f"%{ord(char):02X}" if char in _ESCAPED else char for char in text)
 
 
 def unescape(text: str) -> str:
-    """Text that a folder's name stands for. Bytes that are no UTF-8 are replaced."""
+    """Return the text that a folder name encodes. Invalid UTF-8 is replaced."""
     return unquote(text, errors="replace")
 
 
 def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
-    """Name of the Hive partition with these values; the default value stands for NULL and empty ones."""
+    """Return the name of the Hive partition with these values. The default value represents NULL and empty strings."""
     pairs = zip(columns, values, strict=True)
     return "/".join(f"{escape(column)}={escape(value or DEFAULT_VALUE)}" for column, value in pairs)
 
 
 def partition_texts(name: str) -> list[str]:
-    """Values in a name as Hive writes them, the default value included."""
+    """Return the values in a name as Hive writes them, including the default value."""
     return [unescape(part.partition("=")[2]) for part in name.split("/") if part]
 
 
 def partition_values(name: str) -> dict[str, str | None]:
-    """Values in a name, as text; None for the default value."""
+    """Return the values in a name as text, None for the default value."""
     pairs = (part.partition("=") for part in name.split("/") if part)
     found = {unescape(column).lower(): unescape(value) for column, _, value in pairs}
     return {column: None if value == DEFAULT_VALUE else value for column, value in found.items()}

@@ -1,4 +1,4 @@
-"""Options of streams FROM KAFKA and sinks TO KAFKA: where records are, where reading begins, those of the client."""
+"""Options of streams FROM KAFKA and sinks TO KAFKA: brokers and topic, start offsets, and options of the client."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ SERVERS, TOPIC = "bootstrap.servers", "topic"
 START, START_TIME = "startingOffsets", "startingTimestamp"
 FAIL_ON_LOSS = "failOnDataLoss"
 HAS_SCHEMA_ID = "confluent.schema.id"
-"""Option for values that begin with a zero byte and the four bytes of a schema's id, as Confluent's serializers do."""
+"""Option for values with Confluent's header: a zero byte and the four bytes of a schema id."""
 ZONE = "time.zone"
 TIMES = "times"
-"""Option that says whether `__timestamp` is a TIMESTAMP or, as in Hive, a BIGINT."""
+"""Option for the type of `__timestamp`: TIMESTAMP or, as in Hive, BIGINT."""
 TIMESTAMPS, MILLISECONDS = "timestamps", "milliseconds"
 CLIENT_PREFIX = "kafka."
 RAW = "raw"
-"""Format of values that are a column as they are."""
+"""Format of values that are one column, unparsed."""
 EARLIEST, LATEST = "earliest", "latest"
 FIRST_OFFSET, END_OFFSET = -2, -1
-"""Numbers that stand for a partition's first offset and its end, as in Kafka's own protocol."""
+"""Numbers for a partition's first offset and its end, as in Kafka's protocol."""
 
 Options = Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class ClientOption:
-    """Option of librdkafka. `is_path`: its value is a path of this machine; `is_secret`: nobody may see it."""
+    """An option of librdkafka. `is_path`: its value is a local path. `is_secret`: its value is never shown."""
 
     name: str
     doc: str
@@ -39,8 +39,8 @@ class ClientOption:
     is_secret: bool = False
 
 
-# Others can run programs (sasl.kerberos.kinit.cmd), load code (plugin.library.paths, ssl.engine.location), connect to
-# more hosts, or would change which records are read.
+# Other options can run programs (sasl.kerberos.kinit.cmd), load code (plugin.library.paths, ssl.engine.location),
+# connect to more hosts, or change which records are read.
 _CONNECTION_OPTIONS = (
     ClientOption("security.protocol", "plaintext, ssl, sasl_plaintext or sasl_ssl"),
     ClientOption("sasl.mechanism", "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"),
@@ -96,7 +96,7 @@ _OF_CLIENT: Mapping[str, ClientOption] = {CLIENT_PREFIX + one.name: one for one 
 
 
 def is_start(text: str) -> bool:
-    """True for a value of `startingOffsets`: a word, or offsets by partition in JSON."""
+    """Return True for a value of `startingOffsets`: a word, or offsets by partition in JSON."""
     if text.lower() in (EARLIEST, LATEST):
         return True
     try:
@@ -111,7 +111,7 @@ def is_start(text: str) -> bool:
 
 
 def start_offsets(options: Options) -> dict[int, int] | None:
-    """Offsets by partition at which a stream begins; None if a word says it."""
+    """Return the start offset of each partition, or None if the option is a word."""
     text = dict(options).get(START, EARLIEST)
     if text.lower() in (EARLIEST, LATEST):
         return None
@@ -119,34 +119,34 @@ def start_offsets(options: Options) -> dict[int, int] | None:
 
 
 def client_options(options: Options) -> tuple[tuple[str, str], ...]:
-    """Options of librdkafka among those of a stream, by librdkafka's names."""
+    """Return the options of librdkafka in a stream's options, by librdkafka's names."""
     own = ((SERVERS, value) for key, value in options if key == SERVERS)
     return (*own, *((_OF_CLIENT[key].name, value) for key, value in options if key in _OF_CLIENT))
 
 
 def connection_options(options: Options) -> tuple[tuple[str, str], ...]:
-    """Options of librdkafka that any client takes, by librdkafka's names."""
+    """Return the options of librdkafka that any client takes, by librdkafka's names."""
     known = {SERVERS, *(one.name for one in _CONNECTION_OPTIONS)}
     return tuple((key, value) for key, value in client_options(options) if key in known)
 
 
 def paths_in(options: Options) -> list[str]:
-    """Paths that options name."""
+    """Return the paths in options."""
     return [value for key, value in options if key in _OF_CLIENT and _OF_CLIENT[key].is_path]
 
 
 def shown_options(options: Options) -> tuple[tuple[str, str], ...]:
-    """Options for people: without secrets."""
+    """Return the options with secrets replaced by ***."""
     return tuple((key, "***" if key in _OF_CLIENT and _OF_CLIENT[key].is_secret else value) for key, value in options)
 
 
 def is_address_list(text: str) -> bool:
-    """True for hosts, each with or without a port, with commas between them."""
+    """Return True for comma-separated hosts, each with or without a port."""
     return all(part.strip() and "/" not in part for part in text.split(","))
 
 
 def is_zone(text: str) -> bool:
-    """True for an offset, or a name of the time zone database."""
+    """Return True for an offset, or a name in the time zone database."""
     return time_zone(text) is not None
 
 

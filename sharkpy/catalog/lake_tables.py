@@ -1,4 +1,4 @@
-"""Tables of lake formats as the catalog reaches them: their files are listed by snapshots of their own, beside them."""
+"""Interface to tables of lake formats, whose own snapshots list their files."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LAKES = {
     "iceberg": "org.apache.iceberg.mr.hive.HiveIcebergStorageHandler",
     "delta": "io.delta.hive.DeltaStorageHandler",
 }
-"""Names of the formats, as `StorageFormat` has them, with Hive's storage handlers."""
+"""Names of the formats in `StorageFormat`, with Hive's storage handlers."""
 _SCHEMES = frozenset({"", "file", "s3", "s3a", "s3n", "gs", "abfs", "abfss", "az", "hdfs", "viewfs"})
 FACTS = ("snapshots", "history", "files", "refs")
-"""Names behind that of a table, `t.snapshots`, of tables about it."""
+"""Suffixes of table names for tables about a table, as in `t.snapshots`."""
 
 
 def is_lake(table: Table) -> bool:
@@ -32,14 +32,14 @@ def is_lake(table: Table) -> bool:
 
 
 def check_lake_place(location: str) -> None:
-    """UnsupportedError for a remote folder or file of a lake table where storage cannot list and write them."""
+    """Raise UnsupportedError for a remote folder or file of a lake table on storage that cannot list and write it."""
     if (scheme := uri.scheme_of(location)) not in _SCHEMES:
         raise UnsupportedError(f'a lake table with files in "{uri.shown(location)}", storage of the scheme "{scheme}"')
 
 
 def lake_path(location: str) -> str:
-    """Path of a folder or file of a lake table, or its URI where it is remote; UnsupportedError where there are no
-    lake tables.
+    """Return the local path of a lake table's folder or file, or its URI if it is remote. Raise UnsupportedError if the
+    storage does not support lake tables.
     """
     check_lake_place(location)
     return location.rstrip("/") if uri.is_remote(location) else local_path(location)
@@ -47,7 +47,7 @@ def lake_path(location: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LakePoint:
-    """Snapshot at which a query reads a table: that with a number, with a name, or the last one at a moment."""
+    """Snapshot at which a query reads a table: by number, by name, or the last one at a point in time."""
 
     number: int | None = None
     name: str = ""
@@ -61,10 +61,10 @@ class LakePoint:
 
 @dataclass(frozen=True, slots=True)
 class PartitionField:
-    """Field by which a lake table's files are divided: the name of a transform, its number if it has one, and the
-    column that it takes; `is_stored`: the files have that too.
+    """Field by which a lake table's files are partitioned: a transform, its number if it has one, and its source
+    column.
 
-    `identity` takes the column's value, and `void` none.
+    `identity` takes the column's value, and `void` none. `is_stored`: the files contain the column as well.
     """
 
     transform: str
@@ -73,7 +73,7 @@ class PartitionField:
     is_stored: bool = True
 
     def __str__(self) -> str:
-        """The field as PARTITIONED BY SPEC has it."""
+        """The field in the syntax of PARTITIONED BY SPEC."""
         if self.transform == "identity":
             return self.column
         return f"{self.transform}({self.column if self.number is None else f'{self.number}, {self.column}'})"
@@ -81,7 +81,7 @@ class PartitionField:
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """File that a statement has written for a table, where it stays; `values` are the texts of the partition fields."""
+    """A file that a statement has written at its final place. `values` are the texts of the partition fields."""
 
     path: str
     num_rows: int
@@ -90,8 +90,8 @@ class NewFile:
 
 
 class Replaced(Enum):
-    """Files in whose place new ones come: none, all, or those with the same values of the fields that the table is
-    divided by, which are all of one that is not.
+    """Files that new ones replace: none, all, or those files with the same partition values, which are all files of an
+    unpartitioned table.
     """
 
     NOTHING = "nothing"
@@ -100,46 +100,49 @@ class Replaced(Enum):
 
 
 class LakeTables(Protocol):
-    """Lake tables as one session reaches them. What is passed in is an entry of the catalog, or what `current` made.
+    """Lake tables for one session. Arguments are entries of the catalog, or tables that `current` returned.
 
-    1. `current` gives the table as it is now, with its columns; the same object while nothing has changed.
-    2. Data files are read and written by tasks: here are their lists alone.
+    1. `current` returns the table in its current state, with its columns. While nothing changes, it is the same object.
+    2. Tasks read and write data files. This interface only manages their lists.
     3. Failures are SharkErrors that name the table.
     """
 
     def current(self, entry: Table) -> Table: ...
 
     def at(self, table: Table, point: LakePoint) -> Table:
-        """The table as it was; BindError 22023 where no such snapshot is kept."""
+        """Return an earlier version of the table. Raise BindError 22023 if the snapshot is not kept."""
 
     def named(self, word: str, place: str, gate: PathGate) -> Table:
-        """Table at a path that a query names, in the format `word`."""
+        """Return the table at a path in a query, in the format `word`."""
 
     def facts(self, table: Table, what: str) -> SystemTable:
-        """Rows about a table: one of `FACTS`."""
+        """Return a table about the table: one of `FACTS`."""
 
     def create(self, table: Table, fields: Sequence[PartitionField]) -> Table:
-        """Make an empty table, or find the one that is there where no column is given; returns its entry."""
+        """Create an empty table, or find the existing one if no column is given. Return its entry."""
 
     def drop(self, entry: Table) -> None:
-        """Forget a table where its format knows it. Its files are the caller's."""
+        """Drop a table from its format's own catalog. The caller removes its files."""
 
     def alter(self, table: Table, schema: Schema, renamed: tuple[str, str] | None) -> None:
-        """Give a table other columns: those of the same name stay what they were, and so does the one that was
-        `renamed`, its names before and after.
+        """Change the columns of a table. Columns of the same name keep their identity, as does the column `renamed`
+        from its first name to its second.
         """
 
     def partition_fields(self, table: Table) -> tuple[PartitionField, ...]:
-        """Fields that new files are divided by. UnsupportedError for a table that cannot be written."""
+        """Return the fields by which new files are partitioned. Raise UnsupportedError for a table that cannot be
+        written.
+        """
 
     def set_properties(self, table: Table, given: Mapping[str, str], unset: Sequence[str]) -> None:
-        """Set and remove properties that the format keeps."""
+        """Set and remove properties that the format stores."""
 
     def access_id(self, table: Table, place: str) -> str:
-        """Id of the access to a remote location of a table's files; empty for a local one."""
+        """Return the id of the access to a remote location of a table's files. It is empty for a local one."""
 
     def commit(self, table: Table, files: Sequence[NewFile], *, replaced: Replaced, is_unchanged: bool) -> None:
-        """Let files be a table's, all at once, in the place of those that are replaced.
+        """Commit files to a table atomically, in place of the replaced ones.
 
-        TableChangedError where others have written it since `table` was looked up, if it has to be unchanged.
+        With `is_unchanged`, raise TableChangedError if another writer has changed the table since `table` was looked
+        up.
         """

@@ -10,9 +10,9 @@ from sharkpy.base.errors import BindError, UnsupportedError
 
 
 def local_path(location: str) -> str:
-    """Absolute path of a `file:` URI or plain path; UnsupportedError for a remote location, as `check_local` says.
+    """Return the absolute path of a `file:` URI or plain path. Raise UnsupportedError for a remote location.
 
-    `~` alone is the home of who runs the engine: `~name` would tell which users the machine has.
+    Only `~` is expanded, to the home of the engine's user: `~name` would reveal the users of the machine.
     """
     scheme = uri.scheme_of(location)
     if not scheme:
@@ -22,12 +22,12 @@ def local_path(location: str) -> str:
 
 
 def path_or_uri(location: str) -> str:
-    """Absolute path of a local location; a remote one as it is, without a slash at the end."""
+    """Return the absolute path of a local location, or a remote location without a slash at the end."""
     return location.rstrip("/") if uri.is_remote(location) else local_path(location)
 
 
 def check_local(location: str) -> None:
-    """UnsupportedError for a remote location where a local one is needed; it names the file system."""
+    """Raise UnsupportedError, which names the file system, for a remote location."""
     if uri.is_remote(location):
         uri.check_no_secrets(location)
         scheme, place = uri.scheme_of(location), uri.shown(location)

@@ -1,4 +1,4 @@
-"""Databases, tables and storage formats, as the catalog knows them: plain immutable data."""
+"""Databases, tables and storage formats as the catalog stores them: immutable data."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from sharkpy.values.types import DataType, Field, Schema
 PURGE_PROPERTY = "external.table.purge"
 CACHE_PROPERTY = "shark.cache"
 EMIT_PROPERTIES = {EmitMode.APPEND: "shark.stream.appends", EmitMode.RECOMPUTE: "shark.stream.recomputes"}
-"""Properties of continuous tables with state, and of their states, by what they say is emitted."""
+"""Properties of continuous tables with state, and of their state tables, by output mode."""
 GIVES_PROPERTY = "shark.stream.gives"
-"""Property of a continuous insert or sink with state, and of its state: APPEND or UPDATE, the rows that it gives."""
+"""Property of a continuous insert or sink with state, and of its state table: its output mode, APPEND or UPDATE."""
 EXPIRES_PROPERTY = "shark.stream.expires"
-"""Property of a continuous table, and of its state, whose joins of streams keep rows as long as others may match."""
+"""Property of a continuous table, and of its state table, whose stream joins keep rows only while matches are
+possible.
+"""
 VIEW_DATABASE = "view.catalogAndNamespace.part.1"
-"""Property with the database in which the names of a view's text are looked up, as Spark notes it."""
+"""Property with the database in which a view's text is resolved, by Spark's name."""
 CLAUSE_PROPERTIES = frozenset((GIVES_PROPERTY, EXPIRES_PROPERTY, VIEW_DATABASE, *EMIT_PROPERTIES.values()))
-"""Properties of continuous queries that tell what their clauses say; statements about properties leave them alone."""
+"""Properties that store clauses of continuous queries. Statements that list or change properties skip them."""
 STATE_PREFIX = "$state_"
-"""Beginning of the names of tables with the state of others."""
+"""Prefix of the names of state tables."""
 
 
 class TableKind(Enum):
@@ -30,14 +32,14 @@ class TableKind(Enum):
     EXTERNAL = "EXTERNAL_TABLE"
     VIEW = "VIRTUAL_VIEW"
     TEMPORARY = "TEMPORARY_TABLE"
-    """Table of one session, gone with it. Its data may be blocks alone (MEMORY_ONLY)."""
+    """A table that ends with its session. Its data may exist only as blocks (MEMORY_ONLY)."""
     TEMPORARY_VIEW = "TEMPORARY_VIEW"
     STREAM = "STREAM"
-    """Ordered input that grows: a query reads what is there now, a continuous query what comes."""
+    """Ordered, growing input. A query reads the current rows, a continuous query also the later ones."""
     CONTINUOUS_INSERT = "CONTINUOUS_INSERT"
-    """Name of a continuous query that writes ordinary tables; it has no columns and no rows."""
+    """The name of a continuous query that writes ordinary tables. It has no columns and no rows."""
     CONTINUOUS_SINK = "CONTINUOUS_SINK"
-    """Continuous query that gives its rows to others, outside of the warehouse; it has columns and no rows."""
+    """A continuous query that writes outside the warehouse. It has columns but no rows."""
 
 
 _STREAMING_KINDS = {
@@ -50,7 +52,7 @@ _STREAMING_KINDS = {
 class CacheMode(Enum):
     NONE = "NONE"
     MEMORY = "MEMORY"
-    """Write-through: blocks are kept in the warehouse too and mapped back after a restart."""
+    """Write-through: the warehouse also stores the blocks, which are mapped again after a restart."""
     MEMORY_ONLY = "MEMORY_ONLY"
     """Blocks end with the session."""
 
@@ -59,8 +61,9 @@ class CacheMode(Enum):
 class StorageFormat:
     """Format of a table's files.
 
-    `name` is one of `sharkpy.catalog.hive_formats.FORMATS`. Properties are those of Hive's SerDes (field.delim,
-    serialization.null.format, separatorChar, …); serialization.lib is the SerDe's class where a format has several.
+    `name` is one of `sharkpy.catalog.hive_formats.FORMATS`. Properties are named as by Hive's SerDes: field.delim,
+    serialization.null.format, separatorChar and so on. serialization.lib is the class of the SerDe if a format has
+    several.
     """
 
     name: str
@@ -69,7 +72,7 @@ class StorageFormat:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """`owner` is a user or, by `owner_kind`, a ROLE or GROUP; nothing is checked against it."""
+    """A database. `owner` is a user or, by `owner_kind`, a ROLE or GROUP. It is not used for access checks."""
 
     name: str
     location: str
@@ -81,10 +84,11 @@ class Database:
 
 @dataclass(frozen=True, slots=True)
 class BucketSpec:
-    """CLUSTERED BY (columns) SORTED BY (sort_columns) INTO num_buckets BUCKETS: where each row of a table belongs.
+    """CLUSTERED BY (columns) SORTED BY (sort_columns) INTO num_buckets BUCKETS: the bucket of each row of a table.
 
-    A row's bucket is the hash of `columns` among `num_buckets`, the one that exchanges use. Each write is sorted by
-    `sort_columns` (name, ascending) within a bucket. `num_buckets` 0 means still to be chosen from the data.
+    The bucket is the hash of `columns` modulo `num_buckets`, the same as in exchanges. Each write is sorted by
+    `sort_columns` (name, ascending) within a bucket. `num_buckets` 0 means that the number is still to be chosen from
+    the data.
     """
 
     columns: tuple[str, ...]
@@ -97,7 +101,7 @@ class BucketSpec:
 
 @dataclass(frozen=True, slots=True)
 class SkewSpec:
-    """SKEWED BY (columns) ON (values): kept and shown. No plan uses it: skew is found while queries run."""
+    """SKEWED BY (columns) ON (values): stored and shown. Plans do not use it, since skew is detected at run time."""
 
     columns: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
@@ -106,11 +110,11 @@ class SkewSpec:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A constraint of a table, kept and shown.
+    """A constraint of a table, stored and shown.
 
     1. `kind` is PRIMARY KEY, FOREIGN KEY, UNIQUE, NOT NULL, DEFAULT or CHECK.
-    2. `text` is a DEFAULT's value, or a CHECK's condition, as written.
-    3. NOT NULL and CHECK are enforced by INSERT, DEFAULT is filled in by it, if enabled.
+    2. `text` is the value of a DEFAULT, or the condition of a CHECK, as written.
+    3. If enabled, INSERT enforces NOT NULL and CHECK, and fills in DEFAULT.
     """
 
     kind: str
@@ -126,20 +130,23 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class StreamSource:
-    """Where the rows of a stream come from, or those of a sink go to. `kind` is one of
-    `sharkpy.catalog.stream_kinds.KINDS`, or of `sharkpy.catalog.sink_kinds.SINK_KINDS`.
+    """The source of a stream's rows, or the destination of a sink's rows.
+
+    `kind` is one of `sharkpy.catalog.stream_kinds.KINDS`, or of `sharkpy.catalog.sink_kinds.SINK_KINDS`.
     """
 
     kind: str
     options: tuple[tuple[str, str], ...] = ()
     place: str = ""
-    """Place that the statement has named, where it is not the folder of the stream's files."""
+    """The place in the statement, if it is not the folder of the stream's files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """WATERMARK FOR `column`: no row is expected with a time that is more than the delay before the latest one of its
-    input. An input without rows for the idle time holds nothing back; None: it does. Both are in microseconds.
+    """WATERMARK FOR `column`: no row is expected whose time is more than `delay` before the latest time of its input.
+
+    An input without rows for the time `idle` does not hold the watermark back. If `idle` is None, it does. Both are in
+    microseconds.
     """
 
     column: str
@@ -149,8 +156,8 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class ComputedColumn:
-    """Column of a stream that no file holds: the value of an expression over its other columns, as written, or with
-    `is_of_path` that of a `name=value` folder in the path of its file.
+    """A column of a stream that is not in its files: an expression over the other columns, as written. With
+    `is_of_path`, it is the value of a `name=value` folder in the file's path.
     """
 
     name: str
@@ -162,7 +169,7 @@ class ComputedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Table or view. Equal by its `table_id`, which is unique in the warehouse and never reused."""
+    """A table or view. Equal by its `table_id`, which is unique in the warehouse and never reused."""
 
     table_id: str
     database: str = field(compare=False)
@@ -176,32 +183,32 @@ class Table:
     view_text: str | None = field(compare=False, default=None)
     created_at: float = field(compare=False, default=0.0)
     partition_columns: tuple[str, ...] = field(compare=False, default=())
-    """Last columns of `schema`, whose values are in the names of Hive partitions and not in files."""
+    """The last columns of `schema`. Their values are in the names of Hive partitions, not in files."""
     buckets: BucketSpec | None = field(compare=False, default=None)
     owner: str = field(compare=False, default="")
     skew: SkewSpec | None = field(compare=False, default=None)
     constraints: tuple[Constraint, ...] = field(compare=False, default=())
     is_plain: bool = field(compare=False, default=False)
-    """True if files lie directly in the folder of the table or Hive partition, where Hive reads and writes too."""
+    """True if files are directly in the folder of the table or Hive partition, which Hive reads and writes as well."""
     written_text: str | None = field(compare=False, default=None)
-    """Query of a view as it was written; `view_text` has the columns that each `*` stood for. None: they are equal."""
+    """The query of a view as written. In `view_text` each `*` is replaced by columns. None if both are equal."""
     stream: StreamSource | None = field(compare=False, default=None)
-    """Source of a stream."""
+    """The source of a stream."""
     watermark: Watermark | None = field(compare=False, default=None)
-    """Of a stream with a column of times."""
+    """The watermark of a stream with a time column."""
     computed: tuple[ComputedColumn, ...] = field(compare=False, default=())
-    """Columns of a stream behind those of `schema`."""
+    """Further columns of a stream, after the columns of `schema`."""
     sink: StreamSource | None = field(compare=False, default=None)
-    """Outside end of a continuous sink; None for one into a folder, which is its `location`."""
+    """The destination of a continuous sink, or None for a folder, which is its `location`."""
     as_of: EpochPoint | None = field(compare=False, default=None)
-    """Epoch at which a query reads a continuous table; the catalog holds no such table."""
+    """The epoch at which a query reads a continuous table. Tables in the catalog have none."""
     state_of: str = field(compare=False, default="")
-    """Of the rows that a continuous query keeps from epoch to epoch, as its state: the id of its table, insert or sink,
-    which has the name, and no rows.
+    """For a state table, which holds the state of a continuous query between epochs: the id of the table, insert or
+    sink that has the query's name and no rows of its own.
     """
     continuous: str = field(compare=False, default="")
-    """Id of the continuous query that makes the table's rows, and nobody else does; or of that which has the name. The
-    catalog knows which of the generations in its folder count.
+    """Id of the continuous query that writes this table exclusively, or that this table names. The catalog stores which
+    generations in its folder are committed.
     """
 
     @property
@@ -210,12 +217,12 @@ class Table:
 
     @property
     def data_schema(self) -> Schema:
-        """Columns that the files hold."""
+        """The columns in the files."""
         return Schema(self.schema.fields[: len(self.schema) - len(self.partition_columns)])
 
     @property
     def shown_schema(self) -> Schema:
-        """Columns that queries see."""
+        """The columns that queries see."""
         return Schema((*self.schema, *self.computed_fields)) if self.computed else self.schema
 
     @property
@@ -248,12 +255,12 @@ class Table:
 
     @property
     def has_no_rows(self) -> bool:
-        """True for a continuous query that writes elsewhere, and merely has its name here."""
+        """True for the name of a continuous query that writes elsewhere."""
         return self.is_continuous_insert or self.is_continuous_sink
 
     @property
     def streaming_kind(self) -> str:
-        """Kind of what statements about streams define and drop, and no others do; empty for tables and views."""
+        """The kind of an object that only statements about streams create and drop. Empty for tables and views."""
         if self.is_state:
             return "state"
         return _STREAMING_KINDS.get(self.kind, "continuous table" if self.continuous else "")
@@ -264,22 +271,22 @@ class Table:
 
     @property
     def has_state(self) -> bool:
-        """True for a continuous table whose rows are computed from its state when they are read, and for a continuous
-        insert or sink whose epochs compute from it what they give.
+        """True for a continuous table whose rows are computed from its state when it is read, and for a continuous
+        insert or sink whose epochs compute their output from a state.
         """
         return bool(self.continuous) and (self.is_view or (self.has_no_rows and self.gives))
 
     @property
     def gives(self) -> bool:
-        """True for a continuous insert or sink with state, and for the table of its state: epochs give others what has
-        come or changed, and it may be forgotten then.
+        """True for a continuous insert or sink with state, and for its state table. Epochs output new or changed rows,
+        which the state may forget afterwards.
         """
         return GIVES_PROPERTY in dict(self.properties)
 
     @property
     def emit(self) -> EmitMode | None:
-        """Rows that a continuous query has or gives, or that of the table of a state; None where the definition has not
-        said it, or need not.
+        """Output mode (EMIT …) of a continuous query, or of a state table's query. None if the definition does not set
+        one.
         """
         properties = dict(self.properties)
         if (given := properties.get(GIVES_PROPERTY)) is not None:
@@ -288,27 +295,27 @@ class Table:
 
     @property
     def expires(self) -> bool:
-        """True for a continuous query, or the table of a state, that keeps rows as long as others may match them."""
+        """True for a continuous query, or its state table, that keeps rows only while matches are possible."""
         return EXPIRES_PROPERTY in dict(self.properties)
 
     @property
     def state_name(self) -> str:
-        """Name in the same database of the table with the state of this one."""
+        """The name of this table's state table, which is in the same database."""
         return f"{STATE_PREFIX}{self.continuous}"
 
     @property
     def is_stored(self) -> bool:
-        """True if it has rows of its own, in files or in memory."""
+        """True if the table has its own rows, in files or in memory."""
         return not (self.is_view or self.is_stream or self.has_no_rows)
 
     @property
     def view_database(self) -> str:
-        """Database in which names of a view's text are looked up: Spark may note another one than the view's own."""
+        """The database in which a view's text is resolved. Spark may store another one than the view's own."""
         return dict(self.properties).get(VIEW_DATABASE, self.database)
 
     @property
     def owns_data(self) -> bool:
-        """True if DROP and TRUNCATE delete the table's files; external tables may ask for that, too."""
+        """True if DROP and TRUNCATE delete the table's files. External tables can request that with a property."""
         is_purged = dict(self.properties).get(PURGE_PROPERTY, "").lower() == "true"
         return self.kind is TableKind.MANAGED or (self.kind is TableKind.EXTERNAL and is_purged)
 
@@ -319,13 +326,13 @@ class Table:
         return CacheMode(aliases.get(text, text))
 
     def from_files(self, mark: str) -> Table:
-        """The table under another id, which ends in `mark`: its rows are read from files, and not from memory."""
+        """Return the table under another id, which ends in `mark`. Its rows are read from files, not from memory."""
         properties = tuple(pair for pair in self.properties if pair[0] != CACHE_PROPERTY)
         return replace(self, table_id=f"{self.table_id}{mark}", properties=properties)
 
     @property
     def cache_policy(self) -> CachePolicy:
-        """Policy of the table's Hive partitions; a table without them is held whole."""
+        """The policy of the table's Hive partitions. A table without them is cached completely."""
         if not self.is_partitioned:
             return CachePolicy()
         properties = dict(self.properties)

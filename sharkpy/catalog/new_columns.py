@@ -1,4 +1,4 @@
-"""Property of a stream that says what is done with columns of its files that it lacks."""
+"""Property of a stream that controls the handling of columns in its files that the stream does not have."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 NEW_COLUMNS = "stream.new.columns"
 IGNORE, ADD, STOP = POLICIES = ("ignore", "add", "stop")
-"""They are left out; become columns of the stream; or stop the queries that would read the file."""
+"""New columns are ignored, are added to the stream, or stop the queries that would read the file."""
 FORMATS = ("json", CSV, "parquet", "avro", "orc")
-"""Formats whose files tell their columns."""
+"""Formats whose files contain their columns."""
 _NAMES = {CSV: "CSV with a header"}
 
 
 def new_columns_of(stream: Table) -> str:
-    """What is done with columns that a stream lacks."""
+    """Return the handling of columns that a stream does not have."""
     return dict(stream.properties).get(NEW_COLUMNS, IGNORE).lower()
 
 
 def check_new_columns(stream: Table) -> None:
-    """ConfigurationError for a value that is none; UnsupportedError for a stream whose items do not tell their
-    columns.
+    """Check the property. Raise ConfigurationError for an invalid value, UnsupportedError for a stream whose items do
+    not name columns.
     """
     given = new_columns_of(stream)
     if stream.stream is None:

@@ -1,4 +1,4 @@
-"""Store of tables in the warehouse itself: rows of the catalog's SQLite file."""
+"""Store of tables in the warehouse itself, as rows of the catalog's SQLite file."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class OwnTables:
         return table_to_json(replace(table, location=self._file.locations.stored(table.location)))
 
     def _decode(self, key: tuple[str, str], table_id: str, definition: str) -> Table:
-        """Decode a table, or return the known object if unchanged: decoding thousands of tables takes its time."""
+        """Decode a table, or return the known object if it is unchanged, since decoding thousands of tables is slow."""
         known = self._decoded.get(key)
         if known is not None and known[0] == definition and known[1].table_id == table_id:
             return known[1]

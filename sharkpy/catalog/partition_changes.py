@@ -1,4 +1,4 @@
-"""Changes to a table's Hive partitions, made inside one transaction of the catalog."""
+"""Changes to a table's Hive partitions within one transaction of the catalog."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sharkpy.values.types import Schema
 
 
 def read_partitions(file: CatalogFile, table: Table) -> tuple[HivePartition, ...]:
-    """Hive partitions of a table by name, all from one state of the catalog."""
+    """Return the Hive partitions of a table by name, all from one state of the catalog."""
     sql = "SELECT partition_id, name, folder, newest, form FROM partition_ WHERE table_id = ? ORDER BY name"
     rows, absolute = file.rows(sql, table.table_id), file.locations.absolute
     return tuple(
@@ -25,9 +25,9 @@ def read_partitions(file: CatalogFile, table: Table) -> tuple[HivePartition, ...
 
 
 class PartitionChanges:
-    """Changes of one transaction to the Hive partitions of `table`. `known` has the existing ones by name.
+    """Changes of one transaction to the Hive partitions of `table`. `known` has the current ones by name.
 
-    Of a continuous table, what was there before is noted for its kept epochs.
+    For a continuous table, the earlier state is stored for its kept epochs.
     """
 
     def __init__(self, file: CatalogFile, table: Table) -> None:
@@ -43,7 +43,7 @@ class PartitionChanges:
         storage: StorageFormat | None = None,
         columns: Schema | None = None,
     ) -> HivePartition:
-        """Add a Hive partition. BindError 42710 if there is one of that name."""
+        """Add a Hive partition. Raise BindError 42710 if the name exists."""
         self._check_free(name)
         sql = "INSERT INTO partition_ (table_id, name, folder, newest, form) VALUES (?, ?, ?, ?, ?)"
         form = form_to_text(storage, columns)
@@ -54,7 +54,7 @@ class PartitionChanges:
         return self.known[name]
 
     def alter(self, old: HivePartition, new: HivePartition) -> None:
-        """Replace `old` by `new`, under its id. BindError 42710 if there is another one of its name."""
+        """Replace `old` by `new`, under the same id. Raise BindError 42710 if another one has its name."""
         if new.name != old.name:
             self._check_free(new.name)
         sql = "UPDATE partition_ SET name = ?, folder = ?, newest = ?, form = ? WHERE partition_id = ?"
@@ -66,7 +66,7 @@ class PartitionChanges:
         self.known[new.name] = dataclasses.replace(new, partition_id=old.partition_id)
 
     def drop(self, partitions: Iterable[HivePartition], *, with_data: bool) -> None:
-        """Forget Hive partitions; `with_data` lists their folders as garbage (see `Catalog.collect_garbage`)."""
+        """Forget Hive partitions. `with_data` lists their folders as garbage (see `Catalog.collect_garbage`)."""
         for one in partitions:
             self._file.run("DELETE FROM partition_ WHERE partition_id = ?", one.partition_id)
             if with_data:

@@ -1,4 +1,4 @@
-"""Gate for paths that statements name: where they may lead, and which files may be read whole."""
+"""Gate for paths in statements: checks the places they lead to, and the files that may be read whole."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from sharkpy.base.locations import STATE_FOLDER
 from sharkpy.catalog.local_path import local_path
 
 MOST_BYTES = 16 << 20
-"""Limit on a file that is read whole, such as a schema."""
+"""Maximum size of a file that is read whole, such as a schema."""
 _ENCODED = ("http", "https")
-"""Schemes of locations that are encoded as URLs are; names in others are as they are written."""
+"""Schemes whose locations are URL-encoded. Locations of other schemes are taken literally."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathGate:
-    """Gate of a session, which each path of a statement passes before it is opened.
+    """Gate of a session, which checks each path of a statement before it is opened.
 
-    1. `folders`: a path has to lie in one of them; None: anywhere.
-    2. `closed`: folders of the engine itself: no path leads into them, nor, where `folders` are given, to what holds
-       them.
-    3. Links and `..` are followed first. A refusal reads the same whether the path exists or not.
-    4. Folders of tables are checked again at each use: a link may have taken their place (`check_folder`).
-    5. `remote`: a remote location has to lie in one of these, by its text, where `folders` are given. None leads into
-       the folder that the engine keeps for itself in a warehouse.
+    1. `folders`: a path must be in one of them; None allows all paths.
+    2. `closed`: folders of the engine itself. No path may lead into them. If `folders` is set, no path may lead to a
+       parent of them either.
+    3. Links and `..` are resolved first. A refusal is the same whether the path exists or not.
+    4. Folders of tables are checked again at each use, since a link may have replaced them (`check_folder`).
+    5. `remote`: if `folders` is set, a remote location must be in one of these, by its text. No location may lead into
+       the engine's own folder in a warehouse.
     """
 
     folders: tuple[Path, ...] | None = None
@@ -39,7 +39,7 @@ class PathGate:
     remote: tuple[str, ...] = ()
 
     def check(self, path: str) -> str:
-        """Real place that a path names; NotAllowedError if it is out of bounds."""
+        """Return the real path of a path. Raise NotAllowedError if it is out of bounds."""
         place = Path(os.path.realpath(local_path(path)))
         closed = [_real(folder) for folder in self.closed]
         is_closed = any(place.is_relative_to(folder) for folder in closed)
@@ -50,8 +50,10 @@ class PathGate:
         return str(place)
 
     def check_location(self, location: str) -> None:
-        """`check` of where a table's files are to be, which may be remote. What the catalog has is read with the
-        owner's keys, by all sessions: keys of a session's own do not open a location here.
+        """Check the location of a table's files, which may be remote.
+
+        All sessions read tables of the catalog with the owner's keys. So a session's own keys do not permit a location
+        here.
         """
         if not uri.is_remote(location):
             self.check(location)
@@ -62,7 +64,7 @@ class PathGate:
             raise _out_of_bounds(location, (*(self.folders or ()), *self.remote))
 
     def opens(self, location: str) -> bool:
-        """True for a remote location within the bounds. Of a URL what counts is what its server will be asked for."""
+        """Return True for a remote location within the bounds. A URL is decoded first, as its server does."""
         if self.folders is None:
             return True
         if uri.scheme_of(location) in _ENCODED:
@@ -70,7 +72,7 @@ class PathGate:
         return any(uri.below(location, folder) is not None for folder in self.remote)
 
     def require_below(self, path: str) -> None:
-        """NotAllowedError for a folder that is emptied or deleted, if it is an allowed folder as a whole."""
+        """Raise NotAllowedError if a folder to be emptied or deleted contains a whole allowed folder."""
         if uri.is_remote(path):
             is_whole = any(uri.below(folder, path) is not None for folder in self.remote)
         else:
@@ -80,14 +82,16 @@ class PathGate:
             raise NotAllowedError(f'"{path}" cannot be replaced as a whole', hint="name a folder below it")
 
     def read_text(self, path: str) -> str:
-        """Text of a small regular file; it is the file that was checked, even if a link changes meanwhile."""
+        """Return the text of a small regular file. It is the file that was checked, even if a link changes
+        meanwhile.
+        """
         place = self.check(path)
         with open_regular(place) as file:
             self.check(_opened_place(file) or place)
             return read_whole(file, path)
 
     def check_outside(self, paths: Iterable[str], folder: str | None) -> None:
-        """NotAllowedError for local files that a table has, by their real places, out of its folder and the bounds."""
+        """Raise NotAllowedError for local files of a table whose real path is out of both its folder and the bounds."""
         if self.folders is None or (folder is not None and uri.is_remote(folder)):
             return
         home = None if folder is None else Path(os.path.realpath(local_path(folder)))
@@ -96,9 +100,10 @@ class PathGate:
                 self.check(path)
 
     def check_folder(self, folder: str, home: str | None = None) -> None:
-        """Check the folder of a table, or of a part of the table in `home`, before each use: NotAllowedError if links
-        lead from within the bounds, or from within `home`, to somewhere else. A folder that is named by a path out of
-        the bounds is there by the will of the engine's owner.
+        """Check the folder of a table, or of a part of the table in `home`, before each use.
+
+        Raise NotAllowedError if links lead out of the bounds or out of `home`. If the path of a folder is itself out of
+        the bounds, the engine's owner has permitted it.
         """
         if self.folders is None or uri.is_remote(folder):
             return
@@ -115,7 +120,7 @@ class PathGate:
         if not is_below_home and not any(path.is_relative_to(one) for one in (*self.folders, *bounds)):
             return
         if any(path.is_relative_to(one) for one in (*self.closed, *closed)):
-            # The engine's own files.
+            # The path is one of the engine's own files.
             bounds = closed
         elif any(place.is_relative_to(one) for one in closed):
             raise NotAllowedError(f'"{folder}" belongs to the engine', hint="choose another folder")
@@ -123,9 +128,9 @@ class PathGate:
             raise _out_of_bounds(folder, (*self.folders, *self.remote))
 
     def check_links(self, folder: str) -> None:
-        """Check the links among a table's files: NotAllowedError for one that leads out of its folder and the bounds.
+        """Raise NotAllowedError if a link among a table's files leads out of both its folder and the bounds.
 
-        The folder itself may be out of bounds: the table's owner has made it.
+        The folder itself may be out of bounds: the table's owner has created it.
         """
         if self.folders is None or uri.is_remote(folder):
             return
@@ -136,7 +141,7 @@ class PathGate:
 
 
 def check_not_engines(location: str) -> None:
-    """NotAllowedError for a remote location in the folder that the engine keeps for itself in some warehouse."""
+    """Raise NotAllowedError for a remote location in the engine's own folder of some warehouse."""
     if STATE_FOLDER in location.split("/"):
         raise NotAllowedError(f'"{uri.shown(location)}" belongs to the engine', hint="choose another folder")
 
@@ -147,7 +152,9 @@ def _out_of_bounds(place: str, folders: Iterable[Path | str]) -> NotAllowedError
 
 
 def open_regular(path: str) -> BinaryIO:
-    """Open a regular file for reading. SourceError for any other: a pipe or a device may block, or never end."""
+    """Open a regular file for reading. Raise SourceError for any other file: a pipe or device may block or
+    never end.
+    """
     try:
         _require_regular(path, Path(path).stat().st_mode)
         file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller closes it
@@ -164,7 +171,7 @@ def open_regular(path: str) -> BinaryIO:
 
 
 def read_whole(file: BinaryIO, path: str) -> str:
-    """Text of an open file of at most MOST_BYTES, which is known before more is read; else SourceError."""
+    """Return the text of an open file. Raise SourceError if it has more than MOST_BYTES, before more is read."""
     try:
         content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
@@ -173,7 +180,7 @@ def read_whole(file: BinaryIO, path: str) -> str:
     except OSError as error:
         raise SourceError(f'"{path}" cannot be read: {error.strerror}') from None
     except UnicodeDecodeError:
-        raise SourceError(f'"{path}" is no text in UTF-8') from None
+        raise SourceError(f'"{path}" is not text in UTF-8') from None
 
 
 def _require_regular(path: str, mode: int) -> None:
@@ -188,7 +195,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def _opened_place(file: BinaryIO) -> str | None:
-    """Where an open file lies, as the system knows it; None where it does not tell."""
+    """Return the path of an open file from the system, or None if the system does not report it."""
     try:
         return str(Path(f"/proc/self/fd/{file.fileno()}").readlink())
     except OSError:
@@ -196,9 +203,9 @@ def _opened_place(file: BinaryIO) -> str | None:
 
 
 def _links(folder: str, seen: set[tuple[int, int]]) -> Iterator[str]:
-    """Links at and below a folder that may be data; what linked folders hold as well.
+    """Yield the links in a folder that may be data, also within linked folders.
 
-    A writer may delete files that newer ones hide meanwhile: a folder that is gone holds no links.
+    Writers may delete hidden files meanwhile: a folder that has been removed has no links.
     """
     try:
         status = os.stat(folder)  # noqa: PTH116

@@ -1,4 +1,4 @@
-"""Positions in streams: for each partition the number of the first item that was not read yet."""
+"""Positions in streams: the number of the first unread item of each partition."""
 
 from __future__ import annotations
 
@@ -6,37 +6,38 @@ from collections.abc import Iterable
 from itertools import zip_longest
 
 Position = tuple[int, ...]
-"""One number a partition, in their order; sources without partitions have one. Partitions that a shorter position does
-not have are new, and nothing of them was read."""
+"""One number per partition, in order. Sources without partitions have one number. Partitions beyond the end of a
+position are new and unread.
+"""
 
 Numbers = int | list[int]
 
 
 def furthest(one: Position, other: Position) -> Position:
-    """For each partition the greater number."""
+    """Return the greater number for each partition."""
     return tuple(max(pair) for pair in zip_longest(one, other, fillvalue=0))
 
 
 def least(positions: Iterable[Position]) -> Position:
-    """For each partition that all positions have the least number."""
+    """Return the smallest number for each partition that all positions have."""
     return tuple(min(numbers) for numbers in zip(*positions, strict=False))
 
 
 def is_within(one: Position, other: Position) -> bool:
-    """True if no partition is further in `one` than in `other`."""
+    """Return True if no partition is further in `one` than in `other`."""
     return all(first <= last for first, last in zip_longest(one, other, fillvalue=0))
 
 
 def items_between(start: Position, end: Position) -> int:
-    """Number of items from `start` to before `end`."""
+    """Return the number of items from `start` up to but excluding `end`."""
     return sum(max(0, last - first) for first, last in zip_longest(start, end, fillvalue=0))
 
 
 def as_numbers(position: Position) -> Numbers:
-    """Form of a position in texts: a number where there is one partition."""
+    """Return a position for texts: a number if there is one partition, else a list."""
     return position[0] if len(position) == 1 else list(position)
 
 
 def of_numbers(numbers: Numbers) -> Position:
-    """Position of a text."""
+    """Return the position of a text."""
     return (numbers,) if isinstance(numbers, int) else tuple(numbers)

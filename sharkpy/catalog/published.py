@@ -9,7 +9,7 @@ from sharkpy.catalog.hive_partition import HivePartition
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Files of a table that count: those up to the generation `newest` (None: all), or those of its Hive partitions."""
+    """Committed files of a table: generations up to `newest` (None: all), or the files of its Hive partitions."""
 
     newest: int | None = None
     partitions: tuple[HivePartition, ...] = ()

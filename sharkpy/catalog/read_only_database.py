@@ -1,4 +1,4 @@
-"""SQLite file of a catalog that cannot be written: opened so that nothing beside it has to be made."""
+"""SQLite file of a catalog that cannot be written: opened without creating files."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ _WAL = "-wal"
 
 
 def is_unwritable(path: str) -> bool:
-    """True for a file that is there, and it or its folder takes no write from this process."""
+    """Return True for an existing file if this process cannot write the file or its folder."""
     return Path(path).is_file() and not (os.access(path, os.W_OK) and os.access(Path(path).parent, os.W_OK))
 
 
 class ReadOnlyDatabase:
-    """Connection to a database in WAL mode on a disk, or in a folder, that takes no write.
+    """Connection to a database in WAL mode on a disk, or in a folder, that cannot be written.
 
-    1. With a writer beside it, or what a killed one has left, its shared index is used: changes are seen as ever.
-    2. Without a journal the file alone counts (`immutable`).
-    3. A journal without an index, which nobody can make there, is applied to a copy of both in the temporary folder.
-    4. In the last two cases `connection` opens anew what has changed since.
+    1. If a writer is active, or a killed writer left its shared index, that index is used: changes are visible.
+    2. Without a journal, only the file is read (`immutable`).
+    3. A journal without an index, which cannot be created there, is applied to a copy of both files in the temporary
+       folder.
+    4. In the last two cases, `connection` reopens the files after a change.
 
-    sqlite3.Error where none of this works.
+    Raise sqlite3.Error if none of this works.
     """
 
     def __init__(self, path: str, seconds: float) -> None:
@@ -67,7 +68,7 @@ class ReadOnlyDatabase:
         return connection
 
     def _checked(self, address: str) -> sqlite3.Connection:
-        """A connection that has read something."""
+        """Return a connection that has read from the file."""
         connection = sqlite3.connect(
             address, timeout=self._seconds, isolation_level=None, check_same_thread=False, uri=True
         )

@@ -1,4 +1,6 @@
-"""Catalog as it is read: databases, tables and views, what counts of them, and what else statements name."""
+"""The catalog as readers see it: databases, tables and views, their committed state, and other objects of
+statements.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
 CATALOG_FILE = f"{STATE_FOLDER}/catalog.sqlite"
 """Place of a warehouse's own catalog."""
 FindFiles = Callable[[str, str, FileOptions, PathGate, Callable[[str], str]], Table | None]
-"""Finds files by a word, a place, the gate for paths, and the access to remote places."""
+"""Finds files by a format word, a place, the options, the gate for paths, and the access to remote places."""
 TEMPORARY_KINDS = (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
 
 
@@ -59,10 +61,10 @@ class ReadableCatalog:
     """Databases and tables of a warehouse, as one session sees them.
 
     1. Names are case-insensitive and stored in lower case.
-    2. Several processes and threads may use the catalog's SQLite file at once. Databases, tables and Hive partitions
-       are kept there too, or by another `TableStore`.
+    2. Several processes and threads may use the catalog's SQLite file. It also stores databases, tables and Hive
+       partitions, unless another `TableStore` does.
     3. Temporary tables and views belong to this object and shadow permanent ones of the same name.
-    4. `gate` is the session's own, for the paths that its statements name.
+    4. `gate` belongs to the session, for the paths in its statements.
     """
 
     def __init__(
@@ -73,11 +75,13 @@ class ReadableCatalog:
         *,
         home: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Open the catalog; `store` makes the store of permanent tables from the catalog's file and the warehouse's
-        folder. `home`: local folder of the catalog, which a warehouse at a URI needs; else it is in the warehouse.
+        """Open the catalog.
+
+        `store` creates the store of permanent tables from the catalog's file and the warehouse's folder. `home` is the
+        local folder of the catalog, which a warehouse at a URI needs. By default it is in the warehouse.
         """
         self.home = str(Path(warehouse_dir if home is None else home).expanduser().absolute())
-        """Local folder of the catalog, and of what the engine keeps for itself."""
+        """Local folder of the catalog and of the engine's own files."""
         self.warehouse_dir = self.home if home is None else os.fspath(warehouse_dir)
         self.state_dir = str(Path(self.home, STATE_FOLDER))
         try:
@@ -89,7 +93,7 @@ class ReadableCatalog:
         self._file = CatalogFile(self.file_path, self.home, self.locations)
         self._store = store(self._file, self.warehouse_dir)
         self.is_read_only = self._file.is_read_only
-        """True where nothing can be written: tables are read as they are."""
+        """True if nothing can be written. Tables can be read."""
         if not (self.is_shared or self.is_read_only):
             try:
                 note_place(self._file, self.warehouse_dir, self._store)
@@ -110,33 +114,35 @@ class ReadableCatalog:
         self.resources = Resources()
         self.gate = PathGate()
         self.system_tables: Callable[[], Mapping[str, SystemTable]] = dict
-        """Gives the tables of `sys` and `information_schema` by qualified name, as the session has them."""
+        """Returns the session's tables of `sys` and `information_schema`, by qualified name."""
         self.find_files: FindFiles = lambda _word, _place, _given, _gate, _access: None
-        """Finds the table of files that a query names: see `file_table`."""
+        """Finds the table of the files that a query names: see `file_table`."""
         self.find_access: Callable[[str, bool], str] = _no_access
-        """Finds the session's access to a remote location, which a statement may have named: see `access_id`."""
+        """Finds the session's access to a remote location; the flag tells whether a statement names it: see
+        `access_id`.
+        """
         self.remove_remote: Callable[[str, Collection[str]], None] = _no_removal
-        """Removes all that is in a remote folder, or counts there, but for files that are gone already; an error where
-        something is left.
+        """Removes all files in a remote folder, or committed there, except files that are already removed. Raises an
+        error if any is left.
         """
         self.removal_of_data: Callable[[str], Callable[[], Collection[str]]] = _no_data
-        """Gives what removes the files that writes have put into a remote folder, or let count there, by now, and no
-        later ones. It tells which of other folders' are gone.
+        """Returns a function that removes the files that writes have put into a remote folder so far, or committed
+        there. The function returns the files that it removed from other folders.
         """
         self.remote_text: Callable[[str, str], str] = _no_text
-        """Reads a small remote file, by an access."""
+        """Reads a small remote file with an access."""
         self.known_lakes: LakeTables | None = None
-        """Lake tables as the session reaches them."""
+        """Lake tables, as the session reaches them."""
         self._lock = threading.RLock()
-        """Held by whoever changes something; nobody who reads waits for it."""
+        """Held by each writer. Readers do not take it."""
 
         if self.is_shared and not self.is_read_only:
-            # What a killed DROP has left may be a new table's by now.
+            # Garbage of a killed DROP may belong to a new table by now.
             self._file.run("DELETE FROM garbage")
 
     @property
     def is_shared(self) -> bool:
-        """True if others read and write the permanent tables too."""
+        """True if other systems read and write the permanent tables too."""
         return self._store.is_shared
 
     def close(self) -> None:
@@ -148,8 +154,8 @@ class ReadableCatalog:
         self.unfinished.close()
 
     def for_session(self) -> Self:
-        """Catalog of another session: the same tables and databases, temporary ones of its own. It ends
-        with this one.
+        """Return the catalog of another session, with the same tables and databases but its own temporary ones. It is
+        closed with this one.
         """
         other = copy.copy(self)
         other._temporary = {}
@@ -157,8 +163,8 @@ class ReadableCatalog:
         return other
 
     def system_table(self, database: str, name: str) -> SystemTable | None:
-        """A table of the engine's own database of that name; None if it has none, TableNotFoundError for an unknown
-        table.
+        """Return a table of a system database. Return None if `database` is not one, and raise TableNotFoundError for
+        an unknown table.
         """
         known = self._system_tables(database)
         if known is not None and name not in known:
@@ -167,37 +173,43 @@ class ReadableCatalog:
         return None if known is None else known[name]
 
     def _system_tables(self, database: str) -> dict[str, SystemTable] | None:
-        """Tables of the engine's own database of that name; None if it has none, or a user's database hides it."""
+        """Return the tables of a system database, or None if `database` is not one or a user's database hides it."""
         if database not in SYSTEM_DATABASES or self.find_database(database) is not None:
             return None
         return {one.name: one for one in self.system_tables().values() if one.database == database}
 
     def given_rows(self, name: str, *, is_registered: bool) -> None:
-        """A catalog has none."""
+        """Return None: a catalog has no given rows."""
 
     def file_table(self, word: str, place: str, given: FileOptions = NO_OPTIONS) -> Table | None:
-        """Table of the files at a path, or of a pattern, in the format that `word` names, or, where it is empty, the
-        names of the files; the same one until they change. None where neither names one. NotAllowedError for what the
-        session's statements may not read.
+        """Return the table of the files at a path or pattern, in the format `word`. If `word` is empty, the file names
+        decide the format.
+
+        Return the same table until the files change, or None if neither names a format. Raise NotAllowedError for files
+        that the session's statements may not read.
         """
         if word in LAKES and given == NO_OPTIONS:
             return self.lakes.named(word, place, self.gate)
         return self.find_files(word, place, given, self.gate, self.named_access_id)
 
     def access_id(self, location: str) -> str:
-        """Id of the session's access to the remote location of a table of the catalog."""
+        """Return the id of the session's access to the remote location of a table in the catalog."""
         return self.find_access(location, False)
 
     def named_access_id(self, location: str) -> str:
-        """Id of the session's access to a remote location that a statement names; NotAllowedError where it has none."""
+        """Return the id of the session's access to a remote location in a statement. Raise NotAllowedError if it has
+        none.
+        """
         return self.find_access(location, True)
 
     def schema_text(self, location: str) -> str:
-        """Text of the schema at a remote location that a table of the catalog names."""
+        """Return the text of the schema at a remote location, for a table in the catalog."""
         return self.remote_text(location, self.access_id(location))
 
     def named_schema_text(self, location: str) -> str:
-        """Text of the schema at a remote location that a statement names; NotAllowedError where no table could."""
+        """Return the text of the schema at a remote location in a statement. Raise NotAllowedError if tables may not
+        use it.
+        """
         self.gate.check_location(location)
         return self.remote_text(location, self.named_access_id(location))
 
@@ -208,38 +220,38 @@ class ReadableCatalog:
         return self.known_lakes
 
     def lake_at(self, table: Table, point: LakePoint) -> Table:
-        """A lake table at an earlier snapshot; BindError 22023 where there is none."""
+        """Return a lake table at an earlier snapshot. Raise BindError 22023 if there is none."""
         return self.lakes.at(table, point)
 
     def lake_facts(self, table: Table, what: str) -> SystemTable:
-        """Table about a lake table, such as that of its snapshots."""
+        """Return a table about a lake table, such as its snapshots."""
         return self.lakes.facts(table, what)
 
     def find_function(self, database: str, name: str) -> CatalogFunction | None:
-        """Find the function that a name means in `database`; None for a built-in or unknown one."""
+        """Find the function of a name in `database`. Return None for a built-in or unknown function."""
         return self.functions.find(database, name)
 
     def function_place(self, database: str, name: str) -> str | None:
-        """Database of the permanent function that a name means; empty for a temporary one, None for others."""
+        """Return the database of a permanent function. It is empty for a temporary function, None for other names."""
         return self.functions.place(database, name)
 
     def model_function(self, table: Table, method: str) -> ModelFunction:
-        """`predict` or `predict_proba` of the model that `table` holds; BindError if it holds no model, or none with
-        that method.
+        """Return `predict` or `predict_proba` of the model in `table`. Raise BindError if it holds no model, or the
+        model does not have that method.
         """
         return self.functions.model_loader(table, method)
 
     def resource_paths(self, kind: str) -> tuple[str, ...]:
-        """Paths of the session's ADD FILE, ADD JAR and ADD ARCHIVE."""
+        """Return the paths of the session's ADD FILE, ADD JAR and ADD ARCHIVE."""
         return self.resources.paths(kind)
 
     def check_path(self, path: str) -> None:
-        """NotAllowedError for a path that the session's statements may not name."""
+        """Raise NotAllowedError for a path that the session's statements may not name."""
         self.gate.check(path)
 
     def check_links(self, table: Table, partitions: Iterable[HivePartition]) -> None:
-        """NotAllowedError if links in the folder of a table, or of these Hive partitions of one, lead out of it and of
-        the session's bounds. Files of continuous tables are the engine's own.
+        """Raise NotAllowedError if links in the folder of a table, or of these Hive partitions of it, lead out of both
+        the folder and the session's bounds. The engine owns the files of continuous tables.
         """
         partitions = list(partitions)
         self.check_folders(table, partitions)
@@ -251,7 +263,7 @@ class ReadableCatalog:
                 self.gate.check_links(folder)
 
     def check_folders(self, table: Table, partitions: Iterable[HivePartition] = ()) -> None:
-        """NotAllowedError if links lead from the folder of a table, or of these Hive partitions of one, out of the
+        """Raise NotAllowedError if links lead from the folder of a table, or of these Hive partitions of it, out of the
         session's bounds (see `PathGate.check_folder`).
         """
         if table.location is not None:
@@ -260,8 +272,8 @@ class ReadableCatalog:
                 self.gate.check_folder(one.folder(table), table.location)
 
     def check_owned_folders(self, table: Table, partitions: Iterable[HivePartition] = ()) -> None:
-        """NotAllowedError if folders that are deleted lie behind links that lead out of the session's bounds. A folder
-        that is a link itself goes as a link.
+        """Raise NotAllowedError if a folder to be deleted is reached through a link that leads out of the session's
+        bounds. If the folder itself is a link, only the link is deleted.
         """
         for folder in (table.location, *(one.folder(table) for one in partitions)):
             if folder is not None and not uri.is_remote(folder):
@@ -276,7 +288,7 @@ class ReadableCatalog:
         return self._store.find_database(name.lower())
 
     def database(self, name: str) -> Database:
-        """Look up a database; DatabaseNotFoundError if it is missing."""
+        """Look up a database. Raise DatabaseNotFoundError if it is missing."""
         found = self.find_database(name)
         if found is None:
             hint = did_you_mean(name, self.database_names())
@@ -290,18 +302,20 @@ class ReadableCatalog:
 
     def find_table(self, database: str, name: str) -> Table | None:
         """Find the session's temporary table of that name, else the permanent one, else None. A lake table is looked up
-        in its format, as it is now.
+        in its format, in its current state.
         """
         found = self.find_entry(database, name)
         return self.lakes.current(found) if found is not None and is_lake(found) else found
 
     def find_entry(self, database: str, name: str) -> Table | None:
-        """As `find_table`, but for lake tables: those are as the catalog keeps them, wherever else they are gone."""
+        """Like `find_table`, but return a lake table as the catalog stores it, even if it no longer exists
+        elsewhere.
+        """
         key = (database.lower(), name.lower())
         return self._temporary_in(key[0]).get(key) or self._find_permanent(key)
 
     def table(self, database: str, name: str) -> Table:
-        """Look up a table; TableNotFoundError if it is missing, DatabaseNotFoundError if the database is."""
+        """Look up a table. Raise TableNotFoundError if it is missing, DatabaseNotFoundError if the database is."""
         found = self.find_table(database, name)
         if found is None:
             self._place(database)
@@ -310,11 +324,11 @@ class ReadableCatalog:
         return found
 
     def _temporary_in(self, database: str) -> dict[tuple[str, str], Table]:
-        """Temporary tables and views by database and name, among them those of a database."""
+        """Return temporary tables and views by database and name, including the ones in `database`."""
         return self._global if database == GLOBAL_TEMP else self._temporary
 
     def _place(self, database: str) -> str:
-        """Name of a database that may have tables; DatabaseNotFoundError if it is missing."""
+        """Return the name of a database that may have tables. Raise DatabaseNotFoundError if it is missing."""
         name = database.lower()
         return name if name == GLOBAL_TEMP else self.database(name).name
 
@@ -330,8 +344,8 @@ class ReadableCatalog:
         return matching(permanent | {name for place, name in self._temporary_in(key).copy() if place == key}, pattern)
 
     def tables(self, database: str, *, with_states: bool = False) -> list[Table]:
-        """Tables and views of a database by name, temporary ones in place of those that they shadow; tables with the
-        state of others only if they are asked for.
+        """Return the tables and views of a database by name. Temporary ones replace permanent ones of the same name.
+        State tables are included only if `with_states`.
         """
         key = self._place(database)
         found = {table.name: table for table in self._store.tables(key) if with_states or not table.is_state}
@@ -339,20 +353,20 @@ class ReadableCatalog:
         return [found[name] for name in sorted(found)]
 
     def state_table(self, table: Table) -> Table | None:
-        """Table with the state of a continuous table; None for one without."""
+        """Return the state table of a continuous table, or None if it has no state."""
         return self._find_permanent((table.database, table.state_name)) if table.has_state else None
 
     def named(self, query: ContinuousQuery) -> Table | None:
-        """Table, insert or sink by whose name people know a continuous query; None if it was dropped."""
+        """Return the table, insert or sink that names a continuous query, or None if it was dropped."""
         return self._shown_table(query.table_id)
 
     def source_of(self, stream: Table) -> Table | None:
-        """Table of whose rows a stream is; None for a stream of others, or where the table was dropped."""
+        """Return the table that this stream follows, or None if it was dropped or the stream has another source."""
         table_id = self.streams.feeding(stream.table_id)
         return None if table_id is None else self._shown_table(table_id)
 
     def _shown_table(self, table_id: str) -> Table | None:
-        """Table by its id; for one with a state, the one that people see instead."""
+        """Return a table by its id. For a state table, return the table that users see."""
         table = self.current_table(table_id)
         return self.current_table(table.state_of) if table is not None and table.is_state else table
 
@@ -361,9 +375,7 @@ class ReadableCatalog:
         return self._store.current(Table(table_id, "", "", TableKind.MANAGED, Schema(())))
 
     def current_tables(self, table_ids: Collection[str]) -> dict[str, Table]:
-        """Permanent tables by their ids, whatever their names, as `TableStore` reads them; those that are gone are
-        left out.
-        """
+        """Return permanent tables by their ids, as `TableStore` reads them, without dropped ones."""
         return self._store.current_ones(table_ids)
 
     def managed_location(self, database: str, name: str) -> str:
@@ -372,12 +384,12 @@ class ReadableCatalog:
     def _find_permanent(self, key: tuple[str, str]) -> Table | None:
         return self._store.find(*key)
 
-    # What counts of them
+    # Their committed state
 
     def partitions(self, table: Table) -> tuple[HivePartition, ...]:
-        """Hive partitions of a partitioned table by name, as they are now or at the epoch at which it is read.
+        """Return the Hive partitions of a partitioned table by name, currently or at the epoch at which it is read.
 
-        BindError 22023 where that epoch is not kept.
+        Raise BindError 22023 if that epoch is not kept.
         """
         if not table.is_partitioned:
             return ()
@@ -393,14 +405,17 @@ class ReadableCatalog:
         return of_then(known, undone)
 
     def placed_partitions(self) -> frozenset[str]:
-        """Ids of the tables with Hive partitions in folders apart from their table's, as far as that is known."""
+        """Return the ids of the tables with Hive partitions outside their table's folder, as far as the
+        catalog knows.
+        """
         return self._store.placed_partitions()
 
     def newest_generation(self, table: Table) -> int | None:
-        """Last generation that counts of a table without Hive partitions; None where all do that are in its folder.
+        """Return the last committed generation of a table without Hive partitions, or None if all generations in its
+        folder count.
 
-        Inside a transaction it is asked anew: an ordinary table may have become the target of a continuous query.
-        BindError 22023 where the table is read at an epoch that is not kept.
+        Inside a transaction, ask again: an ordinary table may have become the target of a continuous query. Raise
+        BindError 22023 if the table is read at an epoch that is not kept.
         """
         if table.is_partitioned:
             return None
@@ -412,8 +427,8 @@ class ReadableCatalog:
         return 0 if newest is None and table.continuous else newest
 
     def oldest_generation(self, table: Table, partition: str) -> int | None:
-        """Last generation of a table or its Hive partition that all kept epochs of a continuous table have; None where
-        they have all of them.
+        """Return the last generation of a table or its Hive partition that all kept epochs of a continuous table share,
+        or None if they share all.
         """
         if not table.continuous:
             return None
@@ -427,8 +442,8 @@ class ReadableCatalog:
         return undone[changed.partition_id] or 0
 
     def published(self, tables: Iterable[Table]) -> dict[str, Published]:
-        """State of some tables by their ids, all at one moment; those whose writes the catalog does not know are left
-        out.
+        """Return the committed state of tables by their ids, all at one moment. Tables whose writes the catalog does
+        not track are left out.
         """
         found: dict[str, Published] = {}
         if self.is_shared:
@@ -442,27 +457,27 @@ class ReadableCatalog:
         return found
 
     def statistics(self, table: Table) -> dict[str, TableStatistics]:
-        """Figures of ANALYZE TABLE by the names of Hive partitions; by the empty name for a table without them."""
+        """Return the figures of ANALYZE TABLE by Hive partition, or under the empty name for a table without them."""
         rows = self._file.rows("SELECT partition, body FROM statistics_ WHERE table_id = ?", table.table_id)
         return {partition: statistics_from_json(body) for partition, body in rows}
 
 
 def _no_text(location: str, _: str) -> str:
-    """Text of a catalog without a session."""
+    """Text reader of a catalog without a session."""
     raise InternalError(f'the text at "{uri.shown(location)}" was asked for without a session')
 
 
 def _no_access(location: str, _: bool) -> str:
-    """Access of a catalog without a session."""
+    """Access lookup of a catalog without a session."""
     check_local(location)
     raise InternalError("access was asked for to a local location")
 
 
 def _no_data(_: str) -> Callable[[], Collection[str]]:
-    """Removal of data by a catalog without a session: it goes with the folder."""
+    """Data removal of a catalog without a session: the folder's removal does it."""
     return tuple
 
 
 def _no_removal(location: str, _: Collection[str]) -> None:
-    """Removal of a folder by a catalog without a session."""
+    """Folder removal of a catalog without a session."""
     check_local(location)

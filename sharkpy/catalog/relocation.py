@@ -1,4 +1,4 @@
-"""Upgrade of absolute locations in a catalog to those that the catalog keeps relative to the warehouse."""
+"""Upgrade of a catalog's absolute locations to locations relative to the warehouse."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Rewrite = Callable[[str], str]
 def make_relative(connection: sqlite3.Connection, locations: Locations) -> None:
     """Store the catalog's locations as `locations` does.
 
-    The warehouse may have been copied or moved before: then the locations are those of its former folder, which is
-    seen from the places of managed tables, and mean the files beside the catalog from now on. Folders of dropped
-    tables that lie elsewhere are forgotten: they may be another warehouse's by now.
+    The warehouse may have been copied or moved before. Then its locations refer to its former folder, which the places
+    of managed tables reveal. From now on they refer to the files in its current folder. Folders of dropped tables
+    outside the warehouse are forgotten, since they may belong to another warehouse by now.
     """
     if not locations.warehouse:
         return
@@ -63,7 +63,9 @@ def _with_resources(text: str, stored: Rewrite) -> str:
 
 
 def _former_warehouse(connection: sqlite3.Connection, locations: Locations) -> str | None:
-    """Folder that the warehouse was in, if no location lies in its present one and files of that folder's are here."""
+    """Return the former folder of the warehouse, if no location is in its current folder but files of the former are
+    here.
+    """
     known = list(_locations(connection))
     if any(not is_outside(locations.stored(location)) for location in known):
         return None
@@ -82,12 +84,12 @@ def _locations(connection: sqlite3.Connection) -> Iterable[str]:
 
 
 def _likely_warehouses(connection: sqlite3.Connection) -> Iterator[str]:
-    """Folders below which databases and the default database's tables lie where they are put by default."""
+    """Yield folders in which databases and tables of the default database are at their default places."""
     for name, location in connection.execute("SELECT name, folder FROM database_"):
         if Path(location).name == f"{name}.db":
             yield str(Path(location).parent)
     for name, text in connection.execute("SELECT name, definition FROM table_ WHERE database = 'default'"):
         place = Path(json.loads(text)["location"] or "/")
-        # A table that replaces another one has a part of its id in the name.
+        # A table that replaced another one has a part of its id in the folder's name.
         if place.name.rpartition("-")[0] == name or place.name == name:
             yield str(place.parent)

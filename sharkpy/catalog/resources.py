@@ -11,7 +11,7 @@ KINDS = ("JAR", "FILE", "ARCHIVE")
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Copy at `path` of a remote file that `version` tells apart from others of its location."""
+    """Copy of a remote file at `path`. `version` distinguishes the contents of one location."""
 
     path: str
     version: Hashable
@@ -19,13 +19,13 @@ class Fetched:
 
 
 class Resources:
-    """Absolute local paths by kind, in the order of their addition; and copies of remote files, which stay as long as
-    the session. Safe to use from several threads.
+    """Absolute local paths by kind, in order of addition, and copies of remote files, which last as long as the
+    session. Threads may share it.
     """
 
     def __init__(self) -> None:
         self.fetching = threading.Lock()
-        """Held while a remote file is fetched: each is fetched once."""
+        """Held while a remote file is fetched, so that each file is fetched once."""
         self._lock = threading.Lock()
         self._paths: dict[str, tuple[str, ...]] = dict.fromkeys(KINDS, ())
         self._fetched: dict[str, Fetched] = {}
@@ -37,7 +37,7 @@ class Resources:
         return self._fetched_bytes
 
     def fetched(self, location: str) -> Fetched | None:
-        """The last copy of a remote file."""
+        """Return the last copy of a remote file."""
         return self._fetched.get(location)
 
     def note_fetched(self, location: str, copy: Fetched) -> None:

@@ -1,4 +1,4 @@
-"""Conversion of tables, and of formats of Hive partitions, to JSON texts for the catalog's rows, and back."""
+"""Conversion of tables, and of formats of Hive partitions, between objects and JSON texts of the catalog's rows."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def table_from_json(table_id: str, database: str, name: str, text: str) -> Table
 
 
 def database_to_json(database: Database) -> str:
-    """Facts of a database that have no column of their own."""
+    """Return the facts of a database that have no column of their own."""
     return json.dumps([[list(item) for item in database.properties], database.owner, database.owner_kind])
 
 
@@ -104,7 +104,9 @@ def database_from_row(name: str, location: str, comment: str | None, body: str) 
 
 
 def form_to_text(storage: StorageFormat | None, columns: Schema | None) -> str:
-    """Format and data columns of files that differ from their table's; empty if both are None."""
+    """Return the format and data columns of files that differ from their table's. The text is empty if both
+    are None.
+    """
     if storage is None and columns is None:
         return ""
     stored = None if storage is None else [storage.name, [list(item) for item in storage.properties]]

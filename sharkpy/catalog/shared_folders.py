@@ -13,13 +13,13 @@ from sharkpy.base.errors import BindError
 
 @functools.lru_cache(maxsize=16)
 def resolved(path: str) -> Path:
-    """Place of a folder that stays where it is as long as the process runs, without symbolic links."""
+    """Return the path without symbolic links of a folder that does not move while the process runs."""
     return Path(path).resolve()
 
 
 def is_shared_folder(path: str) -> bool:
-    """True if `path` is the root or a folder right below it, the user's home, the folder for temporary files, or holds
-    one of these; of a remote location, if it is the root.
+    """Return True if `path` is the root, a folder directly in it, the user's home, the temporary folder, or a parent of
+    these. A remote location is shared if it is the root.
     """
     if uri.is_remote(path):
         return not uri.name_of(path)
@@ -29,7 +29,7 @@ def is_shared_folder(path: str) -> bool:
 
 
 def require_own_folder(path: str, what: str) -> None:
-    """BindError if `what` would delete the contents of a shared folder."""
+    """Raise BindError if `what` would delete the contents of a shared folder."""
     if is_shared_folder(path):
         message = f'{what} would delete what is in "{path}", which is not a folder for one table'
         raise BindError(message, hint="name a folder below it", sqlstate="42000")

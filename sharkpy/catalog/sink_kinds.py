@@ -1,4 +1,4 @@
-"""Kinds of continuous sinks: what stands behind TO in CREATE CONTINUOUS SINK, and the options that each takes."""
+"""Kinds of continuous sinks: the words after TO in CREATE CONTINUOUS SINK, and the options of each."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SinkKind:
-    """Kind of sinks.
+    """A kind of sinks.
 
-    1. `place`: what its text in quotes is; empty if it takes none.
+    1. `place`: the meaning of its quoted text; empty if it takes none.
     2. `seconds`: time between two epochs of a sink without TRIGGER.
-    3. `takes_format`: its rows go out in a format that the statement may name.
-    4. `taker`: a function of a process takes its rows, and it runs where that is: whose it is; empty for others.
-    5. `why_kept`: why epochs that were written cannot be written anew.
-    6. `takes_changes`: EMIT UPDATE may give it groups that have changed; in `key`, if there is one, the query has to
-       have a column that tells them apart.
+    3. `takes_format`: its rows are written in a format that the statement may name.
+    4. `taker`: the owner of a function that takes the rows in a process; the sink runs in that process. Empty for other
+       kinds.
+    5. `why_kept`: why written epochs cannot be written again.
+    6. `takes_changes`: EMIT UPDATE may send it changed groups. If it has a `key`, the query needs a column that
+       identifies them.
     """
 
     name: str
@@ -38,11 +39,11 @@ class SinkKind:
     key: str = ""
 
     def check(self, options: Iterable[tuple[str, str]]) -> None:
-        """BindError for an unknown option, a value that cannot be obeyed, or a missing option."""
+        """Raise BindError for an unknown option, an unsupported value, or a missing option."""
         check_options(f"TO {self.name}", self.options, options)
 
 
-# A minute: its files are not folded, and so must not be tiny.
+# A minute: the files of this sink are not compacted, so they must not be tiny.
 FOLDER = SinkKind("FOLDER", "a path", seconds=60.0, why_kept="others may have read its files", takes_changes=False)
 KAFKA = SinkKind(
     "KAFKA",
@@ -61,5 +62,5 @@ SINK_KINDS = {kind.name: kind for kind in (CONSOLE, FOLDER, KAFKA, PROGRAM)}
 
 
 def sink_kind(sink: Table) -> SinkKind:
-    """Kind of a continuous sink."""
+    """Return the kind of a continuous sink."""
     return FOLDER if sink.sink is None else SINK_KINDS[sink.sink.kind]

@@ -1,4 +1,4 @@
-"""Reserve of disk space beside the catalog, for the changes that free space where no more is left."""
+"""Reserve of disk space next to the catalog, for changes that free space on a full disk."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 RESERVED_BYTES = 1 << 20
-"""Room for what a change of the catalog adds to its journal, and for a new entry in a folder."""
+"""Room for a catalog change in its journal, and for a new entry in a folder."""
 _PROBED_BYTES = 64 << 10
 _LEAST_FREE = 4 * RESERVED_BYTES
-"""Free bytes of a disk that gives some to the reserve."""
+"""Free bytes that a disk needs before the reserve takes some."""
 
 
 class SpaceReserve:
-    """File of bytes that mean nothing, shared by all processes that use the warehouse.
+    """A file of random bytes, shared by all processes that use the warehouse.
 
-    1. `keep` fills it where the disk has room, and does nothing elsewhere.
-    2. Inside `freeing` its bytes are free if nothing else is; it is filled again afterwards.
-    3. Nothing here raises: a warehouse without a reserve is one without this help.
+    1. `keep` fills it if the disk has room, and does nothing otherwise.
+    2. Inside `freeing` its bytes are released if the disk is full, and filled again afterwards.
+    3. No method raises: a warehouse works without a reserve too.
     """
 
     def __init__(self, path: str) -> None:
@@ -34,7 +34,7 @@ class SpaceReserve:
                 self._fill()
 
     def release(self) -> bool:
-        """Free its bytes; False where there were none."""
+        """Release the bytes. Return False if there were none."""
         try:
             if not self._size():
                 return False
@@ -45,7 +45,7 @@ class SpaceReserve:
 
     @contextlib.contextmanager
     def freeing(self) -> Iterator[None]:
-        """Run a body that frees space, with the reserve's where there is no other."""
+        """Run a body that frees space. It may use the reserve if the disk is full."""
         is_released = not self._has_room() and self.release()
         try:
             yield
@@ -60,7 +60,7 @@ class SpaceReserve:
             return 0
 
     def _has_room(self) -> bool:
-        """Ask the disk itself: a quota shows in no figure of it."""
+        """Write to the disk to test for room: a quota shows in no figure of it."""
         try:
             with _opened(self._path) as file:
                 size = os.fstat(file).st_size
@@ -74,7 +74,7 @@ class SpaceReserve:
     def _fill(self) -> None:
         with _opened(self._path) as file:
             try:
-                # Random: file systems that compress have no room for zeros to give back.
+                # Random bytes: a compressing file system would store zeros without using room.
                 is_whole = os.pwrite(file, os.urandom(RESERVED_BYTES), 0) == RESERVED_BYTES
             except OSError:
                 is_whole = False

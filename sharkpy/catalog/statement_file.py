@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from sharkpy.catalog.statement_record import StatementRecord, StatementState
 
 VERSION = 1
-"""Version of `body`: rows of other versions are not read, and go with their age."""
+"""Version of `body`. Rows of other versions are not read, and are deleted by age."""
 _BUSY_SECONDS = 1.0
 _DAY_SECONDS = 86_400.0
 _FIELDS = tuple(field.name for field in fields(StatementRecord))
@@ -25,11 +25,11 @@ _SCHEMA = (
 
 
 class StatementFile:
-    """A table of the catalog's SQLite file, for several processes and threads.
+    """A table in the catalog's SQLite file, for several processes and threads.
 
-    1. Each call has a connection of its own, which waits for locks no longer than a second; sqlite3.Error where that
-       was too short, or the file cannot be read or written.
-    2. `append` is one short transaction, which also drops the oldest rows beyond `most_rows` and `most_days`.
+    1. Each call has its own connection, which waits at most one second for locks. Raise sqlite3.Error if that is too
+       short, or if the file cannot be read or written.
+    2. `append` is one short transaction. It also drops the oldest rows beyond `most_rows` and `most_days`.
     """
 
     def __init__(self, path: str, most_rows: int, most_days: float) -> None:
@@ -56,7 +56,7 @@ class StatementFile:
             connection.execute("COMMIT")
 
     def newest(self, user: str | None = None) -> Iterator[StatementRecord]:
-        """Records, newest first; of one user alone where `user` is given."""
+        """Yield records, newest first; only the records of `user` if it is given."""
         chosen, parameters = ("", ()) if user is None else (" AND user = ?", (user,))
         with self._connection() as connection:
             if _has_table(connection):
@@ -84,7 +84,7 @@ def _has_table(connection: sqlite3.Connection) -> bool:
 
 
 def _body(record: StatementRecord) -> str:
-    # Not `asdict`, which copies each value by the ways of deep copies.
+    # Not `asdict`, which makes deep copies.
     values = {name: getattr(record, name) for name in _FIELDS}
     values["started"] = record.started.timestamp()
     return json.dumps(values, ensure_ascii=True, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Record of one statement: its text and user, its state, its figures, its plan and its error."""
+"""Record of one statement: its text, user, state, figures, plan and error."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from datetime import datetime
 
 
 class StatementState(enum.StrEnum):
-    """State of a statement, by the name that listings and pages show."""
+    """State of a statement, by its name in listings and pages."""
 
     QUEUED = "queued"
-    """It waits for its turn."""
+    """Waiting for its turn."""
     RUNNING = "running"
     WAITING = "waiting"
-    """It is open, and does nothing until its reader wants more rows."""
+    """Open, and idle until its reader asks for more rows."""
     FINISHED = "finished"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -29,16 +29,16 @@ class StatementState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StatementRecord:
-    """Statement that runs or has ended.
+    """A statement that is running or has ended.
 
-    1. Times of `seconds` are those from its begin to its end: `queued_seconds` in the queue, `running_seconds` at work,
-       planning included, and the rest while its reader was busy elsewhere.
-    2. Long texts and plans are cut, and end with a mark that says so.
+    1. `seconds` runs from start to end. `queued_seconds` are in the queue, `running_seconds` at work, including
+       planning. In the rest its reader was busy elsewhere.
+    2. Long texts and plans are truncated, with a mark at the end.
     """
 
     query_id: str
     kind: str
-    """SELECT, CREATE TABLE and so on; PYTHON for work of a program; empty for a text that no statement was found in."""
+    """SELECT, CREATE TABLE and so on. PYTHON for work of a program. Empty for a text without a recognized statement."""
     text: str
     user: str
     session: str
@@ -49,19 +49,19 @@ class StatementRecord:
     queued_seconds: float
     running_seconds: float
     rows_read: int
-    """Rows given to its reader."""
+    """Rows sent to its reader."""
     rows_written: int
     plan: str = ""
-    """Plans that it ran, stage by stage with their figures, and the decisions taken."""
+    """Plans of the statement by stage, with their figures, and the decisions taken."""
     progress: str = ""
-    """While it runs: how far it is."""
+    """Progress while it runs."""
     sqlstate: str = ""
     error: str = ""
     """Message of the error that ended it."""
 
 
 def cut_text(text: str, most_bytes: int) -> str:
-    """`text` in at most `most_bytes` of UTF-8 and, where it is longer, a mark with the number of bytes left out."""
+    """Truncate `text` to `most_bytes` of UTF-8. A mark with the number of omitted bytes is added if it was longer."""
     if len(text) * 4 <= most_bytes:
         return text
     encoded = text.encode("utf-8", "replace")

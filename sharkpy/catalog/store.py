@@ -1,4 +1,4 @@
-"""Catalog as it is changed: databases, tables and views; temporary ones of a session, and those of all sessions."""
+"""The catalog as writers see it: databases, tables and views, temporary ones of a session, and global ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 def new_table_id() -> str:
-    """New id, which no table of any warehouse has had."""
+    """Return a new id, which no table of any warehouse has had."""
     return uuid.uuid4().hex
 
 
@@ -46,22 +46,22 @@ class Catalog(ReadableCatalog):
     """Databases and tables of a warehouse, as one session sees and changes them.
 
     1. Every change is one transaction of the catalog's SQLite file.
-    2. `garbage` holds the folders of dropped tables until they are gone, so that a killed DROP cannot
-       leave rows to a later table of the same name.
+    2. `garbage` holds the folders of dropped tables until they are deleted, so that a killed DROP cannot leave rows to
+       a later table of the same name.
     """
 
     def freeing_space(self) -> AbstractContextManager[None]:
-        """Run a body that frees space: where the disk is full it has what the warehouse keeps for that."""
+        """Run a body that frees space. On a full disk, it may use the warehouse's reserve."""
         return self._file.reserve.freeing()
 
     # The warehouse
 
     def owner(self) -> CatalogOwner:
-        """Owner of a warehouse at a URI that this catalog is."""
+        """Return the owner that this catalog is, for a warehouse at a URI."""
         return owner_of(self._file)
 
     def note_claimed(self) -> None:
-        """Note that the warehouse at a URI knows this catalog as its owner."""
+        """Record that the warehouse at a URI knows this catalog as its owner."""
         with self._file.transaction():
             note_known(self._file)
             note_remote_place(self._file, self.warehouse_dir)
@@ -78,11 +78,11 @@ class Catalog(ReadableCatalog):
         properties: tuple[tuple[str, str], ...] = (),
         owner: str = "",
     ) -> bool:
-        """Create a database; False if it exists and `if_not_exists` is given, else BindError 42P04."""
+        """Create a database. If it exists, return False with `if_not_exists`, else raise BindError 42P04."""
         check_name(name)
         key = name.lower()
         if key == GLOBAL_TEMP:
-            raise BindError(f'database "{key}" is the one of global temporary views', sqlstate="42939")
+            raise BindError(f'database "{key}" is reserved for global temporary views', sqlstate="42939")
         place = location or self._store.database_location(key)
         with self._store.transaction():
             if self.find_database(key) is None:
@@ -93,14 +93,16 @@ class Catalog(ReadableCatalog):
         return False
 
     def alter_database(self, database: Database) -> None:
-        """Replace the metadata of the database with that name; DatabaseNotFoundError if it was dropped meanwhile."""
+        """Replace the metadata of the database with that name. Raise DatabaseNotFoundError if it was dropped
+        meanwhile.
+        """
         with self._store.transaction():
             self.database(database.name)
             self._store.put_database(database)
 
     def drop_database(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> list[Table]:
-        """Drop a database; returns the tables dropped with it. BindError 2BP01 if it has tables and `cascade` is not
-        given.
+        """Drop a database. Return the tables dropped with it. Raise BindError 2BP01 if it has tables and `cascade` is
+        not set.
         """
         key = name.lower()
         if key == DEFAULT_DATABASE:
@@ -127,11 +129,11 @@ class Catalog(ReadableCatalog):
     def create_table(
         self, table: Table, *, publish: Callable[[], object] | None = None, replace: bool = False
     ) -> Table:
-        """Add `table` (its name lower-cased); TableExistsError if the name is taken and not `replace`.
+        """Add `table`, with a lower-case name. Raise TableExistsError if the name is taken, unless `replace` is set.
 
-        A managed table that is replaced leaves its folder as garbage; the new one lies elsewhere.
-        `publish` puts the table's data in place; it runs inside the transaction, after the check, so data
-        and catalog entry appear together or not at all.
+        The folder of a replaced managed table becomes garbage; the new table has another folder. `publish` moves the
+        table's data to its place. It runs inside the transaction, after the check, so data and catalog entry appear
+        together or not at all.
         """
         check_name(table.name)
         is_temporary = table.kind in TEMPORARY_KINDS
@@ -157,7 +159,7 @@ class Catalog(ReadableCatalog):
             return self._find_permanent(key) or created
 
     def drop_table(self, table: Table) -> None:
-        """Forget `table`; a managed table's folder is listed as garbage (see `collect_garbage`)."""
+        """Forget `table`. The folder of a managed table becomes garbage (see `collect_garbage`)."""
         key = (table.database, table.name)
         with self._lock:
             temporary = self._temporary_in(table.database)
@@ -170,7 +172,7 @@ class Catalog(ReadableCatalog):
                 self._forget(table)
 
     def _forget(self, table: Table) -> None:
-        """Forget a table; called inside a transaction."""
+        """Forget a table. Call this inside a transaction."""
         current = self._store.current(table)
         if current is None:
             raise TableNotFoundError(f"Table not found {table.name}")
@@ -198,13 +200,13 @@ class Catalog(ReadableCatalog):
         publish: Callable[[], object] | None = None,
         cascade: bool = False,
     ) -> Table:
-        """Replace the metadata of the table with this id, its name and database included.
+        """Replace the metadata of the table with this id, including its name and database.
 
-        Its Hive partitions keep the format and the columns that their files have; with `cascade` the new columns
-        are theirs too. `publish` moves its data, as in `create_table`.
+        Its Hive partitions keep the format and columns of their files. With `cascade` they get the new columns.
+        `publish` moves its data, as in `create_table`.
 
-        TableNotFoundError if it was dropped meanwhile, TableExistsError if the new name is taken, TableChangedError if
-        it no longer equals `was`: nobody's change is lost.
+        Raise TableNotFoundError if the table was dropped meanwhile, TableExistsError if the new name is taken,
+        TableChangedError if the table no longer equals `was`, so that no concurrent change is lost.
         """
         check_name(table.name)
         altered = dataclasses.replace(table, database=table.database.lower(), name=table.name.lower())
@@ -235,23 +237,25 @@ class Catalog(ReadableCatalog):
         if was is None:
             return
         if now is None or (now.database, now.name, table_to_json(now)) != (was.database, was.name, table_to_json(was)):
-            message = f'"{was.name}" was changed by somebody else at the same time'
+            message = f'"{was.name}" was changed by another statement at the same time'
             raise TableChangedError(message, hint="run the statement again")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Transaction: changes inside it count together or not at all; other writers wait. Transactions nest."""
+        """Run a transaction: changes in it are committed together or not at all. Other writers wait.
+        Transactions nest.
+        """
         with self._lock, self._store.transaction():
             yield
 
     def copy_file(self, path: str) -> None:
-        """Copy the catalog's file to a new one, as it was committed last; inside a transaction nothing comes later."""
+        """Copy the last committed state of the catalog's file to a new file. Inside a transaction it cannot change
+        meanwhile.
+        """
         self._file.copy_to(path)
 
     def require(self, table: Table) -> None:
-        """Require that `table` exists; TableNotFoundError if it was dropped meanwhile, even if another has its name
-        now.
-        """
+        """Raise TableNotFoundError if `table` was dropped meanwhile, even if another table has its name now."""
         if table.kind in TEMPORARY_KINDS:
             is_there = table in self._temporary_in(table.database).copy().values()
         else:
@@ -260,12 +264,12 @@ class Catalog(ReadableCatalog):
             raise TableNotFoundError(f"Table not found {table.name}")
 
     def note_written(self, table: Table) -> None:
-        """Note that a table's files change; called inside the transaction that puts them in place."""
+        """Record that a table's files change. Call this inside the transaction that publishes them."""
         if table.kind not in TEMPORARY_KINDS:
             self._store.note_written(table)
 
     def put_statistics(self, table: Table, found: Mapping[str, TableStatistics]) -> None:
-        """Store figures of ANALYZE TABLE, replacing those of the same Hive partitions; all of them, or none."""
+        """Store figures of ANALYZE TABLE in one transaction, replacing earlier ones of the same Hive partitions."""
         with self._store.transaction():
             for partition, statistics in found.items():
                 row = (table.table_id, partition, statistics_to_json(statistics))
@@ -273,9 +277,9 @@ class Catalog(ReadableCatalog):
 
     @contextmanager
     def partition_changes(self, table: Table) -> Iterator[PartitionChanges]:
-        """Change Hive partitions and put data in place, in one transaction.
+        """Change Hive partitions and publish data in one transaction.
 
-        TableNotFoundError if the table was dropped meanwhile.
+        Raise TableNotFoundError if the table was dropped meanwhile.
         """
         with self.transaction():
             self.require(table)
@@ -285,8 +289,8 @@ class Catalog(ReadableCatalog):
     # Folders of dropped tables
 
     def clear_garbage(self, path: str) -> None:
-        """Remove what dropped tables and Hive partitions left at `path` and around it, before data is put there; an
-        error where that fails in a remote folder.
+        """Remove garbage of dropped tables and Hive partitions at `path` and in its parents, before data is put there.
+        Raise an error if that fails in a remote folder.
         """
         around = "SELECT folder FROM garbage WHERE folder = ? OR substr(?, 1, length(folder) + 1) = folder || '/'"
         stored = self.locations.stored(uri.normal(path))
@@ -296,9 +300,9 @@ class Catalog(ReadableCatalog):
         self.trash.empty()
 
     def keep_garbage(self, path: str) -> bool:
-        """Keep what a dropped Hive partition has left at `path`, where somebody may read it: new data has to hide it.
+        """Keep the files of a dropped Hive partition at `path` if they may be read: new data has to hide them.
 
-        False if nothing has to be kept. Called inside a transaction.
+        Return False if nothing has to be kept. Call this inside a transaction.
         """
         stored = self.locations.stored(uri.normal(path))
         if self.is_shared or self._file.row("SELECT folder FROM garbage WHERE folder = ?", stored) is None:
@@ -311,10 +315,10 @@ class Catalog(ReadableCatalog):
     def collect_garbage(self) -> None:
         """Delete the folders of dropped tables. Folders that are being read, or cannot be deleted now, stay listed."""
         rows = self._file.rows("SELECT folder FROM garbage")
-        # A table's folder before those of its Hive partitions in it.
+        # A table's folder comes before the folders of its Hive partitions in it.
         waiting = sorted(self.locations.absolute(folder) for (folder,) in rows)
         local = [path for path in waiting if not uri.is_remote(path)]
-        # A transaction is written to the disk: one for each of thousands of Hive partitions would take seconds.
+        # Each transaction is synced to disk: one per Hive partition would take seconds for thousands of them.
         for start in range(0, len(local), _GARBAGE_BATCH):
             self._collect(local[start : start + _GARBAGE_BATCH])
         if local:
@@ -322,7 +326,7 @@ class Catalog(ReadableCatalog):
         self._collect_remote([path for path in waiting if uri.is_remote(path)])
 
     def _collect_remote(self, waiting: Sequence[str]) -> None:
-        """Collect remote folders, each by itself, up to one where that fails: it may take long."""
+        """Collect remote folders one by one, since each may take long. Stop at the first failure."""
         gone = ""
         for path in waiting:
             if gone and uri.below(path, gone) is not None:
@@ -338,9 +342,11 @@ class Catalog(ReadableCatalog):
             gone = path
 
     def _remove_data(self, path: str) -> Collection[str]:
-        """Remove the files of rows in a dropped remote folder, which may be many, while others change the catalog. What
-        is put there meanwhile has other names. `_collect` removes the rest, and is told what of other folders is gone:
-        there the files of Hive partitions lie.
+        """Remove the data files in a dropped remote folder, which may be many, while other statements change the
+        catalog.
+
+        Files that are added meanwhile have other names. `_collect` removes the rest. It gets the returned list of
+        removed files in other folders, which are files of Hive partitions.
         """
         if self.is_shared:
             return ()
@@ -369,9 +375,9 @@ class Catalog(ReadableCatalog):
                     self._clear_garbage(path, taken, removed)
 
     def _clear_garbage(self, path: str, taken: TableFolders | None = None, removed: Collection[str] = ()) -> None:
-        """Move a dropped table's folder away, then forget it; called inside a transaction.
+        """Move a dropped table's folder away, then forget it. Call this inside a transaction.
 
-        A folder that holds another table's, or is another managed table's too, stays.
+        A folder stays if it contains another table's folder, or belongs to another managed table too.
         """
         if not self._is_garbage(path):
             return
@@ -382,7 +388,7 @@ class Catalog(ReadableCatalog):
             self._file.run("DELETE FROM garbage WHERE folder = ?", self.locations.stored(uri.normal(path)))
 
     def _take(self, path: str, removed: Collection[str]) -> bool:
-        """Remove a folder, a local one by moving it away; False if something is still there."""
+        """Remove a folder; a local folder is moved away. Return False if some files are still there."""
         if not uri.is_remote(path):
             return self.trash.take(path)
         self.remove_remote(path, removed)
@@ -413,7 +419,7 @@ class Catalog(ReadableCatalog):
 
 
 def _can_replace(old: Table, new: Table) -> bool:
-    """False if the new table's data lies in the old one's folder, which is deleted."""
+    """Return False if the new table's data is in the old one's folder, which is deleted."""
     if old.streaming_kind:
         return False
     return old.is_view == new.is_view and (old.location is None or old.location != new.location)

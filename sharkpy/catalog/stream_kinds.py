@@ -1,4 +1,4 @@
-"""Kinds of streams: what stands behind FROM in CREATE STREAM, and the options that each takes."""
+"""Kinds of streams: the words after FROM in CREATE STREAM, and the options of each."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ START_MS = "start.ms"
 HISTORY = "history"
 ANY_COLUMNS = Schema(())
 SPANS = Schema((Field("$after", TIMESTAMP), Field("$until", TIMESTAMP)))
-"""Columns of the files of a stream FROM a TABLE of windows that a watermark closes: how far it has moved."""
+"""Columns of the files of a stream FROM a TABLE of windows that a watermark closes: how far the watermark has moved."""
 SPANS_STORAGE = StorageFormat("parquet", (("shark.stream.spans", "true"),))
 """Format of such a stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamKind:
-    """Kind of streams.
+    """A kind of streams.
 
-    1. `place`: what its text in quotes is, or its name; empty if it takes none.
-    2. `columns`: those of a stream that is made without columns; their types are all that it can have. Without them
-       columns of any type have to be given.
-    3. `takes_format`: its rows come in a format that the statement may name. `is_spooled`: they wait in a folder of the
-       engine's own until they were read.
+    1. `place`: the meaning of its quoted text, or of its name; empty if it takes none.
+    2. `columns`: the columns of a stream that declares none, and the only types it supports. If empty, columns must be
+       declared and may have any type.
+    3. `takes_format`: its rows have a format that the statement may name. `is_spooled`: they are stored in a folder of
+       the engine until they are read.
     """
 
     name: str
@@ -47,14 +47,14 @@ class StreamKind:
     takes_format: bool = True
     is_spooled: bool = False
     is_listed: bool = True
-    """An ordinary query reads all that lies in its folder, if it has one; else its reader is asked."""
+    """An ordinary query reads all files in its folder, if it has one. Otherwise it asks the stream's reader."""
 
     def check(self, options: Iterable[tuple[str, str]]) -> None:
-        """BindError for an unknown option, a value that cannot be obeyed, or a missing option."""
+        """Raise BindError for an unknown option, an unsupported value, or a missing option."""
         check_options(f"FROM {self.name}", self.options, options)
 
     def value(self, options: Iterable[tuple[str, str]], name: str) -> int:
-        """Value of an option that is a number, as given or by default."""
+        """Return the value of a numeric option, as given or by default."""
         default = next(one.default for one in self.options if one.name == name)
         return int(dict(options).get(name, default))
 
@@ -134,10 +134,10 @@ KINDS = {kind.name: kind for kind in (FOLDER, KAFKA, PROGRAM, RATE, SOCKET, TABL
 
 
 def has_spans(stream: Table) -> bool:
-    """True for a stream FROM a TABLE of windows that a watermark closes."""
+    """Return True for a stream FROM a TABLE of windows that a watermark closes."""
     return stream.storage == SPANS_STORAGE
 
 
 def is_listed(stream: Table) -> bool:
-    """True if the rows of a stream, to an ordinary query, are all that lie in its folder."""
+    """Return True if an ordinary query reads a stream from all files in its folder."""
     return stream.location is not None and stream.stream is not None and KINDS[stream.stream.kind].is_listed

@@ -1,4 +1,4 @@
-"""Options of streams and sinks, each with the check of its values."""
+"""Options of streams and sinks, each with a check of its values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 1 << 50
 
 
 def count(least: int, most: int = _MOST) -> Callable[[str], bool]:
-    """Check of a number within bounds."""
+    """Return a check for a number within bounds."""
 
     def check(text: str) -> bool:
         number = whole_number(text)
@@ -23,7 +23,7 @@ def count(least: int, most: int = _MOST) -> Callable[[str], bool]:
 
 @dataclass(frozen=True, slots=True)
 class StreamOption:
-    """Option of a kind of streams; `check` is False for a value that cannot be obeyed."""
+    """An option of a kind of streams. `check` returns False for an unsupported value."""
 
     name: str
     default: str
@@ -33,7 +33,7 @@ class StreamOption:
 
 
 def check_options(what: str, known: Sequence[StreamOption], given: Iterable[tuple[str, str]]) -> None:
-    """BindError for an unknown option of `what`, a value that cannot be obeyed, or a missing option."""
+    """Raise BindError for an unknown option of `what`, an unsupported value, or a missing option."""
     given, options = tuple(given), {one.name: one for one in known}
     for one in known:
         if one.is_needed and one.name not in dict(given):

@@ -1,4 +1,4 @@
-"""TBLPROPERTIES of streams: some are options of the source, which belong behind FROM."""
+"""TBLPROPERTIES of streams. Some of them are options of the source, which belong after FROM."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sharkpy.catalog.stream_kinds import KAFKA, KINDS, StreamKind
 
 Properties = tuple[tuple[str, str], ...]
 _PREFIX = "stream."
-"""Properties that begin so are the engine's."""
+"""Prefix of the engine's own properties."""
 
 
 def options_among(properties: Properties, kind: StreamKind) -> tuple[Properties, Properties]:
-    """Options of a kind of streams, under their own names, and the other properties. BindError for one that streams of
-    the kind do not obey.
+    """Return the options of a kind of streams, under their own names, and the other properties. Raise BindError for a
+    property that streams of the kind do not support.
     """
     names = {name.lower(): name for name in _names(kind)}
     options = []
@@ -32,7 +32,7 @@ def options_among(properties: Properties, kind: StreamKind) -> tuple[Properties,
 
 
 def check_changed(kind: StreamKind, names: Iterable[str]) -> None:
-    """BindError for properties of a stream that a statement gives, and that would change nothing."""
+    """Raise BindError for properties of a stream whose change would have no effect."""
     given = list(names)
     own = {name.lower() for name in _names(kind)}
     if found := next((name for name in given if name.lower() in own), None):
@@ -42,7 +42,9 @@ def check_changed(kind: StreamKind, names: Iterable[str]) -> None:
 
 
 def check_names(kind: StreamKind, names: Iterable[str]) -> None:
-    """BindError for options of other kinds, unless they are plain words, and for unknown properties of the engine's."""
+    """Raise BindError for options of other kinds, unless they are plain words, and for unknown properties of the
+    engine.
+    """
     others = {name.lower(): one for one in KINDS.values() for name in _names(one) if not name.islower() or "." in name}
     for name in names:
         if (other := others.get(name.lower())) is not None:
@@ -50,9 +52,9 @@ def check_names(kind: StreamKind, names: Iterable[str]) -> None:
             raise BindError(message, sqlstate="22023")
         if name.lower().startswith(_PREFIX) and name.lower() != NEW_COLUMNS:
             hint = did_you_mean(name, [NEW_COLUMNS]) or f"there is {NEW_COLUMNS}"
-            raise BindError(f'"{name}" is no property of a stream', hint=hint, sqlstate="22023")
+            raise BindError(f'"{name}" is not a property of a stream', hint=hint, sqlstate="22023")
 
 
 def _names(kind: StreamKind) -> Sequence[str]:
-    """Names of options; that of lost items may be a property of any stream."""
+    """Return the names of options. The option for lost items may be a property of any stream."""
     return [one.name for one in kind.options if one.name != FAIL_ON_LOSS]

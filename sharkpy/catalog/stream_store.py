@@ -1,4 +1,4 @@
-"""Continuous queries, the files of streams, and the generations of tables that count, in the catalog's file."""
+"""Continuous queries, files of streams, and committed generations of tables, in the catalog's file."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from sharkpy.catalog.database_file import CatalogFile
 
 REWRITE = "!"
-"""Beginning of the name of what is no file of a stream, but tells that rows of its table were replaced or removed."""
+"""Prefix of a name that is not a file, but marks that rows of the stream's table were replaced or removed."""
 _COLUMNS = "query_id, definition, state, epoch, offsets, fault"
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFile:
-    """File of a stream. `number` is its place in the stream's order; `name` is its path below the stream's folder;
-    `form` tells of its format and columns where they are not the stream's (see `sharkpy.catalog.serialize`); `tag` is
-    that of a remote file's content.
+    """A file of a stream.
+
+    `number` is its position in the stream's order. `name` is its path relative to the stream's folder. `form` describes
+    its format and columns if they differ from the stream's (see `sharkpy.catalog.serialize`). `tag` identifies the
+    content of a remote file.
     """
 
     number: int
@@ -36,11 +38,11 @@ class StreamFile:
 
 
 class StreamStore:
-    """Rows of the catalog about streams. Changes are called inside a transaction of the catalog.
+    """The catalog's rows about streams. Call methods that change them inside a transaction of the catalog.
 
-    1. Each table that a continuous query writes has the number of its last generation that counts: with the query's
-       epoch and offsets it changes in one transaction.
-    2. The files of a stream have numbers, in the order in which they were found. A number is never given twice.
+    1. Each table that a continuous query writes has the number of its last committed generation. It changes together
+       with the query's epoch and offsets, in one transaction.
+    2. The files of a stream are numbered in the order in which they were found. A number is never reused.
     """
 
     def __init__(self, file: CatalogFile) -> None:
@@ -57,7 +59,7 @@ class StreamStore:
         return None if row is None else _query(row)
 
     def get(self, query_id: str) -> ContinuousQuery:
-        """BindError 42704 where there is none."""
+        """Return a query. Raise BindError 42704 if there is none."""
         query = self.find(query_id)
         if query is None:
             raise BindError("the continuous query was dropped", sqlstate="42704")
@@ -75,15 +77,15 @@ class StreamStore:
         self._file.run(f"INSERT INTO continuous_ ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", *row)
 
     def set_state(self, query_id: str, state: QueryState, fault: str = "") -> None:
-        """Set the state of a query, if it is still there."""
+        """Set the state of a query, if it still exists."""
         self._file.run("UPDATE continuous_ SET state = ?, fault = ? WHERE query_id = ?", state.value, fault, query_id)
 
     def end_epoch(self, query: ContinuousQuery, offsets: Offsets) -> None:
-        """Note that the epoch after `query.epoch` has been written, up to `offsets`.
+        """Record that the epoch after `query.epoch` has been written, up to `offsets`.
 
-        TableChangedError if somebody else has written it, or the query was altered or dropped.
+        Raise TableChangedError if another process has written it, or the query was altered or dropped.
         """
-        # After a rollback the number of an epoch comes again, and may stand for other offsets.
+        # After a rollback the number of an epoch is used again, possibly with other offsets.
         sql = (
             "UPDATE continuous_ SET epoch = ?, offsets = ?, fault = ''"
             " WHERE query_id = ? AND epoch = ? AND offsets = ? AND definition = ?"
@@ -98,10 +100,10 @@ class StreamStore:
         sql = "UPDATE continuous_ SET definition = ? WHERE query_id = ?"
         self._file.run(sql, _definition(query), query.query_id)
 
-    # Generations that count
+    # Committed generations
 
     def newest(self, table_id: str) -> int | None:
-        """Last generation that counts; None for a table that no continuous query has written."""
+        """Return the last committed generation, or None for a table that no continuous query has written."""
         row = self._file.row("SELECT newest FROM generation_ WHERE table_id = ?", table_id)
         return None if row is None else int(row[0])
 
@@ -111,12 +113,12 @@ class StreamStore:
     # Files of streams
 
     def end(self, table_id: str) -> int:
-        """Number after that of a stream's last file."""
+        """Return the number after a stream's last file."""
         row = self._file.row("SELECT max(number) FROM stream_file_ WHERE table_id = ?", table_id)
         return 0 if row is None or row[0] is None else int(row[0]) + 1
 
     def files(self, table_id: str, start: int, end: int) -> list[StreamFile]:
-        """Files from the number `start` to before `end`."""
+        """Return the files from the number `start` up to but excluding `end`."""
         sql = (
             "SELECT number, name, size_bytes, modified_ns, form, tag FROM stream_file_"
             " WHERE table_id = ? AND number >= ? AND number < ? AND name <> '' ORDER BY number"
@@ -124,7 +126,7 @@ class StreamStore:
         return [StreamFile(*row) for row in self._file.rows(sql, table_id, start, end)]
 
     def add_files(self, table_id: str, files: Sequence[StreamFile]) -> list[StreamFile]:
-        """Add files behind those that are known; returns them with their numbers, but those whose names are known."""
+        """Add files after the known ones. Return them with their numbers, without the files whose names are known."""
         sql = "SELECT number, name FROM stream_file_ WHERE table_id = ? ORDER BY number DESC LIMIT 1"
         last, name = self._file.row(sql, table_id) or (-1, None)
         sql = (
@@ -142,7 +144,7 @@ class StreamStore:
         return added
 
     def forget_files(self, table_id: str, numbers: Iterable[int]) -> None:
-        """Forget files. Of that with the last number a row without a name stays, so that no number is given again."""
+        """Forget files. For the last number, a row without a name remains, so that no number is reused."""
         last = self.end(table_id) - 1
         for number in numbers:
             self._file.run("DELETE FROM stream_file_ WHERE table_id = ? AND number = ?", table_id, number)
@@ -153,20 +155,22 @@ class StreamStore:
     # Tables whose appended rows are streams
 
     def add_feed(self, stream_id: str, table_id: str) -> None:
-        """Let the rows that are appended to a table from now on be those of a stream."""
+        """Make the rows that are appended to a table from now on the rows of a stream."""
         self._file.run("INSERT INTO feed_ (stream_id, table_id) VALUES (?, ?)", stream_id, table_id)
 
     def fed_by(self, table_id: str) -> list[str]:
-        """Ids of the streams of a table's appended rows."""
+        """Return the ids of the streams of a table's appended rows."""
         return [stream for (stream,) in self._file.rows("SELECT stream_id FROM feed_ WHERE table_id = ?", table_id)]
 
     def feeding(self, stream_id: str) -> str | None:
-        """Id of the table whose appended rows are a stream; None where it was dropped."""
+        """Return the id of the table whose appended rows are a stream, or None if it was dropped."""
         row = self._file.row("SELECT table_id FROM feed_ WHERE stream_id = ?", stream_id)
         return None if row is None else str(row[0])
 
     def wanted_names(self) -> list[str]:
-        """Names of the files in remote folders that streams of tables' appended rows want (see `wanted_files`)."""
+        """Return the names of the files in remote folders that streams of appended rows still need (see
+        `wanted_files`).
+        """
         sql = "SELECT name FROM stream_file_ WHERE name LIKE '%:/%' AND table_id IN (SELECT stream_id FROM feed_)"
         return [name for (name,) in self._file.rows(sql)]
 
@@ -181,8 +185,8 @@ class StreamStore:
 
 
 def _definition(query: ContinuousQuery) -> str:
-    """Text of a definition. Of one that was read it is the text that was read, whichever version has written that: what
-    later versions know is left out where it has not been said.
+    """Return the text of a definition. For a stored definition it equals the stored text, whichever version wrote that:
+    fields of later versions are left out unless they are set.
     """
     trigger = [query.trigger.kind.value, query.trigger.seconds]
     body: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""Parts of continuous queries as texts of the catalog."""
+"""Conversion of offsets between objects and texts of the catalog."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Tables of the engine's own, in the databases `sys` and `information_schema`: what they say is made when a query reads
-them.
-"""
+"""Tables of the databases `sys` and `information_schema`. Their rows are computed when a query reads them."""
 
 from __future__ import annotations
 
@@ -16,12 +14,12 @@ if TYPE_CHECKING:
 SYSTEM_DATABASE = "sys"
 INFORMATION_SCHEMA = "information_schema"
 SYSTEM_DATABASES = (SYSTEM_DATABASE, INFORMATION_SCHEMA)
-"""A database that a user has made under one of these names hides the engine's."""
+"""A user's database of one of these names hides the engine's."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemTable:
-    """A table of the engine's own. `rows` makes its rows, with the columns of `schema`, as they are at that moment."""
+    """A table of the engine. `rows` computes its current rows, with the columns of `schema`."""
 
     database: str
     name: str

@@ -1,5 +1,7 @@
-"""Folders of a catalog's tables, Hive partitions and databases: nothing that replaces or deletes a folder takes those
-of others along. Remote ones are told by their texts.
+"""Folders of a catalog's tables, Hive partitions and databases.
+
+Statements that replace or delete a folder check here that it holds no files of other objects. Remote folders are
+compared by their texts.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ _OWNING = (TableKind.MANAGED, TableKind.TEMPORARY)
 
 @dataclass(frozen=True, slots=True)
 class TakenFolder:
-    """Folder at a real place, with its owner in words.
+    """A folder at a real path, with its owner in words.
 
-    `is_owned`: the files are the owner's alone, as those of managed tables are; others may write those of external
-    ones too.
+    `is_owned`: only the owner writes its files, as for managed tables. Other programs may write files of external
+    tables.
     """
 
     place: str
@@ -39,7 +41,9 @@ class TakenFolder:
 
 
 class TableFolders:
-    """Folders of all databases, tables and Hive partitions that lie apart from their table's, as they are now."""
+    """Folders of all databases and tables, and of Hive partitions outside their table's folder, in the current
+    state.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self._homes = dict.fromkeys((_place(catalog.warehouse_dir), _place(catalog.home)))
@@ -50,9 +54,10 @@ class TableFolders:
         self._places = sorted(self._owners)
 
     def held_by(self, path: str, besides: str | None = None) -> TakenFolder | None:
-        """Find a folder of others that goes with the folder `path`: one in it, or itself where its owner's files are.
+        """Find a folder of another object that would be deleted with the folder `path`: a folder in it, or `path`
+        itself if its owner's files are there.
 
-        `besides`: id of a table whose own folders do not count.
+        `besides`: id of a table whose own folders are ignored.
         """
         place = _place(path)
         same = [one for one in self._owners.get(place, ()) if one.is_owned]
@@ -67,13 +72,15 @@ class TableFolders:
             yield from self._owners[self._places[index]]
 
     def lies_in(self, path: str) -> TakenFolder | None:
-        """Find the managed table, or its Hive partition, that has the folder or file `path`."""
+        """Find the managed table, or its Hive partition, that owns the folder or file `path`."""
         place = _place(path)
         owners = (one for folder in (place, *uri.parents(place)) for one in self._owners.get(folder, ()))
         return next((one for one in owners if one.table_id and one.is_owned), None)
 
     def require_no_others(self, path: str, action: str, besides: str | None = None) -> None:
-        """BindError if an action that replaces or deletes what is in `path` would take files of others along."""
+        """Raise BindError if an action that replaces or deletes the contents of `path` would delete files of other
+        objects.
+        """
         for home in self._homes:
             if _is_below(home, _place(path)):
                 raise BindError(f'{action} would delete the warehouse "{home}"', sqlstate="42809")
@@ -101,7 +108,7 @@ def _taken(catalog: Catalog) -> Iterator[TakenFolder]:
 
 
 def holds_files(location: str) -> bool:
-    """True if a folder holds anything, or is a file; what unfinished statements are writing does not count."""
+    """Return True if a folder holds any file, or is a file. Files of unfinished statements do not count."""
     try:
         with os.scandir(local_path(location)) as scan:
             return any(not entry.name.startswith(".staging-") for entry in scan)
@@ -112,9 +119,10 @@ def holds_files(location: str) -> bool:
 
 
 def goes_with(partition: HivePartition, table: Table, warehouse: str) -> bool:
-    """True if the folder of a Hive partition is deleted with it: one below the table's folder, or in the warehouse.
+    """Return True if the folder of a Hive partition is deleted with it: it is in the table's folder or in the
+    warehouse.
 
-    A folder elsewhere was named by somebody, and may hold files that no statement has written.
+    A folder elsewhere was named in a statement, and may hold files that no statement has written.
     """
     if partition.location is None:
         return True
@@ -126,7 +134,7 @@ def goes_with(partition: HivePartition, table: Table, warehouse: str) -> bool:
 
 
 class _RealPlaces:
-    """Real places of folders. One right below the warehouse is looked at alone, for there are many."""
+    """Real paths of folders. Folders directly in the warehouse are checked one by one, since there are many."""
 
     def __init__(self, warehouse: str) -> None:
         self._warehouse, self._real = warehouse, os.path.realpath(warehouse)
@@ -142,7 +150,7 @@ class _RealPlaces:
 
 
 def _place(path: str) -> str:
-    """Real place of a path; a remote location in its common form."""
+    """Return the real path of a path, or the common form of a remote location."""
     return uri.place(path) if uri.is_remote(path) else os.path.realpath(path)
 
 

@@ -1,4 +1,4 @@
-"""Figures of ANALYZE TABLE as the catalog keeps them, for a table or for each of its Hive partitions."""
+"""Figures of ANALYZE TABLE as the catalog stores them, for a table or for each of its Hive partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Figures of a column's values; `low` and `high` are texts, for numbers, dates and timestamps alone.
+    """Figures of a column's values. `low` and `high` are texts, only for numbers, dates and timestamps.
 
     `num_distinct` is estimated. Lengths are of strings and binaries, in bytes.
     """
@@ -31,10 +31,11 @@ class ColumnStatistics:
 class TableStatistics:
     """Figures of a table or a Hive partition.
 
-    1. `content` identifies the analyzed files: the figures hold while these are there, unchanged.
+    1. `content` identifies the analyzed files. The figures are valid while these files are unchanged.
     2. `num_rows` and `raw_bytes` are None if the rows were not read (NOSCAN).
-    3. `raw_bytes` is Hive's rawDataSize: of text the bytes without line ends, else the number of values.
-    4. `mark` is the state of the Hive partition in the catalog then. The planner compares it without a look at files.
+    3. `raw_bytes` is Hive's rawDataSize: the bytes of text without line ends, else the number of values.
+    4. `mark` is the state of the Hive partition in the catalog at that time. The planner compares it without reading
+       files.
     """
 
     content: str
@@ -70,7 +71,9 @@ def statistics_from_json(text: str) -> TableStatistics:
 
 
 def together(parts: Iterable[TableStatistics]) -> TableStatistics | None:
-    """Combine the figures of all Hive partitions of a table; None if there are none, or a row count is missing."""
+    """Combine the figures of all Hive partitions of a table. Return None if there are none, or a row count is
+    missing.
+    """
     found = list(parts)
     if not found or any(one.num_rows is None for one in found):
         return None
@@ -86,7 +89,7 @@ def together(parts: Iterable[TableStatistics]) -> TableStatistics | None:
 
 
 def _joined(columns: list[ColumnStatistics]) -> ColumnStatistics:
-    """Combine figures of a column. The largest number of distinct values of a part is a lower bound of the whole."""
+    """Combine figures of a column. The largest number of distinct values of a part is a lower bound of the total."""
     lows = [one.low for one in columns if one.low is not None]
     highs = [one.high for one in columns if one.high is not None]
     lengths = [one.average_length for one in columns if one.average_length is not None]
@@ -108,7 +111,7 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 
 def bound_key(text: str) -> tuple[float, str]:
-    """Sort key of a bound: numbers in their order, dates and timestamps as texts."""
+    """Return a sort key of a bound: numbers in their order, dates and timestamps as texts."""
     try:
         return float(text), ""
     except ValueError:

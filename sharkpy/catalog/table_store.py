@@ -1,4 +1,4 @@
-"""Interface of a store of permanent databases, tables and Hive partitions below the catalog."""
+"""Interface of a store of permanent databases, tables and Hive partitions, which the catalog uses."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from sharkpy.catalog.partition_changes import PartitionChanges
 
 
 class TableStore(Protocol):
-    """Store of databases and tables. Names are in lower case. Changes are called inside `transaction`, after the
-    catalog's own checks.
+    """Store of databases and tables. Names are in lower case. The catalog calls methods that change it inside
+    `transaction`, after its own checks.
 
     1. `find` and `tables` return the same object as before for an unchanged table.
-    2. `current` is the table with an id as it is now, whatever its name; `current_ones` are those of several by their
-       ids, without those that are gone, and at one moment where the store has transactions.
+    2. `current` returns the current table with an id, whatever its name. `current_ones` returns several by id, without
+       dropped ones, and at one moment if the store has transactions.
     """
 
     is_shared: bool
-    """True if others read and write the same tables: files are plain (`Table.is_plain`), and dropped files go at once.
+    """True if other systems read and write the same tables: files are plain (`Table.is_plain`), and dropped files are
+    deleted at once.
     """
 
     def transaction(self) -> AbstractContextManager[None]: ...
@@ -31,7 +32,7 @@ class TableStore(Protocol):
     def database_names(self) -> list[str]: ...
 
     def database_location(self, name: str) -> str:
-        """Folder of a new database whose statement names none."""
+        """Return the folder of a new database whose statement names none."""
 
     def put_database(self, database: Database) -> None: ...
 
@@ -52,17 +53,19 @@ class TableStore(Protocol):
     def alter(
         self, old: Table, new: Table, kept: Sequence[tuple[HivePartition, HivePartition]], cascade: bool, /
     ) -> None:
-        """Replace `old` by `new`; in each pair of `kept`, the second Hive partition replaces the first."""
+        """Replace `old` by `new`. In each pair of `kept`, the second Hive partition replaces the first."""
 
     def remove(self, table: Table) -> None:
-        """Remove a table and its Hive partitions; the caller removes their data."""
+        """Remove a table and its Hive partitions. The caller removes their data."""
 
     def note_written(self, table: Table) -> None:
-        """Note that the files of a table, or of its Hive partitions, have changed."""
+        """Record that the files of a table, or of its Hive partitions, have changed."""
 
     def partitions(self, table: Table) -> tuple[HivePartition, ...]: ...
 
     def placed_partitions(self) -> frozenset[str]:
-        """Ids of the tables with Hive partitions in folders apart from their table's, as far as that is known here."""
+        """Return the ids of the tables with Hive partitions outside their table's folder, as far as this store
+        knows.
+        """
 
     def partition_changes(self, table: Table) -> AbstractContextManager[PartitionChanges]: ...

@@ -1,4 +1,4 @@
-"""Deletion of folders so that they vanish at once: moved aside by one rename, then removed."""
+"""Deletion of folders in two steps: one rename makes them vanish at once, then their files are removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.catalog.shared_folders import is_shared_folder, resolved
 
 
 class Trash:
-    """Folder of what is being removed. A kill half-way leaves pieces only there, and they go with the next ones."""
+    """Folder of files that are being removed. A kill leaves files only there, and the next removal deletes them."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -21,15 +21,16 @@ class Trash:
         self._removing: threading.Thread | None = None
 
     def discard(self, path: str) -> bool:
-        """Remove `path`; False if it is still there, for now."""
+        """Remove `path`. Return False if it is still there, for now."""
         is_gone = self.take(path)
         self.empty()
         return is_gone
 
     def take(self, path: str) -> bool:
-        """Move `path` here, to be removed by `empty`; False if it is still where it was.
+        """Move `path` to the trash, to be removed by `empty`. Return False if it is still at its place.
 
-        A folder that holds this one, and so the warehouse, stays, as does one that is not for one table.
+        A folder that contains the trash, and so the warehouse, stays, as does a folder that is shared (see
+        `is_shared_folder`).
         """
         if not os.path.lexists(path):
             return True
@@ -40,13 +41,13 @@ class Trash:
             os.makedirs(self._folder, exist_ok=True)  # noqa: PTH103  thousands of folders may be taken
             os.rename(path, aside)  # noqa: PTH104
         except OSError:
-            # Another file system: no rename across; remove in place.
+            # Another file system does not allow the rename: remove the folder in place.
             shutil.rmtree(path, ignore_errors=True)
             return not os.path.lexists(path)
         return True
 
     def empty(self, seconds: float = 0.1) -> None:
-        """Remove what is here. What takes longer than that is removed while the process goes on."""
+        """Remove the contents of the trash. If that takes longer than `seconds`, a thread continues."""
         end = time.monotonic() + seconds
         for path in _content(self._folder):
             for piece in (*_content(path), path):
@@ -56,7 +57,7 @@ class Trash:
                 _remove(piece)
 
     def close(self) -> None:
-        """Wait until what was taken is removed."""
+        """Wait until the contents are removed."""
         with self._lock:
             removing = self._removing
         if removing is not None:
@@ -77,7 +78,9 @@ class Trash:
 
 
 def _content(folder: str) -> list[str]:
-    """Paths of what is in a folder; none for a link, which alone is removed, or what is gone by now."""
+    """Return the paths in a folder; none for a link, which is removed itself, and none for a folder that no longer
+    exists.
+    """
     if os.path.islink(folder):  # noqa: PTH114
         return []
     try:

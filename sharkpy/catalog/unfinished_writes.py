@@ -1,4 +1,4 @@
-"""Notes of folders that statements are about to write, for the next start to find after a kill."""
+"""Notes of folders that statements are about to write, so that the next start finds them after a kill."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sharkpy.columnar.store_folder import storage_error
 class Note:
     """Noted folder: a staging folder, or with `table_id` the folder of a Hive partition that gets a new generation.
 
-    `is_new`: the staging folder lies in the folder of a table that is about to be made.
+    `is_new`: the staging folder is in the folder of a table that is about to be created.
     """
 
     folder: str
@@ -30,15 +30,15 @@ class Note:
 
 
 class UnfinishedWrites:
-    """Files of notes, one for each process that uses the warehouse and locked by it: the owner of an unlocked file is
+    """Files of notes, one per process that uses the warehouse, which locks its file. The owner of an unlocked file is
     dead.
 
-    1. A note is written before the folder is made, and ends with its statement. As long as other writes run, another
-       line tells that it has. Notes of Hive partitions stay until then.
-    2. `abandoned` yields the notes of dead processes, and forgets them once they are dealt with.
-    3. What is not dealt with when its process ends is found by the next one.
-    4. The file begins with its own inode. In a copy of it, which came with a copied warehouse, notes of folders that
-       are not in the warehouse do not count: the process that wrote them may live.
+    1. A note is written before the folder is created, and ends with its statement. While other writes run, another line
+       records the end. Notes of Hive partitions stay until then.
+    2. `abandoned` yields the notes of dead processes, and forgets each list once it has been handled.
+    3. Notes that are not handled when a process ends are left to the next one.
+    4. The file begins with its own inode. In a copy of it, from a copied warehouse, notes of folders outside the
+       warehouse are ignored: the process that wrote them may be alive.
     """
 
     def __init__(self, folder: str, locations: Locations) -> None:
@@ -50,16 +50,16 @@ class UnfinishedWrites:
         self._lock = threading.Lock()
 
     def begin(self, staging: str, *, is_new: bool = False) -> None:
-        """Note a folder before it is made; ResourceError or ExecutionError if that fails: then the folder must not be
-        made.
+        """Note a folder before it is created. Raise ResourceError or ExecutionError if that fails: then the folder must
+        not be created.
         """
         with self._lock:
             self._note([Note(staging, is_new=is_new)])
             self._open.add(staging)
 
     def keep(self, staging: str) -> None:
-        """Note that a folder stays, for its files are about to count elsewhere. ResourceError or ExecutionError if that
-        fails: then they must not come to count.
+        """Note that a folder stays, since its files are about to be committed. Raise ResourceError or ExecutionError if
+        that fails: then they must not be committed.
         """
         with self._lock:
             try:
@@ -71,7 +71,7 @@ class UnfinishedWrites:
         return json.dumps({"kept": self._locations.stored(staging)})
 
     def adopt(self, notes: Iterable[Note]) -> None:
-        """Take over notes of a dead process, each until `end` says that it is dealt with: in another thread, or by the
+        """Take over notes of a dead process. Each stays until `end` reports it as handled, from another thread or the
         next process.
         """
         taken = list(notes)
@@ -100,13 +100,13 @@ class UnfinishedWrites:
     def end(self, staging: str) -> None:
         with self._lock:
             if self._file >= 0 and self._open - {staging}:
-                # Where it fails the next start finds that the folder counts, or is gone.
+                # If this fails, the next start finds that the folder is committed or removed.
                 with suppress(OSError):
                     self._append([self._line_of_kept(staging)])
             self._close(staging)
 
     def end_partition(self, folder: str) -> None:
-        """End a note of a Hive partition that was taken over; statements of this process may have noted it too."""
+        """End an adopted note of a Hive partition. Statements of this process may have noted it too."""
         with self._lock:
             self._close(folder)
 
@@ -116,7 +116,7 @@ class UnfinishedWrites:
             os.ftruncate(self._file, 0)
 
     def open_folders(self) -> frozenset[str]:
-        """Noted folders of writes that have not ended, and those that were taken over and are not dealt with."""
+        """Return noted folders of unfinished writes, and adopted ones that have not been handled."""
         with self._lock:
             return frozenset(self._open)
 
@@ -157,7 +157,7 @@ class UnfinishedWrites:
         self._append([json.dumps([stored(note.folder), note.table_id, note.is_new]) for note in notes])
 
     def _append(self, lines: list[str]) -> None:
-        """Write all lines or none: one behind a part of another could not be read."""
+        """Append all lines or none: a line after a partial line could not be read."""
         status = os.fstat(self._file)
         before = status.st_size
         if not before:
@@ -171,7 +171,7 @@ class UnfinishedWrites:
             raise
 
     def _notes(self, path: Path) -> list[Note]:
-        """Read notes. A line that a kill has cut off names a folder that was not made."""
+        """Read notes. A line that a kill has truncated names a folder that was not created."""
         is_copy = True
         notes: list[Note] = []
         for line in path.read_text(encoding="utf-8").splitlines():

@@ -1,4 +1,4 @@
-"""Columns that no table declares: the place of a row in its files, or a record's in its topic."""
+"""Columns that no table declares: the position of a row in its files, or of a record in its topic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 FILE_NAME, BLOCK_OFFSET = "input__file__name", "block__offset__inside__file"
 _OF_FILES = Schema((Field(FILE_NAME, STRING), Field(BLOCK_OFFSET, BIGINT)))
-"""URI of the row's file; the byte at which its line, or the run of records that holds it, begins."""
+"""URI of the row's file, and the byte at which its line or its group of records begins."""
 PARTITION, OFFSET, TIME, KEY, HEADERS = "__partition", "__offset", "__timestamp", "__key", "__headers"
 RECORD_COLUMNS = Schema(
     (
@@ -28,20 +28,20 @@ _OF_KINDS = {"KAFKA": RECORD_COLUMNS}
 
 
 def virtual_columns_in(text: str, table: Table) -> Schema:
-    """Virtual columns that `text` names and the table does not declare itself."""
+    """Return the virtual columns in `text` that the table does not declare itself."""
     lowered, declared = text.lower(), table.schema.names
     return Schema(tuple(f for f in _virtual_columns(table) if f.name in lowered and f.name not in declared))
 
 
 def with_virtual_columns(table: Table, names: tuple[str, ...]) -> Schema:
-    """Add the virtual columns among `names` to those that the table declares."""
+    """Add the virtual columns among `names` to the declared columns."""
     known = set(table.schema.names)
     added = (field for field in _virtual_columns(table) if field.name in names and field.name not in known)
     return Schema((*table.schema, *added))
 
 
 def is_virtual(name: str) -> bool:
-    """True for the name of a virtual column."""
+    """Return True for the name of a virtual column."""
     return name in _OF_FILES.names or name in RECORD_COLUMNS.names
 
 

@@ -1,4 +1,6 @@
-"""Files in remote folders that streams of tables' rows have not read yet: they stay when their tables let them go."""
+"""Files in remote folders that streams of tables' rows have not read yet: they stay when their tables no longer need
+them.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,15 @@ from sharkpy.base import uri
 
 
 class Wants(Protocol):
-    """Who knows the names, as `wanted_name` makes them, of files that streams want."""
+    """A source of the names, as `wanted_name` builds them, of files that streams want."""
 
     def wanted_names(self) -> list[str]: ...
 
 
 class WantedFiles:
-    """Files that streams of the catalogs of this process want. Any thread may call it.
+    """Files that streams in the catalogs of this process want. Threads may share it.
 
-    Where one process has several catalogs, a file stays while any of them has a stream that wants it.
+    If one process has several catalogs, a file stays while any of them has a stream that wants it.
     """
 
     def __init__(self) -> None:
@@ -35,7 +37,7 @@ class WantedFiles:
             self._known.discard(wants)
 
     def among(self, paths: Iterable[str]) -> set[str]:
-        """Those of some files that are wanted, by whatever names of their places."""
+        """Return the files in `paths` that are wanted, under any name of their places."""
         asked = set(paths)
         if not asked:
             return set()
@@ -49,14 +51,14 @@ WANTED = WantedFiles()
 
 
 def wanted_name(path: str, partition: str) -> str:
-    """Name of a remote file among those of a stream; `partition`: that of its Hive partition."""
+    """Return the name of a remote file among a stream's files. `partition` is the name of its Hive partition."""
     return f"{partition}/{path}" if partition else path
 
 
 def wanted_file(name: str) -> tuple[str, str]:
-    """Hive partition and path of a name that `wanted_name` has made; no path in that of a local file.
+    """Split a name that `wanted_name` has built into Hive partition and path. The path is empty for a local file.
 
-    Names of Hive partitions have no colons: the first one is that of the scheme.
+    Names of Hive partitions have no colons, so the first colon belongs to the scheme.
     """
     start = name.rfind("/", 0, name.find(":") + 1) + 1
     path = name[start:]

@@ -1,4 +1,4 @@
-"""Place of a warehouse, noted in its catalog: a copy is told from its original."""
+"""Place of a warehouse, stored in its catalog to distinguish a copy from its original."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _log = logging.getLogger(__name__)
 
 
 def note_place(file: CatalogFile, warehouse: str, store: TableStore) -> None:
-    """Note where a local warehouse is.
+    """Record the place of a local warehouse.
 
-    ConfigurationError where the catalog is that of another warehouse, and one of both is at a URI.
+    Raise ConfigurationError if the catalog belongs to another warehouse, and one of the two is at a URI.
 
-    In a copy whose original is still in its place, tables with files outside of the warehouse are external from now on:
-    the files are the original's, and no DROP here deletes them.
+    In a copy whose original is still at its place, tables with files outside the warehouse become external: the files
+    belong to the original, and no DROP here deletes them.
     """
     path = Path(file.path)
     here = (warehouse, str(path.stat().st_ino))
@@ -45,24 +45,24 @@ def note_place(file: CatalogFile, warehouse: str, store: TableStore) -> None:
 
 
 def note_remote_place(file: CatalogFile, warehouse: str) -> None:
-    """Note that the catalog is that of a warehouse at a URI, which knows it by now."""
+    """Record that the catalog belongs to a warehouse at a URI, which has its claim by now."""
     with file.transaction():
         file.run("DELETE FROM place_")
         file.run("INSERT INTO place_ VALUES (?, '')", warehouse)
 
 
 def _require_same(file: CatalogFile, warehouse: str, noted: tuple[str, str] | None) -> None:
-    """ConfigurationError for the catalog of another warehouse, where one of both is at a URI: that does not move with
-    its catalog, and two warehouses have no catalog in common.
+    """Raise ConfigurationError for the catalog of another warehouse, if one of the two is at a URI: a warehouse at a
+    URI does not move with its catalog, and two warehouses cannot share a catalog.
     """
     if noted is None or warehouse == noted[0]:
         return
-    message = f'the catalog "{file.path}" is that of the warehouse "{noted[0]}", and not of "{warehouse}"'
+    message = f'the catalog "{file.path}" belongs to the warehouse "{noted[0]}", and not to "{warehouse}"'
     raise ConfigurationError(message, hint=f"choose another folder for its catalog: {CATALOG_DIR.key}")
 
 
 def _noted(file: CatalogFile) -> tuple[str, str] | None:
-    """Folder of the warehouse and inode of the catalog, as noted."""
+    """Return the stored folder of the warehouse and inode of the catalog."""
     row = file.row("SELECT warehouse, inode FROM place_")
     return None if row is None else (row[0], row[1])
 
@@ -82,16 +82,16 @@ def _disown(file: CatalogFile, warehouse: str, store: TableStore, original: str)
 
 
 def _keep_new_tables(name: str, warehouse: str, store: TableStore) -> None:
-    """Have the new tables of a database in the warehouse: where it lies, its original makes tables of its own."""
+    """Put new tables of a database into the warehouse: the original creates its own tables at the database's place."""
     database = store.find_database(name)
     if database is not None and uri.below(database.location, warehouse) is None:
         store.put_database(dataclasses.replace(database, location=store.database_location(name)))
 
 
 def _disown_table(table: Table, warehouse: str, store: TableStore) -> bool:
-    """Make a table with files outside of the warehouse an external one; False if it was, or has none.
+    """Make a table with files outside the warehouse external. Return False if it was external, or has no such files.
 
-    The original goes on writing Hive partitions there: all of their files count.
+    The original keeps writing Hive partitions there, so all of their files count.
     """
     partitions = [one for one in store.partitions(table) if uri.below(one.folder(table), warehouse) is None]
     is_outside = table.location is not None and uri.below(table.location, warehouse) is None

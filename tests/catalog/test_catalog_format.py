@@ -244,7 +244,7 @@ def test_a_log_without_its_file_is_damage(tmp_path: Path) -> None:
 def test_a_file_of_somebody_else_is_no_catalog(tmp_path: Path) -> None:
     (tmp_path / CATALOG_FILE).parent.mkdir()
     run(tmp_path, "CREATE TABLE t (a INT)")
-    with pytest.raises(CorruptionError, match="is no catalog of a warehouse"):
+    with pytest.raises(CorruptionError, match="is not a catalog of a warehouse"):
         Catalog(tmp_path)
     assert run(tmp_path, "SELECT name FROM sqlite_master") == [("t",)]
 

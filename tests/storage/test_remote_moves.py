@@ -261,7 +261,7 @@ def test_what_others_have_put_for_an_export(session: sharkpy.SharkContext, place
     for content, message in (
         (b"{", "is no export of sharkpy"),
         (b"[" * 100_000, "is no export of sharkpy"),
-        (b"\xff", "no text in UTF-8"),
+        (b"\xff", "not text in UTF-8"),
         (b'{"table": {}, "name": "x", "partitions": []}', "is no export of sharkpy"),
     ):
         put(f"{place}/_metadata", content)

@@ -132,12 +132,12 @@ def test_a_catalog_is_that_of_one_warehouse(folder: str, opened: Open, tmp_path:
     with opened(tmp_path / "a") as session:
         session.sql("CREATE DATABASE shop").close()
     for other in (f"{folder}-other", f"{folder}/below"):
-        with pytest.raises(ConfigurationError, match=r"is that of the warehouse .* choose another folder"):
+        with pytest.raises(ConfigurationError, match=r"belongs to the warehouse .* choose another folder"):
             opened(tmp_path / "a", other)
-    with pytest.raises(ConfigurationError, match=f'is that of the warehouse "{folder}"'):
+    with pytest.raises(ConfigurationError, match=f'belongs to the warehouse "{folder}"'):
         sharkpy.connect("local[2]", tmp_path / "a")
     sharkpy.connect("local[2]", tmp_path / "local").stop()
-    with pytest.raises(ConfigurationError, match=f'is that of the warehouse "{tmp_path}/local"'):
+    with pytest.raises(ConfigurationError, match=f'belongs to the warehouse "{tmp_path}/local"'):
         opened(tmp_path / "local")
     with pytest.raises(ConfigurationError, match="lies in it"):
         sharkpy.connect("local[2]", tmp_path / "local", **{"shark.catalog.dir": str(tmp_path / "a")})

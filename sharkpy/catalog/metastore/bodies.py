@@ -1,4 +1,4 @@
-"""Conversion between a Hive metastore's structs and tables, Hive partitions and databases."""
+"""Conversion between the structs of a Hive metastore and tables, Hive partitions and databases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sharkpy.values.types import Field, Schema
 
 ID_KEY = "shark.table.id"
 FACTS_KEY = "shark.facts"
-"""Property for the facts that a metastore has no field for: constraints and skewed values."""
+"""Property for facts without a field in a metastore: constraints and skewed values."""
 PROVIDER_KEY = "spark.sql.sources.provider"
 _IDS = uuid.UUID("6f1e0d8a-5f0c-4d0e-9a55-0c5f6b1f7a11")
 _KINDS = {"MANAGED_TABLE": TableKind.MANAGED, "EXTERNAL_TABLE": TableKind.EXTERNAL, "VIRTUAL_VIEW": TableKind.VIEW}
@@ -60,7 +60,7 @@ def body_of_database(database: Database) -> Body:
 
 
 def table_of(body: Body) -> Table:
-    """Table of a metastore's struct; UnsupportedError for one that cannot be read here at all."""
+    """Return the table of a metastore's struct. Raise UnsupportedError for a table that cannot be read here."""
     name, sd, parameters = f"{body['dbName']}.{body['tableName']}", body["sd"], body.get("parameters") or {}
     kind = _kind(name, body["tableType"], parameters)
     keys = _fields(body.get("partitionKeys") or [], name)
@@ -105,15 +105,17 @@ def _written_text(body: Body) -> str | None:
 
 
 def table_id_of(body: Body) -> str:
-    """Id of a table: a property if it was made here, else derived from name and time, so that no later table of the
-    name has it.
+    """Return the id of a table: a property if it was made here, else derived from name and creation time, so that it
+    differs from ids of later tables of the name.
     """
     made_here = (body.get("parameters") or {}).get(ID_KEY)
     return made_here or uuid.uuid5(_IDS, f"{body['dbName']}.{body['tableName']}@{body.get('createTime', 0)}").hex
 
 
 def body_of(table: Table, old: Body | None = None) -> Body:
-    """Struct of `table`, based on the metastore's `old` one; fields that `table` has no part in stay."""
+    """Return the struct of `table`, based on the metastore's `old` one. Fields that `table` does not describe are
+    unchanged.
+    """
     body: Body = copy.deepcopy(old) if old is not None else {"retention": 0, "lastAccessTime": 0, "sd": {}}
     before = None if old is None else table_of(old)
     parameters = {key: value for key, value in (body.get("parameters") or {}).items() if _is_of_system(key)}
@@ -157,7 +159,7 @@ def body_of(table: Table, old: Body | None = None) -> Body:
 
 
 def partition_of(body: Body, table_body: Body, table: Table, number: int) -> HivePartition:
-    """Hive partition of a struct; its format and columns are set only if they differ from the table's."""
+    """Return the Hive partition of a struct. Its format and columns are set only if they differ from the table's."""
     sd, name = body["sd"], partition_name(table.partition_columns, body["values"])
     location = plain_path(sd.get("location") or "")
     own = _storage(sd, f"{table.qualified_name} ({name})")
@@ -188,7 +190,7 @@ def body_of_partition(one: HivePartition, table: Table, table_body: Body, old: B
 
 
 def without_statistics(parameters: dict[str, str]) -> dict[str, str]:
-    """Properties without counts by others, which do not hold for changed data."""
+    """Return properties without other systems' counts, which are wrong after a write."""
     return {
         key: value
         for key, value in parameters.items()
@@ -197,12 +199,12 @@ def without_statistics(parameters: dict[str, str]) -> dict[str, str]:
 
 
 def plain_path(location: str) -> str:
-    """Path of a `file:` URI, with any number of slashes; other URIs as they are."""
+    """Return the path of a `file:` URI, with any number of slashes. Other URIs are unchanged."""
     return f"/{location[5:].lstrip('/')}" if location.lower().startswith("file:/") else location
 
 
 def as_uri(location: str) -> str:
-    """Location as a metastore has it: a path is a `file:` URI there."""
+    """Return a location as a metastore stores it: a path becomes a `file:` URI."""
     return f"file:{location}" if location.startswith("/") else location
 
 
@@ -240,7 +242,7 @@ def _storage(sd: Body, name: str) -> StorageFormat:
 
 
 def _is_default(key: str, value: str) -> bool:
-    """True for properties that every table is written with, and for Spark's copy of the location."""
+    """Return True for properties that all tables are written with, and for Spark's copy of the location."""
     return key == "path" or (key == "serialization.format" and value == "1")
 
 
@@ -301,5 +303,5 @@ def _descriptor(storage: StorageFormat, schema: Schema, location: str | None, bu
 
 
 def _is_of_system(key: str) -> bool:
-    """True for properties of the metastore and of Spark, which no statement sets."""
+    """Return True for properties of the metastore and of Spark, which statements do not set."""
     return key in _OF_SYSTEM or key in STATISTICS or key.startswith("spark.sql.")

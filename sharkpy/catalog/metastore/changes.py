@@ -13,9 +13,10 @@ from sharkpy.values.types import Schema
 
 
 class MetastoreChanges(PartitionChanges):
-    """Collected changes. A renamed Hive partition is dropped and added: the metastore would move its folder itself.
+    """Collected changes. A renamed Hive partition is dropped and added, since the metastore would move its folder
+    itself.
 
-    `added` has pairs of the former name (the present one for a new Hive partition) and the Hive partition.
+    `added` has pairs of the former name (the current one for a new Hive partition) and the Hive partition.
     """
 
     def __init__(self, file: CatalogFile, table: Table) -> None:
@@ -36,7 +37,7 @@ class MetastoreChanges(PartitionChanges):
         self,
         name: str,
         location: str | None = None,
-        newest: int | None = None,  # noqa: ARG002 - files of others have no generations
+        newest: int | None = None,  # noqa: ARG002 - other systems' files have no generations
         storage: StorageFormat | None = None,
         columns: Schema | None = None,
     ) -> HivePartition:

@@ -1,4 +1,4 @@
-"""Interface of a client for a Hive metastore. A Body is a struct of its Thrift interface by the names of its fields."""
+"""Interface of a client for a Hive metastore. A Body is a struct of its Thrift interface as a dictionary."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ Body = dict[str, Any]
 
 
 class MetastoreClient(Protocol):
-    """Client of a Hive metastore. Texts are Bodies as JSON: equal texts mean no change. None and BindError mean a
-    missing object.
+    """Client of a Hive metastore. Texts are Bodies as JSON: equal texts mean no change.
+
+    None or BindError means that the object is missing.
     """
 
     def database_names(self) -> list[str]: ...
@@ -22,30 +23,30 @@ class MetastoreClient(Protocol):
     def alter_database(self, body: Body) -> None: ...
 
     def drop_database(self, name: str) -> None:
-        """Drop a database; its folder stays."""
+        """Drop a database. Its folder stays."""
 
     def table_names(self, database: str) -> list[str]: ...
 
     def table_text(self, database: str, name: str) -> str | None: ...
 
     def table_texts(self, database: str, names: Sequence[str]) -> list[str]:
-        """Bodies of tables as JSON, without those that cannot be converted."""
+        """Return Bodies of tables as JSON, without tables that cannot be converted."""
 
     def create_table(self, body: Body) -> None: ...
 
     def alter_table(self, database: str, name: str, body: Body, cascade: bool) -> None: ...
 
     def drop_table(self, database: str, name: str) -> None:
-        """Drop a table; its data stays."""
+        """Drop a table. Its data stays."""
 
     def partitions_text(self, database: str, name: str) -> str:
-        """Hive partitions of a table: a Body with the field `partitions`."""
+        """Return the Hive partitions of a table: a Body with the field `partitions`."""
 
     def add_partitions(self, bodies: Sequence[Body]) -> None: ...
 
     def alter_partitions(self, database: str, name: str, bodies: Sequence[Body]) -> None: ...
 
     def drop_partition(self, database: str, name: str, values: Sequence[str]) -> None:
-        """Drop a Hive partition; its data stays."""
+        """Drop a Hive partition. Its data stays."""
 
     def close(self) -> None: ...

@@ -43,11 +43,11 @@ class _Mirrored:
 
 
 class HiveTables:
-    """`TableStore` on a Hive metastore, which is asked each time, so that changes by others are seen.
+    """`TableStore` on a Hive metastore. Each call asks the metastore, so that changes by other systems are seen.
 
-    1. A table is decoded anew only if the metastore's text of it has changed.
-    2. Hive partitions are mirrored in the catalog's file, where they have their ids.
-    3. The metastore has no transactions: a transaction that fails undoes its changes.
+    1. A table is decoded again only if its text in the metastore has changed.
+    2. Hive partitions are mirrored in the catalog's file, which gives them ids.
+    3. The metastore has no transactions: a failed transaction undoes its changes.
     """
 
     is_shared = True
@@ -92,7 +92,7 @@ class HiveTables:
         return self._client.database_names()
 
     def database_location(self, name: str) -> str:
-        """Folder of a new database: below the folder of the default database, as in Hive."""
+        """Return the folder of a new database: in the folder of the default database, as in Hive."""
         default = self.find_database(DEFAULT_DATABASE)
         return uri.join(default.location if default else "", folder_name(name, ".db"))
 
@@ -125,7 +125,7 @@ class HiveTables:
         return self._client.table_names(database)
 
     def tables(self, database: str) -> list[Table]:
-        """Tables of a database that can be read here."""
+        """Return the tables of a database that can be read here."""
         found = []
         for text in self._client.table_texts(database, self._client.table_names(database)):
             with suppress(UnsupportedError):
@@ -184,7 +184,7 @@ class HiveTables:
         return self._table(text)[0]
 
     def note_written(self, table: Table) -> None:
-        """Drop the counts of rows and bytes that others have left: a write makes them wrong."""
+        """Drop other systems' counts of rows and bytes, which a write makes wrong."""
         body = self._body(table)
         parameters = without_statistics(body.get("parameters") or {})
         if parameters != body.get("parameters"):
@@ -200,7 +200,7 @@ class HiveTables:
         return known.partitions
 
     def _mirror(self, table: Table, text: str) -> tuple[dict[str, Body], tuple[HivePartition, ...]]:
-        """Mirror the Hive partitions of `text` in the catalog's file; known ones keep their ids."""
+        """Mirror the Hive partitions of `text` in the catalog's file. Known ones keep their ids."""
         table_body = self._body(table)
         bodies: dict[str, Body] = {}
         there: dict[str, HivePartition] = {}
@@ -229,7 +229,7 @@ class HiveTables:
 
     @contextmanager
     def partition_changes(self, table: Table) -> Iterator[PartitionChanges]:
-        """Collect changes to Hive partitions; they reach the metastore together, at the end."""
+        """Collect changes to Hive partitions. They are sent to the metastore together, at the end."""
         if not table.is_partitioned:
             yield PartitionChanges(self._file, table)
             return

@@ -1,1 +1,1 @@
-"""Rules in literal, ordered batches, cardinality, cost, and the decisions taken at run time."""
+"""Rules in literal, ordered batches, cardinality, cost, and run-time decisions."""

@@ -1,4 +1,4 @@
-"""Table of the rules in the order in which they run, with the reasons for that order."""
+"""The table of rules in the order in which they run, with the reasons for that order."""
 
 from __future__ import annotations
 
@@ -112,7 +112,9 @@ RULES: dict[str, Rule] = {rule.name: rule for batch in BATCHES for rule in batch
 
 
 def excluded_rules(conf: Conf) -> frozenset[str]:
-    """The names in `shark.optimizer.excluded.rules`; ConfigurationError for one that is no rule or cannot be spared."""
+    """Return the names in `shark.optimizer.excluded.rules`. Raise ConfigurationError for an unknown rule, or one that
+    cannot be excluded.
+    """
     names = frozenset(name for text in conf.value(settings.EXCLUDED_RULES).split(",") if (name := text.strip().lower()))
     key = settings.EXCLUDED_RULES.key
     for name in sorted(names):

@@ -1,4 +1,4 @@
-"""Checks of the plan after each rule, for tests: a rule that breaks a plan fails under its own name."""
+"""Checks of the plan after each rule, for tests: the error names the rule that breaks a plan."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sharkpy.plan.references import column_ids
 
 
 class RuleChecks:
-    """InternalError where a rule changes the output, or leaves a column that nothing below gives.
+    """Raise InternalError if a rule changes the output, or leaves a column that no node below produces.
 
-    Also where a repeated batch is still changing the plan after its last round.
+    Also raise it if a repeated batch still changes the plan in its last round.
     """
 
     def rule_changed(self, batch: Batch, rule: Rule, _number: int, before: LogicalPlan, after: LogicalPlan) -> None:
@@ -23,7 +23,7 @@ class RuleChecks:
         missing = dangling_columns(after)
         if missing and (missing := missing - dangling_columns(before)):
             raise InternalError(
-                f'the rule "{rule.name}" (batch "{batch.name}") left columns that no node gives: '
+                f'the rule "{rule.name}" (batch "{batch.name}") left columns that no node produces: '
                 f"{sorted(missing)} in\n{after.explain()}"
             )
 
@@ -37,7 +37,9 @@ def _columns(plan: LogicalPlan) -> str:
 
 
 def dangling_columns(plan: LogicalPlan) -> frozenset[int]:
-    """Columns that a node of `plan` uses and that its children do not give; those of lateral sides may be anywhere."""
+    """Return the columns that a node of `plan` uses but its children do not produce. Lateral sides may use outer
+    columns.
+    """
     found: set[int] = set()
     waiting: list[tuple[LogicalPlan, frozenset[int]]] = [(plan, frozenset())]
     while waiting:

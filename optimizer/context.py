@@ -15,7 +15,7 @@ _NO_IDS: frozenset[int] = frozenset()
 class Context:
     """State of one call of `optimize`.
 
-    Memos are keyed by the identity of immutable nodes, each kept alive beside its entry.
+    Memos are keyed by the identity of immutable nodes. Each entry keeps its node alive.
     """
 
     def __init__(self, plan: LogicalPlan, statistics: StatisticsProvider, conf: Conf) -> None:
@@ -33,14 +33,14 @@ class Context:
         self._deterministic: dict[int, tuple[Expr, bool]] = {}
 
     def fresh_id(self) -> int:
-        """A column id that the statement does not use yet."""
+        """Return a column id that the statement does not use yet."""
         if self._last_id is None:
             self._last_id = max_column_id(self._root)
         self._last_id += 1
         return self._last_id
 
     def ids(self, expr: Expr) -> frozenset[int]:
-        """Ids of the columns used in an expression without subqueries."""
+        """Return the ids of the columns used in an expression without subqueries."""
         if isinstance(expr, ColumnRef):
             return frozenset((expr.column_id,))
         entry = self._expr_ids.get(id(expr))
@@ -53,7 +53,7 @@ class Context:
         return found[0].union(*found[1:]) if found else _NO_IDS
 
     def is_deterministic(self, expr: Expr) -> bool:
-        """Every evaluation of `expr` over the same row gives the same value."""
+        """Return whether every evaluation of `expr` over the same row has the same value."""
         if isinstance(expr, (ColumnRef, Literal)):
             return True
         entry = self._deterministic.get(id(expr))
@@ -81,7 +81,7 @@ class Context:
 
 
 def max_column_id(plan: LogicalPlan) -> int:
-    """The largest column id that `plan` produces, subqueries included."""
+    """Return the largest column id that `plan` produces, including subqueries."""
     largest = 0
     for node in plan.walk():
         largest = max(largest, *(column.column_id for column in node.new_columns), 0)

@@ -1,7 +1,7 @@
-"""Cardinalities: how many rows a plan gives, and what share of rows meets a predicate.
+"""Cardinality estimates: the number of rows of a plan, and the share of rows that match a predicate.
 
-The model is System R's (Selinger et al., "Access Path Selection", SIGMOD 1979, section 4): uniform values,
-independent predicates, the smaller set of keys contained in the larger; with ranges of one column combined.
+The model is System R's (Selinger et al., "Access Path Selection", SIGMOD 1979, section 4): uniform values, independent
+predicates, and the smaller set of keys contained in the larger one. Ranges of one column are combined.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from sharkpy.plan.logical import (
 )
 
 DEFAULT_ROWS = 100_000.0
-"""Rows of a table about which nothing is known."""
+"""Rows of a table without statistics."""
 DEFAULT_SELECTIVITY = 1 / 3
 EQUAL_SELECTIVITY = 0.05
 LIKE_SELECTIVITY = 0.1
 HAVING_SELECTIVITY = 0.1
-"""Share of groups that meet a condition on an aggregate."""
+"""Share of groups that match a condition on an aggregate."""
 GENERATED_ROWS = 5.0
 
 _UNKNOWN = ColumnEstimate()
 
 
 def estimate_rows(plan: LogicalPlan, context: Context) -> float:
-    """Rows that `plan` gives, at least a fraction of one."""
+    """Estimate the rows of `plan`, at least a fraction of one."""
     entry = context.rows.get(id(plan))
     if entry is None:
         entry = context.rows[id(plan)] = (plan, max(_rows(plan, context), 0.01))
@@ -83,7 +83,9 @@ def _rows(plan: LogicalPlan, context: Context) -> float:
 
 
 def group_rows(keys: Iterable[Expr], plan: LogicalPlan, context: Context) -> float:
-    """Groups of the rows of `plan` by `keys`, no more than its rows; keys of one table no more than that one's rows."""
+    """Estimate the groups of `plan` by `keys`: at most its rows, and for keys of one table at most that
+    table's rows.
+    """
     rows = estimate_rows(plan, context)
     of_nodes: dict[int, float] = {}
     for key in keys:
@@ -115,7 +117,7 @@ def _join_rows(plan: Join, context: Context) -> float:
 
 
 def _semi_selectivity(plan: Join, terms: Sequence[Expr], context: Context) -> float:
-    """Share of left rows with a match: as many keys as the right side has, out of those of the left."""
+    """Estimate the share of left rows with a match: the number of right keys divided by the number of left keys."""
     share = 1.0
     for term in terms:
         match term:
@@ -134,7 +136,7 @@ def _is_equality(term: Expr) -> bool:
 
 
 def _equal_pairs(plan: Join, terms: Sequence[Expr], context: Context) -> float:
-    """Pairs of rows that are equal in the keys of a join: one in as many as the keys have values together."""
+    """Estimate the pairs of rows with equal join keys: all pairs divided by the number of distinct keys."""
     left_ids = context.output_ids(plan.left)
     sides: tuple[list[Expr], list[Expr]] = ([], [])
     for term in terms:
@@ -154,12 +156,12 @@ def _equal_pairs(plan: Join, terms: Sequence[Expr], context: Context) -> float:
     (left, left_depends), (right, right_depends) = (
         _combined(keys, node, context) for keys, node in zip(sides, (plan.left, plan.right), strict=True)
     )
-    # Keys of one node each: those of one side refer to the other's, and rows are too loose a bound of its own.
+    # The keys of each side come from one node. So one side refers to the other, and row counts are too loose a bound.
     return rows / max(1.0, min(left, right) if left_depends and right_depends else max(left, right))
 
 
 def _met(key: Expr, plan: LogicalPlan, share: float, context: Context) -> tuple[float, float]:
-    """The rows of `plan` whose key is in the range of the other side's, and the values of these keys."""
+    """Estimate the rows of `plan` whose key is in the range of the other side's keys, and their distinct keys."""
     rows, keys = estimate_rows(plan, context), base_distinct(key, plan, context)
     if share < 1.0 and isinstance(key, ColumnRef):
         node = resolve(key.column_id, plan, context)[0]
@@ -169,7 +171,9 @@ def _met(key: Expr, plan: LogicalPlan, share: float, context: Context) -> tuple[
 
 
 def _combined(keys: Sequence[Expr], plan: LogicalPlan, context: Context) -> tuple[float, bool]:
-    """Distinct values of several keys together, and whether one node has them all: no more than its rows then."""
+    """Estimate the distinct values of several keys together, and whether they come from one node. Then its rows are a
+    bound.
+    """
     product = 1.0
     for key in keys:
         product *= max(base_distinct(key, plan, context), 1.0)
@@ -190,7 +194,9 @@ def _item_source(items: Sequence[Alias | ColumnRef], column_id: int) -> int | No
 
 
 def resolve(column_id: int, plan: LogicalPlan, context: Context) -> tuple[LogicalPlan | None, int]:
-    """The node below `plan` that computes or reads the column, through joins and renamings; and its id there."""
+    """Find the node below `plan` that computes or reads the column, through joins and renamings, and the column's id
+    there.
+    """
     entry = context.sources.get(column_id)
     if entry is not None:
         return entry
@@ -215,7 +221,7 @@ def resolve(column_id: int, plan: LogicalPlan, context: Context) -> tuple[Logica
 
 
 def column_estimate(column_id: int, plan: LogicalPlan, context: Context) -> ColumnEstimate:
-    """Statistics of the table column behind an output column; unknown ones where it is computed."""
+    """Return the statistics of the table column that an output column reads, or unknown ones if it is computed."""
     node, source_id = resolve(column_id, plan, context)
     if isinstance(node, Scan):
         for column, name in zip(node.columns, node.names, strict=True):
@@ -225,7 +231,9 @@ def column_estimate(column_id: int, plan: LogicalPlan, context: Context) -> Colu
 
 
 def base_distinct(expr: Expr, plan: LogicalPlan, context: Context) -> float:
-    """Distinct values of `expr` before any filter; for a key about which nothing is known, the table's rows."""
+    """Estimate the distinct values of `expr` before any filter. For a key without statistics, it is the number
+    of rows.
+    """
     ref = _single_column(expr)
     if ref is None:
         return estimate_rows(plan, context)
@@ -239,16 +247,16 @@ def base_distinct(expr: Expr, plan: LogicalPlan, context: Context) -> float:
 
 
 def distinct_values(expr: Expr, plan: LogicalPlan, context: Context) -> float:
-    """Distinct values of `expr` among the rows of `plan`."""
+    """Estimate the distinct values of `expr` among the rows of `plan`."""
     if isinstance(expr, Literal):
         return 1.0
     return max(1.0, min(base_distinct(expr, plan, context), estimate_rows(plan, context)))
 
 
 def common_range_shares(columns: Sequence[tuple[Expr, LogicalPlan]], context: Context) -> list[float]:
-    """Shares of the ranges of columns, made equal by a join, that lie in the range common to all.
+    """Return the share of each column's range that is in the range common to all columns. A join makes them equal.
 
-    Filters are taken to choose among what can be met: of a calendar the days that a table of facts has, not all.
+    Filters are assumed to select among joinable values: of a calendar, only the days that also occur in a fact table.
     """
     bounds = [_bounds(column, plan, context) for column, plan in columns]
     known = [found for found in bounds if found is not None]
@@ -266,7 +274,7 @@ def _bounds(expr: Expr, plan: LogicalPlan, context: Context) -> tuple[float, flo
 
 
 def known_distinct(expr: Expr, plan: LogicalPlan, context: Context) -> float | None:
-    """Distinct values of `expr` among the rows of `plan`, at most; None where its column has no figures."""
+    """Return an upper bound of the distinct values of `expr` among the rows of `plan`, or None without statistics."""
     if isinstance(expr, Literal):
         return 1.0
     ref = _single_column(expr)
@@ -283,7 +291,7 @@ def _single_column(expr: Expr) -> ColumnRef | None:
 
 
 def selectivity(terms: Sequence[Expr], plan: LogicalPlan, context: Context) -> float:
-    """Share of the rows of `plan` that meet all `terms`; bounds of one column count as one range."""
+    """Estimate the share of the rows of `plan` that match all `terms`. Bounds of one column count as one range."""
     result = 1.0
     bounds: dict[int, list[tuple[str, PythonValue]]] = {}
     for term in terms:
@@ -359,7 +367,9 @@ def _equal_selectivity(one: Expr, other: Expr, plan: LogicalPlan, context: Conte
 
 
 def _like_selectivity(column_id: int, pattern: str, plan: LogicalPlan, context: Context) -> float:
-    """Share of the strings that start as the pattern does before its first wildcard, less for what follows it."""
+    """Estimate the share of strings with the pattern's prefix before its first wildcard, reduced for the rest of the
+    pattern.
+    """
     figures = column_estimate(column_id, plan, context)
     prefix = pattern.split("%", 1)[0].split("_", 1)[0]
     if not prefix or "\\" in pattern or figures.prefix_share is None:

@@ -1,4 +1,4 @@
-"""Values of constant expressions: computed by the same SQL that a task would run."""
+"""Values of constant expressions, computed by the same SQL that a task would run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CACHE_ENTRIES = 10_000
 _CACHE: dict[tuple[str | None, DataType], Literal | None] = {}
 _UNKNOWN = object()
 _IDLE: list[tuple[duckdb.DuckDBPyConnection, CallingConnection]] = []
-"""Connections that no thread uses: one that computes for long keeps no other statement waiting."""
+"""Connections that are not in use. With several, a long computation does not block other statements."""
 _LIMITS = {TINYINT: 1 << 7, SMALLINT: 1 << 15, INT: 1 << 31, BIGINT: 1 << 63}
 _SIMPLE_DATE_LENGTH = 10
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -60,7 +60,7 @@ _COMPARABLE = (TINYINT, SMALLINT, INT, BIGINT, STRING, DATE)
 
 
 def evaluate_quickly(expr: Expr) -> Literal | None:
-    """The value of a call or cast of literals where plain Python gives Hive's result beyond doubt, else None."""
+    """Return the value of a call or cast of literals if plain Python certainly gives Hive's result, else None."""
     match expr:
         case Cast(Literal(value, source), target):
             return _quick_cast(value, source, target)
@@ -109,7 +109,7 @@ def _quick_cast(value: Any, source: DataType, target: DataType) -> Literal | Non
 
 
 def evaluate(exprs: Sequence[Expr]) -> list[Literal | None]:
-    """Values of deterministic expressions over literals alone; None for one that has no plain value."""
+    """Evaluate deterministic expressions over literals. The result is None for one without a plain value."""
     sql = [_lowered_or_none(expr) for expr in exprs]
     keys = [(text, expr.dtype) for text, expr in zip(sql, exprs, strict=True)]
     known: dict[tuple[str | None, DataType], Any] = {key: _CACHE.get(key, _UNKNOWN) for key in keys}
@@ -150,12 +150,12 @@ def _as_literal(value: Any, dtype: DataType) -> Literal | None:
     if isinstance(value, datetime.timedelta):
         return None
     if isinstance(value, str) and dtype in (DATE, TIMESTAMP):
-        return None  # outside the years that Python has
+        return None  # outside the years that Python supports
     return Literal(value, dtype)
 
 
 def _nothing() -> None:
-    """There is nothing to take back."""
+    """There is nothing to undo."""
 
 
 @contextlib.contextmanager
@@ -169,7 +169,7 @@ def _connection() -> Iterator[tuple[duckdb.DuckDBPyConnection, CallingConnection
     try:
         yield found
     except (duckdb.InternalException, duckdb.FatalException):
-        # Its database may have ended.
+        # Its database may be invalid.
         found[0].close()
         raise
     except BaseException:
@@ -179,7 +179,7 @@ def _connection() -> Iterator[tuple[duckdb.DuckDBPyConnection, CallingConnection
 
 
 def _opened() -> tuple[duckdb.DuckDBPyConnection, CallingConnection]:
-    """One that makes small values alone: larger ones belong into the query, and are no literals of its text."""
+    """Return a connection for small values: larger values stay expressions in the query, not literals in its text."""
     import duckdb
 
     from sharkpy.udf.connection import prepare_connection
@@ -187,7 +187,7 @@ def _opened() -> tuple[duckdb.DuckDBPyConnection, CallingConnection]:
 
     connection = duckdb.connect(config={"threads": 1})
     calling = prepare_connection(connection, SMALL_BYTES)
-    # Its optimizer would compute a constant that fails again after each of its rules.
+    # Its optimizer would recompute a failing constant after each of its rules.
     connection.execute("PRAGMA disable_optimizer")
     return connection, calling
 
@@ -202,7 +202,9 @@ def _lowered_or_none(expr: Expr) -> str | None:
 
 
 def lower_constant(expr: Expr) -> str:
-    """DuckDB SQL of an expression without columns; LookupError for a function that the registry does not have."""
+    """Return DuckDB SQL of an expression without columns. Raise LookupError for a function that is not in the
+    registry.
+    """
     return _sized_constant(expr).sql
 
 

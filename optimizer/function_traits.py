@@ -7,9 +7,9 @@ from functools import cache
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, InSet
 
 MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq_null_safe": "eq_null_safe"}
-"""The comparison that says the same with its sides exchanged."""
+"""The equivalent comparison with its sides exchanged."""
 NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
-"""The comparison that is true where the other is false (and NULL where it is NULL)."""
+"""The comparison that is true if the other is false (and NULL if it is NULL)."""
 COMPARISONS = frozenset(NEGATED)
 
 _STRICT = COMPARISONS | {
@@ -26,12 +26,12 @@ _STRICT = COMPARISONS | {
 }
 _NOT_STRICT = frozenset(("and", "or", "in", "is_null", "is_not_null", "eq_null_safe", "case_when", "if", "coalesce"))
 _FIRST_STRICT = frozenset(("in", "between"))
-"""NULL where the first argument is, whatever the others are."""
+"""Functions that are NULL if the first argument is NULL, whatever the other arguments are."""
 
 ORDER_SENSITIVE_AGGREGATES = frozenset(
     ("collect_list", "first", "first_value", "last", "last_value", "group_concat", "listagg", "string_agg")
 )
-"""Aggregates whose value follows the order of their input, so that a Sort below them must stay."""
+"""Aggregates whose value depends on the order of their input, so that a Sort below them must stay."""
 
 EMPTY_GROUP_VALUES: dict[str, object] = {
     "count": 0,
@@ -40,11 +40,11 @@ EMPTY_GROUP_VALUES: dict[str, object] = {
     "collect_list": [],
     "collect_set": [],
 }
-"""Values of aggregates over no rows, where they are not NULL."""
+"""Values of aggregates over no rows, except NULL."""
 
 
 def empty_group_value(function: str) -> object:
-    """Value of the aggregate over no rows; None for NULL."""
+    """Return the value of the aggregate over no rows, or None for NULL."""
     from sharkpy.udf.user.function import find
 
     users = find(function)
@@ -61,7 +61,7 @@ def is_deterministic_function(name: str) -> bool:
 
 @cache
 def is_strict_function(name: str) -> bool:
-    """The function is NULL where any argument is NULL."""
+    """Return whether the function is NULL if any argument is NULL."""
     if name in _STRICT:
         return True
     from sharkpy.udf import registry
@@ -72,7 +72,7 @@ def is_strict_function(name: str) -> bool:
 
 
 def strict_columns(expr: Expr) -> frozenset[int]:
-    """Columns whose being NULL makes `expr` NULL."""
+    """Return the columns that make `expr` NULL if they are NULL."""
     match expr:
         case ColumnRef(column_id):
             return frozenset((column_id,))
@@ -86,7 +86,7 @@ def strict_columns(expr: Expr) -> frozenset[int]:
 
 
 def rejected_columns(predicate: Expr) -> frozenset[int]:
-    """Columns whose being NULL makes `predicate` not TRUE."""
+    """Return the columns that make `predicate` not TRUE if they are NULL."""
     match predicate:
         case Call("and", args):
             return frozenset().union(*map(rejected_columns, args))

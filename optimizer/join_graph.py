@@ -1,4 +1,4 @@
-"""An island of inner joins as relations, equalities and other conditions between them."""
+"""A group of inner joins as a graph: relations, equalities and other conditions between them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _OTHER_SELECTIVITY = 1 / 3
 
 @dataclass(frozen=True, slots=True)
 class KeyClass:
-    """Columns that an inner join makes equal; `members` are (relation, column, distinct values)."""
+    """Columns that an inner join makes equal. `members` are (relation, column, distinct values)."""
 
     members: tuple[tuple[int, ColumnRef, float], ...]
     mask: int
 
     def member(self, mask: int) -> tuple[ColumnRef, float]:
-        """A column of the relations in `mask` that has the fewest values, with their number."""
+        """Return the column with the fewest values among the relations in `mask`, and their number."""
         _, column, ndv = min((m for m in self.members if mask >> m[0] & 1), key=lambda m: m[2])
         return column, ndv
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A term that is no equality of two columns; it applies once the relations of `mask` are joined."""
+    """A term other than an equality of two columns. It applies once the relations of `mask` are joined."""
 
     expr: Expr
     mask: int
@@ -39,9 +39,9 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class JoinGraph:
-    """Sets of relations are bit masks. `neighbours[i]` are the relations that share a condition with i.
+    """A join graph. Sets of relations are bit masks. `neighbours[i]` are the relations that share a condition with i.
 
-    `rows` are those whose keys lie in the range of the others' keys.
+    `rows` counts only the rows whose keys are in the range of the keys that they are joined with.
     """
 
     relations: tuple[LogicalPlan, ...]
@@ -53,12 +53,12 @@ class JoinGraph:
 
 
 def is_island(plan: LogicalPlan) -> bool:
-    """The join may be reordered with those around it."""
+    """Return whether the join may be reordered with adjacent joins."""
     return isinstance(plan, Join) and plan.kind in (JoinKind.INNER, JoinKind.CROSS) and plan.hint is None
 
 
 def flatten_island(plan: LogicalPlan) -> tuple[list[LogicalPlan], list[Expr]]:
-    """The relations and the terms of the conditions of an island; projections to columns are looked through."""
+    """Return the relations and the condition terms of a group of joins. Projections to columns are skipped."""
     relations: list[LogicalPlan] = []
     terms: list[Expr] = []
     _flatten(plan, relations, terms)
@@ -116,7 +116,7 @@ def build_graph(relations: Sequence[LogicalPlan], terms: Sequence[Expr], context
 
 
 def _merged(equalities: list[tuple[ColumnRef, ColumnRef]]) -> list[list[ColumnRef]]:
-    """The classes of columns that equalities make equal."""
+    """Return the classes of columns that equalities make equal."""
     classes: list[dict[int, ColumnRef]] = []
     for one, other in equalities:
         new = {one.column_id: one, other.column_id: other}
@@ -165,7 +165,7 @@ def _keys(side: Expr, home: dict[int, int], relations: Sequence[LogicalPlan], co
 
 
 def join_step(graph: JoinGraph, left: int, left_rows: float, right: int, right_rows: float) -> tuple[float, bool]:
-    """Rows of the join of the sets `left` and `right`, and whether an equality joins them."""
+    """Estimate the rows of the join of the sets `left` and `right`, and return whether an equality joins them."""
     rows = left_rows * right_rows
     crossing = [c for c in graph.classes if c.mask & left and c.mask & right]
     has_equality = bool(crossing)
@@ -182,7 +182,7 @@ def join_step(graph: JoinGraph, left: int, left_rows: float, right: int, right_r
 
 
 def _combined(graph: JoinGraph, classes: Sequence[KeyClass], mask: int) -> float:
-    """Distinct values of several keys together: no more than the rows of the one relation that has them."""
+    """Estimate the distinct values of several keys together: at most the rows of the relation, if only one has them."""
     product = 1.0
     for key_class in classes:
         product *= max(key_class.member(mask)[1], 1.0)
@@ -192,7 +192,7 @@ def _combined(graph: JoinGraph, classes: Sequence[KeyClass], mask: int) -> float
 
 
 def step_condition(graph: JoinGraph, left: int, right: int) -> Expr | None:
-    """The condition under which the sets `left` and `right` join."""
+    """Return the condition for the join of the sets `left` and `right`."""
     both = left | right
     terms: list[Expr] = [
         Call("eq", (key_class.member(left)[0], key_class.member(right)[0]), BOOLEAN)

@@ -1,4 +1,4 @@
-"""The optimizer: a plan in, a plan with the same rows out."""
+"""The optimizer: it rewrites a plan to a plan with the same rows."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from sharkpy.plan.logical import LogicalPlan
 
 
 class Observer(Protocol):
-    """Listener to the steps of one call of `optimize`, told of each in order."""
+    """Observer of the steps of one call of `optimize`, called in order."""
 
     def rule_changed(self, batch: Batch, rule: Rule, number: int, before: LogicalPlan, after: LogicalPlan, /) -> None:
-        """`rule` changed the plan in round `number` of `batch`, from 1."""
+        """`rule` changed the plan in round `number` of `batch`, counted from 1."""
 
     def still_changing(self, batch: Batch, plan: LogicalPlan, /) -> None:
-        """The last round of a repeated batch changed the plan too."""
+        """The last round of a repeated batch still changed the plan."""
 
 
 def optimize(
     plan: LogicalPlan, statistics: StatisticsProvider, conf: Conf, observers: tuple[Observer, ...] = ()
 ) -> LogicalPlan:
-    """`plan` with the same output columns, in the same order.
+    """Return an equivalent of `plan` with the same output columns, in the same order.
 
-    No subquery expression is left; predicates are in scans where they can be; scans read the columns used.
-    UnsupportedError names a subquery that cannot be turned into a join, ConfigurationError what cannot be excluded.
+    It has no subquery expressions. Predicates are in scans if possible, and scans read only the used columns. Raise
+    UnsupportedError for a subquery that cannot become a join, ConfigurationError for a rule that cannot be excluded.
     """
     context = Context(plan, statistics, conf)
     excluded = excluded_rules(conf)

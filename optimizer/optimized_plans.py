@@ -1,4 +1,4 @@
-"""Optimised plans of bound queries that are planned again and again, because their tables have other rows each time."""
+"""Optimised plans of bound queries that are planned repeatedly because the rows of their tables change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SEVERAL = 2
 _FACTOR = 4
-"""So many times more or fewer rows may want another order of joins."""
+"""Ratio of row counts from which another order of joins may be better."""
 _Sizes = tuple[tuple["Table", int | None], ...]
 
 
@@ -23,16 +23,16 @@ _Sizes = tuple[tuple["Table", int | None], ...]
 class _Optimized:
     query: weakref.ref[LogicalPlan]
     plan: LogicalPlan | None
-    """None: the query as it is. (It would never end if its plan were kept, and that held it.)"""
+    """None: the query itself. (If the entry held its own query, the query would never be freed.)"""
     sizes: _Sizes
-    """Rows that the tables had; () where their number does not matter."""
+    """Rows that the tables had; empty if their number does not matter."""
 
 
 class OptimizedPlans:
-    """Optimised plans, each kept as long as its bound query is. Safe to use from several threads.
+    """Optimised plans, each kept as long as its bound query. Threads may share the object.
 
-    An optimised plan gives the same rows whatever rows the tables have: figures of these are estimates for the
-    optimizer. It is outdated when a table of several has become much larger or smaller.
+    An optimised plan is correct for any rows, since the optimizer uses row counts only as estimates. A plan that reads
+    several tables is outdated once one of them has become much larger or smaller.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class OptimizedPlans:
         return len(self._known)
 
     def find(self, query: LogicalPlan, settings: Hashable, statistics: StatisticsProvider) -> LogicalPlan | None:
-        """Optimised plan of that very bound query under the same settings."""
+        """Return the optimised plan of this bound query object under the same settings, if there is one."""
         known = self._known.get((id(query), settings))
         if known is None or known.query() is not query:
             return None
@@ -60,7 +60,7 @@ class OptimizedPlans:
 
 
 def _sizes(query: LogicalPlan, statistics: StatisticsProvider) -> _Sizes:
-    """Rows of the tables of a query that joins some. What is new of a stream says nothing of what is new later."""
+    """Return the rows of the tables of a query with joins. The new rows of a stream do not predict later ones."""
     scans = [node for node in query.walk() if isinstance(node, Scan)]
     tables = dict.fromkeys(scan.table for scan in scans if not scan.table.is_stream)
     return tuple((table, statistics.num_rows(table)) for table in tables) if len(scans) >= _SEVERAL else ()

@@ -1,4 +1,4 @@
-"""Rules under stable names, and batches of them."""
+"""Rules with stable names, and batches of rules."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sharkpy.optimizer.context import Context
 from sharkpy.plan.logical import LogicalPlan
 
 Rewriting = Callable[[LogicalPlan, Context], LogicalPlan]
-"""A plan to one with the same rows and the same output; the same object where nothing changed."""
+"""Rewrites a plan to one with the same rows and output, or returns the same object if nothing changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rewriting under the name that EXPLAIN OPTIMIZER shows and `shark.optimizer.excluded.rules` takes.
+    """A rewriting, by the name in EXPLAIN OPTIMIZER and `shark.optimizer.excluded.rules`.
 
-    `needed_for`: what cannot be done without the rule, which then cannot be excluded.
+    `needed_for`: the feature that requires the rule, which then cannot be excluded.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Figures of tables and columns for the optimizer. All are estimates: no rule may rely on one for its answer."""
+"""Figures of tables and columns for the optimizer. All are estimates: no rule may depend on them for its result."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from sharkpy.catalog.model import Table
 from sharkpy.plan.expr import PythonValue
 
 RangeShare = Callable[[Sequence[tuple[str, PythonValue]]], float | None]
-"""Share of a column's values that meet all limits, each "lt", "le", "gt" or "ge" with a value; None: not known."""
+"""Share of a column's values that match all limits, each "lt", "le", "gt" or "ge" with a value; None if unknown."""
 PrefixShare = Callable[[str], float | None]
-"""Share of a column's strings that start so."""
+"""Share of a column's strings with a prefix."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnEstimate:
     """Distinct values, smallest and largest value (as Python values of the logical type), share of NULLs.
 
-    `range_share` and `prefix_share`, where there are any, know how the values are spread.
+    `range_share` and `prefix_share`, if present, use the distribution of the values.
     """
 
     ndv: float | None = None
@@ -31,17 +31,17 @@ class ColumnEstimate:
 
 
 class StatisticsProvider(Protocol):
-    """Source of figures. Both calls must be cheap: they are made while a statement is planned."""
+    """Source of figures. Both calls must be cheap, since they are made during planning."""
 
     def num_rows(self, table: Table, /) -> int | None:
-        """Rows of `table`; None: not known."""
+        """Return the rows of `table`, or None if unknown."""
 
     def column(self, table: Table, name: str, /) -> ColumnEstimate | None:
-        """Figures of a column; None: not known."""
+        """Return the figures of a column, or None if unknown."""
 
 
 class NoStatistics:
-    """A provider that knows nothing."""
+    """A provider without figures."""
 
     def num_rows(self, _table: Table, /) -> int | None:
         return None

@@ -15,7 +15,7 @@ _CONTEXT = 1
 
 @dataclass(slots=True)
 class Trace:
-    """An observer of the optimizer that keeps a title and the changed lines of each step."""
+    """An observer of the optimizer that collects a title and the changed lines of each step."""
 
     lines: list[str] = field(default_factory=list)
 
@@ -30,7 +30,9 @@ class Trace:
 
 
 def changed_lines(before: list[str], after: list[str]) -> Iterator[str]:
-    """Lines removed (-) and added (+), with their neighbours; a line that only moved in or out is unchanged."""
+    """Yield removed (-) and added (+) lines with their neighbours. A line whose indentation changed counts as
+    unchanged.
+    """
     matcher = difflib.SequenceMatcher(None, [line.strip() for line in before], [line.strip() for line in after], False)
     end = 0
     for group in matcher.get_grouped_opcodes(_CONTEXT):

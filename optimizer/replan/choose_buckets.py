@@ -1,4 +1,4 @@
-"""Number of buckets of an exchange."""
+"""The number of buckets of an exchange."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from sharkpy.optimizer.replan.choose_join import format_bytes
 
 BUCKETS_PER_CORE = 2
-"""Buckets are finer than tasks, so that tasks can be packed evenly from them."""
+"""Buckets are finer than tasks, so that they can be packed into tasks evenly."""
 FINE_BUCKETS_PER_CORE = 8
-"""Buckets a core where there is much to move, so that tasks of even size can be made of them."""
+"""Buckets per core for large exchanges, so that tasks of even size can be packed."""
 FINE_BYTES = 1 << 20
-"""Encoded bytes of input for which there is another fine bucket: each costs a payload in every map task."""
+"""Encoded input bytes per additional fine bucket: each bucket costs a payload in every map task."""
 MIN_BUCKETS = 2
 TABLE_BUCKETS_PER_CORE = 4
 TABLE_BUCKET_BYTES = 64 << 20
 MAX_TABLE_BUCKETS = 1024
 MAX_BUCKETS = 1000
-"""Largest number of buckets: with as many again for heavy keys, Spark still reports their sizes one by one."""
+"""Largest number of buckets. With as many again for heavy keys, Spark still reports their sizes individually."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class BucketDecision:
 
 
 def choose_buckets(parallelism: int, input_bytes: int | None, target_bytes: int, configured: int = 0) -> BucketDecision:
-    """`configured` where it is not 0; else some for each core, more of them the more there is to move.
+    """Return `configured` if it is not 0, else a number of buckets per core that grows with the input.
 
     A bucket has at most about `target_bytes` of input.
     """
@@ -46,13 +46,15 @@ def choose_buckets(parallelism: int, input_bytes: int | None, target_bytes: int,
     by_cores = parallelism * BUCKETS_PER_CORE
     fine = min(size // FINE_BYTES, parallelism * FINE_BUCKETS_PER_CORE)
     by_bytes = max(fine, -(-size // max(target_bytes, 1)))
-    # Of even numbers of buckets come even tasks.
+    # Equal numbers of buckets per core give tasks of equal size.
     number = -(-max(by_cores, by_bytes, MIN_BUCKETS) // by_cores) * by_cores
     number = min(number, MAX_BUCKETS)
     return BucketDecision(number, parallelism, input_bytes, "by size" if by_bytes > by_cores else "by cores")
 
 
 def choose_table_buckets(parallelism: int, input_bytes: int) -> int:
-    """Buckets of a table: some for each core, more of them the larger it is. A power of two, as tables often meet."""
+    """Return the buckets of a table: a number per core that grows with the table. It is a power of two, so that tables
+    often match.
+    """
     wanted = max(parallelism * TABLE_BUCKETS_PER_CORE, -(-input_bytes // TABLE_BUCKET_BYTES))
     return int(min(1 << (wanted - 1).bit_length(), MAX_TABLE_BUCKETS))

@@ -1,4 +1,4 @@
-"""Broadcast or shuffle: how a join is distributed, from what its sides measured."""
+"""Broadcast or shuffle: the distribution of a join, from the measured sizes of its sides."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ BROADCAST_SIDES: dict[JoinKind, tuple[JoinDistribution, ...]] = {
     JoinKind.RIGHT: (JoinDistribution.BROADCAST_LEFT,),
     JoinKind.FULL: (),
 }
-"""The sides that every task may read whole, the preferred first: a side whose unmatched rows are output
-must be split, for otherwise every task would output them."""
+"""The sides that every task may read completely, the preferred one first. A side whose unmatched rows are output must
+be split: otherwise every task would output them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinLimits:
-    """`broadcast_bytes`: measured size up to which a side is broadcast."""
+    """Limits of joins. `broadcast_bytes` is the measured size up to which a side is broadcast."""
 
     broadcast_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class JoinDecision:
-    """`left_bytes` and `right_bytes` are as measured, None for a side that has not run."""
+    """Decision for a join. `left_bytes` and `right_bytes` are measured, or None for a side that has not run."""
 
     distribution: JoinDistribution
     left_bytes: int | None
@@ -56,9 +57,10 @@ class JoinDecision:
 def choose_join(
     left_bytes: int | None, right_bytes: int | None, kind: JoinKind, limits: JoinLimits, forced: str = ""
 ) -> JoinDecision:
-    """The smallest side that the kind lets broadcast and that fits the limit, else shuffle.
+    """Choose the smallest side that the kind allows to broadcast and that is within the limit, else shuffle.
 
-    `forced` is "broadcast", "shuffle" or empty; "broadcast" of a full join, which no side allows, shuffles.
+    `forced` is "broadcast", "shuffle" or empty. A full join allows no broadcast, so it is shuffled even with
+    "broadcast".
     """
 
     def decide(distribution: JoinDistribution, reason: str) -> JoinDecision:

@@ -1,4 +1,4 @@
-"""Many fine buckets packed into few reading tasks by their measured bytes."""
+"""Packing of many fine buckets into few reading tasks by their measured bytes."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from collections.abc import Hashable, Sequence
 from sharkpy.optimizer.replan.decision import Decision
 
 TASK_BYTES = 64 << 20
-"""Payload bytes that a reading task takes on, where buckets are small enough."""
+"""Payload bytes of a reading task, if buckets are small enough."""
 SMALL_BYTES = 1 << 20
-"""Below this one task reads everything: starting a second costs more than it saves."""
+"""Below this size one task reads all buckets: starting a second task costs more than it saves."""
 FINE_BYTES = 8 << 20
-"""Bytes a core from which it gets two tasks: work that bytes do not tell of then evens out."""
+"""Bytes per core from which each core gets two tasks, which evens out work that bytes do not measure."""
 
 Packed = tuple[int, ...]
-"""Planned tasks that one task carries out, in order."""
+"""Planned tasks that one task runs, in order."""
 
 
 def pack_buckets(
     sizes: Sequence[int], parallelism: int, groups: Sequence[Hashable] = (), *, is_ordered: bool = False
 ) -> list[Packed]:
-    """The planned tasks, of `sizes` bytes each, in as many tasks as keep all cores busy.
+    """Pack planned tasks of `sizes` bytes into as many tasks as keep all cores busy.
 
-    The largest first, each into the task that has least; `is_ordered`: only runs of neighbours, in order. Only
-    members of one group go together, and they are dealt before those of no group (None), which go with any: pieces of
-    heavy keys make more work than their bytes tell. Planned tasks without bytes are left out, but for one.
+    The largest is packed first, each into the task with the fewest bytes. `is_ordered`: pack only runs of neighbours,
+    in order. Only members of one group share a task. Groups are packed before members without a group (None), which may
+    share any task: pieces of heavy keys take more work than their bytes show. Planned tasks without bytes are dropped,
+    except one if all are empty.
     """
     share = task_share(sum(sizes), parallelism)
     if is_ordered:
@@ -39,7 +40,7 @@ def pack_buckets(
 
 
 def task_share(total: int, parallelism: int) -> int:
-    """The bytes that a task should read of `total`."""
+    """Return the bytes of `total` that a task should read."""
     tasks = parallelism * (2 if total >= FINE_BYTES * parallelism else 1)
     return max(SMALL_BYTES, min(TASK_BYTES, -(-total // tasks)))
 
@@ -70,7 +71,7 @@ def _runs(sizes: Sequence[int], share: int) -> list[Packed]:
     runs: list[Packed] = []
     start, taken = 0, 0
     for index, size in enumerate(sizes):
-        # A run is closed where half of the next one would not fit.
+        # A run ends if less than half of the next planned task would fit.
         if index > start and taken + size / 2 > share:
             runs.append(tuple(range(start, index)))
             start, taken = index, 0

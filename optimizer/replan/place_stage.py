@@ -1,4 +1,4 @@
-"""Driver or RDD tasks: where stages run, from the bytes that are left to scan after pruning."""
+"""Driver or RDD tasks: the placement of stages, from the bytes left to scan after pruning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Place(StrEnum):
-    """Process or processes that run a stage."""
+    """The process or processes that run a stage."""
 
     DRIVER = "driver"
     RDD = "rdd"
@@ -15,9 +15,9 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Decision where stages run, with its reason and the figures behind it.
+    """Decision on the placement of stages, with its reason and its figures.
 
-    `is_fixed`: it holds for all stages of a plan, whatever is measured while it runs.
+    `is_fixed`: it holds for all stages of a plan, whatever is measured at run time.
     """
 
     place: Place
@@ -31,9 +31,9 @@ class Placement:
 
 
 def place_stage(input_bytes: int | None, is_local: bool, limit_bytes: int, is_allowed: bool = True) -> Placement:
-    """Choose the driver's process where all input is on its machine, known, and at most `limit_bytes`.
+    """Choose the driver's process if all input is on its machine, of known size, and at most `limit_bytes`.
 
-    `is_allowed` False: the session turned placement in the driver off.
+    `is_allowed` False: the session has disabled placement in the driver.
     """
     scanned = () if input_bytes is None else (("bytes scanned", input_bytes),)
     figures = (*scanned, ("limit", limit_bytes))

@@ -1,1 +1,1 @@
-"""One rule a file: `rule(plan, context) -> plan`, the same object where nothing changed."""
+"""One rule per file: `rule(plan, context) -> plan`, which returns the same object if nothing changed."""

@@ -1,4 +1,6 @@
-"""Make only those windows of a time that a filter above asks for: a time is in as many as their size has slides."""
+"""Generate only the windows of a time that a filter above asks for: a time is in as many windows as slides fit their
+size.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from sharkpy.values.types import BOOLEAN, TIMESTAMP
 
 
 def bound_windows(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Bound the starts of windows, and the times that they are of, by terms that compare a window's start or end with
-    a value that is the same for all rows. The filter stays.
+    """Bound the starts of windows, and the times of their rows, by terms that compare a window's start or end with a
+    value that is the same for all rows. The filter stays.
     """
     return plan.transform_up(lambda node: _bounded(node, context))
 
@@ -48,7 +50,7 @@ def _bounded(plan: LogicalPlan, context: Context) -> LogicalPlan:
 
 
 def _comparisons(term: Expr, column: ColumnRef, context: Context) -> Iterator[tuple[str, str, Expr]]:
-    """Comparisons of a part of the window with a value, which a term is."""
+    """Yield the comparisons of a part of the window with a value that a term expresses."""
     match term:
         case Call("between", (Call("field", (one, Literal(str() as part))), low, high)) if one == column:
             found = [("ge", part, low), ("le", part, high)]

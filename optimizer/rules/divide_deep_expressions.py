@@ -1,4 +1,4 @@
-"""Compute a deep expression in several projections: DuckDB recurses in each level, and plans in the square of them."""
+"""Compute a deep expression in several projections: DuckDB recurses per level, and its planning time is quadratic."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from sharkpy.plan.logical import Filter, Join, LogicalPlan, Project, Scan
 from sharkpy.plan.references import column_ids, is_deep
 
 MOST_LEVELS = 40
-"""Levels of an expression that one query of DuckDB computes; each may become several there."""
+"""Levels of an expression that one DuckDB query computes. Each may become several levels there."""
 _MOVED = frozenset(
     ("add", "subtract", "multiply", "divide", "mod", "div", "negate", "bit_and", "bit_or", "bit_xor", "bit_not")
 )
-"""Functions that cannot fail: they may be computed for rows whose value nobody asks for."""
+"""Functions that cannot fail: they may be computed for rows whose value is not needed."""
 
 
 def divide_deep_expressions(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Move what is below the upper levels of arithmetic into projections below, until none is too deep."""
+    """Move the lower levels of deep arithmetic into projections below, until no expression is too deep."""
     return _shallow(plan.map_children(lambda child: divide_deep_expressions(child, context)), context)
 
 
@@ -33,7 +33,7 @@ def _shallow(plan: LogicalPlan, context: Context) -> LogicalPlan:
 
 
 def _above_scan(scan: Scan, context: Context) -> LogicalPlan:
-    """The deep terms of a scan's predicate as a filter above it."""
+    """Move the deep terms of a scan's predicate into a filter above it."""
     terms = conjuncts(scan.predicate)
     deep = conjunction(term for term in terms if is_deep(term, MOST_LEVELS))
     if deep is None:
@@ -57,7 +57,7 @@ def _divided(plan: LogicalPlan, context: Context) -> LogicalPlan:
 
 
 def _beside_join(join: Join, context: Context) -> LogicalPlan:
-    """The join with deep arithmetic over the columns of one side as columns of that side."""
+    """Move deep arithmetic over one side of a join into a column of that side."""
     condition, left = _for_side(join.condition, join.left, context)
     condition, right = _for_side(condition, join.right, context)
     made = replace(join, left=left, right=right, condition=condition)
@@ -82,7 +82,7 @@ def _of_side(expr: Expr, side: frozenset[int], parts: list[Alias], context: Cont
 
 
 def _upper(expr: Expr, levels: int, parts: list[Alias], context: Context) -> Expr:
-    """The upper levels of `expr`, with columns in place of the arithmetic below them, which becomes one of `parts`."""
+    """Return the upper levels of `expr`. Columns replace the arithmetic below them, which is added to `parts`."""
     if isinstance(expr, Lambda):
         return expr
     if levels <= 0 and _is_moved(expr):

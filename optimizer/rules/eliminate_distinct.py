@@ -1,4 +1,4 @@
-"""Drop grouping where rows differ already, and DISTINCT where it changes nothing."""
+"""Drop grouping of distinct rows, and DISTINCT without an effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAME_WITH_DISTINCT = frozenset(("min", "max", "collect_set", "bool_and", "bool_
 
 
 def eliminate_distinct(plan: LogicalPlan, _context: Context) -> LogicalPlan:
-    """Drop needless grouping and DISTINCT, and constants from group keys as long as another key is left."""
+    """Drop needless grouping and DISTINCT, and constants from group keys if another key is left."""
     return plan.transform_up(_simplify)
 
 
@@ -48,7 +48,7 @@ def _without_useless_distinct(plan: Aggregate) -> Aggregate:
 
 
 def _is_distinct(plan: Aggregate) -> bool:
-    """The group keys hold a unique key of the child, so that every group is one row."""
+    """Return whether the group keys contain a unique key of the child, so that every group has one row."""
     kept = {
         expr.column_id
         for item in plan.groups
@@ -59,7 +59,7 @@ def _is_distinct(plan: Aggregate) -> bool:
 
 
 def unique_key(plan: LogicalPlan) -> frozenset[int] | None:
-    """Output columns that no two rows of `plan` share; None where none are known."""
+    """Return output columns whose values differ in all rows of `plan`, or None if none are known."""
     match plan:
         case Aggregate():
             return frozenset(item.column_id for item in plan.groups)

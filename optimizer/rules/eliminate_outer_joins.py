@@ -1,4 +1,4 @@
-"""Narrow outer joins whose NULL-extended rows a condition above drops anyway."""
+"""Narrow outer joins whose NULL-extended rows a condition above drops."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _NONE: frozenset[int] = frozenset()
 
 
 def eliminate_outer_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """LEFT and RIGHT become INNER, FULL becomes one of the three, where NULLs of the optional side are rejected."""
+    """LEFT and RIGHT become INNER, and FULL becomes one of the three, if NULLs of the optional side are rejected."""
     return _visit(plan, _NONE, context)
 
 
 def _visit(plan: LogicalPlan, rejected: frozenset[int], context: Context) -> LogicalPlan:
-    """`rejected`: output columns for which a row with NULL does not count above."""
+    """`rejected` are output columns for which a NULL drops the row above."""
     match plan:
         case Filter(child, predicate):
             below = rejected.union(*map(rejected_columns, conjuncts(predicate)))
@@ -73,7 +73,7 @@ def _visit_join(plan: Join, rejected: frozenset[int], context: Context) -> Logic
 
 
 def _narrowed(kind: JoinKind, keeps_left: bool, keeps_right: bool) -> JoinKind:
-    """`keeps_left`: only rows with a left row count above."""
+    """`keeps_left`: only rows with a left row are kept above."""
     match kind:
         case JoinKind.LEFT if keeps_right:
             return JoinKind.INNER

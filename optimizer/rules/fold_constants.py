@@ -1,4 +1,4 @@
-"""Compute deterministic expressions over literals once, while planning."""
+"""Compute deterministic expressions over literals once, at planning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.plan.subquery import SUBQUERIES
 
 
 def fold_constants(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Replace constant expressions by literals: by Python where it is beyond doubt, the others in one DuckDB query."""
+    """Replace constant expressions by literals: by Python if the result is certain, the rest in one DuckDB query."""
     pending: list[Expr] = []
     plan = _map_expressions(plan, lambda expr: _fold_quickly(expr, context, pending), context)
     if not pending:
@@ -23,7 +23,7 @@ def fold_constants(plan: LogicalPlan, context: Context) -> LogicalPlan:
 
 
 def _filled(expr: Expr, values: Mapping[int, tuple[Expr, Literal | None]]) -> Expr:
-    """`expr` with the parts that were evaluated, by their identity, replaced by their values."""
+    """Replace the evaluated parts of `expr`, by their identity, with their values."""
     entry = values.get(id(expr))
     if entry is not None:
         return entry[1] or expr
@@ -31,7 +31,7 @@ def _filled(expr: Expr, values: Mapping[int, tuple[Expr, Literal | None]]) -> Ex
 
 
 def _map_expressions(plan: LogicalPlan, function: Callable[[Expr], Expr], context: Context) -> LogicalPlan:
-    """`plan` with `function` applied to its expressions, but those known to be folded, and in its subqueries."""
+    """Apply `function` to the expressions of `plan`, also in subqueries, except expressions that are folded already."""
 
     def apply(expr: Expr) -> Expr:
         if isinstance(expr, (ColumnRef, Literal)) or id(expr) in context.folded:
@@ -51,7 +51,7 @@ def _in_subqueries(expr: Expr, function: Callable[[Expr], Expr], context: Contex
 
 
 def _fold_quickly(expr: Expr, context: Context, pending: list[Expr]) -> Expr:
-    """`expr` with the quick folds done; the largest constant parts that are left go to `pending`."""
+    """Fold what Python can, and add the largest remaining constant parts to `pending`."""
     num_pending = len(pending)
     result, is_constant = _fold(expr, context, pending)
     if is_constant and not isinstance(result, Literal):
@@ -62,7 +62,7 @@ def _fold_quickly(expr: Expr, context: Context, pending: list[Expr]) -> Expr:
 
 
 def _fold(expr: Expr, context: Context, pending: list[Expr]) -> tuple[Expr, bool]:
-    """The folded expression, and whether it is constant (then nothing of it is in `pending` yet)."""
+    """Return the folded expression, and whether it is constant (then no part of it is in `pending` yet)."""
     if isinstance(expr, Literal):
         return expr, True
     if isinstance(expr, ColumnRef):

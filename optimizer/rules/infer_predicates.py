@@ -1,4 +1,4 @@
-"""Carry conditions over the equalities of joins: a = b and a = 5 gives b = 5."""
+"""Infer conditions from the equalities of joins: a = b and a = 5 imply b = 5."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sharkpy.plan.logical import (
 from sharkpy.plan.references import substitute
 
 Facts = dict[int, tuple[Expr, ...]]
-"""Output column -> terms over that column and literals alone that hold for every row."""
+"""Output column -> terms over only that column and literals that hold for every row."""
 
 _CARRIED = COMPARISONS | {"in", "like", "between"}
 _TO_RIGHT = (JoinKind.INNER, JoinKind.SEMI, JoinKind.LEFT, JoinKind.SINGLE, JoinKind.ANTI)
@@ -34,7 +34,7 @@ _ROUNDS = 3
 def infer_predicates(plan: LogicalPlan, context: Context) -> LogicalPlan:
     """Add filters to the sides of joins; `push_down_filters` moves them on.
 
-    Each is added once: moved below a projection it is no term over a column any more, and would be inferred again.
+    Each filter is added once: below a projection it is no longer a term over a column, and would be inferred again.
     """
     return _visit(plan, context)[0]
 
@@ -83,7 +83,7 @@ def _renamed(items: tuple[Alias | ColumnRef, ...], facts: Facts) -> Facts:
 
 
 def _pairs(plan: Join, context: Context) -> list[tuple[ColumnRef, ColumnRef]]:
-    """The equalities of left and right columns of one type."""
+    """Return the equalities of left and right columns of one type."""
     left_ids = context.output_ids(plan.left)
     found = []
     for term in conjuncts(plan.condition):
@@ -119,7 +119,7 @@ def _visit_join(plan: Join, context: Context) -> tuple[LogicalPlan, Facts]:
 
 
 def _never_added(terms: list[Expr], side: LogicalPlan, context: Context) -> list[Expr]:
-    """The `terms` that no earlier round has put on a side with these columns."""
+    """Return the `terms` that no earlier round has added to a side with these columns."""
     ids = context.output_ids(side)
     new = [term for term in terms if (ids, term) not in context.inferred]
     context.inferred.update((ids, term) for term in new)
@@ -127,7 +127,7 @@ def _never_added(terms: list[Expr], side: LogicalPlan, context: Context) -> list
 
 
 def _carry(source: ColumnRef, target: ColumnRef, facts: Facts, target_facts: Facts) -> list[Expr]:
-    """Facts of `source` as terms over `target`, which they are put to, where they are new there."""
+    """Return the facts of `source` as terms over `target`, if they are new there, and add them to its facts."""
     known = dict.fromkeys(target_facts.get(target.column_id, ()))
     carried = [substitute(term, {source.column_id: target}) for term in facts.get(source.column_id, ())]
     new = [term for term in dict.fromkeys(carried) if term not in known]

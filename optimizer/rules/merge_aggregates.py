@@ -1,4 +1,4 @@
-"""Group once where groups are grouped again: sums of sums and of counts, and least and greatest values of such."""
+"""Merge two groupings: sums of sums and counts, and minimum and maximum values of the same."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _ONE, _NONE = Literal(1, BIGINT), Literal(0, BIGINT)
 
 
 def merge_aggregates(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Compute aggregates of the groups of another Aggregate from its rows, where they give the same: whoever asks for
-    totals of a view, or of a continuous table, does not wait for its groups.
+    """Compute aggregates of another Aggregate's groups directly from its rows, if the result is the same.
+
+    Totals of a view, or of a continuous table, then do not need its groups.
     """
     return plan.transform_up(lambda node: _merged(node, context) if isinstance(node, Aggregate) else node)
 
@@ -31,7 +32,8 @@ def _merged(outer: Aggregate, context: Context) -> Aggregate:
     inner = {
         item.column_id: item.expr if isinstance(item, Alias) else item for item in (*below.groups, *below.aggregates)
     }
-    # A column of the projection is looked up below it: what is computed there is no group, and no aggregate.
+    # A column of the projection is looked up below it. An expression computed there is neither a group nor an
+    # aggregate.
     values: Mapping[int, Expr | None] = inner
     if names:
         values = {column_id: _below(expr, inner) for column_id, expr in names.items()}
@@ -45,14 +47,16 @@ def _merged(outer: Aggregate, context: Context) -> Aggregate:
 
 
 def _below(expr: Expr, inner: Mapping[int, Expr]) -> Expr | None:
-    """What a column of the projection is of the rows below; None where it is computed."""
+    """Return a column of the projection in terms of the rows below, or None if it is computed."""
     if isinstance(expr, Literal):
         return expr
     return inner.get(expr.column_id) if isinstance(expr, ColumnRef) else None
 
 
 def _group(item: Alias | ColumnRef, values: Mapping[int, Expr | None], context: Context) -> Alias | ColumnRef | None:
-    """A group as one of the rows below; None for one that is computed of the inner groups, or of their aggregates."""
+    """Return a group in terms of the rows below, or None if it is computed from the inner groups or their
+    aggregates.
+    """
     expr = item.expr if isinstance(item, Alias) else item
     found = values.get(expr.column_id) if isinstance(expr, ColumnRef) else expr if isinstance(expr, Literal) else None
     if found is None or isinstance(found, AggregateCall) or not context.is_deterministic(found):
@@ -63,7 +67,7 @@ def _group(item: Alias | ColumnRef, values: Mapping[int, Expr | None], context: 
 
 
 def _aggregate(item: Alias, values: Mapping[int, Expr | None]) -> Alias | None:
-    """An aggregate of groups as one of their rows; None where that is another."""
+    """Return an aggregate of groups as one of their rows, or None if the result would differ."""
     outer = item.expr
     if not isinstance(outer, AggregateCall) or outer.distinct or outer.filter is not None or outer.form is not None:
         return None
@@ -84,17 +88,17 @@ def _combined(outer: AggregateCall, inner: AggregateCall) -> AggregateCall | Non
         case ("min", "min") | ("max", "max"):
             return inner
         case ("sum", "sum") if inner.dtype == BIGINT:
-            # Sums of integers wrap, in whatever order they are added.
+            # Sums of integers wrap, in any order of addition.
             return inner
         case "sum", "count":
-            # Over no rows the sum is NULL, and no count is.
+            # Over no rows the sum is NULL, but a count is 0.
             number = inner.args[0] if is_merge else _counted(inner)
             return AggregateCall("sum", (number,), BIGINT)
     return None
 
 
 def _counted(call: AggregateCall) -> Expr:
-    """1 for a row that is counted, else 0."""
+    """1 for a counted row, else 0."""
     terms = [
         *([] if call.filter is None else [call.filter]),
         *(Call("is_not_null", (arg,), BOOLEAN) for arg in call.args),

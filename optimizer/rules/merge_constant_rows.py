@@ -1,4 +1,4 @@
-"""Make one Values of the neighbouring inputs of a union that are rows of constants."""
+"""Merge adjacent inputs of a union that are constant rows into one Values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _merged(union: Union, context: Context) -> LogicalPlan:
 
 
 def _constants(plan: LogicalPlan) -> tuple[tuple[Expr, ...], ...] | None:
-    """The rows of `plan`, where it is nothing but constants, in columns."""
+    """Return the rows of `plan` if it has only constants, in at least one column."""
     match plan:
         case Values(columns, rows) if columns:
             return rows if all(isinstance(value, Literal) for row in rows for value in row) else None

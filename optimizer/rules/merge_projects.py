@@ -1,4 +1,4 @@
-"""Make one projection of two."""
+"""Merge two projections into one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharkpy.plan.references import substitute
 
 
 def merge_projects(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Merge neighbouring projections; an expression used more than once stays below, so that none runs twice."""
+    """Merge adjacent projections. An expression that is used more than once stays below, so that it runs once."""
     return plan.transform_up(lambda node: _merge(node, context))
 
 

@@ -1,4 +1,4 @@
-"""Replace relations that can have no row by empty Values, and those above that this makes empty."""
+"""Replace relations that cannot have rows by empty Values, and the nodes above that become empty."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _join(plan: Join) -> LogicalPlan:
 
 
 def _extended(plan: Join, kept: LogicalPlan) -> LogicalPlan:
-    """`kept` with NULL for the columns of the other side."""
+    """Return `kept` with NULL for the columns of the other side."""
     own = {column.column_id for column in kept.output}
     items = tuple(
         column if column.column_id in own else Alias(Literal(None, column.dtype), column.column_id, column.name)

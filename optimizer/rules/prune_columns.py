@@ -1,4 +1,4 @@
-"""Produce only the columns that something above uses."""
+"""Produce only the columns that nodes above use."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ _WIDTH: dict[DataType, int] = {
 
 
 def prune_columns(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """No relation loses its last column: one is kept to carry the number of rows, the narrowest of a scan."""
+    """Prune unused columns. A relation keeps at least one column to carry its rows; a scan keeps its narrowest."""
     return _prune(plan, context.output_ids(plan), context)
 
 
 def _prune(plan: LogicalPlan, needed: Ids, context: Context) -> LogicalPlan:
-    """`plan` with at least the columns `needed`, which it has, and few others."""
+    """Return `plan` with at least the columns `needed`, which it has, and few other columns."""
     match plan:
         case Scan():
             return _prune_scan(plan, needed, context)
@@ -149,7 +149,7 @@ def _prune_join(plan: Join, needed: Ids, context: Context) -> Join:
 
 
 def _exactly(plan: LogicalPlan, needed: Ids, context: Context) -> LogicalPlan:
-    """The pruned `plan`, cut to the columns `needed` where it gives others too."""
+    """Return the pruned `plan` with exactly the columns `needed`."""
     pruned = _prune(plan, needed, context)
     if context.output_ids(pruned) == needed or isinstance(pruned, Values):
         return pruned
@@ -184,7 +184,7 @@ def _prune_window(plan: Window, needed: Ids, context: Context) -> LogicalPlan:
 
 
 def _prune_step(plan: Step, needed: Ids, context: Context) -> Step:
-    """A step reads all its arguments and makes all its columns; what it hands on may be less."""
+    """A step reads all its arguments and makes all its columns. Only passed-on columns can be pruned."""
     passed = tuple(column for column in plan.passed if column.column_id in needed)
     child = _prune(plan.child, _used((*plan.arguments, *passed), context), context)
     if child is plan.child and len(passed) == len(plan.passed):

@@ -1,4 +1,4 @@
-"""Move the terms of filters as far down as they mean the same, into joins' conditions and into scans."""
+"""Move filter terms as far down as their meaning allows, into join conditions and scans."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Terms = list[Expr]
 
 
 def push_down_filters(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Move terms down; those of non-deterministic functions stay where they are."""
+    """Move terms down. Terms with non-deterministic functions stay in place."""
     return _push(plan, [], context)
 
 
 def _push(plan: LogicalPlan, terms: Terms, context: Context) -> LogicalPlan:
-    """`plan` filtered by `terms`, which are deterministic."""
+    """Return `plan` filtered by `terms`, which are deterministic."""
     match plan:
         case Filter():
             return _push_filter(plan, terms, context)
@@ -77,7 +77,7 @@ def _filtered(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
 
 
 def _merged(terms: Sequence[Expr], more: Sequence[Expr]) -> Terms:
-    """Terms of both sequences without repetitions, in order."""
+    """Return the terms of both sequences in order, without duplicates."""
     return list(dict.fromkeys((*terms, *more)))
 
 
@@ -104,7 +104,7 @@ def _push_scan(plan: Scan, terms: Terms) -> LogicalPlan:
 
 
 def _definitions(items: Sequence[Alias | ColumnRef], context: Context) -> dict[int, Expr]:
-    """Output column id -> what it is over the child, where that may be evaluated below."""
+    """Map output column ids to expressions over the child, if these may be evaluated below."""
     return {
         item.column_id: item.expr if isinstance(item, Alias) else item
         for item in items
@@ -113,7 +113,7 @@ def _definitions(items: Sequence[Alias | ColumnRef], context: Context) -> dict[i
 
 
 def _split(terms: Terms, definitions: dict[int, Expr], context: Context) -> tuple[Terms, Terms]:
-    """Terms over `definitions` alone, rewritten for the child; and the others as they are."""
+    """Split into terms over `definitions` only, rewritten for the child, and the remaining terms."""
     down: Terms = []
     kept: Terms = []
     for term in terms:
@@ -131,7 +131,7 @@ def _split_by_ids(terms: Sequence[Expr], ids: frozenset[int], context: Context) 
 
 
 def _partition_columns(plan: Window) -> dict[int, Expr]:
-    """Columns by which every window is partitioned: a condition on them drops whole partitions."""
+    """Return the columns by which all windows are partitioned: a condition on them drops whole partitions."""
     common: set[int] | None = None
     columns: dict[int, Expr] = {}
     for item in plan.windows:
@@ -143,7 +143,7 @@ def _partition_columns(plan: Window) -> dict[int, Expr]:
 
 
 def _unchanged_columns(plan: Expand) -> dict[int, Expr]:
-    """Columns that are the same child column in every grouping set."""
+    """Return the columns that are the same child column in every grouping set."""
     same: dict[int, Expr] = {}
     for column, *exprs in zip(plan.columns, *plan.projections, strict=True):
         first = exprs[0]
@@ -207,14 +207,14 @@ def _push_join(plan: Join, terms: Terms, context: Context) -> LogicalPlan:
 
 
 def _split_condition(own: Sequence[Expr], ids: frozenset[int], context: Context) -> tuple[Terms, Terms]:
-    """Terms of a join's condition that may become a filter of the side that produces `ids`."""
+    """Split a join condition into terms that may become a filter of the side with `ids`, and the remaining terms."""
     down = [term for term in own if context.ids(term) <= ids and context.is_deterministic(term)]
     kept = [term for term in own if not (context.ids(term) <= ids and context.is_deterministic(term))]
     return down, kept
 
 
 def _implied(terms: Sequence[Expr], ids: frozenset[int], context: Context) -> Terms:
-    """Terms over one side alone that disjunctions over both imply: (a1 and b1) or (a2 and b2) implies a1 or a2."""
+    """Return terms over one side that disjunctions over both imply: (a1 and b1) or (a2 and b2) implies a1 or a2."""
     found: Terms = []
     for term in terms:
         if not (isinstance(term, Call) and term.function == "or"):

@@ -1,4 +1,4 @@
-"""Let a limit stop work early: below projections, into unions and the kept side of outer joins."""
+"""Let a limit stop work early: below projections, in unions and in the preserved side of outer joins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sharkpy.plan.logical import Aggregate, Join, JoinKind, Limit, LogicalPlan, 
 
 
 def push_down_limits(plan: LogicalPlan, _context: Context) -> LogicalPlan:
-    """Move limits down and merge those that follow each other; one stays beside the Sort below it (top-N)."""
+    """Move limits down and merge adjacent ones. A limit stays directly above a Sort (top-N)."""
     if isinstance(plan, Limit):
         plan = _push(plan)
     return plan.map_children(lambda child: push_down_limits(child, _context))
@@ -40,7 +40,7 @@ def _push(plan: Limit) -> LogicalPlan:
 
 
 def _bounded(plan: LogicalPlan, count: int) -> LogicalPlan:
-    """`plan` with at most `count` rows, where it may have more."""
+    """Return `plan` with at most `count` rows. Add a limit only if it may have more."""
     node = plan
     while isinstance(node, Project):
         node = node.child

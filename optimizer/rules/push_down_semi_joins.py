@@ -8,7 +8,7 @@ from sharkpy.plan.expr import conjuncts
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan, Project
 
 MAX_SHARE = 0.3
-"""Share of a relation's rows that the semi join may keep and still be moved down to it."""
+"""Largest share of a relation's rows that a semi join may keep to be moved down to it."""
 
 _INNER = (JoinKind.INNER, JoinKind.CROSS)
 
@@ -23,7 +23,7 @@ def push_down_semi_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
 
 
 def _push(target: LogicalPlan, semi: Join, context: Context) -> LogicalPlan | None:
-    """`target` with the semi join somewhere inside; None where it would not help."""
+    """Return `target` with the semi join inside, or None if that would not help."""
     if isinstance(target, Project):
         if not _left_columns(semi, context) <= context.output_ids(target.child):
             return None

@@ -1,4 +1,4 @@
-"""Drop projections that change nothing."""
+"""Drop projections without an effect."""
 
 from __future__ import annotations
 

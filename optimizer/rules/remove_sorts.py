@@ -1,4 +1,4 @@
-"""Drop orderings that nothing above can see."""
+"""Drop orderings that no node above depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose the order of inner joins by their estimated cost, the smaller input on the right (build) side."""
+"""Choose the order of inner joins by estimated cost, with the smaller input on the right (build) side."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sharkpy.plan.logical import Join, JoinKind, LogicalPlan, Union
 
 MAX_EXACT_RELATIONS = 10
 MAX_EXACT_PAIRS = 1500
-"""Pairs of sets that the exact search may compare; beyond, the cheapest next join is taken each time."""
+"""Most pairs of sets that the exact search may compare. Beyond that, the search is greedy."""
 _BUILD_FACTOR = 1.5
-"""A row put into a hash table against a row looked up in one."""
+"""Cost of adding a row to a hash table, relative to a lookup."""
 _PAIR_FACTOR = 0.1
-"""A pair of rows compared where no equality leads to a hash table."""
+"""Cost of comparing a pair of rows without an equality."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def reorder_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
 
 
 def _reorder(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """`plan` with its joins in their best order; its columns may be in another one."""
+    """Return `plan` with its joins in the best order. The order of its columns may change."""
     if isinstance(plan, Union):
         return plan.map_children(lambda child: reorder_joins(child, context))
     if not is_island(plan):
@@ -92,7 +92,7 @@ def _joined(one: Order, other: Order, graph: JoinGraph) -> Order:
 
 
 def _join_cost(probe_rows: float, build_rows: float, output_rows: float, has_equality: bool) -> float:
-    """Cost of one join in rows touched, the costs of its inputs not included: enough to compare two orders."""
+    """Return the cost of one join in rows, without its inputs: enough to compare two orders."""
     if not has_equality:
         return probe_rows + build_rows + _PAIR_FACTOR * probe_rows * build_rows + output_rows
     return probe_rows + _BUILD_FACTOR * build_rows + output_rows
@@ -114,7 +114,7 @@ def _search(leaves: list[Order], graph: JoinGraph) -> Order:
 
 
 def _exact(leaves: list[Order], graph: JoinGraph) -> Order | None:
-    """The cheapest order without cross products; None where too many pairs would be compared."""
+    """Return the cheapest order without cross products, or None if too many pairs would be compared."""
     best = {leaf.mask: leaf for leaf in leaves}
     adjacent = {leaf.mask: _neighbours(leaf.mask, graph) for leaf in leaves}
     by_size: list[list[int]] = [[], [leaf.mask for leaf in leaves]]
@@ -142,12 +142,12 @@ def _exact(leaves: list[Order], graph: JoinGraph) -> Order | None:
 
 
 def _greedy(leaves: list[Order], graph: JoinGraph) -> Order:
-    """Join the pair that gives the fewest rows, again and again; of several such pairs the one known longest."""
+    """Repeatedly join the pair with the fewest result rows. Ties are broken by age, the oldest pair first."""
     orders: dict[int, _Numbered] = {}
     pairs: list[tuple[float, int, int, Order]] = []
 
     def add(order: Order, neighbours: int) -> None:
-        """Add an order, and the joins with those that are near: no pair is compared again."""
+        """Add an order, and its joins with adjacent orders. Each pair is compared once."""
         check_cancelled()
         number = len(added)
         added.append(order)

@@ -1,4 +1,4 @@
-"""Compute only the groups that a join above will use: magic sets, for aggregates joined on a group key."""
+"""Compute only the groups that a join above uses: magic sets, for aggregates joined on a group key."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan,
 from sharkpy.values.types import BOOLEAN
 
 MAX_SHARE = 0.15
-"""Share of the groups that may be left for the restriction to be worth a second scan of the restricting table."""
+"""Largest share of groups left for which the restriction is worth a second scan of the restricting table."""
 
 
 def restrict_aggregates(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Put a semi join below an aggregate whose key is made equal to one of a filtered scan with few keys."""
+    """Put a semi join below an aggregate whose key equals a key of a filtered scan with few keys."""
     plan = plan.map_children(lambda child: restrict_aggregates(child, context))
     if not is_island(plan):
         return plan
@@ -62,7 +62,7 @@ def _restricted(
 
 
 def _group_key(column_id: int, plan: LogicalPlan) -> ColumnRef | None:
-    """The column below the aggregate that an output column of `plan` is, where it is a group key."""
+    """Return the column below the aggregate for an output column of `plan`, if it is a group key."""
     while isinstance(plan, Filter):
         plan = plan.child
     items = plan.groups if isinstance(plan, Aggregate) else plan.items if isinstance(plan, Project) else ()
@@ -78,7 +78,7 @@ def _group_key(column_id: int, plan: LogicalPlan) -> ColumnRef | None:
 def _restricted_child(
     child: LogicalPlan, key: ColumnRef, foreign: ColumnRef, others: Sequence[LogicalPlan], context: Context
 ) -> LogicalPlan | None:
-    """The aggregate's input cut to the keys of the smallest filtered scan that restricts them."""
+    """Return the aggregate's input, restricted to the keys of the smallest filtered scan that restricts them."""
     sources = [source for other in others for source in _sources(other, foreign, context)]
     if not sources:
         return None
@@ -91,7 +91,7 @@ def _restricted_child(
 
 
 def _sources(plan: LogicalPlan, column: ColumnRef, context: Context) -> Iterator[tuple[Scan, ColumnRef]]:
-    """Filtered scans in `plan` such that every value of `column` in it is one of theirs."""
+    """Yield the filtered scans in `plan` whose column contains every value of `column`."""
     if column.column_id not in context.output_ids(plan):
         return
     match plan:

@@ -1,4 +1,4 @@
-"""Write expressions in the plainest form that means the same."""
+"""Rewrite expressions to their simplest equivalent form."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sharkpy.plan.subquery import SUBQUERIES
 
 
 def simplify_expressions(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Every expression of the plan, those inside subqueries included.
+    """Simplify every expression of the plan, including subqueries.
 
-    The condition of a null-aware anti join stays the equality that its meaning hangs on.
+    The condition of a null-aware anti join stays unchanged, since its meaning depends on the equality.
     """
     plan = plan.map_children(lambda child: simplify_expressions(child, context))
     if isinstance(plan, Join) and plan.kind is JoinKind.NULL_AWARE_ANTI:
@@ -23,7 +23,7 @@ def simplify_expressions(plan: LogicalPlan, context: Context) -> LogicalPlan:
 
 
 def simplify_expr(expr: Expr, context: Context) -> Expr:
-    """Arguments first. The result is remembered: simplifying it again costs one look-up."""
+    """Simplify arguments first. Results are memoized, so that simplifying them again is a lookup."""
     if isinstance(expr, (ColumnRef, Literal)):
         return expr
     entry = context.simplified.get(id(expr))
@@ -49,7 +49,7 @@ def simplify_expr(expr: Expr, context: Context) -> Expr:
 
 
 def _with_simple_arguments(expr: Expr, context: Context) -> Expr:
-    """`expr` over simplified arguments; those of a chain of AND or OR all at once, so that it is simplified once."""
+    """Simplify the arguments of `expr`. A chain of AND or OR is flattened first, so that it is simplified once."""
     if not isinstance(expr, Call) or expr.function not in CONNECTIVES:
         return expr.map_children(lambda arg: simplify_expr(arg, context))
     terms = flatten(expr.function, expr.args)

@@ -1,4 +1,4 @@
-"""Turn every subquery expression into a join."""
+"""Replace every subquery expression by a join."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ from sharkpy.plan.logical import (
 from sharkpy.plan.subquery import SUBQUERIES, Exists, InSubquery
 
 _RIGHT_FILTERED = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
-"""Joins in whose condition a term on the right side alone is a filter of that side."""
+"""Joins for which a condition term over only the right side is a filter of that side."""
 
 
 def unnest_subqueries(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """A plan without subquery expressions and with the same rows.
+    """Return a plan with the same rows and without subquery expressions.
 
-    EXISTS and IN that are terms of a filter become semi joins, their negations anti joins; elsewhere
-    they become a left join with distinct keys and a flag. Scalar subqueries become a join with
-    the subquery's single row, or a left join with an aggregate grouped by the correlation's columns. Lateral joins
-    become plain ones.
+    EXISTS and IN become semi joins if they are terms of a filter, and their negations become anti joins. Elsewhere they
+    become a left join with distinct keys and a flag. Scalar subqueries become a join with the subquery's single row, or
+    a left join with an aggregate grouped by the correlated columns. Lateral joins become plain joins.
     """
     plan = plan.map_children(lambda child: unnest_subqueries(child, context))
     if isinstance(plan, Join) and plan.kind in LATERAL_JOINS:
@@ -97,7 +96,7 @@ def _unnest_join(plan: Join, context: Context) -> LogicalPlan:
 
 
 def _unnest_sides(plan: Join, context: Context) -> LogicalPlan:
-    """Compute each subquery beside the rows of the side whose columns it uses; UnsupportedError if it uses both."""
+    """Attach each subquery to the side whose columns it uses. Raise UnsupportedError if it uses both."""
     from sharkpy.plan.references import column_ids
 
     left, right = (Attachment(side, unnest_subqueries, context) for side in (plan.left, plan.right))

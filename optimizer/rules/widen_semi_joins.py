@@ -1,4 +1,4 @@
-"""Make a semi join with unique keys an inner join, so that it takes part in the order of joins."""
+"""Turn a semi join with unique keys into an inner join, so that joins can be reordered with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
 
 
 def widen_semi_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Widen where the equalities fix a unique key of the right side: no left row then matches twice."""
+    """Widen if the equalities determine a unique key of the right side: then no left row matches twice."""
     return plan.transform_up(lambda node: _widen(node, context))
 
 

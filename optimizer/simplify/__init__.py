@@ -1,1 +1,1 @@
-"""Simplifications of calls whose arguments are simple already: one table row a function."""
+"""Simplifications of calls whose arguments are already simple: one table row per function."""

@@ -9,13 +9,13 @@ from sharkpy.plan.expr import FALSE, TRUE, Call, Expr, Literal, conjuncts, membe
 from sharkpy.values.types import BOOLEAN
 
 _FEW_TERMS = 8
-"""Up to as many terms comparing them with each other is cheaper than hashing them."""
+"""Up to this number of terms, pairwise comparison is cheaper than hashing."""
 CONNECTIVES = frozenset(("and", "or"))
 NULL_BOOLEAN = Literal(None, BOOLEAN)
 
 
 def connect(function: str, terms: Sequence[Expr]) -> Expr:
-    """The terms, at least one, joined by AND or OR; long chains balanced so that no tree grows deep."""
+    """Join the terms, at least one, by AND or OR. Long chains are balanced so that no tree grows deep."""
     if len(terms) > _FEW_TERMS:
         middle = len(terms) // 2
         return Call(function, (connect(function, terms[:middle]), connect(function, terms[middle:])), BOOLEAN)
@@ -57,7 +57,7 @@ def simplify_or(call: Call) -> Expr:
 
 
 def _simplify_chain(call: Call, neutral: bool) -> Expr:
-    """`neutral` is the value that changes nothing in this chain; its opposite decides it."""
+    """Simplify a chain. `neutral` is the value without an effect in it; the opposite value decides it."""
     flat = flatten(call.function, call.args)
     terms = unique([term for term in flat if not (isinstance(term, Literal) and term.value is neutral)])
     if any(isinstance(term, Literal) and term.value is (not neutral) for term in terms):
@@ -68,7 +68,7 @@ def _simplify_chain(call: Call, neutral: bool) -> Expr:
 
 
 def _factored(call: Call) -> Expr:
-    """(a and b) or (a and c) as a and (b or c); equalities of one column as IN."""
+    """Rewrite (a and b) or (a and c) as a and (b or c), and equalities of one column as IN."""
     branches = [list(conjuncts(branch)) for branch in flatten("or", call.args)]
     common = [term for term in branches[0] if all(term in branch for branch in branches[1:])]
     if not common:
@@ -81,7 +81,7 @@ def _factored(call: Call) -> Expr:
 
 
 def _as_in(call: Call, branches: Sequence[Sequence[Expr]]) -> Expr:
-    """x = 1 or x = 2 or x in (3) as x in (1, 2, 3), where that is all there is."""
+    """Rewrite x = 1 or x = 2 or x in (3) as x in (1, 2, 3), if there are no other branches."""
     values: list[Expr] = []
     subject: Expr | None = None
     for branch in branches:

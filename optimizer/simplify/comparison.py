@@ -21,13 +21,13 @@ from sharkpy.values.types import (
 )
 
 _MOST_COPIED = 8
-"""Nodes of a value that may be computed twice."""
+"""Largest number of nodes of a value that may be computed twice."""
 _ALL_DIGITS = Context(prec=100)
 _INTEGER_BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 
 
 def simplify_comparison(call: Call) -> Expr:
-    """Literals go to the right; a NULL decides; casts that lose nothing move to the literal."""
+    """Move literals to the right, decide comparisons with NULL, and move lossless casts to the literal."""
     left, right = call.args
     if isinstance(left, Literal) and not isinstance(right, Literal):
         call = Call(MIRRORED[call.function], (right, left), BOOLEAN)
@@ -46,7 +46,10 @@ def simplify_comparison(call: Call) -> Expr:
 
 
 def narrowed_literal(literal: Literal, narrow: DataType, wide: DataType) -> Literal | None:
-    """The literal as a value of `narrow`, where casting any value of `narrow` to `wide` keeps it apart and in order."""
+    """Return the literal as a value of `narrow`, or None if that is not exact.
+
+    The cast from `narrow` to `wide` must keep all values distinct and in order.
+    """
     value = literal.value
     if narrow in INTEGER_TYPES and wide in INTEGER_TYPES and isinstance(value, int):
         if _INTEGER_BITS[narrow] > _INTEGER_BITS[wide]:
@@ -91,7 +94,7 @@ def simplify_in(call: Call) -> Expr:
 
 
 def simplify_between(call: Call) -> Expr:
-    """Two comparisons of a small value. A large one stays whole: values within values would double at each level."""
+    """Rewrite to two comparisons if the value is small. Nested large values would double at each level."""
     value, low, high = call.args
     if len(list(itertools.islice(value.walk(), _MOST_COPIED + 1))) > _MOST_COPIED:
         return call
@@ -119,7 +122,7 @@ def simplify_is_not_null(call: Call) -> Expr:
 
 
 def simplify_like(call: Call) -> Expr:
-    """A pattern without wildcards is an equality."""
+    """Rewrite a pattern without wildcards as an equality."""
     value, pattern = call.args
     if isinstance(pattern, Literal) and isinstance(pattern.value, str) and not set("%_\\") & set(pattern.value):
         return Call("eq", (value, pattern), BOOLEAN)

@@ -6,7 +6,7 @@ from sharkpy.plan.expr import Call, Cast, Expr, Literal
 
 
 def simplify_case_when(call: Call) -> Expr:
-    """Branches that cannot be taken go; the first that is always taken ends the list."""
+    """Drop branches that cannot be taken. A branch that is always taken ends the list."""
     *pairs, default = call.args
     kept: list[Expr] = []
     for condition, value in zip(pairs[::2], pairs[1::2], strict=True):

@@ -1,4 +1,4 @@
-"""The table of simplifications: function name -> what a call of it with simple arguments becomes."""
+"""The table of simplifications: function name -> simplification of a call with simple arguments."""
 
 from __future__ import annotations
 
@@ -36,5 +36,6 @@ SIMPLIFICATIONS: dict[str, Callable[[Call], Expr]] = {
     "if": simplify_if,
     "coalesce": simplify_coalesce,
 }
-"""Every row keeps the value of the call for all arguments, NULL included. Rows may evaluate an argument more
-or less often than the call did: they are applied to deterministic calls only."""
+"""Every row preserves the value of the call for all arguments, including NULL. Rows may change how often an argument is
+evaluated: they are applied only to deterministic calls.
+"""

@@ -1,1 +1,1 @@
-"""Joins in place of subqueries: their conditions pulled up, or the domain of outer values pushed down."""
+"""Replacement of subqueries by joins: conditions are pulled up, or the domain of outer values is pushed down."""

@@ -1,4 +1,4 @@
-"""Join subqueries to the plan whose rows they are evaluated for."""
+"""Join subqueries to the plan for whose rows they are evaluated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Unnest = Callable[[LogicalPlan, Context], LogicalPlan]
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A subquery's rows with, per row, the outer rows that it belongs to: those for which all `keys` hold.
+    """Rows of a subquery with their outer rows: a row belongs to the outer rows for which all `keys` hold.
 
     A key is (comparison, outer expression, inner expression). `values` are the subquery's columns.
     """
@@ -33,9 +33,9 @@ class Keyed:
 
 
 class Attachment:
-    """The plan as it grows by the joins that answer the subqueries of one node.
+    """A plan that grows by the joins for the subqueries of one node.
 
-    Each method leaves the rows of the plan as they are, but `semi`, which keeps or drops them.
+    Methods leave the rows of the plan unchanged, except `semi`, which filters them.
     """
 
     def __init__(self, plan: LogicalPlan, unnest: Unnest, context: Context) -> None:
@@ -43,12 +43,12 @@ class Attachment:
         self.unnest = unnest
         self.context = context
         self._answers: dict[int, tuple[LogicalPlan, Expr]] = {}
-        """Subqueries that are joined already, by identity: BETWEEN and CASE repeat theirs."""
+        """Subqueries that are already joined, by identity: BETWEEN and CASE repeat theirs."""
 
     def replace(self, expr: Expr, null_is_false: bool = False) -> Expr:
-        """`expr` with each subquery replaced by an expression over the plan, which is joined as needed.
+        """Replace each subquery in `expr` by an expression over the plan, which is joined as needed.
 
-        `null_is_false`: the caller takes NULL for FALSE, so that IN need not tell them apart.
+        `null_is_false`: the caller treats NULL as FALSE, so IN need not distinguish them.
         """
         match expr:
             case ScalarSubquery(plan):
@@ -68,9 +68,9 @@ class Attachment:
         return known[1]
 
     def semi(self, plan: LogicalPlan, values: Sequence[Expr], kind: JoinKind) -> None:
-        """Keep the rows for which `plan` has (SEMI) or has not (ANTI) a row equal to `values`.
+        """Keep the rows for which `plan` has (SEMI) or does not have (ANTI) a row equal to `values`.
 
-        ANTI with values is NOT IN: a row is kept only where the comparison with every row is FALSE.
+        ANTI with values is NOT IN: a row is kept only if the comparison with every row is FALSE.
         """
         values = [self.replace(value) for value in values]
         plan = _without_order(self.unnest(plan, self.context))
@@ -103,10 +103,10 @@ class Attachment:
             self.plan = Join(self.plan, plan, kind, not_false(equal))
 
     def _correlation(self, plan: LogicalPlan) -> tuple[frozenset[int], Pulled | None]:
-        """The outer columns of a subquery, and what pulling its conditions up gives.
+        """Return the outer columns of a subquery, and the result of pulling up its conditions.
 
-        None of either: the subquery is the same for all rows of this plan. Columns from further out that
-        cannot be pulled up then stay in it, for the subquery around this plan to resolve.
+        Without both, the subquery is the same for all rows of this plan. Columns from further out that cannot be pulled
+        up then stay in it, and the subquery around this plan resolves them.
         """
         free = free_column_ids(plan)
         pulled = pull_up(plan, free, self.context) if free else None
@@ -115,7 +115,7 @@ class Attachment:
         return free, pulled
 
     def _depends(self, free: frozenset[int]) -> bool:
-        """Some of the columns `free` are this plan's."""
+        """Return whether some of the columns `free` are from this plan."""
         return bool(free & self.context.output_ids(self.plan))
 
     def _domain(self, free: frozenset[int]) -> Domain:
@@ -147,7 +147,9 @@ class Attachment:
         return self._single_scalar(pulled, column, free)
 
     def _grouped_scalar(self, pulled: Pulled, column: ColumnRef, empty: dict[int, Expr]) -> Expr:
-        """An aggregate without groups, now grouped by its correlation: no group is a row of empty values."""
+        """Attach an aggregate without groups, now grouped by its correlation: a missing group means a row of empty
+        values.
+        """
         self.plan = Join(self.plan, pulled.plan, JoinKind.LEFT, conjunction(pulled.conditions))
         missing_value = empty[column.column_id].transform_up(_folded)
         if isinstance(missing_value, Literal) and missing_value.value is None:
@@ -170,7 +172,7 @@ class Attachment:
         return Call("case_when", (flag, value, Literal(None, value.dtype)), value.dtype)
 
     def _is_unique_for(self, plan: LogicalPlan, conditions: Sequence[Expr], free: frozenset[int]) -> bool:
-        """At most one row of `plan` meets the equalities among `conditions` for given outer values."""
+        """Return whether at most one row of `plan` matches the equalities in `conditions`, for given outer values."""
         while isinstance(plan, (Project, Filter)):
             plan = plan.child
         if not isinstance(plan, Aggregate):
@@ -197,7 +199,7 @@ class Attachment:
         return Call("gt", (number.ref, Literal(0, BIGINT)), BOOLEAN)
 
     def _keyed(self, plan: LogicalPlan, free: frozenset[int], pulled: Pulled | None) -> Keyed:
-        """The dependent subquery by equality with outer values alone."""
+        """Return the correlated subquery with only equalities to outer values."""
         if pulled is not None and pulled.empty is None and not pulled.deferred:
             sides = [split_equality(condition, free, self.context) for condition in pulled.conditions]
             if all(side is not None and self.context.ids(side[1]) for side in sides):
@@ -242,7 +244,7 @@ class Attachment:
     def _tuple_in(
         self, values: tuple[Expr, ...], plan: LogicalPlan, keyed: Keyed, equalities: tuple[tuple[str, Expr, Expr], ...]
     ) -> Expr:
-        """IN over several columns: NULL where no row is equal and some row, for NULLs, is not unequal."""
+        """IN over several columns: NULL if no row is equal but, because of NULLs, some row is not unequal."""
         copy, mapping = fresh_copy(plan, self.context)
         columns = [ColumnRef(mapping.get(c.column_id, c.column_id), c.name, c.dtype) for c in plan.output]
         matched = self._matched(keyed.plan, keyed.keys + equalities)
@@ -252,14 +254,14 @@ class Attachment:
         return Call("case_when", args, BOOLEAN)
 
     def _matched(self, plan: LogicalPlan, keys: Sequence[tuple[str, Expr, Expr]]) -> Expr:
-        """Whether some row of `plan` meets `keys`: a left join with its distinct keys and a flag."""
+        """Return whether some row of `plan` matches `keys`, by a left join with its distinct keys and a flag."""
         groups = tuple(Alias(inner, self.context.fresh_id(), "key") for _, _, inner in keys)
         right, flag = self._flagged(Aggregate(plan, groups, ()))
         self._join_keys(right, keys, groups)
         return Call("is_not_null", (flag,), BOOLEAN)
 
     def _row_facts(self, plan: LogicalPlan, keys: Sequence[tuple[str, Expr, Expr]], value: Expr) -> tuple[Expr, Expr]:
-        """Whether `plan` has rows for the outer row, and whether `value` is NULL in one of them."""
+        """Return whether `plan` has rows for the outer row, and whether `value` is NULL in one of them."""
         groups = tuple(Alias(inner, self.context.fresh_id(), "key") for _, _, inner in keys)
         rows = count_rows(self.context)
         values = Alias(AggregateCall("count", (value,), BIGINT), self.context.fresh_id(), "num_values")
@@ -279,7 +281,7 @@ def _folded(expr: Expr) -> Expr:
 
 
 def _without_order(plan: LogicalPlan) -> LogicalPlan:
-    """`plan` without a Sort on top, where only the set of its rows counts."""
+    """Return `plan` without Sorts on top, for uses that depend only on its set of rows."""
     while isinstance(plan, Sort):
         plan = plan.child
     return plan

@@ -1,4 +1,4 @@
-"""Columns of plans and expressions that unnesting needs: references by id, copies under new ids."""
+"""Columns of plans and expressions for unnesting: references by id, copies under new ids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def node_has_subquery(plan: LogicalPlan) -> bool:
 
 
 def references(exprs: Iterable[Expr]) -> dict[int, ColumnRef]:
-    """The columns used in `exprs`, in order of appearance."""
+    """Return the columns used in `exprs`, in order of appearance."""
     found: dict[int, ColumnRef] = {}
     for expr in exprs:
         for node in expr.walk():
@@ -30,12 +30,12 @@ def references(exprs: Iterable[Expr]) -> dict[int, ColumnRef]:
 
 
 def keep_columns(plan: LogicalPlan, columns: tuple[ColumnRef, ...]) -> LogicalPlan:
-    """`plan` cut down to `columns`."""
+    """Return `plan` with only `columns`."""
     return plan if plan.output == columns else Project(plan, columns)
 
 
 def produced_ids(plan: LogicalPlan) -> set[int]:
-    """Every column id that a node of `plan` introduces."""
+    """Return every column id that a node of `plan` introduces."""
     found: set[int] = set()
     for node in plan.walk():
         found.update(column.column_id for column in node.new_columns)
@@ -44,6 +44,8 @@ def produced_ids(plan: LogicalPlan) -> set[int]:
 
 
 def fresh_copy(plan: LogicalPlan, context: Context) -> tuple[LogicalPlan, dict[int, int]]:
-    """`plan`, free of subqueries, with a new id for every column that it introduces; and old id -> new id."""
+    """Copy `plan`, which has no subqueries, with a new id for every column that it introduces. Return also old id ->
+    new id.
+    """
     mapping = {column_id: context.fresh_id() for column_id in sorted(produced_ids(plan))}
     return renumbered(plan, lambda column_id: mapping.get(column_id, column_id)), mapping

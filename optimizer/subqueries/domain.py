@@ -1,8 +1,8 @@
-"""Make a subquery independent by joining it with the distinct outer values that it depends on.
+"""Make a subquery independent by a join with the distinct outer values that it depends on.
 
-The general way (Neumann and Kemper, "Unnesting Arbitrary Queries", BTW 2015): the domain, the distinct
-values of the outer columns used, is pushed down to where they are used; every operator on the way
-keeps the domain's columns apart. Dearer than pulling conditions up, and always possible.
+The general method (Neumann and Kemper, "Unnesting Arbitrary Queries", BTW 2015): the domain holds the distinct values
+of the used outer columns. It is pushed down to their uses, and every operator on the way keeps the domain's columns.
+This costs more than pulling up conditions, but is always possible.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from sharkpy.plan.references import free_column_ids, substitute
 from sharkpy.values.types import BIGINT, BOOLEAN, INT
 
 Refs = dict[int, ColumnRef]
-"""Outer column id -> the domain's column that stands for it in a plan."""
+"""Outer column id -> the domain's column that represents it in a plan."""
 
 
 def same(left: Expr, right: Expr) -> Expr:
@@ -56,7 +56,7 @@ def same_values(left: Refs, right: Refs) -> list[Expr]:
 
 
 class Domain:
-    """The distinct values of `columns` of `outer`, handed out in copies."""
+    """The distinct values of `columns` of `outer`, copied for each use."""
 
     def __init__(self, outer: LogicalPlan, columns: Sequence[ColumnRef], context: Context) -> None:
         self.outer = outer
@@ -77,7 +77,7 @@ class Domain:
         return bool(free_column_ids(plan) & self.ids)
 
     def push(self, plan: LogicalPlan) -> tuple[LogicalPlan, Refs]:
-        """`plan` for every value of the domain, whose columns are added to its output."""
+        """Return `plan` for every value of the domain, with the domain's columns added to its output."""
         if not self.depends(plan):
             domain, refs = self.copy()
             return (domain if is_one_empty_row(plan) else Join(domain, plan, JoinKind.CROSS)), refs
@@ -115,7 +115,7 @@ class Domain:
         raise UnsupportedError(f"correlated subquery through {plan.label}")
 
     def _items(self, items: Sequence[Alias | ColumnRef], refs: Refs) -> tuple[Alias | ColumnRef, ...]:
-        """`items` over the domain; outer columns that pass through unchanged are the domain's already."""
+        """Return `items` over the domain. Outer columns that pass through unchanged are already in the domain."""
         kept = [item for item in items if not (isinstance(item, ColumnRef) and item.column_id in refs)]
         return tuple(_replaced(item, refs) for item in kept)  # type: ignore[misc]
 
@@ -130,7 +130,7 @@ class Domain:
     def _with_empty_groups(
         self, child: LogicalPlan, groups: tuple[Alias | ColumnRef, ...], aggregates: tuple[Alias, ...], refs: Refs
     ) -> tuple[LogicalPlan, Refs]:
-        """An aggregate without groups has a row for every value of the domain."""
+        """Give an aggregate without groups a row for every value of the domain."""
         renamed = tuple(Alias(item.expr, self.context.fresh_id(), item.name) for item in aggregates)
         flag = Alias(Literal(True, BOOLEAN), self.context.fresh_id(), "matched")
         grouped = Aggregate(child, groups, renamed)
@@ -181,7 +181,7 @@ class Domain:
 
     def _push_limit(self, plan: Limit) -> tuple[LogicalPlan, Refs]:
         if isinstance(plan.child, Project):
-            # What is sorted by is perhaps known only below it.
+            # The sort keys may be known only below the projection.
             return self.push(Project(Limit(plan.child.child, plan.count, plan.offset), plan.child.items))
         keys = plan.child.keys if isinstance(plan.child, Sort) else ()
         child, refs = self.push(plan.child)
@@ -202,14 +202,16 @@ class Domain:
 
 
 def is_one_empty_row(plan: LogicalPlan) -> bool:
-    """One row without columns, as a query without FROM reads it: joined with it, rows stay as they are."""
+    """Return whether the plan is one row without columns, as read by a query without FROM. A join with it changes no
+    rows.
+    """
     while isinstance(plan, Project) and not plan.items:
         plan = plan.child
     return isinstance(plan, Values) and plan.rows == ((),)
 
 
 def not_false(predicate: Expr) -> Expr:
-    """TRUE where `predicate` is TRUE or NULL."""
+    """TRUE if `predicate` is TRUE or NULL."""
     return Call("or", (predicate, Call("is_null", (predicate,), BOOLEAN)), BOOLEAN)
 
 
@@ -230,7 +232,7 @@ def _partitioned(item: Alias, refs: Refs) -> Alias:
 
 
 def _positional(plan: LogicalPlan, columns: tuple[ColumnRef, ...], context: Context) -> LogicalPlan:
-    """`plan` with exactly `columns`; one that appears twice is copied."""
+    """Return `plan` with exactly `columns`. A column that appears twice is copied."""
     items: list[Alias | ColumnRef] = []
     seen: set[int] = set()
     for column in columns:

@@ -1,4 +1,4 @@
-"""Turn a lateral join, whose right side is computed for each left row, into joins of sides that stand alone."""
+"""Turn a lateral join, whose right side is computed for each left row, into joins of independent sides."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sharkpy.plan.references import free_column_ids, substitute
 
 
 def plain_join(plan: Join, context: Context) -> LogicalPlan:
-    """The rows of a lateral join, as a join on the conditions in its right side, or else on the left values used there.
+    """Return an equivalent join, on the conditions in the right side, or else on the left values used there.
 
-    What ON says of an inner join becomes a filter above it.
+    The ON condition of an inner join becomes a filter above it.
     """
     if plan.kind is JoinKind.LATERAL and plan.condition is not None:
         return Filter(plain_join(Join(plan.left, plan.right, plan.kind), context), plan.condition)
@@ -31,7 +31,7 @@ def plain_join(plan: Join, context: Context) -> LogicalPlan:
 
 
 def _over_domain(plan: Join, free: frozenset[int], context: Context) -> Pulled:
-    """The right side for each of the distinct values that it uses of the left one."""
+    """Compute the right side for each distinct combination of the left values that it uses."""
     columns = [column for column in plan.left.output if column.column_id in free]
     domain = Domain(plan.left, columns, context)
     right, refs = domain.push(plan.right)
@@ -45,6 +45,6 @@ def _joined(left: LogicalPlan, right: LogicalPlan, kind: JoinKind, condition: Ex
 
 
 def _column(column: ColumnRef, deferred: dict[int, Expr]) -> Alias | ColumnRef:
-    """A column of the right side; one that could not be computed there is computed above the join."""
+    """Return a column of the right side. A column that could not be computed there is computed above the join."""
     value = deferred.get(column.column_id)
     return column if value is None else Alias(substitute(value, deferred), column.column_id, column.name)

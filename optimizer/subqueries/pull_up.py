@@ -1,4 +1,4 @@
-"""Take the conditions on outer columns out of a subquery, so that they become a join's condition."""
+"""Pull conditions on outer columns out of a subquery, so that they become a join condition."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _LEFT_KEEPING = (JoinKind.LEFT, JoinKind.SINGLE, JoinKind.SEMI, JoinKind.ANTI, J
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A plan without outer references, and what was taken out of it.
+    """A plan without outer references, and the parts that were pulled out of it.
 
     1. The subquery's rows for an outer row are the rows of `plan` for which all `conditions` hold.
-    2. `deferred` gives the columns that could not be computed inside, over columns of `plan` and outer ones.
-    3. `empty` gives, for a subquery that has one row even where no row of `plan` matches (an aggregate
-       without groups), the values of its columns there; None where there is no row then.
+    2. `deferred` has the columns that could not be computed inside, over columns of `plan` and outer ones.
+    3. An aggregate without groups has a row even if no row of `plan` matches. For such a subquery, `empty` has the
+       values of its columns in that row. Otherwise it is None.
     """
 
     plan: LogicalPlan
@@ -41,7 +41,7 @@ class Pulled:
 
 
 def pull_up(plan: LogicalPlan, free: frozenset[int], context: Context) -> Pulled | None:
-    """None where the conditions cannot leave the plan; `free` are the ids of outer columns."""
+    """Pull up the conditions on the outer columns `free`. Return None if they cannot leave the plan."""
     match plan:
         case Filter():
             return _pull_filter(plan, free, context)
@@ -125,7 +125,7 @@ def _values(items: tuple[Alias | ColumnRef, ...], empty: dict[int, Expr]) -> dic
 
 
 def empty_value(call: Alias) -> Literal:
-    """Value of an aggregate over no rows."""
+    """Return the value of an aggregate over no rows."""
     name = call.expr.function  # type: ignore[attr-defined]
     return Literal(empty_group_value(name), call.dtype)  # type: ignore[arg-type]
 
@@ -154,7 +154,7 @@ def _pull_aggregate(plan: Aggregate, free: frozenset[int], context: Context) -> 
 
 
 def split_equality(condition: Expr, free: frozenset[int], context: Context) -> tuple[Expr, Expr] | None:
-    """`outer = inner` as (outer side, inner side), where neither side mixes both."""
+    """Split `outer = inner` into (outer side, inner side), or return None if a side mixes both."""
     match condition:
         case Call("eq", (left, right)):
             for outer_side, inner_side in ((left, right), (right, left)):
@@ -164,7 +164,7 @@ def split_equality(condition: Expr, free: frozenset[int], context: Context) -> t
 
 
 def _group_key(expr: Expr, groups: list[Alias | ColumnRef], context: Context) -> ColumnRef:
-    """The output column of the group key `expr`, added to `groups` where it is not among them."""
+    """Return the output column of the group key `expr`, adding it to `groups` if needed."""
     for item in groups:
         if item == expr:
             return item  # type: ignore[return-value]

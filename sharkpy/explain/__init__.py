@@ -1,1 +1,1 @@
-"""The forms of EXPLAIN: plans, dependencies, and the tree with what was measured."""
+"""The forms of EXPLAIN: plans, dependencies, and the tree with measured figures."""

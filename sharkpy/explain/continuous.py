@@ -1,4 +1,4 @@
-"""EXPLAIN of CREATE CONTINUOUS TABLE, INSERT and SINK: what is read when, by which operators, and where it goes."""
+"""EXPLAIN of CREATE CONTINUOUS TABLE, INSERT and SINK: inputs, triggers, operators and outputs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Continuous = CreateContinuousTable | CreateContinuousInsert | CreateContinuousSink
 MOST_PROFILES = 20
-"""Queries of epochs whose figures are kept: those of the last ones."""
+"""Number of recent epoch queries whose figures are kept."""
 _SHOWN_EPOCHS = 20
 _ITEMS = {
     FOLDER.name: "file",
@@ -45,7 +45,7 @@ _ITEMS = {
     KAFKA.name: "record",
     TABLE.name: "appended row",
 }
-"""What a stream's first item is."""
+"""The word for an item of each kind of streams."""
 
 
 def is_continuous(command: object) -> TypeGuard[Continuous]:
@@ -53,15 +53,15 @@ def is_continuous(command: object) -> TypeGuard[Continuous]:
 
 
 def check_analyzed(command: Continuous) -> None:
-    """UnsupportedError for a query without an end, whose figures nobody could wait for."""
+    """Raise UnsupportedError for a query without an end, since its figures would never be complete."""
     if not command.trigger.ends:
         name = _name(command)
-        hint = f"TRIGGER ONCE or AVAILABLE NOW makes it and shows the run; SHOW EPOCHS {name} those of one that runs"
+        hint = f"TRIGGER ONCE or AVAILABLE NOW makes it end; SHOW EPOCHS {name} shows the figures of a running query"
         raise UnsupportedError("EXPLAIN ANALYZE of a continuous query that does not end by itself", hint=hint)
 
 
 def continuous_lines(command: Continuous, session: EngineSession) -> Iterator[str]:
-    """Facts about the epochs of a continuous query, one a line."""
+    """Yield facts about the epochs of a continuous query, one per line."""
     queries = queries_of(command)
     yield f"trigger: {_trigger_text(command.trigger)}"
     streams, tables = _inputs(queries)
@@ -99,7 +99,7 @@ def _emit_text(emit: EmitMode) -> str:
 
 
 def epoch_lines(command: Continuous, session: EngineSession) -> Iterator[str]:
-    """Figures of the epochs that a statement has run."""
+    """Yield the figures of the epochs that a statement has run."""
     database, name = _place(command)
     streams = cast("StreamSession", session).streams
     query = query_of(session.catalog.table(database, name), cast("StreamSession", session))
@@ -132,7 +132,7 @@ def _trigger_text(trigger: Trigger) -> str:
 
 
 def _inputs(queries: Sequence[LogicalPlan]) -> tuple[list[Table], list[Table]]:
-    """Streams and tables that some queries read, each once."""
+    """Return the streams and tables that some queries read, each once."""
     read = dict.fromkeys(table for query in queries for table in _tables(query))
     return [one for one in read if one.is_stream], [one for one in read if not one.is_stream]
 
@@ -181,7 +181,7 @@ def _limit(source: StreamSource, trigger: Trigger) -> str:
 
 
 def _incremental(plan: LogicalPlan) -> Iterator[str]:
-    """Operators on the way from a stream to the result, from the result down."""
+    """Yield the operators between a stream and the result, from the result down."""
     if not any(isinstance(node, Scan) and node.table.is_stream for node in plan.walk()):
         return
     if isinstance(plan, Join):
@@ -193,7 +193,7 @@ def _incremental(plan: LogicalPlan) -> Iterator[str]:
 
 
 def _is_plain(project: Project) -> bool:
-    """True if it only leaves columns out."""
+    """Return True if the projection only drops columns."""
     return all(item in project.child.output for item in project.items)
 
 

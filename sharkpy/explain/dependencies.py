@@ -1,4 +1,4 @@
-"""EXPLAIN DEPENDENCY, AUTHORIZATION and LOCKS: inputs and outputs of a statement, in Hive's words."""
+"""EXPLAIN DEPENDENCY, AUTHORIZATION and LOCKS: inputs and outputs of a statement, in Hive's format."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OPERATIONS = {
 
 
 def dependency_lines(command: Explain, session: EngineSession) -> Iterator[str]:
-    """Hive's JSON: tables with their views, and the Hive partitions that pruning leaves."""
+    """Yield Hive's JSON: tables with their views, and the Hive partitions left after pruning."""
     scans = list(_input_scans(command.statement, session))
     parents = _parents(command.views, session)
     tables = {scan.table.table_id: scan.table for scan in scans}
@@ -53,7 +53,7 @@ def _with_parents(
 
 
 def _parents(views: tuple[Table, ...], session: EngineSession) -> dict[str, list[str]]:
-    """Views of `views` by the tables and views that they read themselves, not through another one."""
+    """Return, for each table and view, the views in `views` that read it directly."""
     read: dict[str, set[str]] = {}
     for view in views:
         statement = bind(f"EXPLAIN {view.view_text or ''}", session.catalog, session.conf, view.view_database)
@@ -71,7 +71,7 @@ def _parents(views: tuple[Table, ...], session: EngineSession) -> dict[str, list
 
 
 def scans_of(plan: LogicalPlan) -> Iterator[Scan]:
-    """Scans of a plan and of its subqueries."""
+    """Yield the scans of a plan and of its subqueries."""
     for node in plan.walk():
         if isinstance(node, Scan):
             yield node
@@ -86,7 +86,7 @@ def _plans(statement: LogicalPlan | Command) -> tuple[LogicalPlan, ...]:
 
 
 def _input_scans(statement: LogicalPlan | Command, session: EngineSession) -> Iterator[Scan]:
-    """Scans with the predicates that the optimizer moves into them, and those of tables that it drops."""
+    """Yield the scans with their pushed-down predicates, and the scans of tables that the optimizer removes."""
     for plan in _plans(statement):
         optimized = list(scans_of(plan_steps(session, plan)[0]))
         seen = {scan.table.table_id for scan in optimized}
@@ -95,7 +95,7 @@ def _input_scans(statement: LogicalPlan | Command, session: EngineSession) -> It
 
 
 def _partitions(scan: Scan, session: EngineSession) -> Iterator[tuple[str, str]]:
-    """The Hive partitions that the scan's predicate leaves, by table and name."""
+    """Yield the Hive partitions that match the scan's predicate, by table and name."""
     table = scan.table
     if table.is_partitioned:
         names = [one.name for one in partitions_of(table, session.catalog)]
@@ -104,7 +104,7 @@ def _partitions(scan: Scan, session: EngineSession) -> Iterator[tuple[str, str]]
 
 
 def outputs_of(statement: LogicalPlan | Command) -> list[str]:
-    """Outputs of a statement: `database@table`, with the Hive partition where its values are given."""
+    """Return the outputs of a statement: `database@table`, with the Hive partition if its values are given."""
     if isinstance(statement, LogicalPlan):
         return []
     if isinstance(statement, MultiInsert):
@@ -124,7 +124,7 @@ def outputs_of(statement: LogicalPlan | Command) -> list[str]:
 
 
 def authorization_lines(command: Explain, session: EngineSession) -> Iterator[str]:
-    """Objects that Hive would check privileges of; nothing is checked here but logins and allowed folders."""
+    """Yield objects whose privileges Hive would check. The engine itself only checks logins and allowed folders."""
     statement = command.statement
     yield "INPUTS: "
     for name in _input_names(command, session):
@@ -139,7 +139,7 @@ def authorization_lines(command: Explain, session: EngineSession) -> Iterator[st
 
 
 def lock_lines(command: Explain, session: EngineSession) -> Iterator[str]:
-    """Locks that Hive would take; here readers see the data of their start, and writers publish at once."""
+    """Yield locks that Hive would take. Here readers see the data as of their start, and writers publish atomically."""
     yield "LOCK INFORMATION:"
     for name in _input_names(command, session):
         yield f"{name.replace('@', '.')} -> SHARED_READ"

@@ -1,4 +1,6 @@
-"""EXPLAIN: the physical plan; EXTENDED: all steps and the query of each stage; ANALYZE: measured figures of a run."""
+"""EXPLAIN: the physical plan. EXTENDED adds all steps and the query of each stage, ANALYZE the measured figures of a
+run.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def explain(command: Explain, session: EngineSession) -> CommandResult:
-    """Run a command EXPLAIN: one column, `plan`, a line a row."""
+    """Run EXPLAIN. The result has one column, `plan`, with a row per line."""
     if form := FORMS.get(command.form):
         return text_rows(("plan",), [(line,) for line in form(command, session)])
     lines: list[str] = []
@@ -81,7 +83,7 @@ def explain(command: Explain, session: EngineSession) -> CommandResult:
 
 
 def _titles(statement: MultiInsert | ChangeRows) -> list[str]:
-    """Headings of the queries of a statement, each its purpose."""
+    """Return the headings of a statement's queries."""
     if isinstance(statement, MultiInsert):
         return [_title(one) for one in statement.inserts]
     parts = {"Changed partitions": statement.changed, "Rows that stay": statement.rows, "Added rows": statement.added}
@@ -98,7 +100,7 @@ def _title(command: Command) -> str:
 
 
 def _facts(command: Command) -> Iterator[str]:
-    """Fields of a command that runs no query, as far as they differ from their defaults."""
+    """Yield the fields of a command without a query, if they differ from their defaults."""
     for one in fields(command):
         value = getattr(command, one.name)
         if one.name not in ("name", "altered", "schema") and value not in (one.default, False, None, ()):
@@ -107,7 +109,7 @@ def _facts(command: Command) -> Iterator[str]:
 
 
 def _generate_lines(command: Explain, statement: GenerateTable, session: EngineSession) -> Iterator[str]:
-    """The function, its result and its arguments, each query with its plan."""
+    """Yield the function, its result and its arguments, with the plan of each query."""
     from sharkpy.ml.generate.generate_table import function_of
 
     yield f"function: {function_of(statement).usage}"
@@ -121,7 +123,7 @@ def _generate_lines(command: Explain, statement: GenerateTable, session: EngineS
 
 
 def _branch_lines(command: Explain, statement: MultiInsert | ChangeRows, session: EngineSession) -> Iterator[str]:
-    """Each query with its plan; the run is that of all of them."""
+    """Yield each query with its plan. The run covers all of them."""
     from sharkpy.execution.commands.shared_source import is_read_again
 
     only_plans, source, titles = replace(command, analyze=False), statement.source, _titles(statement)
@@ -160,9 +162,9 @@ def _query_lines(command: Explain, plan: LogicalPlan, session: EngineSession) ->
 
 
 def _stage_queries(plan: PlacedPlan, session: EngineSession, *, is_result: bool) -> Iterator[str]:
-    """The DuckDB query of each stage, as planned: what is observed at run time may change the later ones.
+    """Yield the DuckDB query of each stage, as planned. Measurements at run time may change later stages.
 
-    `is_result`: the last stage gives the answer of a query, and writes nothing.
+    `is_result`: the last stage returns the rows of a query, and writes nothing.
     """
     number, physical, parallelism = 0, plan.root, session.engine.parallelism
     while (exchange := next_exchange(physical)) is not None:
@@ -186,7 +188,7 @@ def _stage_query(title: str, lowered: Stage) -> Iterator[str]:
 
 
 def _inner_queries(program: StageProgram) -> Iterator[str]:
-    """Queries below the steps of a stage."""
+    """Yield the queries below the steps of a stage."""
     for spec in program.inputs:
         if isinstance(spec, StepColumns):
             yield from _inner_queries(spec.program)

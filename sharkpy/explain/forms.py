@@ -1,4 +1,4 @@
-"""The forms of EXPLAIN beside plain, EXTENDED and ANALYZE: a row a form."""
+"""The forms of EXPLAIN other than plain, EXTENDED and ANALYZE, one row per form."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def _plans(command: Explain) -> tuple[LogicalPlan, ...]:
 
 
 def _logical(command: Explain, _: EngineSession) -> Iterator[str]:
-    """Plan of each query as it was bound."""
+    """Yield the bound plan of each query."""
     for plan in _plans(command):
         yield "LOGICAL PLAN:"
         yield from plan.explain().splitlines()
 
 
 def _optimized(command: Explain, session: EngineSession) -> Iterator[str]:
-    """Plan of each query as the optimizer left it."""
+    """Yield the optimized plan of each query."""
     for plan in _plans(command):
         yield "CBO PLAN:"
         yield from plan_steps(session, plan)[0].explain().splitlines()
 
 
 def _cost(command: Explain, session: EngineSession) -> Iterator[str]:
-    """The optimized plan with the rows that are expected of each step."""
+    """Yield the optimized plan with the estimated rows of each step."""
     for plan in _plans(command):
         yield "CBO PLAN:"
         snapshot = session.snapshot()
@@ -62,7 +62,7 @@ def _with_rows(plan: LogicalPlan, estimates: Context, depth: int) -> Iterator[st
 
 
 def _rules(command: Explain, session: EngineSession) -> Iterator[str]:
-    """The bound plan, and what each rule of the optimizer that changed it took away and added."""
+    """Yield the bound plan, and the lines that each effective rule of the optimizer removed and added."""
     excluded = excluded_rules(session.conf)
     for plan in _plans(command):
         yield "== Bound plan =="
@@ -78,7 +78,7 @@ def _tree(command: Explain, _: EngineSession) -> Iterator[str]:
 
 
 def _formatted(command: Explain, session: EngineSession) -> Iterator[str]:
-    """JSON text: the kind of statement, and its operators from the result down."""
+    """Yield JSON text: the kind of statement, and its operators from the result down."""
     statement = command.statement
     kind = "Query" if isinstance(statement, LogicalPlan) else type(statement).__name__
     queries = (statement,) if isinstance(statement, LogicalPlan) else queries_of(statement)

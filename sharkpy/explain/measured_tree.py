@@ -1,4 +1,4 @@
-"""Tree of EXPLAIN ANALYZE: the operators as they were run, each beside its measured figures."""
+"""Tree of EXPLAIN ANALYZE: the executed operators with their measured figures."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _KINDS: dict[type[PhysicalPlan], str] = {
 
 
 Written = dict[int, tuple[int, "StageProfile"]]
-"""The stages that wrote exchanges, with their numbers, by exchange."""
+"""For each exchange, the stage that wrote it, with its number."""
 
 
 @dataclass(slots=True)
 class Figures:
-    """Measured figures of one operator; None: DuckDB carried it out within another one."""
+    """Measured figures of one operator. None: DuckDB ran it as a part of another one."""
 
     rows: int | None = None
     size_bytes: int | None = None
@@ -60,7 +60,7 @@ class Figures:
 
 @dataclass(slots=True)
 class Node:
-    """An operator of a stage, over the stage's relations `relations`."""
+    """An operator of a stage, with the stage's relations below it."""
 
     plan: PhysicalPlan
     children: list[Node]
@@ -74,7 +74,7 @@ class Node:
 
 
 def run_tree(profile: QueryProfile) -> list[str]:
-    """The lines of the tree of a query that has run, from its result down to its scans."""
+    """Return the lines of the tree of a query that has run, from its result down to its scans."""
     if not profile.stages or profile.stages[-1].fragment is None:
         return []
     numbered = list(enumerate(profile.stages, 1))
@@ -119,7 +119,7 @@ def _node_lines(node: Node, written: Written, depth: int) -> list[str]:
 
 
 def block_notes(scan: BlockScan) -> list[str]:
-    """Blocks, bytes and the encodings of the columns that a scan reads."""
+    """Return notes on the blocks, bytes and encodings of the columns that a scan reads."""
     blocks = scan.blocks
     notes = [
         f"{count_of(blocks.num_kept, 'block')} kept, {blocks.num_blocks - blocks.num_kept} pruned; "
@@ -131,7 +131,7 @@ def block_notes(scan: BlockScan) -> list[str]:
         try:
             block = open_block(handle)
             known = {name: block.encoding(name) for name in scan.names}
-        except (SharkError, OSError):  # on another machine, or gone since
+        except (SharkError, OSError):  # on another host, or removed since
             continue
         for name, encoding in known.items():
             encodings[name][encoding] = None
@@ -145,10 +145,10 @@ def block_notes(scan: BlockScan) -> list[str]:
 
 
 def _nodes(plan: PhysicalPlan, leaves: Iterator[tuple[str, PhysicalPlan]]) -> Node:
-    """The operators of a stage; `leaves` are its relations in the order of the scans."""
+    """Build the operators of a stage. `leaves` are its relations in the order of the scans."""
     children = [_nodes(child, leaves) for child in plan.children]
     if isinstance(plan, StepOperator):
-        # The query above reads what the step gives, and knows of no relation below.
+        # The query above reads the rows of the step, and does not see the relations below it.
         name, _ = next(leaves, ("", plan))
         return Node(plan, children, frozenset((name,)))
     if children:
@@ -160,7 +160,9 @@ def _nodes(plan: PhysicalPlan, leaves: Iterator[tuple[str, PhysicalPlan]]) -> No
 
 
 def _attribute(root: Node, stage: StageProfile) -> list[str]:
-    """Give operators DuckDB's figures of their kind over the same inputs; return lines for figures left over."""
+    """Assign DuckDB's figures to operators of the same kind over the same inputs. Return lines for the remaining
+    figures.
+    """
     pool = list(stage.operators)
     nodes = list(root.walk())
     for node in nodes:
@@ -184,7 +186,7 @@ def _attribute(root: Node, stage: StageProfile) -> list[str]:
 
 
 def _take(pool: list[OperatorFigures], kind: str, relations: frozenset[str]) -> OperatorFigures | None:
-    """Topmost matching figures, taken out of the pool."""
+    """Remove the topmost matching figures from the pool and return them."""
     for index, one in enumerate(pool):
         if one.kind == kind and one.relations == relations:
             return pool.pop(index)
@@ -200,7 +202,7 @@ def _fill(node: Node) -> None:
             figures.size_bytes = None
             figures.rows = sum(rows or 0 for rows in below) if None not in below else None
         case operators.Project() if below[0] is not None and below[0] != figures.rows:
-            # DuckDB did without this one, and the figures are of a projection further down.
+            # DuckDB removed this projection: the figures belong to one further down.
             figures.rows, figures.size_bytes = below[0], None
         case operators.SortOperator() | operators.WindowOperator() if figures.rows is None:
             figures.rows = below[0]

@@ -1,1 +1,1 @@
-"""Bound expressions and logical plans, descriptions of steps and commands: plain data without a way to run."""
+"""Bound expressions, logical plans, and descriptions of steps and commands: data without execution."""

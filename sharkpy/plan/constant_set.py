@@ -1,4 +1,4 @@
-"""Many constants of one type, held as an Arrow array: an expression for each would take fifty times the memory."""
+"""Many constants of one type as an Arrow array: an expression per constant would need fifty times the memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstantSet:
-    """Distinct constants of type `dtype`, at least one, NULL apart; equal where they are the same in the same order."""
+    """Distinct constants of type `dtype`, at least one, without NULL. Equal if they are the same in the same order."""
 
     dtype: DataType
     values: pa.Array[Any]
@@ -34,7 +34,9 @@ class ConstantSet:
 
     @classmethod
     def of_values(cls, dtype: DataType, values: Sequence[object]) -> ConstantSet | None:
-        """Set of Python values, None among them for NULL; None if they are all NULL, or of a type without sets."""
+        """Return the set of Python values, in which None is NULL. Return None if all are NULL, or the type has
+        no sets.
+        """
         import pyarrow as pa
 
         known = [value for value in values if value is not None]
@@ -59,7 +61,7 @@ class ConstantSet:
         return hash((self.dtype, self.has_null, len(self.values), self.values[0].as_py(), self.values[-1].as_py()))
 
     def contains(self, value: object) -> bool | None:
-        """`value IN (…)`, of a Python value of `dtype` or None, under three-valued logic."""
+        """Evaluate `value IN (…)` for a Python value of `dtype` or None, under three-valued logic."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -69,7 +71,7 @@ class ConstantSet:
         return True if is_found else None if self.has_null else False
 
     def bounds(self) -> tuple[Any, Any]:
-        """The least and the largest of the constants."""
+        """Return the smallest and the largest of the constants."""
         import pyarrow.compute as pc
 
         found: dict[str, Any] = pc.min_max(self.values).as_py()  # type: ignore[assignment]  # the stubs know no struct
@@ -82,6 +84,6 @@ class ConstantSet:
 
 
 def has_sets(dtype: DataType) -> bool:
-    """Whether constants of a type make a set: those whose text DuckDB reads back as it was."""
+    """Return whether constants of a type can form a set: DuckDB must read their text back unchanged."""
     is_text = dtype == STRING or isinstance(dtype, VarcharType)
     return is_text or dtype in (*INTEGER_TYPES, DOUBLE, DATE, TIMESTAMP) or isinstance(dtype, DecimalType)

@@ -1,8 +1,7 @@
-"""Bound expressions: typed, with names resolved to column ids and every implicit cast explicit.
+"""Bound expressions: typed, with names resolved to column ids and all implicit casts explicit.
 
-A column is known by its `column_id` alone, unique in a statement; a rule may therefore move an
-expression anywhere below which the column is still produced. Expressions that hold a plan are in
-`subquery.py`.
+A column is identified only by its `column_id`, which is unique in a statement. So a rule may move an expression to any
+node whose children produce its columns. Expressions that hold a plan are in `subquery.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ PythonValue = (
 
 
 class Expr(TreeNode["Expr"]):
-    """A value per row. Every expression has a `dtype`; `str()` gives the one label used everywhere."""
+    """A value per row. Every expression has a `dtype`. `str()` returns its label, which is used everywhere."""
 
     __slots__ = ()
     family: ClassVar[type]
@@ -40,14 +39,14 @@ Expr.family = Expr
 
 @dataclass(frozen=True, slots=True)
 class ColumnRef(Expr):
-    """The column `column_id`; `name` is for people only."""
+    """The column `column_id`. `name` is only for people."""
 
     column_id: int
     name: str
     dtype: DataType
 
     def holding(self, expr: Expr) -> Alias:
-        """An expression as this column."""
+        """Return an expression under this column's id and name."""
         return Alias(expr, self.column_id, self.name)
 
     def __str__(self) -> str:
@@ -56,7 +55,7 @@ class ColumnRef(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Literal(Expr):
-    """A constant as its Python value: date, datetime without zone, Decimal; intervals as int (see types)."""
+    """A constant as its Python value: date, datetime without a zone, Decimal; intervals as int (see types)."""
 
     value: PythonValue
     dtype: DataType
@@ -76,7 +75,7 @@ FALSE = Literal(False, BOOLEAN)
 
 @dataclass(frozen=True, slots=True)
 class Alias(Expr):
-    """`expr` under a new column id: what projections and aggregates output."""
+    """`expr` under a new column id, as projections and aggregates output it."""
 
     expr: Expr
     column_id: int
@@ -127,11 +126,11 @@ _INFIX = {
 
 @dataclass(frozen=True, slots=True)
 class Call(Expr):
-    """A scalar function or operator of the registry, by its canonical name; arguments already cast.
+    """A scalar function or operator of the registry, by its canonical name. Arguments are already cast.
 
-    Operators are functions: eq ne lt le gt ge eq_null_safe and or not add subtract multiply divide mod
-    div negate like rlike in(value, item…) between is_null is_not_null concat case_when(cond, value, …,
-    else) element_at(array|map, key) field(struct, literal name).
+    Operators are functions: eq ne lt le gt ge eq_null_safe and or not add subtract multiply divide mod div negate like
+    rlike in(value, item…) between is_null is_not_null concat case_when(cond, value, …, else) element_at(array|map, key)
+    field(struct, literal name).
     """
 
     function: str
@@ -148,7 +147,7 @@ class Call(Expr):
 class InSet(Expr):
     """`value IN (constants)` over many constants of the value's type, under three-valued logic; see `membership`.
 
-    `is_in_call`: it stands where a query may not stand within it, such as the body of a Lambda.
+    `is_in_call`: it is in a place that allows no query, such as the body of a Lambda.
     """
 
     value: Expr
@@ -165,7 +164,7 @@ class InSet(Expr):
 
 @dataclass(frozen=True, slots=True)
 class LambdaVariable(Expr):
-    """A variable of a Lambda around it; no column, and so never among the columns that an expression uses.
+    """A variable of an enclosing Lambda. It is not a column, so it is not among the columns that an expression uses.
 
     `is_index`: it counts the items from 0.
     """
@@ -181,7 +180,7 @@ class LambdaVariable(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Lambda(Expr):
-    """`(x, y) -> body`, an argument of a higher-order function; its type is that of the body."""
+    """`(x, y) -> body`, an argument of a higher-order function. Its type is the type of the body."""
 
     variables: tuple[LambdaVariable, ...]
     body: Expr
@@ -197,9 +196,9 @@ class Lambda(Expr):
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall(Expr):
-    """An aggregate function over the rows of a group; `count()` without arguments counts rows.
+    """An aggregate function over the rows of a group. `count()` without arguments counts rows.
 
-    With a `form`, the call makes or reads states of the form's function; `function` is then the form's name.
+    With a `form`, the call builds or reads states of the form's function. Then `function` is the form's name.
     """
 
     function: str
@@ -211,7 +210,7 @@ class AggregateCall(Expr):
 
     @property
     def base(self) -> str:
-        """Key in the registry of the function that is computed, in whatever form."""
+        """The registry key of the computed function, for any form."""
         return self.function if self.form is None else self.form.function
 
     def __str__(self) -> str:
@@ -222,7 +221,7 @@ class AggregateCall(Expr):
 
 @dataclass(frozen=True, slots=True)
 class SortKey(Expr):
-    """One key of an ordering. Hive's default: ascending nulls first, descending nulls last."""
+    """One key of an ordering. Hive's default: ascending with nulls first, descending with nulls last."""
 
     expr: Expr
     ascending: bool = True
@@ -259,7 +258,7 @@ FrameBound = int | float | Decimal | FrameInterval | None
 
 @dataclass(frozen=True, slots=True)
 class WindowFrame:
-    """ROWS, RANGE or GROUPS between two bounds: a bound is an offset (negative: preceding), None: unbounded."""
+    """ROWS, RANGE or GROUPS between two bounds. A bound is an offset (negative: preceding) or None (unbounded)."""
 
     unit: str
     start: FrameBound
@@ -267,7 +266,7 @@ class WindowFrame:
 
     @property
     def has_distance(self) -> bool:
-        """Whether the frame is found by adding to the value of the order's key, or subtracting from it."""
+        """Whether the bounds are computed by adding a distance to the ordering key or subtracting it."""
         return self.unit == "RANGE" and any(bound is not None and bound != 0 for bound in (self.start, self.end))
 
     def __str__(self) -> str:
@@ -283,7 +282,7 @@ class WindowFrame:
 
 @dataclass(frozen=True, slots=True)
 class WindowCall(Expr):
-    """A window function (rank, lead, …) or aggregate over a window; `frame` None is the default frame."""
+    """A window function (rank, lead and so on) or aggregate over a window. `frame` None is the default frame."""
 
     function: str
     args: tuple[Expr, ...]
@@ -306,11 +305,11 @@ class WindowCall(Expr):
 
 
 _BALANCED_FROM = 16
-"""Terms from which a conjunction is a balanced tree: no phase then recurses once per term."""
+"""Number of terms from which a conjunction becomes a balanced tree, so that no phase recurses once per term."""
 
 
 def conjuncts(predicate: Expr | None) -> tuple[Expr, ...]:
-    """The terms of a conjunction; none for None and TRUE."""
+    """Return the terms of a conjunction; none for None and TRUE."""
     match predicate:
         case None | Literal(True):
             return ()
@@ -320,12 +319,12 @@ def conjuncts(predicate: Expr | None) -> tuple[Expr, ...]:
 
 
 def conjunction(terms: Iterable[Expr]) -> Expr | None:
-    """The terms joined by AND, in their order; None where there are none. Many make a balanced tree."""
+    """Join the terms by AND, in order. Return None without terms. Many terms form a balanced tree."""
     return _joined("and", list(terms))
 
 
 def disjunction(terms: Iterable[Expr]) -> Expr | None:
-    """The terms joined by OR, as `conjunction` joins them by AND."""
+    """Join the terms by OR, as `conjunction` joins them by AND."""
     return _joined("or", list(terms))
 
 
@@ -338,11 +337,11 @@ def _joined(function: str, terms: list[Expr]) -> Expr | None:
 
 
 _SET_FROM = 1_000
-"""Items from which IN is one of a set: DuckDB plans so many constants in a time that grows with their square."""
+"""Number of items from which IN uses a set: DuckDB's planning time grows with the square of their number."""
 
 
 def membership(value: Expr, items: Sequence[Expr]) -> Expr:
-    """`value IN (items)`, all of one type: an InSet where the items are many constants."""
+    """Return `value IN (items)` for items of one type. Many constants become an InSet."""
     if len(items) >= _SET_FROM and all(isinstance(item, Literal) for item in items):
         constants = ConstantSet.of_values(value.dtype, [item.value for item in items if isinstance(item, Literal)])
         if constants is not None:
@@ -351,7 +350,7 @@ def membership(value: Expr, items: Sequence[Expr]) -> Expr:
 
 
 def is_true(predicate: Expr | None) -> bool:
-    """Whether `predicate` is TRUE or None, which stands for it."""
+    """Return whether `predicate` is TRUE or None, which means TRUE."""
     return predicate is None or (isinstance(predicate, Literal) and predicate.value is True)
 
 

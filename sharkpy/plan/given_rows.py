@@ -1,4 +1,4 @@
-"""Rows that a Python program hands over, as a relation of a plan: an RDD's, or those of this process."""
+"""Rows that a Python program provides as a relation of a plan: from an RDD, or from this process."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RowReader = Callable[[Iterable[object], int], Iterator["pa.RecordBatch"]]
-"""Arrow batches with the columns of `GivenRows.schema`, in order and in its Arrow types, of the rows of one part and
-the part's number. Picklable; its errors are SharkErrors."""
+"""Reads the rows of one part, with the part's number, as Arrow batches. Their columns have the order and Arrow types of
+`GivenRows.schema`. Picklable. Errors are SharkErrors.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GivenRows:
-    """1. Parts are those of `rdd`, a pyspark RDD whose tasks then read them, or one, `here`, in this process.
-    2. `label` is what EXPLAIN and errors say of them: `an RDD`, `a pandas DataFrame`.
+    """Rows from a Python program.
+
+    1. Parts are the partitions of `rdd`, a pyspark RDD whose tasks read them, or a single part `here` in this process.
+    2. `label` names the rows in EXPLAIN and errors: `an RDD`, `a pandas DataFrame`.
     """
 
     label: str
@@ -28,11 +31,11 @@ class GivenRows:
     rdd: Any = field(default=None, repr=False)
     here: Iterable[object] = field(default=(), repr=False)
     num_rows: int | None = None
-    """Number of rows; None: not known."""
+    """Number of rows, or None if unknown."""
 
     @property
     def is_here(self) -> bool:
-        """Whether the rows lie in this process: it writes them, wherever queries are placed."""
+        """Whether the rows are in this process, which then writes them wherever queries are placed."""
         return self.rdd is None
 
     @property

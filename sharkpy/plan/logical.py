@@ -1,6 +1,6 @@
-"""Logical plans: relations as trees of frozen nodes, independent of how they will be run.
+"""Logical plans: relations as trees of frozen nodes, independent of their execution.
 
-`output` is the ordered tuple of columns that a node produces; their ids are unique in a statement.
+`output` is the ordered tuple of columns that a node produces. Their ids are unique in a statement.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class LogicalPlan(PlanNode["LogicalPlan"]):
-    """A relation: its fields hold the relations below it and the expressions that it computes of their rows."""
+    """A relation. Its fields hold the relations below it and the expressions over their rows."""
 
     __slots__ = ()
     family: ClassVar[type]
@@ -37,7 +37,7 @@ class LogicalPlan(PlanNode["LogicalPlan"]):
 
     @property
     def new_columns(self) -> tuple[ColumnRef, ...]:
-        """Columns under ids that no node below has, beside those that Aliases of this node make."""
+        """Columns whose ids no node below has, other than the ids of this node's Aliases."""
         return ()
 
 
@@ -45,7 +45,7 @@ LogicalPlan.family = LogicalPlan
 
 
 class Producer(LogicalPlan):
-    """A node that is the first to have `columns`: its output, unless it says otherwise."""
+    """A node that introduces `columns`, which are its output by default."""
 
     __slots__ = ()
     columns: tuple[ColumnRef, ...]
@@ -60,7 +60,7 @@ class Producer(LogicalPlan):
 
 
 class SameColumns(LogicalPlan):
-    """A node whose output is that of its child."""
+    """A node with the same output as its child."""
 
     __slots__ = ()
     child: LogicalPlan
@@ -72,9 +72,10 @@ class SameColumns(LogicalPlan):
 
 @dataclass(frozen=True, slots=True)
 class Scan(Producer):
-    """Rows of a table; `names[i]` is the table's column behind `columns[i]`. `predicate` was pushed into it.
+    """Rows of a table. Column `columns[i]` reads the table's column `names[i]`. `predicate` was pushed down into the
+    scan.
 
-    With a `sample`, the rows are those of the sample that meet the predicate.
+    With a `sample`, the rows are the rows of the sample that match the predicate.
     """
 
     table: Table
@@ -85,7 +86,7 @@ class Scan(Producer):
 
     @property
     def schema(self) -> Schema:
-        """The table's, with the virtual columns that are read."""
+        """The table's schema, with the virtual columns that are read."""
         return with_virtual_columns(self.table, self.names)
 
     @property
@@ -102,7 +103,7 @@ class Scan(Producer):
 
 @dataclass(frozen=True, slots=True)
 class Values(Producer):
-    """Literal rows; `SELECT 1` without FROM is one row of no columns below a Project."""
+    """Literal rows. `SELECT 1` without FROM is one row without columns below a Project."""
 
     columns: tuple[ColumnRef, ...]
     rows: tuple[tuple[Expr, ...], ...]
@@ -114,7 +115,7 @@ class Values(Producer):
 
 @dataclass(frozen=True, slots=True)
 class Given(Producer):
-    """Rows that a Python program hands over; `columns` are those of `rows.schema`."""
+    """Rows that a Python program provides. `columns` are the columns of `rows.schema`."""
 
     columns: tuple[ColumnRef, ...]
     rows: GivenRows
@@ -126,7 +127,7 @@ class Given(Producer):
 
 @dataclass(frozen=True, slots=True)
 class SharedRows(Producer):
-    """The rows that several queries of one statement have in common; before planning, their plan takes its place."""
+    """Common rows of several queries of one statement. Before planning, their plan replaces this node."""
 
     columns: tuple[ColumnRef, ...]
 
@@ -137,7 +138,7 @@ class SharedRows(Producer):
 
 @dataclass(frozen=True, slots=True)
 class Project(LogicalPlan):
-    """Items computed of each row of the child."""
+    """Items computed from each row of the child."""
 
     child: LogicalPlan
     items: tuple[Alias | ColumnRef, ...]
@@ -174,9 +175,9 @@ class JoinKind(Enum):
     NULL_AWARE_ANTI = "null-aware anti"
     """`NOT IN (subquery)`: its condition is the conjunction of equalities, and NULLs make rows vanish."""
     SINGLE = "single"
-    """As LEFT, but more than one match for a left row is an error (scalar subquery)."""
+    """Like LEFT, but more than one match for a left row is an error (scalar subquery)."""
     LATERAL = "lateral"
-    """As INNER, the right side computed for each left row, whose columns it may use. Unnesting replaces it."""
+    """Like INNER, but the right side is computed for each left row and may use its columns. Unnesting replaces it."""
     LATERAL_LEFT = "lateral left"
 
 
@@ -186,7 +187,7 @@ LEFT_ONLY_JOINS = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI)
 
 @dataclass(frozen=True, slots=True)
 class Join(LogicalPlan):
-    """Condition None is TRUE. Semi and anti joins output the left side alone."""
+    """A join. Condition None is TRUE. Semi and anti joins output only the left side."""
 
     left: LogicalPlan
     right: LogicalPlan
@@ -209,10 +210,10 @@ class Join(LogicalPlan):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(LogicalPlan):
-    """One row per distinct `groups` (without groups: exactly one row). DISTINCT has no aggregates.
+    """One row per distinct `groups`, or exactly one row without groups. DISTINCT has no aggregates.
 
-    Items of `aggregates` are Aliases of an AggregateCall alone: the binder puts what surrounds it in a
-    Project above.
+    Items of `aggregates` are Aliases of plain AggregateCalls: the binder puts expressions around them into a Project
+    above.
     """
 
     child: LogicalPlan
@@ -244,7 +245,7 @@ class Expand(Producer):
 
 @dataclass(frozen=True, slots=True)
 class Window(LogicalPlan):
-    """The child's columns and one per window; items are Aliases of a WindowCall alone."""
+    """The child's columns and one per window. Items are Aliases of plain WindowCalls."""
 
     child: LogicalPlan
     windows: tuple[Alias, ...]
@@ -260,7 +261,7 @@ class Window(LogicalPlan):
 
 @dataclass(frozen=True, slots=True)
 class Generate(Producer):
-    """LATERAL VIEW [OUTER]: the child's columns and those of a table function per row."""
+    """LATERAL VIEW [OUTER]: the child's columns and the columns of a table function per row."""
 
     child: LogicalPlan
     generator: Call
@@ -278,10 +279,10 @@ class Generate(Producer):
 
 @dataclass(frozen=True, slots=True)
 class Step(Producer):
-    """The rows that `step` makes of the values of `arguments`, in the order and the tasks in which the child has them.
+    """Rows that `step` computes from the values of `arguments`, in the order and tasks of the child.
 
-    The output is `passed`, columns of the child that a step hands on with its rows, and `columns`, which are new.
-    A step that needs equal rows in one task, or side by side, stands on a Distribute and a Sort.
+    The output is `passed`, columns of the child that a step passes on with its rows, and the new `columns`. A step that
+    needs equal rows in one task, or adjacent rows, has a Distribute and a Sort below it.
     """
 
     child: LogicalPlan
@@ -301,7 +302,7 @@ class Step(Producer):
 
 @dataclass(frozen=True, slots=True)
 class Sort(SameColumns):
-    """ORDER BY; `is_global` False is SORT BY: within each task only."""
+    """ORDER BY. `is_global` False is SORT BY, which sorts only within each task."""
 
     child: LogicalPlan
     keys: tuple[SortKey, ...]
@@ -314,7 +315,7 @@ class Sort(SameColumns):
 
 @dataclass(frozen=True, slots=True)
 class Distribute(SameColumns):
-    """DISTRIBUTE BY: rows with equal keys come to one task; into `num_buckets` buckets where given."""
+    """DISTRIBUTE BY: rows with equal keys are in one task, in `num_buckets` buckets if given."""
 
     child: LogicalPlan
     keys: tuple[Expr, ...]
@@ -327,7 +328,7 @@ class Distribute(SameColumns):
 
 @dataclass(frozen=True, slots=True)
 class Limit(SameColumns):
-    """At most `count` rows of the child, those after the first `offset`."""
+    """At most `count` rows of the child, after the first `offset`."""
 
     child: LogicalPlan
     count: int | None
@@ -340,7 +341,7 @@ class Limit(SameColumns):
 
 @dataclass(frozen=True, slots=True)
 class Union(Producer):
-    """UNION ALL of inputs with equal types; `columns` are new ids."""
+    """UNION ALL of inputs with equal types. `columns` have new ids."""
 
     inputs: tuple[LogicalPlan, ...]
     columns: tuple[ColumnRef, ...]
@@ -351,7 +352,7 @@ class Union(Producer):
 
 
 def with_source(query: LogicalPlan, source: LogicalPlan | None) -> LogicalPlan:
-    """`query` with `source` in the place of its SharedRows."""
+    """Return `query` with `source` in place of its SharedRows."""
     if source is None:
         return query
     return source if isinstance(query, SharedRows) else query.map_children(lambda child: with_source(child, source))

@@ -1,4 +1,4 @@
-"""The base of logical and physical plans: the expressions of a node, and the form in which plans are printed."""
+"""The base of logical and physical plans: expressions of a node, and the printed form of plans."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class PlanNode(TreeNode[P]):
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
-        """The expressions directly held by this node."""
+        """The expressions that this node holds directly."""
         return tuple(self.held(Expr))
 
     def map_expressions(self, function: Callable[[Expr], Expr]) -> Self:
         return self.map_held(Expr, function)
 
     def explain(self) -> str:
-        """The tree, one label a line, children indented by two spaces."""
+        """Return the tree as text, one label per line, with children indented by two spaces."""
         lines = []
         waiting: list[tuple[PlanNode[Any], int]] = [(self, 0)]
         while waiting:
@@ -40,5 +40,5 @@ class PlanNode(TreeNode[P]):
 
 
 def listed(items: tuple[object, ...]) -> str:
-    """Items as labels print them."""
+    """Return items as labels print them."""
     return "[" + ", ".join(map(str, items)) + "]"

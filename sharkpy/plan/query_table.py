@@ -1,4 +1,4 @@
-"""The rows of a query that stands in several places of one statement, as a table that is in no catalog."""
+"""The rows of a query that occurs several times in one statement, as a table outside the catalog."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryTable(Table):
-    """Computed when a snapshot of the statement first looks at it, and there as long as the snapshot is."""
+    """A table computed when a snapshot of the statement first reads it. It lasts as long as the snapshot."""
 
     query: LogicalPlan = field(compare=False, repr=False)
 
@@ -28,8 +28,8 @@ class QueryTable(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecursiveTable(QueryTable):
-    """WITH RECURSIVE: the rows of `query`, and those that `step` gives again and again of the last new rows, which it
-    reads as `last`, until there are none. With `is_distinct`, rows that were there before are not new.
+    """WITH RECURSIVE: the rows of `query`, and the rows of `step`, which runs repeatedly until it adds no rows. `step`
+    reads the newest rows as `last`. With `is_distinct`, only rows that did not exist before are new.
     """
 
     step: LogicalPlan = field(compare=False, repr=False)

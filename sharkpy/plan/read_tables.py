@@ -12,7 +12,7 @@ from sharkpy.plan.subquery import SUBQUERIES
 
 
 def read_tables(*plans: LogicalPlan) -> tuple[Table, ...]:
-    """Tables with files that plans read, in subqueries and in queries that are computed once too; each once."""
+    """Return the tables with files that plans read, each once, including subqueries and shared queries."""
     found: dict[str, Table] = {}
     for plan in plans:
         _add_tables(plan, found)
@@ -27,13 +27,13 @@ def _add_tables(plan: LogicalPlan, found: dict[str, Table]) -> None:
             if scan.table.table_id in found:
                 continue
             found[scan.table.table_id] = scan.table
-            # Queries that are computed once may read one another, each several times.
+            # Shared queries may read one another, each several times.
             if isinstance(scan.table, QueryTable):
                 waiting += scan.table.queries
 
 
 def _scans(plan: LogicalPlan, waiting: list[LogicalPlan]) -> Iterator[Scan]:
-    """Scans of a plan; plans of its subqueries go to `waiting`."""
+    """Yield the scans of a plan, and add the plans of its subqueries to `waiting`."""
     for node in plan.walk():
         if isinstance(node, Scan):
             yield node

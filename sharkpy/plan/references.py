@@ -1,4 +1,4 @@
-"""Columns that expressions and plans refer to, through subqueries, and the replacement of such references."""
+"""Columns to which expressions and plans refer, also in subqueries, and replacement of these references."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharkpy.plan.subquery import SUBQUERIES, Exists, InSubquery, ScalarSubquery
 
 
 def column_ids(expr: Expr) -> frozenset[int]:
-    """Ids of all columns used in `expr`, the outer references of its subqueries included."""
+    """Return the ids of all columns used in `expr`, including outer references of its subqueries."""
     found: set[int] = set()
     for node in expr.walk():
         if isinstance(node, ColumnRef):
@@ -22,7 +22,7 @@ def column_ids(expr: Expr) -> frozenset[int]:
 
 
 def is_deep(expr: Expr, levels: int) -> bool:
-    """Whether anything stands `levels` levels below `expr`."""
+    """Return whether `expr` has a node `levels` levels below it."""
     nodes = [expr]
     for _ in range(levels):
         nodes = [child for node in nodes for child in node.children]
@@ -30,7 +30,7 @@ def is_deep(expr: Expr, levels: int) -> bool:
 
 
 def free_column_ids(plan: LogicalPlan) -> frozenset[int]:
-    """Columns that `plan` uses and does not produce: its outer references."""
+    """Return the columns that `plan` uses but does not produce: its outer references."""
     used: set[int] = set()
     produced: set[int] = set()
     for node in plan.walk():
@@ -47,7 +47,7 @@ def free_column_ids(plan: LogicalPlan) -> frozenset[int]:
 
 
 def substitute(expr: Expr, replacements: dict[int, Expr]) -> Expr:
-    """`expr` with each column whose id is in `replacements` replaced; subqueries' outer references too."""
+    """Replace each column of `expr` whose id is in `replacements`, also in outer references of subqueries."""
 
     def replace(node: Expr) -> Expr:
         match node:
@@ -62,7 +62,7 @@ def substitute(expr: Expr, replacements: dict[int, Expr]) -> Expr:
 
 
 def substitute_plan(plan: LogicalPlan, replacements: dict[int, Expr]) -> LogicalPlan:
-    """`plan` with its outer references replaced (columns that it produces have other ids)."""
+    """Replace the outer references of `plan`. (Columns that it produces have other ids.)"""
 
     def replace(expr: Expr) -> Expr:
         changed = substitute(expr, replacements)
@@ -79,7 +79,7 @@ def substitute_plan(plan: LogicalPlan, replacements: dict[int, Expr]) -> Logical
 
 
 def renumbered(plan: LogicalPlan, new_id: Callable[[int], int]) -> LogicalPlan:
-    """`plan` with the ids of its columns, also in subqueries, replaced by what `new_id` gives for each."""
+    """Replace the column ids of `plan`, also in subqueries, by the results of `new_id`."""
 
     def renamed(expr: Expr) -> Expr:
         if isinstance(expr, SUBQUERIES):

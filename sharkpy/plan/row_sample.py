@@ -1,4 +1,4 @@
-"""TABLESAMPLE of a share of a table: which rows of a file split or block are in it."""
+"""TABLESAMPLE of a share of a table: the choice of rows in a file split or block."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RowSample:
-    """Each row with probability `fraction`, or what makes `num_bytes` of the table's bytes.
+    """A sample with each row at probability `fraction`, or with about `num_bytes` of the table's bytes.
 
-    1. A row's fate depends on `seed`, on the name of its split or block and on its place there: every task, retry
-       and statement finds the same rows while the table is stored the same way.
+    1. The choice of a row depends on `seed`, on the name of its split or block, and on its position there. So every
+       task, retry and statement finds the same rows while the table is stored the same way.
     2. It does not depend on the row's values, on other predicates, or on the columns that are read.
     """
 
@@ -25,13 +25,15 @@ class RowSample:
     num_bytes: int | None = None
 
     def of_bytes(self, table_bytes: int) -> RowSample:
-        """The sample of a table of `table_bytes`, as a fraction."""
+        """Return the sample of a table with `table_bytes` bytes, as a fraction."""
         if self.num_bytes is None:
             return self
         return RowSample(min(1.0, self.num_bytes / table_bytes) if table_bytes else 1.0, self.seed)
 
     def chooser(self, origin: str) -> Callable[[int], np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Tells of each further number of rows of the split or block `origin` which are in the sample."""
+        """Return a function that takes the number of next rows of the split or block `origin`, and returns which of
+        them are in the sample.
+        """
         import numpy as np
 
         generator = np.random.default_rng((self.seed, zlib.crc32(origin.encode())))

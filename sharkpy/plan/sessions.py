@@ -1,4 +1,4 @@
-"""Sessions: rows that follow each other, with no more than a gap between them."""
+"""Session windows: consecutive rows without a larger gap between them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _EARLIER = WindowFrame("ROWS", None, -1)
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Rows with the numbers of their sessions, which are counted in each group from 1."""
+    """Rows with the numbers of their sessions, counted in each group from 1."""
 
     rows: LogicalPlan
     first: ColumnRef
     last: ColumnRef
-    """Times from `first` to `last` are those of a row; both are one column for rows of a moment."""
+    """The time of a row is from `first` to `last`. Both are one column if a row has a single time."""
     groups: tuple[ColumnRef, ...]
     gap: int
-    """In microseconds: rows with just so much between them are of one session."""
+    """Largest distance between rows of one session, inclusive, in microseconds."""
     before: ColumnRef
     begins: ColumnRef
     number: ColumnRef
 
     @property
     def plan(self) -> Window:
-        """The columns of `rows`, then `before`, `begins` and `number`."""
+        """A window with the columns of `rows`, then `before`, `begins` and `number`."""
         order = (SortKey(self.first),)
         if self.first == self.last:
             before = WindowCall("lag", (self.last,), self.groups, order, None, TIMESTAMP)
@@ -51,13 +51,13 @@ def in_sessions(
     gap: int,
     new_column: Callable[[str, DataType], ColumnRef],
 ) -> Sessions:
-    """Sessions of rows in each group, by the first and the last time of each row."""
+    """Return the sessions of rows in each group, by the first and last time of each row."""
     made = new_column("before", TIMESTAMP), new_column("begins", INT), new_column("session", BIGINT)
     return Sessions(rows, *times, groups, gap, *made)
 
 
 def sessions_of(plan: LogicalPlan) -> Sessions | None:
-    """The sessions of rows of a moment that the plan numbers; None for another plan."""
+    """Return the sessions that the plan numbers, for rows with a single time, or None for another plan."""
     match plan:
         case Window(Project(Window(rows, (Alias() as before,)), (*_, Alias() as begins)), (Alias() as number,)):
             match before.expr:
@@ -76,5 +76,5 @@ def _gap(begins: Expr) -> int | None:
 
 
 def behind(time: Expr, gap: int) -> Expr:
-    """The time that is so many microseconds after another."""
+    """Return the time `gap` microseconds after another one."""
     return Call("add", (time, Literal(gap, INTERVAL_DAY_TIME)), TIMESTAMP)

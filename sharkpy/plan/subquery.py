@@ -1,7 +1,7 @@
 """Expressions that hold a plan.
 
-A correlated subquery refers to columns of the plan around it by the same ids: the columns that it uses and does not
-produce are its outer references.
+A correlated subquery refers to columns of the enclosing plan by the same ids. Columns that it uses but does not produce
+are its outer references.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sharkpy.values.types import BOOLEAN, DataType
 
 @dataclass(frozen=True, slots=True)
 class ScalarSubquery(Expr):
-    """The single value of a plan with one column; NULL where it has no row, an error where it has several."""
+    """The single value of a plan with one column. NULL without a row, an error with several rows."""
 
     plan: LogicalPlan
 
@@ -43,7 +43,7 @@ class Exists(Expr):
 
 @dataclass(frozen=True, slots=True)
 class InSubquery(Expr):
-    """`values IN (plan)` under three-valued logic; as many values as the plan has columns."""
+    """`values IN (plan)` under three-valued logic, with as many values as the plan has columns."""
 
     values: tuple[Expr, ...]
     plan: LogicalPlan

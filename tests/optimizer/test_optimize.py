@@ -139,7 +139,7 @@ def test_a_rule_that_takes_a_column_away_that_is_used_fails_by_its_name() -> Non
     plan = select(where(scan("t1", 1), gt(B, 1)), A)
     assert dangling_columns(plan) == frozenset()
     with pytest.raises(
-        InternalError, match=r'the rule "narrow" \(batch "made up"\) left columns that no node gives: \[2\]'
+        InternalError, match=r'the rule "narrow" \(batch "made up"\) left columns that no node produces: \[2\]'
     ):
         applied(plan, narrow)
 

@@ -1,4 +1,4 @@
-"""Statements that are not queries, bound: names resolved, defaults filled in, types parsed."""
+"""Bound statements that are not queries: names are resolved, defaults filled in, types parsed."""
 
 from __future__ import annotations
 

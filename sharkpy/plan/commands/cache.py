@@ -1,4 +1,4 @@
-"""Tables in memory."""
+"""Commands about tables in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sharkpy.plan.commands.command import Command
 
 @dataclass(frozen=True, slots=True)
 class CacheTable(Command):
-    """CACHE [LAZY] TABLE t; CACHE TABLE t AS SELECT is bound as a MEMORY_ONLY temporary CreateTable."""
+    """CACHE [LAZY] TABLE t. CACHE TABLE t AS SELECT is bound as a MEMORY_ONLY temporary CreateTable."""
 
     table: Table
     lazy: bool = False
@@ -18,7 +18,7 @@ class CacheTable(Command):
 
 @dataclass(frozen=True, slots=True)
 class UncacheTable(Command):
-    """`table` None: it does not exist and IF EXISTS was given."""
+    """UNCACHE TABLE. `table` None: it does not exist and IF EXISTS is given."""
 
     table: Table | None
 

@@ -1,4 +1,4 @@
-"""Base of commands, and the names that statements give Hive partitions."""
+"""Base of commands, and specifications of Hive partitions in statements."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 Properties = tuple[tuple[str, str], ...]
 PartitionSpec = tuple[tuple[str, str | None], ...]
-"""PARTITION (ds='x', hr): columns with their values as written, in the table's order; None where there is none."""
+"""PARTITION (ds='x', hr): columns in the table's order, with their values as written, or None without a value."""
 PartitionFilter = tuple[tuple[str, str, str], ...]
-"""PARTITION (ds < 'x', hr = 1): column, comparison, value as written; all of them hold."""
+"""PARTITION (ds < 'x', hr = 1): column, comparison, value as written. All of them must hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Base of commands, which yield no rows but for listings."""
+    """Base of commands. Only listings yield rows by default."""
 
     @property
     def yields_rows(self) -> bool:
-        """Whether the answer is rows, though there may be none of them: known before the command is carried out."""
+        """Whether the result is a set of rows, possibly empty. It is known before the command runs."""
         return False
 
 

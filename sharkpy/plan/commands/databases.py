@@ -1,4 +1,4 @@
-"""Databases are made, changed, dropped and used."""
+"""Commands that create, change, drop and select databases."""
 
 from __future__ import annotations
 

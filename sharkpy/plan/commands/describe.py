@@ -38,9 +38,9 @@ class DescribeFunction(Listing):
 
 @dataclass(frozen=True, slots=True)
 class Explain(Listing):
-    """EXPLAIN of a query or command; `form` is the word behind EXPLAIN, in lower case.
+    """EXPLAIN of a query or command. `form` is the word after EXPLAIN, in lower case.
 
-    `tree`: the parsed query as text, for AST. `views`: those that the statement names, and those in these.
+    `tree`: the parsed query as text, for AST. `views`: the views in the statement, and the views that they read.
     """
 
     statement: LogicalPlan | Command

@@ -1,4 +1,4 @@
-"""GENERATE: functions of whole tables."""
+"""GENERATE: calls of functions of whole tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from sharkpy.plan.logical import LogicalPlan
 
 @dataclass(frozen=True, slots=True)
 class GenerateArgument:
-    """`value` is a query, or an expression without columns; `text` as it is written; `name` None: by position."""
+    """An argument. `value` is a query, or an expression without columns. `text` is its source. `name` None: by
+    position.
+    """
 
     name: str | None
     value: LogicalPlan | Expr
@@ -21,9 +23,9 @@ class GenerateArgument:
 
 @dataclass(frozen=True, slots=True)
 class GenerateTable(Command):
-    """GENERATE: call a function of whole tables; its result becomes the table `name`, or rows where that is None.
+    """GENERATE: call a function of whole tables. Its result becomes the table `name`, or rows if that is None.
 
-    `function` is a built-in one's name or a user's key.
+    `function` is the name of a built-in function or the key of a user function.
     """
 
     verb: ClassVar[str] = "Generate"

@@ -1,4 +1,4 @@
-"""Hive partitions are added, changed, dropped and looked for."""
+"""Commands that add, change, drop and find Hive partitions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class AddPartitions(Command):
-    """ALTER TABLE ADD PARTITION: each with its folder, if given."""
+    """ALTER TABLE ADD PARTITION: each partition with its folder, if given."""
 
     table: Table
     partitions: tuple[tuple[PartitionSpec, str | None], ...]
@@ -20,7 +20,7 @@ class AddPartitions(Command):
 
 @dataclass(frozen=True, slots=True)
 class AlterPartition(Command):
-    """New place, storage format or columns of a Hive partition; None: as it is."""
+    """New location, storage format or columns of a Hive partition. None: unchanged."""
 
     table: Table
     partition: PartitionSpec
@@ -32,7 +32,7 @@ class AlterPartition(Command):
 
 @dataclass(frozen=True, slots=True)
 class DropPartitions(Command):
-    """ALTER TABLE DROP PARTITION: those that any of `filters` takes."""
+    """ALTER TABLE DROP PARTITION: the partitions that match any of `filters`."""
 
     table: Table
     filters: tuple[PartitionFilter, ...]
@@ -48,7 +48,7 @@ class RenamePartition(Command):
 
 @dataclass(frozen=True, slots=True)
 class ExchangePartition(Command):
-    """Hive partitions of `source` with these values, and their data, become the table's."""
+    """Move the Hive partitions of `source` with these values, and their data, to the table."""
 
     table: Table
     source: Table
@@ -57,9 +57,9 @@ class ExchangePartition(Command):
 
 @dataclass(frozen=True, slots=True)
 class RepairTable(Command):
-    """MSCK REPAIR TABLE: register the folders that are there (`adds`), forget those that are not (`drops`).
+    """MSCK REPAIR TABLE: register folders without a partition (`adds`), drop partitions without a folder (`drops`).
 
-    `is_dry`: MSCK TABLE, which only tells of them. The answer has a line for each change, and for what is left alone.
+    `is_dry`: MSCK TABLE, which only reports them. The result has a line for each change, and for each skipped folder.
     """
 
     table: Table

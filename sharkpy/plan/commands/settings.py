@@ -9,7 +9,7 @@ from sharkpy.plan.commands.command import Command
 
 @dataclass(frozen=True, slots=True)
 class SetConf(Command):
-    """SET key=value; SET key and SET alone list settings."""
+    """SET key=value. SET key and SET without a key list settings."""
 
     key: str | None = None
     value: str | None = None

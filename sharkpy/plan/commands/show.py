@@ -23,7 +23,7 @@ class ShowTables(Listing):
 
 @dataclass(frozen=True, slots=True)
 class ShowTableExtended(Listing):
-    """Facts about the tables whose names `pattern` takes; `partition`: about one Hive partition of a table."""
+    """Facts about the tables that match `pattern`. With `partition`, about one Hive partition of a table."""
 
     database: str
     pattern: str
@@ -38,7 +38,7 @@ class ShowColumns(Listing):
 
 @dataclass(frozen=True, slots=True)
 class ShowFunctions(Listing):
-    """`is_regex`: the pattern, written without LIKE, is a regular expression."""
+    """SHOW FUNCTIONS. `is_regex`: the pattern, written without LIKE, is a regular expression."""
 
     pattern: str | None = None
     is_regex: bool = False
@@ -56,21 +56,21 @@ class ShowCreateDatabase(Listing):
 
 @dataclass(frozen=True, slots=True)
 class ShowConf(Listing):
-    """Purpose and default of a setting."""
+    """Description and default of a setting."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShowEmpty(Listing):
-    """Listing that is always empty: locks, roles, privileges, transactions, indexes."""
+    """A listing that is always empty: locks, roles, privileges, transactions, indexes."""
 
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ShowQueries(Listing):
-    """Statements that run or have ended, newest first; `pattern` is for their whole text."""
+    """Running and ended statements, newest first. `pattern` must match their whole text."""
 
     pattern: str | None = None
     limit: int | None = None
@@ -91,10 +91,10 @@ class ShowTableProperties(Listing):
 
 @dataclass(frozen=True, slots=True)
 class ShowPartitions(Listing):
-    """`partition`: those with these values alone.
+    """SHOW PARTITIONS. `partition`: only partitions with these values.
 
-    `query`, with WHERE, ORDER BY and LIMIT, is over the rows that `names` stands for: the values of the partition
-    columns and the name; it yields names.
+    `query`, with WHERE, ORDER BY and LIMIT, reads the rows that `names` represents: the values of the partition columns
+    and the name. It returns names.
     """
 
     table: Table

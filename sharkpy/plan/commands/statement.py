@@ -1,4 +1,4 @@
-"""Any statement, and the queries in it."""
+"""The queries in any statement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Statement = LogicalPlan | Command
 
 
 def queries_of(command: Command) -> tuple[LogicalPlan, ...]:
-    """The queries that a command runs, each with the source that they may share."""
+    """Return the queries that a command runs, with their shared source filled in."""
     found: tuple[LogicalPlan | None, ...]
     match command:
         case MultiInsert(_, inserts):

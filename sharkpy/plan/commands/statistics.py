@@ -11,10 +11,10 @@ from sharkpy.plan.logical import LogicalPlan
 
 @dataclass(frozen=True, slots=True)
 class AnalyzeTable(Command):
-    """ANALYZE TABLE: `query` counts the rows and figures of `columns`, for each Hive partition with these values.
+    """ANALYZE TABLE. `query` computes row counts and figures of `columns`, per Hive partition with these values.
 
-    It yields the partition columns, the count, and `columns` times the figures of
-    `sharkpy.sql.statements.bind_analyze`; None: NOSCAN, files alone are looked at.
+    It yields the partition columns, the count, and for each of `columns` the figures of
+    `sharkpy.sql.statements.bind_analyze`. None: NOSCAN, which only reads the sizes of files.
     """
 
     table: Table
@@ -25,7 +25,7 @@ class AnalyzeTable(Command):
 
 @dataclass(frozen=True, slots=True)
 class UpdateStatistics(Command):
-    """ALTER TABLE UPDATE STATISTICS [FOR COLUMN c] SET (…): `figures` under Hive's names."""
+    """ALTER TABLE UPDATE STATISTICS [FOR COLUMN c] SET (…). `figures` have Hive's names."""
 
     table: Table
     partition: PartitionSpec

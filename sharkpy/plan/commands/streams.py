@@ -1,4 +1,4 @@
-"""Streams and continuous queries are made, steered and listed."""
+"""Commands that create, control and list streams and continuous queries."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class CreateStream(Command):
-    """CREATE STREAM; `place` is that of its source: the path of a folder; `table`: it has the rows that are appended to
-    that one.
+    """CREATE STREAM. `place` is the path of its source's folder. With `table`, it has the rows that are appended to
+    that table.
     """
 
     database: str
@@ -36,22 +36,22 @@ class CreateStream(Command):
 
 @dataclass(frozen=True, slots=True)
 class DropStream(Command):
-    """DROP STREAM; `stream` None: it does not exist, and IF EXISTS allows that."""
+    """DROP STREAM. `stream` None: it does not exist, and IF EXISTS allows that."""
 
     stream: Table | None
 
 
 @dataclass(frozen=True, slots=True)
 class OnBadRow:
-    """ON BAD ROW SKIP TO `table`, by its database and name, which may not be there yet; None: ON BAD ROW NULL."""
+    """ON BAD ROW SKIP TO `table`, by database and name, which may not exist yet. None: ON BAD ROW NULL."""
 
     table: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StartFrom:
-    """START FROM EARLIEST, where both are as by default; LATEST, or TIMESTAMP with a moment in ms since 1970. `words`:
-    what stands behind FROM.
+    """START FROM. The defaults mean EARLIEST. `words` are the words after FROM: LATEST, or TIMESTAMP with its time in
+    ms since 1970 in `moment_ms`.
     """
 
     words: str = ""
@@ -65,8 +65,9 @@ class StartFrom:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """START FROM TABLE `table` THEN STREAM `stream`, FROM which of its items; None: those behind the table's rows, or
-    the first ones where it does not tell.
+    """START FROM TABLE `table` THEN STREAM `stream`, with the first item of the stream in `then`.
+
+    None: the items after the table's rows, or the first items if the table does not record its position.
     """
 
     table: Table
@@ -76,7 +77,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class LateRows:
-    """Table to which rows go that come too late; `schema` has the columns of such rows."""
+    """Table for rows that come too late. `schema` has the columns of such rows."""
 
     database: str
     name: str
@@ -85,10 +86,10 @@ class LateRows:
 
 @dataclass(frozen=True, slots=True)
 class KeptState:
-    """State that a continuous query keeps: rows with the columns of `schema`, to which an epoch adds those of `added`;
-    `delta` are those of its first part.
-    `labels`: what is kept, in words. `growth`: what lets it grow with the streams; None where something bounds it.
-    `emit`: what readers, or others, get of it, where that was said. `expires`: rows go when no others may match them.
+    """State that a continuous query keeps. It has the columns of `schema`, and an epoch adds the rows of `added`;
+    `delta` are the rows of its first part.
+    `labels` describe the state in words. `growth` names the reason if it grows with the streams, else it is None.
+    `emit` is the output mode, if it was given. `expires`: rows are dropped when no match is possible any more.
     """
 
     schema: Schema
@@ -103,7 +104,7 @@ class KeptState:
 
 @dataclass(frozen=True, slots=True)
 class CreateContinuousTable(Command):
-    """CREATE CONTINUOUS TABLE: `table` has the columns of `query`, whose text is `text`, and no rows yet."""
+    """CREATE CONTINUOUS TABLE. `table` has the columns of `query`, whose source is `text`, and no rows yet."""
 
     table: CreateTable
     query: LogicalPlan
@@ -118,7 +119,7 @@ class CreateContinuousTable(Command):
 
 @dataclass(frozen=True, slots=True)
 class CreateContinuousInsert(Command):
-    """CREATE CONTINUOUS INSERT: `inserts`, whose text is `text`, go on epoch by epoch under a name."""
+    """CREATE CONTINUOUS INSERT. `inserts`, whose source is `text`, run in epochs under a name."""
 
     database: str
     name: str
@@ -129,13 +130,13 @@ class CreateContinuousInsert(Command):
     on_bad_row: OnBadRow = OnBadRow()
     start: StartFrom = StartFrom()
     state: KeptState | None = None
-    """State that the INSERTs have together; None where none of them needs any."""
+    """Common state of the INSERTs, or None if none of them needs any."""
     is_unbounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CreateContinuousSink(Command):
-    """CREATE CONTINUOUS SINK: the rows of `query`, with its `columns` and the text `text`, go to `sink`."""
+    """CREATE CONTINUOUS SINK. The rows of `query`, with its `columns` and the source `text`, are written to `sink`."""
 
     database: str
     name: str
@@ -162,7 +163,7 @@ class ContinuousAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ControlContinuous(Command):
-    """PAUSE, RESUME, REFRESH or DROP CONTINUOUS TABLE, INSERT or SINK; `table` None: it does not exist, and IF EXISTS
+    """PAUSE, RESUME, REFRESH or DROP CONTINUOUS TABLE, INSERT or SINK. `table` None: it does not exist, and IF EXISTS
     allows that.
     """
 
@@ -180,10 +181,10 @@ class RollbackContinuous(Command):
 
 @dataclass(frozen=True, slots=True)
 class AlterContinuous(Command):
-    """ALTER CONTINUOUS TABLE, INSERT or SINK: another `query`, whose text is `text`, another trigger, or
-    another place for bad rows.
+    """ALTER CONTINUOUS TABLE, INSERT or SINK: another `query`, whose source is `text`, another trigger, or another
+    table for bad rows.
 
-    None: as it was.
+    None: unchanged.
     """
 
     table: Table
@@ -201,7 +202,7 @@ class ShowStreams(Listing):
 
 @dataclass(frozen=True, slots=True)
 class ShowContinuousTables(Listing):
-    """Continuous queries of a database; `as_views`: the tables alone, as Hive lists materialized views."""
+    """Continuous queries of a database. `as_views`: only the tables, as Hive lists materialized views."""
 
     database: str
     pattern: str | None = None

@@ -1,4 +1,4 @@
-"""Tables and views are made, changed and dropped."""
+"""Commands that create, change and drop tables and views."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class CreateTable(Command):
-    """CREATE TABLE, its LIKE form (schema already copied) and, with `query`, CREATE TABLE AS SELECT.
+    """CREATE TABLE, its LIKE form (with the schema already copied) and, with `query`, CREATE TABLE AS SELECT.
 
     `storage` None: the default format. `keeps_location`: a table with LOCATION is external, as in Spark's form with
     USING.
@@ -36,12 +36,14 @@ class CreateTable(Command):
     constraints: tuple[Constraint, ...] = ()
     keeps_location: bool = False
     divided_by: tuple[PartitionField, ...] = ()
-    """Of a lake table."""
+    """Partition fields of a lake table."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreateView(Command):
-    """`text` is the view's query, `written` as it was written; `database` that it was written in resolves its names."""
+    """CREATE VIEW. `text` is the view's query, `written` its original source. Names are resolved in the view's
+    `database`.
+    """
 
     database: str
     name: str
@@ -53,20 +55,20 @@ class CreateView(Command):
     comment: str | None = None
     properties: Properties = ()
     partition_columns: tuple[str, ...] = ()
-    """Last columns of `schema` that are declared as partition columns, which means nothing to queries."""
+    """Last columns of `schema` that are declared as partition columns. Queries ignore the declaration."""
     written: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DropTable(Command):
-    """DROP TABLE and DROP VIEW; `table` None: it does not exist and IF EXISTS (or Hive's default) allows that."""
+    """DROP TABLE and DROP VIEW. `table` None: it does not exist, and IF EXISTS (or Hive's default) allows that."""
 
     table: Table | None
 
 
 @dataclass(frozen=True, slots=True)
 class TruncateTable(Command):
-    """`partition`: of the Hive partitions with these values alone."""
+    """TRUNCATE. `partition`: only the Hive partitions with these values."""
 
     table: Table
     partition: PartitionSpec | None = None
@@ -88,10 +90,10 @@ class SetTableProperties(Command):
 
 @dataclass(frozen=True, slots=True)
 class AlterTable(Command):
-    """Other facts about a table whose data stays as it is: columns, format, location, buckets, constraints, owner.
+    """A change of a table that leaves its data unchanged: columns, format, location, buckets, constraints, owner.
 
-    `is_cascading`: Hive partitions that have columns of their own take the table's again. `renamed`: names of a column,
-    before and after.
+    `is_cascading`: Hive partitions with columns of their own get the table's. `renamed`: the old and new name of a
+    column.
     """
 
     table: Table
@@ -102,7 +104,7 @@ class AlterTable(Command):
 
 @dataclass(frozen=True, slots=True)
 class TouchTable(Command):
-    """ALTER TABLE TOUCH: an error where the table's Hive partition is missing."""
+    """ALTER TABLE TOUCH: an error if the table's Hive partition is missing."""
 
     table: Table
     partition: PartitionSpec | None = None

@@ -1,4 +1,4 @@
-"""Functions and macros of users, and the files that they come from."""
+"""Commands about user functions and macros, and about their files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sharkpy.plan.commands.command import Command, Listing
 
 @dataclass(frozen=True, slots=True)
 class CreateFunction(Command):
-    """`target` is module.name or a Java class; `database` None: a temporary function."""
+    """CREATE FUNCTION. `target` is module.name or a Java class. `database` None: a temporary function."""
 
     database: str | None
     name: str
@@ -23,7 +23,7 @@ class CreateFunction(Command):
 
 @dataclass(frozen=True, slots=True)
 class CreateSqlFunction(Command):
-    """Function in SQL; `database` None: a temporary one."""
+    """CREATE FUNCTION with a SQL body. `database` None: a temporary function."""
 
     function: Macro
     database: str | None
@@ -33,7 +33,7 @@ class CreateSqlFunction(Command):
 
 @dataclass(frozen=True, slots=True)
 class DropFunction(Command):
-    """`database` None: a temporary function."""
+    """DROP FUNCTION. `database` None: a temporary function."""
 
     database: str | None
     name: str
@@ -58,7 +58,7 @@ class DropMacro(Command):
 
 @dataclass(frozen=True, slots=True)
 class AddResources(Command):
-    """ADD JAR | FILE | ARCHIVE with paths as they are written."""
+    """ADD JAR | FILE | ARCHIVE with paths as written."""
 
     kind: str
     paths: tuple[str, ...]
@@ -66,7 +66,7 @@ class AddResources(Command):
 
 @dataclass(frozen=True, slots=True)
 class ListResources(Listing):
-    """Of `paths` alone, where there are any."""
+    """LIST JAR | FILE | ARCHIVE. With `paths`, only these are listed."""
 
     kind: str
     paths: tuple[str, ...]
@@ -74,7 +74,7 @@ class ListResources(Listing):
 
 @dataclass(frozen=True, slots=True)
 class DeleteResources(Command):
-    """All of the kind where there are no `paths`."""
+    """DELETE JAR | FILE | ARCHIVE. Without `paths`, all of the kind are removed."""
 
     kind: str
     paths: tuple[str, ...]

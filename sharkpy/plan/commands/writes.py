@@ -1,4 +1,4 @@
-"""Rows and files become those of tables and folders."""
+"""Commands that write rows and files to tables and folders."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sharkpy.plan.logical import Aggregate, LogicalPlan
 
 @dataclass(frozen=True, slots=True)
 class Insert(Command):
-    """INSERT INTO | OVERWRITE table; `query` yields the table's columns in order, already cast.
+    """INSERT INTO | OVERWRITE table. `query` yields the table's columns in order, already cast.
 
-    For a partitioned table `partition` has all its partition columns; the query does not yield those that have
-    their value there. `if_not_exists`: a Hive partition that is there stays as it is. `keeps_rows`: the rows are those
-    that they replace, put together in other files.
+    For a partitioned table, `partition` has all its partition columns. The query does not yield columns with a value
+    there. `if_not_exists`: an existing Hive partition is left unchanged. `keeps_rows`: the statement rewrites existing
+    rows to other files.
     """
 
     table: Table
@@ -28,7 +28,7 @@ class Insert(Command):
 
 @dataclass(frozen=True, slots=True)
 class InsertDirectory(Command):
-    """INSERT OVERWRITE DIRECTORY: the query's rows as files are all that the folder `path` holds afterwards."""
+    """INSERT OVERWRITE DIRECTORY: replace the contents of the folder `path` by files with the query's rows."""
 
     path: str
     storage: StorageFormat
@@ -37,7 +37,7 @@ class InsertDirectory(Command):
 
 @dataclass(frozen=True, slots=True)
 class MultiInsert(Command):
-    """FROM source INSERT … INSERT …: the queries have `source` in them as SharedRows."""
+    """FROM source INSERT … INSERT …: the queries contain `source` as SharedRows."""
 
     source: LogicalPlan
     inserts: tuple[Insert | InsertDirectory, ...]
@@ -45,10 +45,10 @@ class MultiInsert(Command):
 
 @dataclass(frozen=True, slots=True)
 class StateInserts(Command):
-    """Epoch of a continuous insert or sink with state.
+    """An epoch of a continuous insert or sink with state.
 
-    1. `added` is computed first, once: its rows are those of the table `rows`, which is in memory, in all queries.
-    2. `kept` go into the state, and into the table of late rows; `given` to the targets, or outside.
+    1. `added` is computed first, once. All queries read its rows as the table `rows`, which is in memory.
+    2. `kept` write to the state, and to the table of late rows. `given` write to the targets, or outside.
     """
 
     added: LogicalPlan
@@ -61,12 +61,12 @@ class StateInserts(Command):
 class ChangeRows(Command):
     """UPDATE, DELETE or MERGE.
 
-    1. `rows` are all rows of the table that were there and stay, as they are afterwards; None: they are not touched.
-    2. If `marks_updates`, their last column, a BOOLEAN, tells which of them were updated; else none were.
+    1. `rows` are all existing rows that remain, after the change. None: they are not rewritten.
+    2. If `marks_updates`, their last column, a BOOLEAN, marks the updated rows. Otherwise none were updated.
     3. `before`, if rows may be deleted, counts the table's rows before the change.
-    4. `changed`, of a partitioned table: the partition columns of the changed rows, as texts.
-    5. `added` are rows that the table has besides.
-    6. The queries have MERGE's `source` in them as SharedRows.
+    4. `changed`, for a partitioned table: the partition columns of the changed rows, as texts.
+    5. `added` are new rows of the table.
+    6. The queries contain MERGE's `source` as SharedRows.
     """
 
     verb: str
@@ -81,7 +81,9 @@ class ChangeRows(Command):
 
 @dataclass(frozen=True, slots=True)
 class LoadData(Command):
-    """The files become the table's; where they have partition columns or another `storage`, their rows are inserted."""
+    """LOAD DATA: move files into the table. If they have partition columns or another `storage`, their rows are
+    inserted.
+    """
 
     table: Table
     path: str
@@ -97,7 +99,7 @@ class LoadData(Command):
 
 @dataclass(frozen=True, slots=True)
 class ExportTable(Command):
-    """`partition`: of the Hive partitions with these values alone."""
+    """EXPORT TABLE. `partition`: only the Hive partitions with these values."""
 
     table: Table
     path: str
@@ -106,7 +108,7 @@ class ExportTable(Command):
 
 @dataclass(frozen=True, slots=True)
 class ImportTable(Command):
-    """`name` None: that of the exported table."""
+    """IMPORT TABLE. `name` None: the name of the exported table."""
 
     path: str
     database: str

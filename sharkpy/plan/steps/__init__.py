@@ -1,1 +1,1 @@
-"""Descriptions of Python code that stands between two queries of one task."""
+"""Descriptions of Python code between two queries of one task."""

@@ -1,4 +1,4 @@
-"""Python code from batches to batches as a step between two queries of a task."""
+"""Python code from batches to batches, as a step between two queries of a task."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from sharkpy.plan.steps.row_step import RowStep
 
 @dataclass(frozen=True, slots=True)
 class BatchStep(RowStep):
-    """Hands each Arrow batch of its arguments, columns by place, to a function that gives batches of its columns."""
+    """Passes each Arrow batch of its arguments, with columns by position, to a function that returns batches of its
+    columns.
+    """
 
     name: str
     function: bytes
-    """The function, pickled by value: one batch in, an iterable of batches out."""
+    """The function, pickled by value. It takes a batch and returns an iterable of batches."""
 
     @property
     def label(self) -> str:

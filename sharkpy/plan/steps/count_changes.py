@@ -9,4 +9,4 @@ from sharkpy.plan.steps.row_step import RowStep
 
 @dataclass(frozen=True, slots=True)
 class CountChanges(RowStep):
-    """Passes all rows on and counts those whose argument, a BOOLEAN, is true."""
+    """Passes on all rows and counts the rows whose argument, a BOOLEAN, is true."""

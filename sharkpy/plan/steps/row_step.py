@@ -1,4 +1,4 @@
-"""Description of Python code between two queries of one task: plain data that plans and tasks carry."""
+"""Description of Python code between two queries of one task, as data in plans and tasks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RowStep:
-    """Base of frozen, slotted dataclasses that describe such a step.
+    """Base of frozen, slotted dataclasses that describe a step.
 
-    1. Equal descriptions do the same; they are hashable, and pickled for the tasks.
-    2. The function that carries a step out is in the table of `sharkpy.execution.tasks.steps`, by the type of this.
+    1. Equal descriptions have the same effect. They are hashable, and pickled for the tasks.
+    2. The table of `sharkpy.execution.tasks.steps` maps the type of a description to the function that runs it.
     """
 
     @property
     def label(self) -> str:
-        """Text of the step in EXPLAIN."""
+        """The text of the step in EXPLAIN."""
         return type(self).__name__

@@ -1,4 +1,4 @@
-"""A script of a query, as plain data: the process that rows go through, and what they look like on the way."""
+"""A script of a query, as data: the process through which rows pass, and their formats."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from sharkpy.catalog.model import StorageFormat
 from sharkpy.plan.steps.row_step import RowStep
 
 DELIMITED_JSON = "delimited_json"
-"""The name of the row format with tabs between the values, and JSON for nested ones: what scripts get unless told."""
+"""Row format with tabs between values, and JSON for nested ones. It is the default for scripts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script(RowStep):
-    """`command` is cut into words at spaces and by quotes; there is no shell.
+    """A script. `command` is split into words at spaces and by quotes, without a shell.
 
-    1. The first word is looked for in the working folder, then in PATH. There the process finds `files`, and
-       `archives` unpacked into folders of their names.
-    2. `written` and `read` are the formats of the rows that it gets and gives, one a line; `names` and
-       `output_names` those of their columns.
-    3. `escapes`: line ends and tabs within values are written and read as `\\n`, `\\r`, `\\t`.
-    4. `may_leave_rows`: it need not read all of its input.
-    5. `environment` comes on top of that of the engine's process.
+    1. The first word is looked up in the working folder, then in PATH. The working folder has `files`, and `archives`
+       unpacked into folders of their names.
+    2. `written` and `read` are the formats of its input and output rows, one per line. `names` and `output_names` are
+       their columns.
+    3. `escapes`: line ends and tabs within values are escaped by a backslash, in both directions.
+    4. `may_leave_rows`: the script need not read all of its input.
+    5. `environment` is added to the environment of the engine's process.
     """
 
     command: str

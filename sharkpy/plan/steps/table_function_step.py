@@ -1,4 +1,4 @@
-"""Table functions of users as a step between two queries of a task."""
+"""User table functions, as a step between two queries of a task."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sharkpy.udf.user.table import UserTable
 
 @dataclass(frozen=True, slots=True)
 class TableFunctionStep(RowStep):
-    """Hands a row on with each row that the function makes of it; `outer`: with NULLs where it makes none.
+    """Passes on a row with each row that the function makes from it. If `outer`, a row without results gets NULLs.
 
-    Rows that the function makes at the end of a task go with the task's last row, as in Hive.
+    Rows that the function makes at the end of a task are joined with the task's last row, as in Hive.
     """
 
     use: FunctionUse

@@ -1,4 +1,4 @@
-"""Values by which a lake table divides its files, as a step between two queries of a task."""
+"""Partition values of a lake table, as a step between two queries of a task."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sharkpy.plan.steps.row_step import RowStep
 
 @dataclass(frozen=True, slots=True)
 class TransformStep(RowStep):
-    """Makes of each argument the text of the value that the field at its place takes from it; NULL for NULL."""
+    """Computes the text of each argument's partition value, by the field at its position. NULL gives NULL."""
 
     fields: tuple[PartitionField, ...]
 

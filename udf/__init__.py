@@ -1,1 +1,1 @@
-"""The function registry: one row a function, and what Hive's semantics need beside DuckDB's."""
+"""The function registry: one row per function, and additions to DuckDB that Hive's semantics need."""

@@ -1,4 +1,6 @@
-"""AES in the mode that Java's "AES" names: ECB with PKCS#7 padding; NULL for keys but of 16, 24, 32 bytes."""
+"""AES in the mode of Java's "AES": ECB with PKCS#7 padding. Keys must have 16, 24 or 32 bytes, otherwise the result is
+NULL.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _KEY_SIZES = (16, 24, 32)
 
 @lru_cache(maxsize=256)
 def _cipher(key: bytes) -> tuple[Cipher[ECB], PKCS7]:
-    # Imported once a query encrypts: loading the library takes longer than the start of a shell may.
+    # Imported when a query first encrypts, since loading the library is slow.
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
     from cryptography.hazmat.primitives.ciphers.modes import ECB
@@ -34,7 +36,7 @@ def aes_encrypt(data: bytes, key: bytes) -> bytes | None:
 
 
 def aes_decrypt(data: bytes, key: bytes) -> bytes | None:
-    """NULL where `data` is not what `aes_encrypt` gives with this key."""
+    """Decrypt the output of `aes_encrypt` with the same key, or return None for other data."""
     if len(key) not in _KEY_SIZES:
         return None
     cipher, padding = _cipher(key)

@@ -1,4 +1,4 @@
-"""Forms of aggregates that end or begin in states, so that states can be kept in a table and merged later."""
+"""Forms of aggregates that produce or read states, so that states can be stored in a table and merged later."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ class FormKind(Enum):
     STATE = "state of"
     """From rows to one column of the state."""
     RESUME = "resumed state of"
-    """From all columns of the state of earlier rows, NULL where there were none, and rows to one column of the state of
-    all of them.
+    """From the state columns of earlier rows (NULL without earlier rows) and new rows to one column of the state of all
+    rows.
     """
     FOLD = "fold of"
-    """From states to one column of the state of all of them."""
+    """From states to one column of the combined state."""
     MERGE = "merge of"
-    """From states to the answer of the aggregate."""
+    """From states to the result of the aggregate."""
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateForm:
-    """Form of the aggregate `function` of arguments of `types`, whose own answer is a `result`. `part` is the column of
-    the state that STATE, RESUME and FOLD give; FOLD and MERGE take all columns of it.
+    """Form of the aggregate `function` with arguments of `types` and the result type `result`.
+
+    `part` is the state column that STATE, RESUME and FOLD produce. FOLD and MERGE read all state columns.
     """
 
     kind: FormKind
@@ -41,14 +42,14 @@ class AggregateForm:
 
     @property
     def name(self) -> str:
-        """Name of a call of it, which no function of the registry has."""
+        """Name of a call of the form, which no function of the registry has."""
         part = "" if self.kind is FormKind.MERGE else f" {self.part}"
         return f"{self.kind.value} {self.function}{part}"
 
 
 @lru_cache(maxsize=1024)
 def form_row(row: AggregateFunction, form: AggregateForm) -> AggregateFunction:
-    """The form of an aggregate as a row of its own."""
+    """Return the form of an aggregate as a row."""
     states = state_types(row, form.types, form.result)
     if form.kind is FormKind.RESUME:
         return AggregateFunction(
@@ -73,14 +74,14 @@ def form_row(row: AggregateFunction, form: AggregateForm) -> AggregateFunction:
 
 
 def state_types(row: AggregateFunction, types: Types, result: DataType) -> Types:
-    """Types of the columns of an aggregate's state; none where it has no states that merge or can be gone on from."""
+    """Return the types of an aggregate's state columns; none if its states can be neither merged nor resumed."""
     if not (row.partials or row.resumes):
         return ()
     return (result,) if row.partial_types is None else row.partial_types(types)
 
 
 def _of_arguments(partial: Lowering, form: AggregateForm) -> Lowering:
-    """A state's lowering, for which the answer's type is that of the aggregate."""
+    """Return a state's lowering with the aggregate's own result type."""
     if isinstance(partial, str):
         return partial
     return lambda args, _types, _result: partial(args, form.types, form.result)

@@ -1,6 +1,6 @@
-"""Aggregates, as one step and as partial states that merge to the same answer.
+"""Aggregates, in one step and as partial states that merge to the same result.
 
-Arguments that are NULL are ignored throughout, so a FILTER may also be given as CASE WHEN … THEN argument END.
+NULL arguments are always ignored, so a FILTER may also be written as CASE WHEN … THEN argument END.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arrays: made, measured, searched, cut and joined."""
+"""Arrays: construction, size, search, slices and joins."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _array_join(args: Sequence[str], types: Types, _result: DataType) -> str:
 
 
 def joined_items(texts: str, delimiter: str) -> str:
-    """The texts of an array in one; DuckDB's function takes a constant delimiter alone."""
+    """Return SQL that joins the texts of an array. DuckDB's own function needs a constant delimiter."""
     if string_value(delimiter) is not None:
         return f"array_to_string({texts}, {delimiter})"
     behind = f"list_transform({texts}, lambda item: {delimiter} || item)"

@@ -43,7 +43,7 @@ def _sort_array_by_arguments(types: Types) -> Types | None:
 
 
 def _sort_fields(values: Sequence[object]) -> tuple[list[str], str]:
-    """The fields and the order that the arguments behind the array name."""
+    """Return the fields and the order that the arguments after the array name."""
     words = [str(value).strip().lower() for value in values]
     order = words.pop() if len(words) > 1 and words[-1] in ("asc", "desc") else "asc"
     return words, order
@@ -61,7 +61,7 @@ def _sort_array_by_type(types: Types, values: Sequence[object]) -> DataType:
 
 
 def _sort_array_by(args: Sequence[str], types: Types, _result: DataType) -> str:
-    """Sort by an array of keys and positions."""
+    """Sort with an array of keys and positions."""
     words, order = _sort_fields([string_value(arg) for arg in args[1:]])
     struct = element_type(types[0])
     dtypes = dict(zip(struct.names, struct.types, strict=True)) if isinstance(struct, StructType) else {}

@@ -1,4 +1,4 @@
-"""Arrays as sets: elements once each, of either, of both, of one alone."""
+"""Arrays as sets: distinct elements, unions, intersections and differences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sharkpy.values.types import (
 
 
 def _computed_once(macro: str) -> Callable[[SqlArguments, Sequence[DataType], DataType], str]:
-    """A macro that writes its arguments several times: those that are computed become fields of a variable first."""
+    """Lower to a macro that repeats its arguments. Computed arguments become fields of a variable first."""
 
     def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
         if not any("(" in arg for arg in args):

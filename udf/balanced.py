@@ -1,15 +1,15 @@
-"""SQL of an operator over many terms as a balanced tree: DuckDB recurses once for each level of an expression."""
+"""SQL of an operator over many terms as a balanced tree, since DuckDB recurses once per level of an expression."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 _FLAT = 16
-"""Terms up to which a chain stays as it is written."""
+"""Number of terms up to which a chain stays flat."""
 
 
 def balanced(sign: str, terms: Sequence[str]) -> str:
-    """`a + b + …` in parentheses, for an operator that may group its terms in any way, in their order."""
+    """Return `a + b + …` in parentheses, in order, for an operator that may group its terms freely."""
     if len(terms) <= _FLAT:
         return f"({f' {sign} '.join(terms)})"
     middle = len(terms) // 2

@@ -1,4 +1,4 @@
-"""Sizes of the values that one batch of rows is about to make: refused where they are too large together."""
+"""Check of the total size of the values that one batch of rows will produce."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BATCH_ROWS = 2048
-"""Rows that DuckDB computes at once."""
+"""Rows that DuckDB computes at a time."""
 _LEAST_BYTES = 1 << 30
 _LIMITS = 4
 LOOKED_AT = _LEAST_BYTES // _BATCH_ROWS
-"""Bytes of a value up to which as many as a batch has are not too large together."""
+"""Largest size of a value of which a whole batch is within the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizeKernel:
-    """A function of DuckDB over the names of functions and the bytes of the values that they are about to make.
+    """A DuckDB function over function names and sizes in bytes of the values that they will produce.
 
-    It hears the end of its statement once a batch. ResourceError (54000) where a value is over the limit of one, or
-    the batch over four times that limit, at least 1 GiB; else false.
+    It checks for cancellation once per batch. It raises ResourceError (54000) if a value exceeds the limit of one
+    value, or the batch exceeds four times that limit (at least 1 GiB). Otherwise it returns false.
     """
 
     name: str = "shark_too_large"

@@ -1,7 +1,7 @@
-"""DuckDB connections that kernels are called from: each has a number, by which a kernel finds its statement and limits.
+"""DuckDB connections that call kernels. Each has a number, by which a kernel finds its statement and limits.
 
-DuckDB calls kernels in threads of its own, whichever query they are for. A prepared connection therefore has its
-number in the variable `shark_connection`, and the macro of each kernel hands it over.
+DuckDB calls kernels in its own threads, for any query. So a prepared connection stores its number in the variable
+`shark_connection`, and the macro of each kernel passes it on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _by_number: weakref.WeakValueDictionary[int, CallingConnection] = weakref.WeakVa
 
 
 class CallingConnection:
-    """Statement that a connection works for, and the bytes that one value may have. Known while it is referred to."""
+    """The statement of a connection, and its limit on the bytes of one value. It is found by number while it is
+    referenced.
+    """
 
     def __init__(self, value_bytes: int = VALUE_BYTES.default) -> None:
         self.value_bytes = value_bytes
@@ -32,7 +34,7 @@ class CallingConnection:
 
     @contextlib.contextmanager
     def working_for(self, statement: Cancellation | None) -> Iterator[None]:
-        """Inside, the kernels that the connection calls hear the end of the statement."""
+        """Within the block, kernels that the connection calls are cancelled with the statement."""
         before, self._statement = self._statement, statement
         try:
             yield
@@ -41,7 +43,7 @@ class CallingConnection:
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """This thread works for the connection's statement, under its limits."""
+        """Make this thread work for the connection's statement, under its limits."""
         statement = self._statement
         with limited_to(self.value_bytes), contextlib.nullcontext() if statement is None else statement.active():
             yield
@@ -49,7 +51,7 @@ class CallingConnection:
 
 @contextlib.contextmanager
 def called_from(number: int | None) -> Iterator[None]:
-    """This thread works for the connection of that number; for none where it is not known."""
+    """Make this thread work for the connection of that number, if it is known."""
     connection = None if number is None else _by_number.get(number)
     with contextlib.nullcontext() if connection is None else connection.active():
         yield

@@ -1,7 +1,7 @@
-"""CAST with Hive's results, as DuckDB SQL: what does not convert is NULL, integers wrap, strings are trimmed.
+"""CAST with Hive's results as DuckDB SQL: values that do not convert are NULL, integers wrap, strings are trimmed.
 
-Where versions of Hive differ, Hive 3 counts: strings become BOOLEAN by its list of false words, an integer
-is a timestamp in milliseconds, a floating or decimal number one in seconds.
+If versions of Hive differ, Hive 3 is followed: strings become BOOLEAN by its list of false words, an integer is a
+timestamp in milliseconds, a floating or decimal number one in seconds.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ _DATE_TEXT = r"^\s*(\d{4}-\d{1,2}-\d{1,2})(?:[ T].*)?\s*$"
 _ZONE = r"Z|UTC|GMT|[+-]\d{1,2}:\d{2}(?::\d{2})?|[A-Z][A-Za-z]+/[A-Za-z_/+-]+"
 _CLOCK = r"\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?)?"
 _TIMESTAMP_TEXT = rf"^\s*({_CLOCK}) ?(?:{_ZONE})?\s*$"
-"""TIMESTAMP is what a clock shows: a zone behind it says where that clock hangs, and changes nothing."""
+"""TIMESTAMP is the clock's reading: a zone after it names the place of the clock and changes nothing."""
 
 _FIRST_SECOND, _LAST_SECOND = -62135596800, 253402300799
-"""The first second of the year 1 and the last one of 9999: a number outside them is no TIMESTAMP."""
+"""The first second of the year 1 and the last one of 9999. A number outside them cannot become a TIMESTAMP."""
 _BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 
 
 def lower_cast(sql: str, source: DataType, target: DataType) -> str:
-    """DuckDB SQL of CAST(sql AS target), where `sql` has the DuckDB type of `source`.
+    """Return DuckDB SQL of CAST(sql AS target). `sql` must have the DuckDB type of `source`.
 
-    TypeMismatchError where Hive has no such cast.
+    Raise TypeMismatchError if Hive has no such cast.
     """
     return bound_once((sql,), lambda given: _cast(given[0], source, target, 0))
 
@@ -101,7 +101,9 @@ def _refused(source: DataType, target: DataType) -> TypeMismatchError:
 
 
 def wrap_integer(sql: str, target: DataType) -> str:
-    """`sql`, of a wider integer type, reduced to `target` as two's complement; HUGEINT for BIGINT, else BIGINT."""
+    """Return `sql`, of a wider integer type, reduced to `target` in two's complement: HUGEINT for BIGINT, else
+    BIGINT.
+    """
     bits = _BITS[target]
     half, mask = 1 << (bits - 1), (1 << bits) - 1
     if target == BIGINT:
@@ -222,7 +224,7 @@ def _text(sql: str, source: DataType) -> str:
 
 
 def _fraction_text(sql: str, source: DecimalType) -> str:
-    """DuckDB writes a DECIMAL without digits before the point as `.5`."""
+    """Add the zero that DuckDB omits before the point of a DECIMAL, as in `.5`."""
     if source.precision < MAX_PRECISION:
         return f"CAST(CAST({sql} AS DECIMAL({source.precision + 1},{source.scale})) AS VARCHAR)"
     return rf"regexp_replace(CAST({sql} AS VARCHAR), '^(-?)\.', '\10.')"

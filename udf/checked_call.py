@@ -1,4 +1,4 @@
-"""Calls of scalar functions whose result is checked before it is made, where it may be larger than one value may be."""
+"""Calls of scalar functions with a check of the result's size before the result is computed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _MOST_GUESSES = 2
 
 
 def lower_checked(row: ScalarFunction, args: Sequence[Sized], result: DataType) -> Sized:
-    """SQL of a call, with an error in place of a result that is too large or too much work, and its extent."""
+    """Return SQL of a call, which raises an error if the result is too large or too much work, and the
+    result's extent.
+    """
     is_checked = row.name in WORK_RULES or row.name in SIZE_RULES
     hidden = [index for index, arg in enumerate(args) if is_checked and _is_hidden(arg)]
     if hidden:
@@ -57,13 +59,15 @@ def _guessed(row: ScalarFunction, args: Sequence[Sized], extent: Extent) -> Exte
 
 
 def _carried(extent: Extent | None) -> Extent | None:
-    """What callers learn of an extent: nothing, where its SQL would swell theirs, or its bound is too far off."""
+    """Return the extent for callers: None if its SQL would make theirs too long, or its bound is too inexact."""
     is_kept = extent is not None and not extent.is_long and extent.guesses <= _MOST_GUESSES
     return replace(extent, grows=False) if extent is not None and is_kept else None
 
 
 def _item_of(row: ScalarFunction, args: Sequence[Sized], result: DataType) -> Sized:
-    """An item of a column is measured itself; one of another value has at most the content of that."""
+    """Size of an item. An item of a column is measured itself. An item of another value has at most the value's
+    content.
+    """
     sql = _lowered(row, args, result)
     if row.name == "aggregate" or args[0].extent is None:
         return Sized(sql, result)
@@ -83,13 +87,14 @@ def _checked(row: ScalarFunction, rule: SizeRule, args: Sequence[Sized], result:
 
 
 def _is_varying(arg: Sized) -> bool:
-    """Whether DuckDB cannot compute an argument before any row is read, and so before the check of the call."""
+    """Return whether DuckDB must read rows to compute an argument, so that it runs after the check of the call."""
     return bool(COLUMN.search(arg.sql))
 
 
 def _with_check(row: ScalarFunction, extent: Extent, args: Sequence[Sized], result: DataType) -> str:
-    """The call with the check in the argument that carries it: DuckDB computes what is constant from within, whatever
-    condition stands around it.
+    """Return the call with the check in the argument that carries it.
+
+    DuckDB computes constants from the inside, whatever condition surrounds them.
     """
     carrier = CARRIERS.get(row.name)
     if carrier is None:
@@ -102,20 +107,20 @@ def _with_check(row: ScalarFunction, extent: Extent, args: Sequence[Sized], resu
 
 
 def with_size_check(name: str, extent: Extent, sql: str) -> str:
-    """`sql`, or an error where the extent is over the limit."""
+    """Return `sql`, or an error if the extent exceeds the limit."""
     size = extent.content.sql
     is_near = bool(extent.exact) or not extent.guesses
-    # Bounds that may be far off refuse no batch of rows.
+    # Bounds that may be too inexact do not refuse a batch of rows.
     test = f"{size} > least({LOOKED_AT}, shark_value_limit())" if is_near else f"{size} > shark_value_limit()"
     if extent.exact:
         size = f"least({size}, {extent.exact})"
-    # DuckDB computes a THEN for the rows that want it alone: without large values the kernel is not called.
+    # DuckDB computes THEN only for rows that need it: without large values the kernel is not called.
     is_refused = f"CASE WHEN {test} THEN shark_too_large({quote_string(name)}, {size}) ELSE false END"
     return f"CASE WHEN {is_refused} THEN NULL ELSE {sql} END"
 
 
 def _with_work_check(row: ScalarFunction, args: Sequence[Sized]) -> Sized:
-    """The first argument, or an error where the call would take too many steps."""
+    """Return the first argument, or an error if the call would take too many steps."""
     work = WORK_RULES[row.name](args)
     if not work.terms and work.fixed <= MOST_STEPS:
         return args[0]
@@ -124,7 +129,9 @@ def _with_work_check(row: ScalarFunction, args: Sequence[Sized]) -> Sized:
 
 
 def _is_hidden(arg: Sized) -> bool:
-    """Whether an argument tells its size only once it is computed, and is not to be computed twice."""
+    """Return whether the size of an argument is unknown before it is computed, and computing it twice is too
+    expensive.
+    """
     if arg.sql.startswith("lambda "):
         return False
     if has_extent(arg.dtype):
@@ -133,7 +140,7 @@ def _is_hidden(arg: Sized) -> bool:
 
 
 def _bound(row: ScalarFunction, args: Sequence[Sized], hidden: Sequence[int], result: DataType) -> Sized:
-    """The call with the hidden arguments computed first, as fields of a variable."""
+    """Return the call with the hidden arguments computed first, as fields of a variable."""
     fields = ", ".join(f"a{index} := {args[index].sql}" for index in hidden)
     name = f"let{len(fields)}"
     given = list(args)

@@ -1,4 +1,4 @@
-"""Aggregates that give a value of one row, or the values of all: first, max_by, collect_list, listagg."""
+"""Aggregates that return one row's value or the values of all rows: first, max_by, collect_list, listagg."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from sharkpy.values.types import (
 
 
 def least_or_greatest(name: str, sql: str, dtype: DataType) -> str:
-    """min or max; of nested values by their keys. What is no column is computed once, for it may be random."""
+    """Return SQL of min or max. Nested values are compared by keys. Expressions other than columns are computed once,
+    since they may be random.
+    """
     if not is_nested(dtype):
         return f"{name}({sql}){OVER}"
     if sql.replace('"', "").isidentifier():
@@ -29,7 +31,9 @@ def least_or_greatest(name: str, sql: str, dtype: DataType) -> str:
 
 
 def _position(name: str, function: str, *, doc: str, answer: Answer) -> AggregateFunction:
-    """First or last row of an unordered group: any row's value; with a second TRUE, any that is not NULL."""
+    """First or last row of an unordered group: any row's value. With TRUE as the second argument, any non-NULL
+    value.
+    """
 
     def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
         if len(args) == 2 and args[1] == "true":
@@ -93,7 +97,7 @@ def _by(name: str, extreme: str, *, answer: str) -> AggregateFunction:
 def _joined(
     name: str, order: str, *, usage: str, doc: str, answer: str, aliases: tuple[str, ...] = (), is_listed: bool = True
 ) -> AggregateFunction:
-    """Texts joined; `order` follows each key behind the delimiter."""
+    """Joined texts. `order` follows each key after the delimiter."""
 
     def lower(args: Sequence[str], types: Types, _result: DataType) -> str:
         delimiter = args[1] if len(args) > 1 else "''"

@@ -1,4 +1,4 @@
-"""compute_stats: what ANALYZE … FOR COLUMNS gathers of one column, a struct by the family of its type."""
+"""compute_stats: the statistics that ANALYZE … FOR COLUMNS gathers for a column, as a struct per family of types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _family(dtype: DataType) -> str | None:
 
 
 def _arguments(types: Types) -> Types | None:
-    """A column, and how distinct values are counted: a name or a number of bit vectors, of which nothing depends."""
+    """A column, and Hive's method to count distinct values (a name or a number of bit vectors), which is ignored."""
     return types if 1 <= len(types) <= 3 and _family(types[0]) else None
 
 

@@ -1,4 +1,4 @@
-"""Functions that choose among their arguments."""
+"""Functions that choose one of their arguments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _nvl2_arguments(types: Types) -> Types | None:
 
 
 def _nullif_arguments(types: Types) -> Types | None:
-    """Two values that compare, each as it is."""
+    """Two comparable values, uncast."""
     compared = comparable(2, 2)(types)
     if compared is None:
         return None
@@ -35,7 +35,7 @@ def _nullif_arguments(types: Types) -> Types | None:
 
 
 def _nullif(args: Sequence[str], types: Types, _result: DataType) -> str:
-    """The first value in its own type, whatever type both compare in."""
+    """Return the first value in its own type, whatever type the comparison uses."""
     compared = comparison_type(*types)
     if compared is None or types[0] == types[1]:
         return f"nullif({args[0]}, {args[1]})"
@@ -72,7 +72,7 @@ def _decode(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 def _truth(words: str, *, answer: str) -> ScalarFunction:
-    """IS TRUE and its like; queries may also call it by the words written as one."""
+    """IS TRUE and similar tests. Queries may also call them by their words joined by underscores."""
     name = words.lower().replace(" ", "_")
     return ScalarFunction(
         name,

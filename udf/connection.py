@@ -1,6 +1,6 @@
-"""Makes a DuckDB connection ready for lowered SQL: settings, variables, macros, kernels.
+"""Preparation of a DuckDB connection for lowered SQL: settings, variables, macros, kernels.
 
-A kernel is a Python function whose first parameter is the number of the connection, and a macro that adds it.
+A kernel is a Python function whose first parameter is the number of the connection, and a macro that adds this number.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     import duckdb
 
 LIMIT = "shark_value_bytes"
-"""Variable in DuckDB: bytes that one value may have."""
+"""Variable in DuckDB with the maximum bytes of one value."""
 _MARK = "shark_has_kernels"
-"""Macro of a database that has all kernels."""
+"""Macro that marks a database with all kernels."""
 _creating = threading.Lock()
 AnyKernel = Kernel | GroupKernel | SizeKernel
 SETTINGS = (
@@ -43,30 +43,30 @@ SETTINGS = (
 
 
 def prepare_connection(con: duckdb.DuckDBPyConnection, value_bytes: int = VALUE_BYTES.default) -> CallingConnection:
-    """Settings, macros and kernels of lowered SQL; once for a connection, and again for a cursor of it.
+    """Install the settings, macros and kernels of lowered SQL, once per connection and once per cursor of it.
 
-    Macros are temporary, kernels belong to the database that cursors share: those already there are kept. Kernels
-    work for the statement of the connection that this returns, for as long as the caller keeps it.
+    Macros are temporary. Kernels belong to the database that cursors share, and existing ones are kept. Kernels work
+    for the statement of the returned connection object while the caller holds it.
     """
     calling = CallingConnection(value_bytes)
     settings = "; ".join(f"SET {name} = {value}" for name, value in SETTINGS)
     variables = f"SET VARIABLE {NUMBER} = {calling.number}; SET VARIABLE {LIMIT} = {value_bytes}"
     _create_kernels(con)
     macros = "; ".join(f"CREATE OR REPLACE TEMP MACRO {head} AS {body}" for head, body in MACROS.items())
-    # Its result is read: one that is left open keeps others from the connection.
+    # The result must be read: an open result blocks the connection for other queries.
     con.execute(f"{settings}; {variables}; {macros}").fetchall()
     return calling
 
 
 def _create_kernels(con: duckdb.DuckDBPyConnection) -> None:
-    # Cursors of one database are prepared by several threads: none is to find half of the kernels.
+    # Several threads may prepare cursors of one database: none of them must find half of the kernels.
     with _creating:
         if _has_kernels(con):
             return
         kernels: tuple[AnyKernel, ...] = (*KERNELS, *GROUP_KERNELS, SizeKernel())
         for kernel in kernels:
             _create_kernel(con, kernel)
-        # The mark comes last: what a failure has left undone is done by the next.
+        # The mark comes last: after a failure, the next call completes the kernels.
         macros = "; ".join(map(_macro, kernels))
         con.execute(f"{macros}; CREATE MACRO IF NOT EXISTS {_MARK}() AS true").fetchall()
 
@@ -97,7 +97,7 @@ def _create_kernel(con: duckdb.DuckDBPyConnection, kernel: AnyKernel) -> None:
 
 @cache
 def _function_of(kernel: AnyKernel) -> Callable[..., Any]:
-    """One function object for the life of the process: the database calls it by address, whichever cursor made it."""
+    """Return the function object of a kernel, one per process: the database calls it by address for all cursors."""
     compute = kernel.vectorized()
 
     def run(number: Any, *columns: Any) -> Any:

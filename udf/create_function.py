@@ -1,4 +1,4 @@
-"""Makes Python functions over columns known to a DuckDB database."""
+"""Registration of Python functions over columns in a DuckDB database."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ def create_function(
     *,
     is_deterministic: bool = True,
 ) -> None:
-    """A function over Arrow columns, called with NULLs too. The database that cursors share keeps one that it has.
+    """Register a function over Arrow columns, which is also called for NULLs. An existing one in the shared database is
+    kept.
 
-    It calls `function` by its address: the caller keeps that for the life of the process.
+    DuckDB calls `function` by its address, so the caller must keep it for the life of the process.
     """
     import duckdb
     from duckdb.func import FunctionNullHandling, PythonUDFType

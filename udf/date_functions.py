@@ -1,4 +1,4 @@
-"""Dates and timestamps: read, written, moved. Timestamps have no zone; seconds count from 1970 in UTC."""
+"""Dates and timestamps: reading, formatting, arithmetic. Timestamps have no zone; seconds count from 1970 in UTC."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sharkpy.values.types import (
 _FORMATTED = "yyyy-MM-dd HH:mm:ss"
 _MOST_DAYS = 1_000_000_000
 _MOST_MICROS = 9_223_372_022_400_000_000
-"""Limits on days that are added, and on microseconds since 1970: dates and times beyond them are NULL."""
+"""Limits on days to add, and on microseconds since 1970: dates and times beyond them are NULL."""
 _NAMED_ZONE = re.compile(r"UTC|GMT|[A-Z][A-Za-z]+/[A-Za-z_/]+")
 
 
@@ -37,7 +37,9 @@ def _shift(sign: str) -> Lowering:
 
 
 def timestamp_of(number: str, unit: int) -> str:
-    """TIMESTAMP of so many units after 1970, each of so many microseconds; NULL beyond the range of the type."""
+    """Return SQL of the TIMESTAMP `number` units after 1970, each of `unit` microseconds; NULL beyond the
+    type's range.
+    """
     most = _MOST_MICROS // unit
     return f"CASE WHEN {number} BETWEEN -{most} AND {most} THEN make_timestamp({number} * {unit}) END"
 
@@ -49,7 +51,9 @@ def date_format(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 def parse_timestamp(text: str, pattern_sql: str) -> str:
-    """TIMESTAMP of a text in a Java pattern; NULL where it does not begin so. What follows is not looked at."""
+    """Return SQL of the TIMESTAMP at the start of a text, in a Java pattern, or NULL if it does not match. The rest of
+    the text is ignored.
+    """
     if string_value(pattern_sql) == _FORMATTED:
         shape = r"^\s*\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}:\d{1,2}"
         return f"TRY_CAST(regexp_extract({text}, '{shape}') AS TIMESTAMP)"
@@ -61,7 +65,9 @@ _ZONED = r"^\s*\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:.*?(?:[A-Za-z]|[+-]\d{1,2}(?::?\
 
 
 def zoned_timestamp(text: str, zone: str | None = None) -> str:
-    """TIMESTAMP of a text that may end with a zone, 2024-02-03T04:05:06+02:00; in `zone`, else UTC, where it does."""
+    """Return SQL of the TIMESTAMP of a text that may end with a zone, as in 2024-02-03T04:05:06+02:00. With a zone, the
+    result is in `zone`, or UTC by default.
+    """
     moment = _zoned_moment(text)
     if zone is not None:
         moment = shifted_clock(moment, quote_string(zone), to_utc=False)
@@ -69,7 +75,7 @@ def zoned_timestamp(text: str, zone: str | None = None) -> str:
 
 
 def _zoned_moment(text: str) -> str:
-    """Time in UTC of a text with a zone; on the clock of a region as Java reads it."""
+    """Return SQL of the time in UTC of a text with a zone. The clock of a region is read as in Java."""
     at_offset = f"CAST(TRY_CAST(trim(regexp_extract({text}, '{_ZONED}')) AS TIMESTAMPTZ) AS TIMESTAMP)"
     clock = f"CAST(TRY_CAST(trim(regexp_extract({text}, '{_IN_REGION}', 1)) AS TIMESTAMP) AS TIMESTAMP)"
     in_region = f"shark_zone_shift({clock}, regexp_extract({text}, '{_IN_REGION}', 2), true)"
@@ -124,7 +130,7 @@ def _to_timestamp(args: Sequence[str], types: Types, _result: DataType) -> str:
 
 
 def shifted_clock(time: str, zone_sql: str, *, to_utc: bool) -> str:
-    """A time in UTC as the clock of a zone shows it, or back, as Java converts: see `zone_shift`."""
+    """Return SQL that converts a time in UTC to the clock of a zone, or back, as Java does: see `zone_shift`."""
     zone = string_value(zone_sql)
     if zone is None or not _NAMED_ZONE.fullmatch(zone) or time_zone(zone) is None:
         return f"shark_zone_shift({time}, {zone_sql}, {'true' if to_utc else 'false'})"
@@ -142,7 +148,7 @@ def _months_between(args: Sequence[str], _types: Types, _result: DataType) -> st
 
 
 def _add_months_arguments(types: Types) -> Types | None:
-    """A date and months; with a pattern a timestamp, for the pattern may show the time of day."""
+    """A date and months. With a pattern, a timestamp, since the pattern may show the time of day."""
     return takes(TIMESTAMP if len(types) == 3 else DATE, INT, STRING, optional=1)(types)
 
 

@@ -22,7 +22,7 @@ from sharkpy.values.types import (
 
 
 def _date_or_timestamp(types: Types) -> Types | None:
-    """One time as it is; strings count as DATE."""
+    """One time, uncast; strings are read as DATE."""
     if len(types) != 1:
         return None
     return types if types[0] in (DATE, TIMESTAMP) else takes(DATE)(types)
@@ -40,7 +40,7 @@ def _part(
     answer: str,
     aliases: tuple[str, ...] = (),
 ) -> ScalarFunction:
-    """A part of a time, and of intervals of one kind by the SQL of `of_interval`."""
+    """A part of a time, and of intervals of one kind by the SQL in `of_interval`."""
     kind, interval_part = of_interval or (None, "")
 
     def lower(args: Sequence[str], types: Types, _result: DataType) -> str:
@@ -85,7 +85,7 @@ def _date_part(
 
 
 def _time_part(name: str, microseconds: int, modulus: int, *, doc: str, answer: str) -> ScalarFunction:
-    """A part of the time of day, of a timestamp or of a string, which may hold the time of day alone."""
+    """A part of the time of day, of a timestamp or a string. The string may hold only the time of day."""
     of_interval = (INTERVAL_DAY_TIME, f"({{0}} // {microseconds} % {modulus})")
     time = _part(
         name,

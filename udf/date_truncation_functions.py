@@ -1,4 +1,4 @@
-"""Dates, times and numbers cut down to a unit or place."""
+"""Truncation of dates, times and numbers to a unit or a number of places."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _TRUNCATED = {
     "mon": "month",
     "dd": "day",
 }  # fmt: skip
-"""Unit as it is written -> DuckDB's name of it."""
+"""Unit as written -> DuckDB's name of it."""
 
 
 def _date_trunc(args: Sequence[str], _types: Types, _result: DataType) -> str:

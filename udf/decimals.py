@@ -1,7 +1,7 @@
 """DECIMAL arithmetic with Hive's result types: exact, HALF_UP, NULL on overflow.
 
-DuckDB's own DECIMAL operators stay in use wherever the result type has room; what may pass 38 digits goes
-through Python's decimal module (kernel shark_decimal_arithmetic), by text, and only where DuckDB gave up.
+DuckDB's own DECIMAL operators are used if the result type has room. Values that may exceed 38 digits are computed as
+text by Python's decimal module (kernel shark_decimal_arithmetic), but only if DuckDB's attempt failed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DECIMALS = {
 
 
 def decimal_of(dtype: DataType) -> DecimalType:
-    """The DECIMAL that a number counts as where a function is exact; strings as DOUBLE."""
+    """Return the DECIMAL type of a number in an exact function. Strings are treated as DOUBLE."""
     return dtype if isinstance(dtype, DecimalType) else _DECIMALS.get(dtype, _DECIMALS[DOUBLE])
 
 
@@ -55,12 +55,12 @@ def remainder_type(left: DecimalType, right: DecimalType) -> DecimalType:
 
 
 def wide(sql: str, dtype: DecimalType) -> str:
-    """`sql` stored in 128 bits, so that DuckDB's next operator works in 128 bits too."""
+    """Return `sql` in 128 bits, so that DuckDB's next operator also uses 128 bits."""
     return sql if dtype.precision > 18 else f"CAST({sql} AS DECIMAL(19,{dtype.scale}))"
 
 
 def unscaled(sql: str, dtype: DecimalType) -> str:
-    """The digits of a DECIMAL as HUGEINT; needs precision + scale <= 38."""
+    """Return the digits of a DECIMAL as HUGEINT. This needs precision + scale <= 38."""
     if dtype.scale == 0:
         return f"CAST({sql} AS HUGEINT)"
     power = f"CAST('1{'0' * dtype.scale}' AS DECIMAL({dtype.scale + 1},0))"
@@ -70,7 +70,7 @@ def unscaled(sql: str, dtype: DecimalType) -> str:
 
 
 def scaled(sql: str, result: DecimalType) -> str:
-    """The DECIMAL of the digits in a HUGEINT; NULL where they are too many."""
+    """Return the DECIMAL with the digits in a HUGEINT, or NULL if there are too many."""
     if result.scale == 0:
         return f"TRY_CAST({sql} AS {duckdb_type(result)})"
     unit = f"CAST('0.{'0' * (result.scale - 1)}1' AS DECIMAL({result.scale},{result.scale}))"
@@ -78,7 +78,7 @@ def scaled(sql: str, result: DecimalType) -> str:
 
 
 def kernel(operator: str, left: str, right: str, result: DecimalType) -> str:
-    """The operation by the kernel, for operands of any precision."""
+    """Return the operation by the kernel, for operands of any precision."""
     text = (
         f"shark_decimal_arithmetic(CAST({left} AS VARCHAR), '{operator}', CAST({right} AS VARCHAR), "
         f"{result.precision}, {result.scale})"
@@ -87,7 +87,7 @@ def kernel(operator: str, left: str, right: str, result: DecimalType) -> str:
 
 
 def add(operator: str, left: str, right: str, one: DecimalType, other: DecimalType, result: DecimalType) -> str:
-    """`left + right` or `left - right`."""
+    """Return `left + right` or `left - right`."""
     scale = max(one.scale, other.scale)
     digits = max(one.precision - one.scale, other.precision - other.scale) + scale + 1
     if digits <= MAX_PRECISION:
@@ -111,7 +111,7 @@ def multiply(left: str, right: str, one: DecimalType, other: DecimalType, result
 
 
 def divide(left: str, right: str, one: DecimalType, other: DecimalType, result: DecimalType) -> str:
-    """Exact integer division of the digits where they fit into 128 bits, rounded half away from zero."""
+    """Exact integer division of the digits if they fit into 128 bits, rounded half away from zero."""
     shift = result.scale - one.scale + other.scale
     fits = (
         shift >= 0

@@ -27,7 +27,7 @@ from sharkpy.values.types import (
 
 @dataclass(frozen=True, slots=True)
 class _Example:
-    """SQL of a sketch of 1 and 2, and the answers: its estimate and bounds, and the estimate of sketches united."""
+    """SQL of a sketch of 1 and 2, with the answers: its estimate and bounds, and the estimate of a union."""
 
     sketch: str
     estimate: str
@@ -61,7 +61,9 @@ def _sketch_arguments(types: Types) -> Types | None:
 
 
 def sketch_state(family: str, value: str, dtype: DataType, size: str = "0") -> str:
-    """SQL of the sketch of a column's values: integers and floating numbers as they are, all else as its text."""
+    """Return SQL of the sketch of a column's values. Integers and floating numbers are used directly, other types as
+    text.
+    """
     if dtype in INTEGER_TYPES:
         kind, item = "BIGINT", f"CAST({value} AS BIGINT)"
     elif dtype in (FLOAT, DOUBLE):

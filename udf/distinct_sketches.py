@@ -1,7 +1,8 @@
-"""Sketches of distinct values by Apache DataSketches: HyperLogLog, CPC and Theta, one row a family.
+"""Sketches of distinct values by Apache DataSketches: HyperLogLog, CPC and Theta, one row per family.
 
-They are bytes that any implementation of the library reads, and that merge. It trusts bytes, which users write: they
-are checked first, and those of CPC, which are compressed, are read in a process that may break.
+Sketches are mergeable bytes that any implementation of the library reads. The library trusts its input, but users can
+write any bytes. So sketches are checked first. Sketches of CPC are compressed, and are read in a subprocess that may
+crash.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from sharkpy.udf.sketch_checks import is_hll, is_theta
 
 @dataclass(frozen=True, slots=True)
 class SketchFamily:
-    """`new` makes an empty sketch of 2^n entries; `read` takes `write`'s bytes; `union` an empty union."""
+    """Functions of a family. `new` makes an empty sketch of 2^n entries, `read` parses the bytes of `write`, `union`
+    makes an empty union.
+    """
 
     default_size: int
     sizes: range
@@ -62,7 +65,7 @@ def _theta() -> SketchFamily:
 
     return SketchFamily(
         12,
-        range(12, 13),  # a sketch does not tell its size to a union
+        range(12, 13),  # a union cannot read the size from a sketch
         ds.update_theta_sketch,
         ds.compact_theta_sketch.deserialize,
         lambda one: (one.compact() if hasattr(one, "compact") else one).serialize(),
@@ -72,17 +75,17 @@ def _theta() -> SketchFamily:
 
 
 FAMILIES: dict[str, Callable[[], SketchFamily]] = {"hll": _hll, "cpc": _cpc, "theta": _theta}
-"""The library is imported when a sketch is made or read."""
+"""The library is imported when a sketch is first made or read."""
 CPC = "cpc"
 _CHECKS = {"hll": is_hll, "theta": is_theta}
-"""Those of CPC are compressed: only reading them tells."""
+"""Sketches of CPC are compressed and cannot be checked without reading them."""
 _CPU_SECONDS = 5.0
-"""Limit on the computing time of a call that reads sketches of CPC."""
+"""Limit on the CPU time of a call that reads sketches of CPC."""
 _BOUNDS = struct.Struct("<3d")
 
 
 def new_sketch(family: str, values: Iterable[Any], size: int) -> bytes:
-    """The sketch of the values, of 2^size entries; 0 takes the family's default."""
+    """Return the sketch of the values, with 2^size entries, or the family's default size for 0."""
     kind = FAMILIES[family]()
     size = size or kind.default_size
     if size not in kind.sizes:
@@ -94,8 +97,10 @@ def new_sketch(family: str, values: Iterable[Any], size: int) -> bytes:
 
 
 def union_sketches(family: str, sketches: Iterable[bytes]) -> bytes | None:
-    """One sketch of the values of all. It estimates the same in whichever way they were dealt over sketches, which one
-    that has seen them in a row does not: results are unions, be it of one.
+    """Return one sketch of the values of all sketches, or None if there are none.
+
+    The estimate of a union does not depend on how values were distributed over sketches. The estimate of a sketch built
+    value by value does. So results are always unions, even of one sketch.
     """
     parts = sorted(sketches)
     if not parts:
@@ -111,14 +116,14 @@ def _union(family: str, parts: Sequence[bytes]) -> bytes:
     kind = FAMILIES[family]()
     read = [kind.read(part) for part in parts]
     union = kind.union(max(kind.size_of(one) for one in read))
-    # A union of one that is updated once is that one itself.
+    # A union that is updated only once returns its input: update it once more.
     for one in (*read, read[0]):
         union.update(one)
     return kind.write(union.get_result())
 
 
 def union_apart(parts: Sequence[bytes]) -> list[bytes]:
-    """Union of sketches of CPC, for a process that may break."""
+    """Union of sketches of CPC, for a subprocess that may crash."""
     return [_union(CPC, parts)]
 
 
@@ -127,7 +132,7 @@ def estimate(family: str, sketch: bytes) -> float:
 
 
 def estimate_bounds(family: str, sketch: bytes, deviations: int) -> list[float]:
-    """Estimate, lower and upper bound, so many standard deviations away."""
+    """Return the estimate, and its lower and upper bound at `deviations` standard deviations."""
     if deviations not in (1, 2, 3):
         raise ValueError(f"bounds are 1, 2 or 3 standard deviations away, not {deviations}")
     with _reading(family, sketch):
@@ -143,7 +148,7 @@ def _bounds(family: str, sketch: bytes, deviations: int) -> list[float]:
 
 
 def bounds_apart(sketch: bytes, deviations: int) -> list[bytes]:
-    """Estimate and bounds of a sketch of CPC, for a process that may break."""
+    """Estimate and bounds of a sketch of CPC, for a subprocess that may crash."""
     return [_BOUNDS.pack(*_bounds(CPC, sketch, deviations))]
 
 
@@ -167,11 +172,11 @@ def exclude_theta(left: bytes, right: bytes) -> bytes:
 
 @contextmanager
 def _reading(family: str, *sketches: bytes) -> Iterator[None]:
-    """ValueError for bytes that are no sketches of the family, and where the library finds that in the body."""
+    """Raise ValueError for bytes that are not sketches of the family, also if the library detects that in the body."""
     is_one = _CHECKS.get(family)
     if is_one is not None and not all(map(is_one, sketches)):
-        raise ValueError(f"the bytes are no {family} sketch")
+        raise ValueError(f"no {family} sketch: the bytes are damaged or of another kind")
     try:
         yield
     except (RuntimeError, ValueError, IndexError, MemoryError) as error:
-        raise ValueError(f"the bytes are no {family} sketch: {error}") from None
+        raise ValueError(f"no {family} sketch: {error}") from None

@@ -1,8 +1,8 @@
 """Levenshtein distance by the bit-parallel algorithm of Myers (1999), in blocks of Python's long integers.
 
-A block holds some rows of the table of distances: for each row a bit whether it is one more, or one less, than the row
-above. It moves over the columns with a handful of operations on integers; what its last row adds from one column to
-the next goes into the block below.
+A block holds some rows of the table of distances. Per row, bits tell whether its value is one more or one less than the
+row above. The block moves over the columns with a few integer operations per column. The changes of its last row are
+the input of the block below.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from sharkpy.base.errors import ResourceError
 _BLOCK = 16_384
 _CHECKED_COLUMNS = 2048
 _LEAST_ROWS = 1000
-"""Rows from which on a column takes longer."""
+"""Number of rows from which a column takes longer."""
 MOST_PAIRS = 4_000_000_000
-"""Pairs of characters that one call compares: about a second's work."""
+"""Pairs of characters that one call compares at most: about a second of work."""
 
 
 def levenshtein(left: str, right: str) -> int:
-    """Insertions, removals and replacements of characters that make one string the other."""
+    """Return the number of insertions, removals and replacements of characters that turn one string into the other."""
     rows, columns = sorted((left, right), key=len)
     if not rows:
         return len(columns)
@@ -36,7 +36,9 @@ def levenshtein(left: str, right: str) -> int:
 
 
 def _below(block: str, columns: str, steps: list[int]) -> list[int]:
-    """What the last row of the block adds from column to column, given what the row above it adds."""
+    """Return the changes of the block's last row from column to column, given the changes of the row above the
+    block.
+    """
     places: dict[str, int] = {}
     for row, char in enumerate(block):
         places[char] = places.get(char, 0) | 1 << row

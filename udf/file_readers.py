@@ -1,4 +1,4 @@
-"""Pages of the functions of FROM that read files; the parser takes their calls for tables."""
+"""Manual pages of the table functions that read files; the parser treats their calls as tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers and values written into texts by patterns, and types by their names."""
+"""Formatting of numbers and values by patterns, and names of types."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from sharkpy.values.types import (
 )
 
 _KINDS = {TINYINT: "t", SMALLINT: "s", INT: "i", BIGINT: "l", FLOAT: "f", DOUBLE: "f", BOOLEAN: "z"}
-"""The letters of `sharkpy.udf.printf`; n for DECIMAL, x for all others."""
+"""The letters of `sharkpy.udf.printf`; n for DECIMAL, x for any other type."""
 
 
 def _format_number_arguments(types: Types) -> Types | None:
-    """A number, and places or a pattern; Hive takes no strings for numbers here."""
+    """A number, and places or a pattern. Unlike elsewhere, Hive does not read strings as numbers here."""
     if len(types) != 2 or not (is_numeric(types[0]) or types[0] == NULL):
         return None
     value = types[0] if types[0] in INTEGER_TYPES or isinstance(types[0], DecimalType) else DOUBLE
@@ -57,7 +57,7 @@ def _kind(dtype: DataType) -> str:
 
 
 def _text(sql: str, dtype: DataType) -> str:
-    """The value as a string; bytes in pairs of hexadecimal digits, as Hadoop's writable shows them."""
+    """Return the value as a string. Bytes are pairs of hexadecimal digits, as in Hadoop's writable."""
     if dtype == BINARY:
         return f"array_to_string(regexp_extract_all(lower(hex({sql})), '..'), ' ')"
     return lower_cast(sql, dtype, STRING)

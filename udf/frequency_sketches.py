@@ -1,6 +1,6 @@
-"""Sketches of how often values come, by Apache DataSketches: the frequent ones, and counts of any of them.
+"""Sketches of the frequency of values by Apache DataSketches: frequent items, and counts of any value.
 
-They are bytes that any implementation of the library reads, and that merge. Values are texts.
+Sketches are mergeable bytes that any implementation of the library reads. Values are texts.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from sharkpy.udf.sketch_checks import is_countmin, is_frequent
 
 DEFAULT_FREQUENT = 4096
 SIZES = tuple(1 << exponent for exponent in range(3, 21))
-"""Sizes of the table of a sketch of frequent items, which keeps three quarters as many."""
+"""Table sizes of a sketch of frequent items, which keeps three quarters of that many items."""
 ERROR_TYPES = ("NO_FALSE_POSITIVES", "NO_FALSE_NEGATIVES")
 _MOST_COUNTERS = 1 << 20
 
 
 def new_frequent(values: Iterable[str], size: int) -> bytes:
-    """The sketch of the values' most frequent ones, in a table of `size`, a power of 2."""
+    """Return the sketch of the most frequent values, in a table of `size`, a power of 2."""
     import datasketches as ds
 
     if (problem := size_problem(size)) is not None:
@@ -34,13 +34,13 @@ def new_frequent(values: Iterable[str], size: int) -> bytes:
 
 
 def size_problem(size: object) -> str | None:
-    """What is wrong with the size of a sketch of frequent items."""
+    """Return the problem with the size of a sketch of frequent items, or None."""
     is_one = size is None or size in SIZES
     return None if is_one else f"the size of a freq sketch is a power of 2 from {SIZES[0]} to {SIZES[-1]}, not {size}"
 
 
 def union_frequent(sketches: Iterable[bytes]) -> bytes | None:
-    """One sketch of the values of all, of the largest one's size."""
+    """Return one sketch of the values of all sketches, with the largest size."""
     parts = sorted(sketches, key=lambda one: (-_exponent(one), one))
     if not parts:
         return None
@@ -51,8 +51,9 @@ def union_frequent(sketches: Iterable[bytes]) -> bytes | None:
 
 
 def frequent_items(sketch: bytes, error_type: str) -> list[dict[str, object]]:
-    """The values that are frequent, or with NO_FALSE_NEGATIVES may be, the most frequent first: each with about how
-    often it comes, and bounds of that.
+    """Return the frequent values (with NO_FALSE_NEGATIVES, the values that may be frequent), most frequent first.
+
+    Each has an estimate of its number of occurrences, with bounds.
     """
     import datasketches as ds
 
@@ -64,8 +65,9 @@ def frequent_items(sketch: bytes, error_type: str) -> list[dict[str, object]]:
 
 
 def new_counts(values: Iterable[str], error: float, confidence: float) -> bytes:
-    """The count-min sketch of the values (Cormode and Muthukrishnan 2005): counts are too large by no more than `error`
-    of all, with that confidence.
+    """Return the count-min sketch of the values (Cormode and Muthukrishnan 2005).
+
+    With probability `confidence`, counts are too large by at most `error` times the number of all values.
     """
     import datasketches as ds
 
@@ -83,13 +85,15 @@ def new_counts(values: Iterable[str], error: float, confidence: float) -> bytes:
 
 
 def part_problem(part: object) -> str | None:
-    """What is wrong with the error or the confidence of a count-min sketch."""
+    """Return the problem with the error or the confidence of a count-min sketch, or None."""
     is_one = not isinstance(part, (int, float, Decimal)) or 0 < part < 1
     return None if is_one else f"the error and the confidence of a countmin sketch are between 0 and 1, not {part}"
 
 
 def union_counts(sketches: Iterable[bytes]) -> bytes | None:
-    """One count-min sketch of the values of all; ValueError where they have other errors and confidences."""
+    """Return one count-min sketch of the values of all sketches. Raise ValueError if their errors or confidences
+    differ.
+    """
     parts = sorted(sketches)
     if not parts:
         return None
@@ -103,17 +107,17 @@ def union_counts(sketches: Iterable[bytes]) -> bytes | None:
 
 
 def count_of(sketch: bytes, value: str) -> int:
-    """About how often a value has come, or more."""
+    """Return an estimate, or upper bound, of the number of occurrences of a value."""
     return round(float(_read_counts(sketch).get_estimate(value)))
 
 
 def total_count(sketch: bytes) -> int:
-    """How many values a count-min sketch has seen."""
+    """Return the number of values in a count-min sketch."""
     return round(float(_read_counts(sketch).total_weight))
 
 
 def _exponent(sketch: bytes) -> int:
-    """Binary logarithm of a frequent-items sketch's size."""
+    """Return the binary logarithm of a frequent-items sketch's size."""
     return sketch[3] if len(sketch) > 3 else 0
 
 
@@ -121,7 +125,7 @@ def _read_frequent(sketch: bytes) -> Any:
     import datasketches as ds
 
     if not is_frequent(sketch, SIZES[-1].bit_length() - 1):
-        raise ValueError("the bytes are no freq sketch")
+        raise ValueError("no freq sketch: the bytes are damaged or of another kind")
     return _read(ds.frequent_strings_sketch, sketch, "freq")
 
 
@@ -129,7 +133,7 @@ def _read_counts(sketch: bytes) -> Any:
     import datasketches as ds
 
     if not is_countmin(sketch, _MOST_COUNTERS):
-        raise ValueError("the bytes are no countmin sketch")
+        raise ValueError("no countmin sketch: the bytes are damaged or of another kind")
     return _read(ds.count_min_sketch, sketch, "countmin")
 
 
@@ -138,4 +142,4 @@ def _read(kind: Any, sketch: bytes, name: str) -> Any:
     try:
         return kind.deserialize(sketch)
     except (RuntimeError, ValueError, IndexError, MemoryError, UnicodeDecodeError) as error:
-        raise ValueError(f"the bytes are no {name} sketch: {error}") from None
+        raise ValueError(f"no {name} sketch: {error}") from None

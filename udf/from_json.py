@@ -1,6 +1,6 @@
 """from_json and schema_of_json: JSON texts as values of a type that is given as text.
 
-DuckDB takes a text apart once, to the type's shape with JSON at its leaves; each leaf is then read by its own type.
+DuckDB parses a text once, to the type's shape with JSON at its leaves. Each leaf is then read by its own type.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from sharkpy.values.types import (
 )
 
 _PATTERNS = {DATE: "dateformat", TIMESTAMP: "timestampformat"}
-"""The option that gives the pattern of texts of a type."""
+"""The option with the pattern for texts of a type."""
 
 
 SESSION_ZONE = "session zone"
-"""The option that the binder adds: where the clock is that TIMESTAMPs show, if it is not in UTC."""
+"""The option that the binder adds for a session zone other than UTC: the zone of the clock that TIMESTAMPs show."""
 
 
 def _schema(text: str) -> DataType:
-    """The type, or the struct of the columns, that a schema text says; names of fields as they are written."""
+    """Parse a schema text as a type, or as columns of a struct. Names of fields keep their case."""
     try:
         return parse_type(text, keep_case=True)
     except SharkError:
@@ -60,7 +60,7 @@ def _result(_types: Types, values: Sequence[object]) -> DataType:
     try:
         dtype = _schema(schema)
     except ParseError as error:
-        raise TypeMismatchError(f'from_json: "{schema}" is no schema: {error.message}') from None
+        raise TypeMismatchError(f'from_json: "{schema}" is not a schema: {error.message}') from None
     if not isinstance(dtype, (StructType, ArrayType, MapType)):
         raise TypeMismatchError(f"from_json gives a struct, an array or a map, not {dtype}")
     return _in_lower_case(dtype)
@@ -78,8 +78,8 @@ def _in_lower_case(dtype: DataType) -> DataType:
 
 
 def _shape(dtype: DataType) -> str:
-    """DuckDB's type of the JSON of a value, with JSON at the leaves; decimals are read at once, since JSON that is
-    written again has the digits of DOUBLE.
+    """Return DuckDB's type of a value's JSON, with JSON at the leaves. Decimals are parsed at once, since rewritten
+    JSON has the digits of DOUBLE.
     """
     match dtype:
         case StructType(names, types):
@@ -102,7 +102,7 @@ def _from_json(args: Sequence[str], _types: Types, result: DataType) -> str:
     options = json.loads(string_value(args[2]) or "{}") if len(args) > 2 else {}
     if not isinstance(dtype, StructType):
         return f"CAST({_value(tree, dtype, options, 0)} AS {duckdb_type(result)})"
-    # What is no such object is a struct of NULLs; a text of spaces is NULL.
+    # A text that is not such an object is a struct of NULLs; a text of spaces is NULL.
     value = f"list_transform([{tree}], lambda tree: {_struct('tree', dtype, options, 0)})[1]"
     return f"CASE WHEN trim({args[0]}) <> '' THEN CAST({value} AS {duckdb_type(result)}) END"
 
@@ -131,7 +131,7 @@ def _struct(sql: str, dtype: StructType, options: Mapping[str, str], depth: int)
 
 
 def _leaf(sql: str, dtype: DataType, options: Mapping[str, str]) -> str:
-    """A value as its type has it; NULL where the JSON is of another kind."""
+    """Return SQL of a leaf in its type, or NULL if the JSON is of another kind."""
     if isinstance(dtype, DecimalType):
         return sql
     text, kind = f"json_extract_string({sql}, '$')", f"json_type({sql})"
@@ -163,7 +163,7 @@ def _time(text: str, dtype: DataType, options: Mapping[str, str]) -> str:
 
 
 def schema_of_json(text: str) -> str:
-    """The type that from_json takes to read texts like this one; of an array, a type that fits all its items."""
+    """Return the type with which from_json reads texts like this one. The type of an array's items fits all of them."""
     check_json_nesting(text)
     return _spelled(_type_of(json.loads(text)))
 
@@ -227,4 +227,4 @@ FROM_JSON = ScalarFunction(
     answer='{"a":1,"b":null}',
     literal_result=_result,
 )
-"""Its options arrive as a JSON text."""
+"""Its options are passed as a JSON text."""

@@ -1,7 +1,7 @@
-"""Python functions over the values of a group, which DuckDB's list() has gathered: states of aggregates, their merge
-and their end; one row each in GROUP_KERNELS.
+"""Python functions over the values of a group, which DuckDB's list() has collected: they build, merge and finish states
+of aggregates. GROUP_KERNELS has one row for each.
 
-States are BLOBs. A kernel is NULL where its first argument is; NULLs inside a list are left out.
+States are BLOBs. A kernel returns NULL if its first argument is NULL. NULLs inside a list are left out.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
 
 @dataclass(frozen=True, slots=True)
 class GroupKernel:
-    """A function of DuckDB over the values of a group, otherwise as `kernels.Kernel`.
+    """A DuckDB function over the values of a group. It is otherwise like `kernels.Kernel`.
 
-    A DOUBLE[] arrives as a NumPy array, other lists as Python lists.
+    A DOUBLE[] is passed as a NumPy array, other lists as Python lists.
     """
 
     name: str

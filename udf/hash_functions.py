@@ -36,7 +36,7 @@ _WIDTHS = {SMALLINT: 2, INT: 4, BIGINT: 8}
 
 
 def _java_hash(sql: str, dtype: DataType) -> str:
-    """Java's hashCode as Hive's ObjectInspectorUtils computes it, of a primitive type."""
+    """Return SQL of Java's hashCode as Hive's ObjectInspectorUtils computes it, for a primitive type."""
     if dtype == BIGINT:
         return f"shark_hash_bigint({sql})"
     if dtype in INTEGER_TYPES:
@@ -57,7 +57,7 @@ def _java_hash(sql: str, dtype: DataType) -> str:
 
 
 def _murmur_hash(sql: str, dtype: DataType) -> str:
-    """The hash of Hive's buckets since version 3, of a primitive type."""
+    """Return SQL of the hash of Hive's buckets since version 3, for a primitive type."""
     if dtype == TINYINT:
         return f"CAST({sql} AS INTEGER)"
     if dtype in _WIDTHS:
@@ -76,7 +76,9 @@ def _murmur_hash(sql: str, dtype: DataType) -> str:
 
 
 def _hash_of(sql: str, dtype: DataType, primitive: str, depth: int) -> str:
-    """The hash of a value of any type, 0 for NULL: elements and fields are chained by 31, entries of maps added."""
+    """Return SQL of the hash of a value of any type, 0 for NULL. Elements and fields are chained by 31; hashes of map
+    entries are added.
+    """
     hashes = {"java": _java_hash, "murmur": _murmur_hash}
     item = f"hashed{depth}"
     match dtype:
@@ -136,7 +138,7 @@ def _blobs(function: str) -> Lowering:
 
 
 def _cipher_arguments(types: Types) -> Types | None:
-    """Two of strings and binaries; encryption takes texts, what is decrypted is bytes."""
+    """Two strings or binaries. Encryption also accepts texts; encrypted data is bytes."""
     fits = len(types) == 2 and all(is_string(dtype) or dtype in (BINARY, NULL) for dtype in types)
     return [BINARY if dtype in (BINARY, NULL) else STRING for dtype in types] if fits else None
 

@@ -1,4 +1,4 @@
-"""Functions that take functions: `transform(array, x -> x + 1)` and its like, with Spark's null rules.
+"""Functions that take functions, such as `transform(array, x -> x + 1)`, with Spark's NULL rules.
 
 An argument that is a function is lowered to `lambda v1, v2: body`.
 """
@@ -15,13 +15,14 @@ from sharkpy.udf.signatures import Types, anything, element_type, same_as
 from sharkpy.values.types import BOOLEAN, INT, ArrayType, DataType, MapType, common_type
 
 VariableRule = Callable[[Types, Sequence[int]], Sequence[Sequence[DataType]] | None]
-"""(types of the arguments that are no functions, how many variables each function has) -> the variables' types of each
-function; None where the function does not take these arguments. A variable of type INDEX is a place, from 0."""
+"""(types of the non-function arguments, number of variables of each function) -> types of the variables of each
+function, or None if the function does not accept the arguments. A variable of type INDEX is a position from 0.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Index(DataType):
-    """INT, of the variable that counts items."""
+    """INT, for the variable that counts items."""
 
 
 INDEX = _Index()
@@ -29,9 +30,9 @@ INDEX = _Index()
 
 @dataclass(frozen=True, slots=True)
 class HigherOrderFunction(ScalarFunction):
-    """`bodies` is the type that the functions' values are cast to, None: as they are.
+    """A function with function arguments. `bodies` is the type to which their results are cast, or None for no cast.
 
-    `folds`: the first variable of the first function is what it gave before, from the second argument on.
+    `folds`: the first variable of the first function is its previous result, initially the second argument.
     """
 
     variables: VariableRule = lambda _types, _counts: None
@@ -39,11 +40,11 @@ class HigherOrderFunction(ScalarFunction):
     folds: bool = False
 
 
-# Which variables there are
+# Variables of the functions
 
 
 def _items(most: int) -> VariableRule:
-    """(array, x -> …), or with a second variable for the place."""
+    """(array, x -> …), optionally with a second variable for the position."""
 
     def rule(types: Types, counts: Sequence[int]) -> Sequence[Sequence[DataType]] | None:
         match types, counts:
@@ -93,17 +94,17 @@ def _comparator(types: Types, counts: Sequence[int]) -> Sequence[Sequence[DataTy
     return None
 
 
-# How they are computed
+# Lowerings
 
 
 def _parts(function: str) -> tuple[list[str], str]:
-    """The variables of a lowered function and its body."""
+    """Return the variables and the body of a lowered function."""
     head, body = function.removeprefix("lambda ").split(": ", 1)
     return head.split(", "), body
 
 
 def _let(function: str, *values: str) -> str:
-    """The body of a lowered function with its variables bound to `values`."""
+    """Return the body of a lowered function with its variables bound to `values`."""
     names, result = _parts(function)
     for name, value in reversed(list(zip(names, values, strict=True))):
         result = f"list_transform([{value}], lambda {name}: {result})[1]"
@@ -119,7 +120,7 @@ def _forall(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 def _three_valued(args: Sequence[str], test: str, found: str, otherwise: str) -> str:
-    """`found` where `test` of the values holds, else NULL where one is NULL, else `otherwise`."""
+    """Return `found` if `test` of the values is true, else NULL if a value is NULL, else `otherwise`."""
     nulls = "len(list_filter(answers, lambda answer: answer IS NULL))"
     choice = (
         f"CASE WHEN answers IS NULL THEN NULL WHEN coalesce({test}(answers), false) THEN {found} "
@@ -168,7 +169,7 @@ def _from_entries(source: str, made: str) -> str:
 
 
 def _array_sort(args: Sequence[str], types: Types, _result: DataType) -> str:
-    """Sort by insertion where there is a comparator: a new item goes behind those that are not greater."""
+    """Sort by insertion if there is a comparator: a new item is inserted after the items that are not greater."""
     if len(args) == 1:
         return sorted_list(args[0], element_type(types[0]), ascending=True, nulls_first=False)
     (left, right), body = _parts(args[1])

@@ -23,7 +23,7 @@ def _count(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 def with_intervals(row: AggregateFunction, *, is_average: bool = False) -> AggregateFunction:
-    """sum or avg, of intervals too: an interval of the same kind, NULL where it leaves the type."""
+    """Extend sum or avg to intervals: the result is an interval of the same kind, or NULL if it exceeds the type."""
 
     def arguments(types: Types) -> Types | None:
         return types if len(types) == 1 and is_interval(types[0]) else row.arguments(types)
@@ -74,6 +74,6 @@ def _sum_of(total: str, result: DataType) -> str:
 
 
 def _average_of(total: str, rows: str, result: DataType) -> str:
-    """Rounded half away from zero."""
+    """Return SQL of the average, rounded half away from zero."""
     mean = f"shark_divide_half_up(CAST({total} AS HUGEINT), CAST(nullif({rows}, 0) AS HUGEINT))"
     return f"TRY_CAST({mean} AS {duckdb_type(result)})"

@@ -1,4 +1,4 @@
-"""Java's date and time patterns: as DuckDB's strftime formats where these can say them, else by a kernel."""
+"""Java's date and time patterns, as DuckDB strftime formats if possible, else by a kernel."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _STRFTIME = {
     "D": "%-j",
 }
 _YEARS = "yuY"
-"""Letters of years; a single u is the day of the week."""
+"""Letters of years. A single u is the day of the week."""
 _MONTHS = [
     "January",
     "February",
@@ -67,11 +67,11 @@ _QUARTERS = ["1st quarter", "2nd quarter", "3rd quarter", "4th quarter"]
 
 
 _MOST_PATTERN = 1000
-"""Characters of a pattern: each is looked at for every time, and patterns are remembered."""
+"""Characters of a pattern: each is processed for every time, and patterns are cached."""
 
 
 def tokens(pattern: str) -> tuple[tuple[str, bool], ...]:
-    """The pattern's parts: (text, whether it is a run of one pattern letter)."""
+    """Return the pattern's parts: (text, whether it is a run of one pattern letter)."""
     if len(pattern) > _MOST_PATTERN:
         raise BindError(
             f"a date pattern of {len(pattern)} characters", hint=f"at most {_MOST_PATTERN}", sqlstate="22007"
@@ -104,7 +104,9 @@ def _tokens(pattern: str) -> tuple[tuple[str, bool], ...]:
 
 
 def formatted_sql(time: str, pattern: str) -> str | None:
-    """DuckDB SQL of `time` in a Java pattern, or None where it has a letter that only the kernel knows, or nothing."""
+    """Return DuckDB SQL of `time` in a Java pattern, or None if the pattern is empty or only the kernel supports a
+    letter.
+    """
     parts: list[str] = []
     form = ""
     for text, is_field in tokens(pattern):
@@ -123,17 +125,17 @@ def formatted_sql(time: str, pattern: str) -> str | None:
 
 
 def has_zone(pattern: str) -> bool:
-    """Whether the pattern has a letter whose text says where the clock hangs."""
+    """Return whether the pattern has a letter for the zone."""
     return any(is_field and text[0] in ZONE_LETTERS for text, is_field in tokens(pattern))
 
 
 def format_time(value: datetime.datetime, pattern: str) -> str:
-    """`value` in a Java pattern, on a clock in UTC if it has none; BindError for a letter that is unknown."""
+    """Format `value` by a Java pattern, in UTC if it has no zone. Raise BindError for an unknown letter."""
     return "".join(_field(value, text) if is_field else text for text, is_field in tokens(pattern))
 
 
 def format_moment(moment: datetime.datetime, pattern: str, zone: str) -> str | None:
-    """A time in UTC in a Java pattern, as the clock of `zone` shows it; NULL outside the years 1 to 9999."""
+    """Format a time in UTC by a Java pattern, on the clock of `zone`. Return None outside the years 1 to 9999."""
     try:
         return format_time(at_zone(moment, zone), pattern)
     except OverflowError:
@@ -141,7 +143,7 @@ def format_moment(moment: datetime.datetime, pattern: str, zone: str) -> str | N
 
 
 def _last_of_week(value: datetime.datetime) -> datetime.datetime:
-    """The Saturday of its week: weeks begin on Sunday, and the first of a year has its first day."""
+    """Return the Saturday of a week. Weeks begin on Sunday, and the first week of a year contains its first day."""
     return value + datetime.timedelta(days=(5 - value.weekday()) % 7)
 
 
@@ -155,7 +157,7 @@ def _quarter(value: datetime.datetime) -> int:
 
 
 def _fraction(microsecond: int, width: int) -> str:
-    """Below three letters milliseconds as a number, from three on the first digits of the second's fraction."""
+    """Format milliseconds as a number for one or two letters, else the first digits of the second's fraction."""
     if width < 3:
         return f"{microsecond // 1000:0{width}d}"
     return f"{microsecond:06d}"[:width].ljust(width, "0")
@@ -220,7 +222,7 @@ _NUMBERS_SQL = {
     "Q": _QUARTER_SQL,
     "QQ": _QUARTER_SQL,
 }
-"""Fields of them that strftime lacks, as DuckDB SQL."""
+"""Fields of these letters that strftime does not have, as DuckDB SQL."""
 
 
 def _parser(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
@@ -229,7 +231,7 @@ def _parser(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
 
 @lru_cache(maxsize=256)
 def _compiled(fields: tuple[tuple[str, bool], ...]) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """The pattern as a regular expression that does not go back, as Java's parser does not: it takes linear time."""
+    """Compile the pattern to a regular expression without backtracking, as in Java's parser: it takes linear time."""
     parts, letters = [], []
     for index, (text, is_field) in enumerate(fields):
         if not is_field:
@@ -237,7 +239,7 @@ def _compiled(fields: tuple[tuple[str, bool], ...]) -> tuple[re.Pattern[str], tu
             continue
         adjacent = index + 1 < len(fields) and fields[index + 1][1]
         letters.append(text)
-        # Java takes as much of the text as fits a field, and never less again.
+        # Java takes as much of the text as fits a field, and never less afterwards.
         parts.append(f"((?>{_field_pattern(text, adjacent)}))")
     return re.compile(r"\s*+" + "".join(parts), re.ASCII | re.IGNORECASE), tuple(letters)
 
@@ -262,16 +264,19 @@ def _field_pattern(text: str, adjacent: bool) -> str:
 
 
 def parse_time(text: str, pattern: str) -> datetime.datetime | None:
-    """The time that `text` begins with in a Java pattern, or None where it does not; what follows is not looked at.
+    """Parse the time at the start of `text` by a Java pattern, or return None if it does not match. The rest is
+    ignored.
 
-    Where the text names a zone it is the time in UTC, else what the clock shows.
+    If the text names a zone, the result is in UTC, else it is the clock's reading.
     """
     found = _read(text, pattern)
     return None if found is None else found[0]
 
 
 def parse_moment(text: str, pattern: str, zone: str) -> datetime.datetime | None:
-    """The time in UTC that `text` begins with in a Java pattern; on the clock of `zone` where it names no zone."""
+    """Parse the time at the start of `text` by a Java pattern, in UTC. Without a zone in the text, it is on the clock
+    of `zone`.
+    """
     found = _read(text, pattern)
     if found is None:
         return None
@@ -280,7 +285,7 @@ def parse_moment(text: str, pattern: str, zone: str) -> datetime.datetime | None
 
 
 def _read(text: str, pattern: str) -> tuple[datetime.datetime, bool] | None:
-    """The time that `text` begins with, and whether it is in UTC since the text names a zone."""
+    """Parse the time at the start of `text`. Return also whether it is in UTC, since the text names a zone."""
     expression, letters = _parser(pattern)
     match = expression.match(text)
     if match is None:

@@ -1,4 +1,4 @@
-"""Zones in Java's date patterns: their names and offsets as text, read and written, and clocks moved between them."""
+"""Zones in Java's date patterns: their names and offsets as text, read and written, and conversion between clocks."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from sharkpy.base.time_zone import UTC, time_zone
 from sharkpy.udf.zone_names import LONG_NAMES, ZONES_OF_NAMES
 
 ZONE_LETTERS = frozenset("zvVOZXx")
-"""Letters of a pattern whose text says where the clock hangs."""
+"""Letters of a pattern for the zone of the clock."""
 ZONE_TEXT = r"(?:UTC|GMT|UT)?[+-]\d{1,2}(?::?\d{2})?|[A-Za-z]+(?:[/_-][A-Za-z0-9_+-]+)*"
 _MINUTE = 60
 
 
 def zone_shift(value: datetime.datetime, zone: str, to_utc: bool) -> datetime.datetime | None:
-    """A time in UTC as the clock of `zone` shows it, or back; a name that is none counts as UTC.
+    """Convert a time in UTC to the clock of `zone`, or back. An unknown name counts as UTC.
 
-    As in Java a time that the clock shows twice is the earlier one, and one that it skips moves on by what is skipped.
-    NULL outside the years 1 to 9999.
+    As in Java, a time that the clock shows twice is the earlier one, and a skipped time moves on by the length of the
+    gap. Return None outside the years 1 to 9999.
     """
     info = time_zone(zone) or datetime.UTC
     try:
@@ -30,12 +30,12 @@ def zone_shift(value: datetime.datetime, zone: str, to_utc: bool) -> datetime.da
 
 
 def at_zone(moment: datetime.datetime, zone: str) -> datetime.datetime:
-    """The clock of `zone` at a time in UTC, which knows its zone."""
+    """Return the clock of `zone` at a time in UTC, with its zone."""
     return moment.replace(tzinfo=datetime.UTC).astimezone(time_zone(zone) or datetime.UTC)
 
 
 def zone_text(value: datetime.datetime, letter: str, width: int) -> str | None:
-    """The text of a run of `width` zone letters for a clock; None for a width that Java has not."""
+    """Return the text of a run of `width` zone letters for a clock, or None for a width that Java does not support."""
     seconds = round((value.utcoffset() or datetime.timedelta()).total_seconds())
     match letter:
         case "V":
@@ -54,7 +54,9 @@ def zone_text(value: datetime.datetime, letter: str, width: int) -> str | None:
 
 
 def _offset(seconds: int, width: int, zero: str) -> str:
-    """`-04`, `-0400` or `-04:00`: an odd width above 1 has colons, one above 3 the seconds of old offsets."""
+    """Format `-04`, `-0400` or `-04:00`. An odd width above 1 has colons, a width above 3 shows the seconds of old
+    offsets.
+    """
     if seconds == 0:
         return zero
     minutes, rest = divmod(abs(seconds), _MINUTE)
@@ -67,7 +69,7 @@ def _offset(seconds: int, width: int, zero: str) -> str:
 
 
 def _localized(seconds: int, width: int) -> str:
-    """`GMT-4`, or `GMT-04:00` with four letters."""
+    """Format `GMT-4`, or `GMT-04:00` for four letters."""
     if seconds == 0:
         return "GMT"
     if width == 4:
@@ -86,7 +88,7 @@ def _zone_id(value: datetime.datetime) -> str:
 
 
 def _name(value: datetime.datetime, width: int, seconds: int) -> str:
-    """`EST`, or `Eastern Standard Time` with four letters; the offset where a zone has no name."""
+    """Format `EST`, or `Eastern Standard Time` for four letters, or the offset if the zone has no name."""
     if not isinstance(value.tzinfo, zoneinfo.ZoneInfo):
         return _zone_id(value) if seconds or width < 4 else "Coordinated Universal Time"
     short = value.tzname() or ""
@@ -96,5 +98,5 @@ def _name(value: datetime.datetime, width: int, seconds: int) -> str:
 
 
 def read_zone(text: str) -> datetime.tzinfo | None:
-    """The zone of an offset, an id, or a short name in any case of letters; None where it names none."""
+    """Return the zone of an offset, an id, or a short name in any case, or None if there is no such zone."""
     return time_zone(ZONES_OF_NAMES.get(text.upper(), text))

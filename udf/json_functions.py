@@ -15,8 +15,11 @@ _SIMPLE_PATH = re.compile(r"\$(?:\.[A-Za-z_]\w*|(?<!\])\[\d{1,9}\])+", re.ASCII)
 
 
 def lower_get_json_object(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    """DuckDB's JSON reader for paths of names and indexes. A kernel for all else: wildcards, texts that are JSON to
-    Jackson alone, and what DuckDB did not find behind a name, for that can be a list that Hive steps into."""
+    """Lower get_json_object to DuckDB's JSON reader for paths of names and indexes.
+
+    A kernel handles wildcards, texts that only Jackson accepts as JSON, and names that DuckDB did not find, since Hive
+    steps into lists there.
+    """
     path = string_value(args[1])
     kernel = f"shark_get_json_object({args[0]}, {args[1]})"
     if path is None or not _SIMPLE_PATH.fullmatch(path):

@@ -1,7 +1,8 @@
-"""get_json_object: Hive's paths into JSON texts, which are not quite JSONPath.
+"""get_json_object: Hive's paths into JSON texts, which differ from JSONPath.
 
-A path is names and indexes behind `$`, parted by dots; of a name's rest only [n] and [*] count. A name taken of a list
-is taken of each object in it, lists among what is found being put in line. Several finds come back as a list.
+A path is `$` followed by names and indexes, separated by dots. After a name, only [n] and [*] are recognized. The name
+of a list is taken from each object in it, and lists among the results are flattened. Several results are returned as a
+list.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ _NAME = re.compile(r"[a-zA-Z0-9_\-:\s]+")
 _INDEX = re.compile(r"\[(\d++|\*)\]", re.ASCII)
 _DECODER = json.JSONDecoder(strict=False)
 Step = tuple[str | None, tuple[str, ...]]
-"""The name, None for indexes of the root, and the indexes behind it."""
+"""The name (None for indexes of the root), and the indexes after it."""
 
 
 _MOST_PATH = 1000
-"""Characters of a path, which is remembered."""
+"""Characters of a path, which is cached."""
 
 
 def _steps(path: str) -> tuple[Step, ...] | None:
-    """The steps of a path; None where it is none."""
+    """Parse a path to steps, or return None if it is invalid."""
     if len(path) > _MOST_PATH:
         raise ExecutionError(
             f"get_json_object: a path of {len(path)} characters", hint=f"at most {_MOST_PATH}", sqlstate="22023"
@@ -56,7 +57,7 @@ def _parsed(path: str) -> tuple[Step, ...] | None:
 
 
 def get_json_object(text: str, path: str) -> str | None:
-    """The part of a JSON text at a path; what follows the JSON value in the text is not looked at."""
+    """Return the part of a JSON text at a path. Text after the JSON value is ignored."""
     steps = _steps(path)
     if steps is None:
         return None

@@ -1,7 +1,7 @@
-"""Functions that DuckDB's SQL cannot say, as Python over Arrow columns; one row each in KERNELS.
+"""Functions that DuckDB's SQL cannot express, as Python over Arrow columns. KERNELS has one row for each.
 
-A kernel is NULL where an argument is NULL. Rows are taken one by one, but each distinct call of a batch is
-computed once. Between two calls a kernel hears the end of its statement; one that may take long looks itself, too.
+A kernel returns NULL if an argument is NULL. Rows are processed one by one, but each distinct call of a batch is
+computed once. Between two calls a kernel checks for cancellation. A kernel that may take long also checks itself.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ from sharkpy.values.utf8 import encodable
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A function of DuckDB by name: parameter types and result type in DuckDB's spelling."""
+    """A DuckDB function by name, with parameter types and result type in DuckDB's syntax."""
 
     name: str
     parameters: tuple[str, ...]
     result: str
     function: Callable[..., object]
     over_null: int | None = None
-    """Index of the argument that is the result where another one is NULL; None: the result is NULL."""
+    """Index of the argument that is returned if another one is NULL. None: the result is NULL."""
 
     def vectorized(self) -> Callable[..., pa.Array[Any]]:
-        """The kernel over columns."""
+        """Return the kernel over columns."""
 
         def run(*columns: pa.ChunkedArray[Any]) -> pa.Array[Any]:
             memo: dict[tuple[object, ...], object] = {}
@@ -80,7 +80,7 @@ class Kernel:
 
 
 def result_array(values: list[Any], result: str) -> pa.Array[Any]:
-    """Python values as a column of DuckDB's type `result`. Texts may have halves of characters, as JSON does."""
+    """Return Python values as a column of DuckDB's type `result`. Texts may have unpaired surrogates, as in JSON."""
     try:
         return pa.array(values, type=_ARROW_TYPES[result])
     except UnicodeEncodeError:
@@ -94,7 +94,7 @@ def _encodable(value: Any) -> Any:
 
 
 def _values(column: pa.ChunkedArray[Any]) -> Iterable[object]:
-    """Python values; lists as tuples, which can be remembered."""
+    """Return Python values, with lists as tuples, which can be cached."""
     values = column.to_pylist()
     return (value if value is None else tuple(value) for value in values) if pa.types.is_list(column.type) else values
 

@@ -1,7 +1,8 @@
-"""upper, lower and initcap with Java's letters.
+"""upper, lower and initcap with Java's mappings.
 
-DuckDB maps each character to one. Java has a few that become several (`ﬁ` to `FI`), the sigma at the end of a word, and
-the capital I with a dot: a text with one of these goes to a kernel, whose Python has Java's mappings.
+DuckDB maps each character to one. In Java a few become several (`ﬁ` to `FI`), and the sigma at the end of a word and
+the capital I with a dot are special. A text with one of these is processed by a kernel, since Python has Java's
+mappings.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ _EXPANDING = (
     r"\x{1FB2}-\x{1FB4}\x{1FB6}\x{1FB7}\x{1FBC}\x{1FC2}-\x{1FC4}\x{1FC6}\x{1FC7}\x{1FCC}\x{1FD2}\x{1FD3}\x{1FD6}\x{1FD7}"
     r"\x{1FE2}-\x{1FE4}\x{1FE6}\x{1FE7}\x{1FF2}-\x{1FF4}\x{1FF6}\x{1FF7}\x{1FFC}\x{FB00}-\x{FB06}\x{FB13}-\x{FB17}"
 )
-"""Characters that are several in upper case, but the sharp s, which is frequent and has a way of its own."""
+"""Characters that become several in upper case, except the sharp s, which is frequent and handled separately."""
 _SIGMA_OR_DOTTED_I = r"\x{3A3}\x{130}"
 _SPACE = "\\t-\\r\\x1c-\\x20\\u1680\\u2000-\\u2006\\u2008-\\u200a\\u2028\\u2029\\u205f\\u3000"
-"""Java's white space: no space that forbids a line break."""
+"""Java's white space, which excludes no-break spaces."""
 _FIRST_LETTER = re.compile(f"(?:^|(?<=[{_SPACE}]))[^{_SPACE}]")
 _SPACES = re.compile(f"[{_SPACE}]")
 _PIECE = 1 << 20
-"""Characters between two looks at the statement's end."""
+"""Characters between two checks for cancellation."""
 _LAST_OF_PLANE_0 = "\uffff"
 _NAME = re.compile(r"\w+|\"\w+\"")
 
@@ -37,7 +38,7 @@ def lower_sql(text: str) -> str:
 
 
 def _by_kernel_where(characters: str, kernel: str, plain: str, text: str) -> str:
-    """SQL of `kernel` for texts with one of the characters, else of `plain`; `text` occurs in it once, or is a name."""
+    """Return SQL of `kernel` for texts with one of the characters, else of `plain`. `text` is evaluated once."""
     form = (
         f"CASE WHEN strlen({{0}}) = length({{0}}) OR NOT regexp_matches({{0}}, '[{characters}]')"
         f" THEN {plain} ELSE {kernel} END"
@@ -60,12 +61,12 @@ def lower_text(text: str) -> str:
 
 
 def initcap(text: str) -> str:
-    """In lower case, but the first character of each word as a title has it."""
+    """Return the text in lower case, with the first character of each word in title case."""
     return "".join(_FIRST_LETTER.sub(_title, piece.lower()) for piece in _pieces_of_words(text))
 
 
 def _pieces_of_words(text: str) -> Iterator[str]:
-    """The text in pieces that white space begins; before each the end of the statement is heard."""
+    """Yield the text in pieces that begin at white space. Before each piece, check for cancellation."""
     start = 0
     while start < len(text):
         check_cancelled()
@@ -76,7 +77,7 @@ def _pieces_of_words(text: str) -> Iterator[str]:
 
 
 def _title(match: re.Match[str]) -> str:
-    """Character.toTitleCase: one character, and of the first plane, or the same."""
+    """Character.toTitleCase: one character of the basic plane, or no change."""
     character = match.group()
     title = character.title()
     return title if len(title) == 1 and character <= _LAST_OF_PLANE_0 else character

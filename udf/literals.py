@@ -1,4 +1,4 @@
-"""Constants in DuckDB SQL, written and read back."""
+"""Constants in DuckDB SQL: writing and reading."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"(-?[\d.]+)(?:e0)?|CAST\('?(-?[\d.]+)'? AS [^()]+(?:\(\d+,
 
 
 def lower_literal(value: object, dtype: DataType) -> str:
-    """DuckDB SQL of a Python value of `dtype`, whose DuckDB type is exactly duckdb_type(dtype)."""
+    """Return DuckDB SQL of a Python value of `dtype`. Its DuckDB type is exactly duckdb_type(dtype)."""
     target = duckdb_type(dtype)
     if value is None:
         return f"CAST(NULL AS {target})"
@@ -62,7 +62,7 @@ def lower_literal(value: object, dtype: DataType) -> str:
 
 
 def quote_string(value: str) -> str:
-    """A VARCHAR constant; NUL characters, which SQL text cannot hold, are joined in."""
+    """Return a VARCHAR constant. NUL characters, which SQL text cannot hold, are concatenated."""
     parts = ["'" + part.replace("'", "''") + "'" for part in value.split("\x00")]
     return parts[0] if len(parts) == 1 else "(" + " || chr(0) || ".join(parts) + ")"
 
@@ -100,13 +100,13 @@ def _sequence(values: Sequence[object], dtype: DataType) -> str:
 
 
 def string_value(sql: str) -> str | None:
-    """The value of a string constant written by `lower_literal`, or None where `sql` is anything else."""
+    """Return the value of a string constant written by `lower_literal`, or None for any other SQL."""
     match = _STRING.fullmatch(sql)
     return match.group(1).replace("''", "'") if match else None
 
 
 def integer_value(sql: str) -> int | None:
-    """The value of an integer constant written by `lower_literal`, or None where `sql` is anything else."""
+    """Return the value of an integer constant written by `lower_literal`, or None for any other SQL."""
     match = _INTEGER.fullmatch(sql)
     return int(match.group(1) or match.group(0)) if match else None
 

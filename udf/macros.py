@@ -1,15 +1,15 @@
-"""SQL macros that lowerings share: pure DuckDB SQL, so that calls stay in its vectorised paths."""
+"""SQL macros that lowerings share. They are pure DuckDB SQL, so that calls stay vectorised."""
 
 from __future__ import annotations
 
 _DISCRETE = "g.s[greatest(CAST(ceil(f * len(g.s)) AS BIGINT), 1)]"
-"""Item of a sorted list that the fraction f of all is not above."""
+"""Item of a sorted list at or above the fraction f."""
 
 
 def _percentiles(sort: str, item: str) -> str:
-    """`item` of the list l, sorted without NULLs, for each fraction f of the list p; NULL without values.
+    """Return `item` of the list l, sorted without NULLs, for each fraction f of the list p; NULL without values.
 
-    Both lists are fields of a value: a lambda over window functions that hold lambdas themselves fails in DuckDB.
+    Both lists are fields of a value: DuckDB fails on lambdas over window functions that hold lambdas themselves.
     """
     return (
         f"list_transform([{{'s': {sort}(list_filter(l, lambda v: v IS NOT NULL)), 'p': p}}], lambda g:"
@@ -39,7 +39,7 @@ MACROS: dict[str, str] = {
         "coalesce(TRY_CAST(x AS FLOAT), CASE WHEN x > 0 THEN CAST('inf' AS FLOAT)"
         " WHEN x < 0 THEN CAST('-inf' AS FLOAT) END)"
     ),
-    # DuckDB replaces what is no UTF-8 by question marks, the kernel by U+FFFD.
+    # DuckDB replaces invalid UTF-8 by question marks, the kernel by U+FFFD.
     "shark_bytes_text(data)": (
         "CASE WHEN data IS NULL THEN NULL WHEN encode(decode(data, 'replace')) = data THEN decode(data, 'replace')"
         " ELSE shark_decode(data, 'UTF-8') END"
@@ -52,27 +52,28 @@ MACROS: dict[str, str] = {
         "CASE WHEN x = 0 OR (abs(x) >= 1e-3 AND abs(x) < 1e7) THEN CAST(x AS VARCHAR)"
         " ELSE shark_float_text_kernel(CAST(x AS DOUBLE)) END"
     ),
-    # One step of Newton's method: the C library's root may be two units in the last place away, that of 27 is.
+    # One step of Newton's method: the C library's root may be off by two units in the last place, as for 27.
     "shark_cbrt(x)": (
         "CASE WHEN cbrt(x) = 0 OR NOT isfinite(cbrt(x)) THEN cbrt(x)"
         " ELSE cbrt(x) - (cbrt(x) * cbrt(x) * cbrt(x) - x) / (3 * cbrt(x) * cbrt(x)) END"
     ),
-    # DuckDB's own turns what is seen as one sign, as a letter with an accent of its own, and a break of two characters.
+    # DuckDB's own keeps grapheme clusters together, such as a letter with its accent, or a line break of two
+    # characters.
     "shark_reverse(s)": (
         "CASE WHEN strlen(s) = length(s) AND NOT contains(s, chr(13)) THEN reverse(s)"
         " ELSE array_to_string(list_reverse(string_split(s, '')), '') END"
     ),
     "shark_clock(moment, zone)": "timezone(zone, timezone('UTC', moment))",
     "shark_last_moment(clock, zone)": "timezone('UTC', timezone(zone, clock))",
-    # DuckDB takes the later of two moments at which a clock shows the same time, Java the one by the offset of before.
-    # Zones do not change twice in two days.
+    # For a clock time that occurs twice DuckDB takes the later moment, Java the one with the earlier offset. Zones do
+    # not change twice in two days.
     "shark_moment_before(clock, zone)": ("shark_last_moment(clock - INTERVAL 2 DAYS, zone) + INTERVAL 2 DAYS"),
     "shark_moment(clock, zone)": (
         "CASE WHEN shark_clock(shark_moment_before(clock, zone), zone) = clock THEN shark_moment_before(clock, zone)"
         " WHEN shark_clock(shark_last_moment(clock, zone), zone) = clock THEN shark_last_moment(clock, zone)"
         " ELSE shark_moment_before(clock, zone) END"
     ),
-    # One division: 128-bit division is by far the dearest step. Needs 2 * abs(n) + abs(d) < 2 ** 127.
+    # One division, since 128-bit division is by far the most expensive step. Needs 2 * abs(n) + abs(d) < 2 ** 127.
     "shark_divide_half_up(n, d)": "((2 * n + CASE WHEN (n < 0) = (d < 0) THEN d ELSE -d END) // (2 * d))",
     "shark_like_pattern(p)": r"regexp_replace(p, '\\([^_%\\]|$)', '\\\\\1', 'g')",
     "shark_month_interval_text(x)": (
@@ -164,7 +165,7 @@ MACROS: dict[str, str] = {
         " - 2147483648 AS INTEGER)"
     ),
     "shark_has(l, x)": "len(list_filter(l, lambda other: other IS NOT DISTINCT FROM x)) > 0",
-    # Few items are compared each with each, many are sorted: s has them by value, the first of equal ones first.
+    # Few items are compared pairwise, many are sorted: s has them by value, the first of equal ones first.
     "shark_in_place(kept)": (
         "list_transform(list_sort(list_transform(kept, lambda x: struct_pack(i := x.i, e := x.e))), lambda x: x.e)"
     ),
@@ -175,7 +176,7 @@ MACROS: dict[str, str] = {
         "[list_sort(list_transform(l, lambda e, i: struct_pack(e := e, i := i)))],"
         " lambda s: list_filter(s, lambda x, p: p = 1 OR s[p - 1].e IS DISTINCT FROM x.e))[1]) END"
     ),
-    # By value and side, those of the other array first.
+    # By value and side, with the other array first.
     "shark_two_sorted(l, r)": (
         "list_sort(list_concat(list_transform(r, lambda e, i: struct_pack(e := e, side := 0, i := i)),"
         " list_transform(l, lambda e, i: struct_pack(e := e, side := 1, i := i))))"

@@ -1,4 +1,4 @@
-"""Maps: made, taken apart, searched and joined."""
+"""Maps: construction, keys and values, lookup and concatenation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sharkpy.values.types import (
 
 
 def key_type(dtype: DataType) -> DataType:
-    """Type of a map's keys; a map cannot hold keys of type void."""
+    """Return the type of a map's keys; a map cannot hold keys of type void."""
     return STRING if dtype == NULL else dtype
 
 
@@ -55,7 +55,7 @@ def _map_type(types: Types) -> DataType:
 
 
 def _map(args: Sequence[str], _types: Types, result: DataType) -> str:
-    """A later entry with the same key wins; entries with a NULL key are left out."""
+    """Lower map(…): a later entry with the same key wins, and entries with a NULL key are left out."""
     if not args:
         return f"CAST(MAP([], []) AS {duckdb_type(result)})"
     keys = args[::2]
@@ -66,7 +66,7 @@ def _map(args: Sequence[str], _types: Types, result: DataType) -> str:
 
 
 def map_of_entries(entries: str) -> str:
-    """A map of LIST(STRUCT(k, v)) in which the last entry of each key counts."""
+    """Return SQL of a map of LIST(STRUCT(k, v)); the last entry of each key wins."""
     return f"map_from_entries(shark_last_entries({entries}))"
 
 

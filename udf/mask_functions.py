@@ -1,4 +1,4 @@
-"""The mask functions: what is private in a value made unreadable, its shape left."""
+"""The mask functions: private values are made unreadable, but keep their shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.values.types import BIGINT, DATE, INTEGER_TYPES, NULL, STRING, DataType, is_nested, is_string
 
 _CHARACTERS = ("X", "x", "n", None)
-"""Replacements of upper case, lower case, digits and other characters; None: they stay."""
+"""Replacements of upper case, lower case, digits and other characters. None: unchanged."""
 _NUMBERS = (1, 1, 0, 0)
 """Replacements of the digits of numbers, and of day, month (from 0) and year of dates."""
 
@@ -29,7 +29,7 @@ def _arguments(counted: bool) -> TypeRule:
 
 
 def _code(sql: str, dtype: DataType, default: str | None) -> str:
-    """The code point that an option stands for; an integer is one already, with -1 for none."""
+    """Return SQL of an option's code point. An integer option is a code point itself, with -1 for none."""
     code = -1 if default is None else ord(default)
     if dtype == NULL:
         return str(code)

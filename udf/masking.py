@@ -1,7 +1,7 @@
-"""Kernels of the mask functions: letters and digits replaced in a text, the digits of a number, the parts of a date.
+"""Kernels of the mask functions: they replace letters and digits of a text, digits of a number, parts of a date.
 
-Which characters are masked is one word: all, first, last (so many of them), not_first, not_last (all but so many).
-Replacements are code points; -1 leaves a character as it is.
+One word selects the masked characters: all, first or last (`count` of them), not_first or not_last (all except
+`count`). Replacements are code points; -1 leaves a character unchanged.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from sharkpy.udf.text_codes import PIECE
 
 KEEP = -1
 _KEPT = 0x2000
-"""Code points below it, which ordinary texts are made of, are remembered."""
+"""Code points below it, which are common in texts, are cached."""
 
 
 def _masked(which: str, count: int, length: int) -> range:
-    """The positions, from the left, that are masked of so many."""
+    """Return the masked positions, from the left, of a text of `length` characters."""
     count = max(count, 0)
     match which:
         case "first":
@@ -34,7 +34,7 @@ def _masked(which: str, count: int, length: int) -> range:
 
 
 class _Replacements(dict[int, int]):
-    """Code points -> their replacement by Unicode category: upper case, lower case, decimal digits, all others."""
+    """Code points -> their replacement by Unicode category: upper case, lower case, decimal digits, any other."""
 
     def __init__(self, upper: int, lower: int, digit: int, other: int) -> None:
         self._codes = {"Lu": upper, "Ll": lower, "Nd": digit}
@@ -54,7 +54,7 @@ def _replacements(upper: int, lower: int, digit: int, other: int) -> _Replacemen
 
 
 def mask_text(text: str, which: str, count: int, upper: int, lower: int, digit: int, other: int) -> str:
-    """The text with the characters in the masked places replaced."""
+    """Return the text with the masked characters replaced."""
     replacements = _replacements(upper, lower, digit, other)
     places = _masked(which, count, len(text))
     masked = []
@@ -65,7 +65,7 @@ def mask_text(text: str, which: str, count: int, upper: int, lower: int, digit: 
 
 
 def mask_number(value: int, which: str, count: int, digit: int) -> int:
-    """Decimal digits replaced by `digit` (1 where that is no digit); 0 has none. The sign stays."""
+    """Replace decimal digits by `digit` (1 for an invalid digit). 0 has no digits. The sign is kept."""
     figures = str(abs(value)) if value else ""
     mark = str(digit if 0 <= digit <= 9 else 1)
     places = _masked(which, count, len(figures))
@@ -75,7 +75,9 @@ def mask_number(value: int, which: str, count: int, digit: int) -> int:
 
 
 def mask_date(value: datetime.date, day: int, month: int, year: int) -> datetime.date | None:
-    """`month` counts from 0; -1 keeps a part, what is out of bounds becomes the first. NULL for a day that is none."""
+    """Replace the parts of a date. `month` counts from 0; -1 keeps a part; a value out of bounds becomes the first.
+    Return None for an invalid date.
+    """
     new_year = value.year if year == KEEP else max(year, 1)
     new_month = value.month if month == KEEP else month + 1 if 0 <= month <= 11 else 1
     new_day = value.day if day == KEEP else day if 1 <= day <= 31 else 1

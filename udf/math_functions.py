@@ -1,4 +1,4 @@
-"""Numbers: absolute values, remainders, extremes, digits in other bases, histograms' buckets."""
+"""Numbers: absolute values, remainders, extremes, digits in other bases, histogram buckets."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _hex(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 def _extreme(function: str) -> Callable[[Sequence[str], Types, DataType], str]:
-    """NULL if any argument is NULL."""
+    """Lower to an extreme that is NULL if any argument is NULL."""
 
     def lower(args: Sequence[str], types: Types, _result: DataType) -> str:
         known = " AND ".join(f"{arg} IS NOT NULL" for arg in args)

@@ -1,5 +1,6 @@
-"""Variances, covariances, regressions: by counts, means and sums of products of distances, which merge (Chan, Golub,
-LeVeque 1979)."""
+"""Variances, covariances, regressions, by counts, means and sums of products of distances, which merge (Chan, Golub,
+LeVeque 1979).
+"""
 
 from __future__ import annotations
 
@@ -95,7 +96,7 @@ _ROWS = "count({distinct}{0}){over}"
 
 
 def _shape(name: str, lowering: str, *, doc: str, answer: str) -> AggregateFunction:
-    """An aggregate of the third and fourth moments, of which no state is kept."""
+    """An aggregate of the third and fourth moments, without mergeable states."""
     return AggregateFunction(
         name,
         with_timestamps(takes(DOUBLE)),
@@ -115,7 +116,7 @@ MOMENT_AGGREGATES = (
         doc="excess kurtosis of a population",
         answer="-2.0",
     ),
-    # DuckDB's is that of a sample, and none of two rows.
+    # DuckDB computes the skewness of a sample, and none for two rows.
     _shape(
         "skewness",
         "CASE WHEN stddev_pop({distinct}{0}){over} > 0 THEN coalesce("

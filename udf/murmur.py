@@ -15,17 +15,17 @@ def murmur(data: bytes) -> int:
 
 
 def murmur_integer(value: int, width: int) -> int:
-    """The hash of an integer of so many bytes, most significant first."""
+    """Return the hash of an integer of `width` bytes, most significant first."""
     return murmur(value.to_bytes(width, "big", signed=True))
 
 
 def murmur_double(value: float) -> int:
-    """The hash of a DOUBLE: Hive puts its bits, taken as a number, into the buffer as a DOUBLE again."""
+    """Return the hash of a DOUBLE. Hive converts its bits, as an integer, to a DOUBLE again."""
     bits = int.from_bytes(struct.pack(">d", value), "big", signed=True)
     return murmur(struct.pack(">d", float(bits)))
 
 
 def murmur_float(value: float) -> int:
-    """The hash of a FLOAT: its 32 bits, taken as a number, as a FLOAT again."""
+    """Return the hash of a FLOAT: its 32 bits, as an integer, converted to a FLOAT again."""
     bits = int.from_bytes(struct.pack(">f", value), "big", signed=True)
     return murmur(struct.pack(">f", float(bits)))

@@ -1,6 +1,6 @@
 """The most frequent sequences of words, with the memory and the choices of Hive's NGramEstimator.
 
-A state is JSON: how many are asked for, how many are kept, and the counts of the sequences found so far.
+A state is JSON: the requested number, the number that is kept, and the counts of the sequences found so far.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 _KEPT = 1000
-"""The least number of sequences that are kept, whatever the precision factor."""
+"""The minimum number of sequences that are kept, whatever the precision factor."""
 
 Words = Sequence[str]
 
 
 def ngram_state(rows: Iterable[Words | None], length: int, most: int, precision: int) -> bytes | None:
-    """A state of all runs of `length` words in the rows."""
+    """Return a state of all runs of `length` words in the rows."""
     _check("n", length)
     found = (tuple(words[at : at + length]) for words in rows if words for at in range(len(words) - length, -1, -1))
     return _state(found, most, precision)
@@ -25,7 +25,7 @@ def ngram_state(rows: Iterable[Words | None], length: int, most: int, precision:
 def context_ngram_state(
     rows: Iterable[Words | None], context: Sequence[str | None], most: int, precision: int
 ) -> bytes | None:
-    """A state of the words that stand in the blanks of the context, which are its NULLs."""
+    """Return a state of the words in the blanks of the context, which are its NULLs."""
     if None not in context:
         raise ValueError("the context of context_ngrams needs a NULL, which says what is to be counted")
     blanks = [at for at, word in enumerate(context) if word is None]
@@ -51,7 +51,7 @@ def merge_ngrams(states: list[bytes]) -> bytes | None:
 
 
 def top_ngrams(state: bytes) -> list[dict[str, object]] | None:
-    """The sequences asked for, the most frequent first; equally frequent ones in their order."""
+    """Return the requested sequences, most frequent first. Ties are in lexical order."""
     most, _, items = json.loads(state)
     counts = Counter({tuple(words): count for words, count in items})
     top = _most_frequent(counts, most)

@@ -14,7 +14,7 @@ _PATTERN = re.compile(
     r"(?P<prefix>[^#0,.;E]*+)(?P<number>[#0,]*+(?:\.[#0]*+)?)(?P<suffix>[^#0,.;]*+)(?:;.*)?", re.DOTALL
 )
 _MOST_PATTERN = 1000
-"""Characters of a pattern: each is looked at for every number, and patterns are remembered."""
+"""Characters of a pattern: each is processed for every number, and patterns are cached."""
 _ALL_DIGITS = decimal.Context(prec=1200)
 _SPECIAL = {"NaN": "NaN", "Infinity": "∞", "-Infinity": "-∞"}
 
@@ -40,7 +40,9 @@ def _form(pattern: str) -> _Format:
 
 @lru_cache(maxsize=256)
 def _parse(pattern: str) -> _Format:
-    """Text around the digits, digits of a group, the least digits before and behind the point, the most behind it."""
+    """Parse a pattern: the text around the digits, digits per group, the minimum of digits before and after the point,
+    the maximum after it.
+    """
     match = _PATTERN.fullmatch(pattern)
     if match is None:
         raise ExecutionError(f'format_number: "{pattern}" is not a pattern of digits', sqlstate="22007")
@@ -60,7 +62,7 @@ def _parse(pattern: str) -> _Format:
 
 
 def format_pattern(value: str, pattern: str, is_floating: bool) -> str:
-    """A number in a pattern such as `#,##0.00`, rounded half to even: what is cut of a DOUBLE is its exact value."""
+    """Format a number by a pattern such as `#,##0.00`, rounded half to even from the exact value of a DOUBLE."""
     return _formatted(value, _form(pattern), is_floating)
 
 
@@ -83,13 +85,13 @@ def _formatted(value: str, form: _Format, is_floating: bool) -> str:
 
 
 def _grouped(digits: str, size: int) -> str:
-    """Digits with a comma between groups, which count from the right."""
+    """Return the digits with commas between groups, counted from the right."""
     first = len(digits) % size or size
     return ",".join((digits[:first], *(digits[at : at + size] for at in range(first, len(digits), size))))
 
 
 def format_places(value: str, places: int, is_floating: bool) -> str | None:
-    """The number with commas and so many decimals; NULL for a negative number of them."""
+    """Format a number with commas and `places` decimals, or return None if `places` is negative."""
     if places < 0:
         return None
     check_value("format_number", places)

@@ -1,4 +1,4 @@
-"""Numbers written and read in the patterns of to_char and to_number: [MI|S] [$] digits [.digits] [$] [MI|S|PR]."""
+"""Numbers in the patterns of to_char and to_number, written and read: [MI|S] [$] digits [.digits] [$] [MI|S|PR]."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ _PATTERN = re.compile(
 )
 _MOST_DIGITS = 38
 _MOST_TEXT = 200
-"""Characters of a pattern with commas between all its digits, and more."""
+"""Maximum length of a pattern, which leaves room for commas between all digits."""
 PATTERN_HELP = "[MI|S][$]digits[.digits][$][MI|S|PR], where a digit is 0 or 9 and a comma or G parts groups"
 
 
 @dataclass(frozen=True, slots=True)
 class NumberPattern:
-    """`whole` and `fraction` are digits 0 and 9, the former with commas; signs are "", "MI", "S" or "PR"."""
+    """A pattern. `whole` and `fraction` are digits 0 and 9, and `whole` may have commas. Signs are "", "MI", "S" or
+    "PR".
+    """
 
     sign_before: str
     has_dollar: bool
@@ -38,7 +40,7 @@ class NumberPattern:
 
 
 def parse_pattern(text: str) -> NumberPattern | None:
-    """The pattern that a text is; None where it is none."""
+    """Parse a pattern, or return None if it is invalid."""
     return _parsed(text) if len(text) <= _MOST_TEXT else None
 
 
@@ -65,7 +67,7 @@ def _parsed(text: str) -> NumberPattern | None:
 
 
 def to_char(value: str, pattern: str) -> str | None:
-    """A number, given as plain decimal text, in a pattern; # for its digits where they are too many."""
+    """Format a number, given as plain decimal text, by a pattern. Digits become # if there are too many."""
     form = parse_pattern(pattern)
     if form is None:
         return None
@@ -91,7 +93,7 @@ def _signs(form: NumberPattern, is_negative: bool) -> tuple[str, str]:
 
 
 def _write_whole(places: str, digits: str) -> str:
-    """The digits in their places from the right; before them zeros from a 0 on, else spaces."""
+    """Fill the digits into their places from the right. Before them are zeros from a 0 on, else spaces."""
     left = len(places.replace(",", "")) - len(digits)
     written, at, begun = [], 0, False
     for place in places:
@@ -105,7 +107,7 @@ def _write_whole(places: str, digits: str) -> str:
 
 
 def to_number(text: str, pattern: str) -> str | None:
-    """The number, as decimal text, that a text in a pattern says; None where it does not fit."""
+    """Parse a text by a pattern and return the number as decimal text, or None if it does not match."""
     form = parse_pattern(pattern)
     match = _reader(pattern).fullmatch(text.strip()) if form is not None else None
     if match is None:
@@ -135,7 +137,7 @@ def _reader(pattern: str) -> re.Pattern[str]:
 
 
 def _whole_reader(places: str) -> str:
-    """Digits in groups: all of them where the pattern begins with 0, else as many as there are, from the right."""
+    """Match digits in groups: all of them if the pattern begins with 0, else as many as there are, from the right."""
     groups = [len(group) for group in places.split(",")]
     if places.startswith("0"):
         return ",".join(rf"\d{{{size}}}" for size in groups)

@@ -10,7 +10,9 @@ _CONTEXT = decimal.Context(prec=100, rounding=decimal.ROUND_HALF_UP)
 
 
 def decimal_arithmetic(left: str, operator: str, right: str, precision: int, scale: int) -> str | None:
-    """`left operator right` rounded to the scale; NULL where the digits pass the precision, or by zero."""
+    """Compute `left operator right`, rounded to the scale. Return None if the result exceeds the precision, and for
+    division by zero.
+    """
     one, other = decimal.Decimal(left), decimal.Decimal(right)
     if operator in ("/", "%", "div") and not other:
         return None
@@ -37,7 +39,7 @@ def java_double_text(value: float) -> str:
 
 
 def java_float_text(value: float) -> str:
-    """Float.toString of a value that came from 32 bits: the fewest digits that tell it from its neighbours."""
+    """Float.toString of a 32-bit value: the fewest digits that distinguish it from its neighbours."""
     if math.isnan(value) or value in (float("inf"), float("-inf")):
         return _java_text(value, repr(value))
     bits = struct.pack("f", value)
@@ -72,14 +74,14 @@ def float_bits(value: float) -> int:
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _VALUES = {letter: value for digits in (_DIGITS, _DIGITS.lower()) for value, letter in enumerate(digits)}
-"""Digits in either case; no others, such as letters that are two in upper case, or those of other scripts."""
+"""Digits in either case. Letters of other scripts, and letters that become two in upper case, are excluded."""
 _UNSIGNED = (1 << 64) - 1
 
 
 def conv(text: str, source: int, target: int) -> str | None:
-    """Unsigned conversion in 64 bits of the longest valid prefix; a negative target base means signed output.
+    """Convert the longest valid prefix, unsigned in 64 bits. A negative target base means signed output.
 
-    What has more than 64 bits is the greatest unsigned number, which is -1 as a signed one.
+    A value of more than 64 bits becomes the greatest unsigned number, which is -1 if signed.
     """
     stripped = text.strip()
     if not (2 <= source <= 36 and 2 <= abs(target) <= 36) or not stripped:

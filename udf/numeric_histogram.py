@@ -1,8 +1,8 @@
-"""Histograms of streams of numbers: bins (centre, count) of which the closest are put together (Ben-Haim and Tom-Tov,
-"A Streaming Parallel Decision Tree Algorithm", JMLR 2010), with the choices of Hive's NumericHistogram.
+"""Histograms of streams of numbers: bins (centre, count) of which the closest are merged (Ben-Haim and Tom-Tov, "A
+Streaming Parallel Decision Tree Algorithm", JMLR 2010), with the choices of Hive's NumericHistogram.
 
-A state is the bytes of doubles: the most bins, then centre and count of each bin, by centre. Ties between closest pairs
-are broken by Java's generator, seeded as Hive does, so that the rows of one task give Hive's bins.
+A state is the bytes of doubles: the maximum number of bins, then centre and count of each bin, by centre. Ties between
+closest pairs are broken by Java's generator, seeded as in Hive, so that the rows of one task give Hive's bins.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ Doubles = np.ndarray[Any, np.dtype[np.float64]]
 
 _SEED = (31183 ^ 0x5DEECE66D) & ((1 << 48) - 1)
 _FEW_BINS = 1000
-"""Up to so many bins each value is added by itself, as Hive does; for more, values are put together in batches."""
+"""Number of bins up to which each value is added individually, as in Hive. With more bins, values are merged in
+batches.
+"""
 _BATCH = 1 << 17
 _MIXED = 100_000
-"""Values of one task from which threads may have mixed them up: they are sorted first, to give the same bins again."""
+"""Number of values of a task from which threads may have reordered them: they are sorted first, for a stable result."""
 
 
 def histogram_state(values: Doubles, bins: int) -> bytes | None:
-    """The state of the values; None where there are none."""
+    """Return the state of the values, or None if there are none."""
     if bins < 2:
         raise ValueError(f"a histogram needs at least 2 bins, not {bins}")
     values = values[~np.isnan(values)]
@@ -45,7 +47,7 @@ def histogram_state(values: Doubles, bins: int) -> bytes | None:
 
 
 def merge_histograms(states: list[bytes]) -> bytes | None:
-    """The states as one, the same in whichever order they come."""
+    """Merge the states. The result does not depend on their order."""
     if len(states) < 2:
         return states[0] if states else None
     parts = [np.frombuffer(state) for state in sorted(states)]
@@ -64,7 +66,7 @@ def histogram_bins(state: bytes) -> list[dict[str, float]]:
 
 
 def histogram_quantiles(state: bytes, fractions: Doubles) -> list[float]:
-    """Values below which the fractions of all lie, interpolated between centres."""
+    """Return the values at the given fractions, interpolated between centres."""
     part = np.frombuffer(state)
     centres, counts = part[1::2], part[2::2]
     sums = np.cumsum(counts)
@@ -86,7 +88,7 @@ def _packed(bins: int, centres: Doubles, counts: Doubles) -> bytes:
 
 
 def _together(centres: list[Doubles], counts: list[Doubles]) -> tuple[Doubles, Doubles]:
-    """Bins of several lists by centre, those of one centre as one."""
+    """Merge bins of several lists by centre."""
     found, places = np.unique(np.concatenate(centres), return_inverse=True)
     totals = np.zeros(len(found))
     np.add.at(totals, places, np.concatenate(counts))
@@ -94,19 +96,20 @@ def _together(centres: list[Doubles], counts: list[Doubles]) -> tuple[Doubles, D
 
 
 def _trimmed(centres: Doubles, counts: Doubles, bins: int) -> tuple[Doubles, Doubles]:
-    """The bins with the closest ones put together until there are no more than `bins`."""
+    """Merge the closest bins until there are at most `bins`."""
     if bins <= _FEW_BINS:
         centres, counts = centres.copy(), counts.copy()
         used = int(_add_all(np.empty(0), centres, counts, len(centres), bins, np.uint64(_SEED)))
         return centres[:used], counts[:used]
     while (excess := len(centres) - bins) > 0:
         gaps = np.concatenate([[np.inf], np.diff(centres), [np.inf]])
-        # A gap no greater than its neighbours stays so whatever is closed; of equal ones side by side, every other one.
+        # A gap no greater than its neighbours stays so whichever gaps are closed. Of adjacent equal ones, every other
+        # is taken.
         closest = np.flatnonzero((gaps[1:-1] <= gaps[:-2]) & (gaps[1:-1] <= gaps[2:]))
         runs = np.cumsum(np.diff(closest, prepend=-2) > 1)
         starts = closest[np.searchsorted(runs, runs)]
         closest = closest[(closest - starts) % 2 == 0]
-        # Among equal gaps, those of few values; where these are equal too, from all over the range.
+        # Of equal gaps, take those with few values first; of these, some from all over the range.
         scattered = (closest * 0x9E3779B1) & 0xFFFFFFFF
         order = np.lexsort((scattered, counts[closest] + counts[closest + 1], gaps[closest + 1]))
         closest = closest[order[:excess]]
@@ -120,8 +123,9 @@ def _trimmed(centres: Doubles, counts: Doubles, bins: int) -> tuple[Doubles, Dou
 
 @compiled
 def _add_all(values: Doubles, centres: Doubles, counts: Doubles, used: int, bins: int, seed: np.uint64) -> int:
-    """Adds the values to the first `used` of the bins and keeps at most `bins`, for which there is room for one more;
-    gives how many are used then."""
+    """Add the values to the first `used` bins, keeping at most `bins`. The arrays have room for one more. Return the
+    number of used bins.
+    """
     mask = np.uint64(0xFFFFFFFFFFFF)
     position = 0
     while True:

@@ -188,7 +188,7 @@ def _levels_of(sketch: bytes) -> _Kll:
     """The sketch that bytes are, which anybody may have made; ValueError for others."""
     found = _parsed(sketch)
     if found is None:
-        raise ValueError("the bytes are no kll sketch")
+        raise ValueError("no kll sketch: the bytes are damaged or of another kind")
     return found
 
 

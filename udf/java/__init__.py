@@ -1,1 +1,1 @@
-"""Hive's functions in Java: called batch by batch inside a JVM of the process that computes."""
+"""Hive's functions in Java, called batch by batch in a JVM inside the computing process."""

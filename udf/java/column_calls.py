@@ -1,4 +1,4 @@
-"""The Java side of columns: a class that makes objects of arrays of primitive values, and arrays of objects."""
+"""The Java side of columns: a class that converts arrays of primitive values to objects, and back."""
 
 from __future__ import annotations
 

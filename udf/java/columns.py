@@ -1,4 +1,4 @@
-"""Arrow columns to Java's objects and back: one row of the table a type, nested types by their parts."""
+"""Conversion of Arrow columns to Java objects and back: one table row per type, nested types by their parts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TEXTS: dict[DataType, str] = {STRING: "strings", BINARY: "binaries"}
 
 
 def java_type(dtype: DataType) -> str:
-    """The type as Java's side sees it: limits of length are the engine's to keep."""
+    """Return the type for the Java side. The engine itself enforces length limits."""
     match dtype:
         case CharType() | VarcharType():
             return "string"
@@ -56,7 +56,7 @@ def java_type(dtype: DataType) -> str:
 
 
 class JavaColumns:
-    """Moves columns through the Java class `Columns`, which it is made with."""
+    """Moves columns through the given Java class `Columns`."""
 
     def __init__(self, java: Any) -> None:
         import jpype
@@ -69,19 +69,19 @@ class JavaColumns:
         self._rows = jpype.JArray(jpype.JArray(jpype.JObject))
 
     def table(self, columns: list[Any]) -> Any:
-        """Object[][]"""
+        """Return the columns as Object[][]."""
         return self._rows(columns)
 
     def ints(self, values: np.ndarray[Any, Any]) -> Any:
         return self._ints(np.ascontiguousarray(values, np.int32))
 
     def constant(self, value: object, dtype: DataType) -> Any:
-        """One value as Java's object."""
+        """Return one value as a Java object."""
         values: Column = pa.array([value]) if not isinstance(value, Decimal) else pa.array([str(value)])
         return self.to_java(values.cast(to_arrow(dtype)), dtype)[0]
 
     def to_java(self, column: Column, dtype: DataType) -> Any:
-        """Object[]"""
+        """Return the column as Object[]."""
         nulls = self._bytes(column.is_null().to_numpy(zero_copy_only=False).astype(np.int8))
         if dtype in _BYTES:
             return self._java.integers(self._longs(_filled(column, pa.int64())), nulls, _BYTES[dtype])
@@ -119,7 +119,7 @@ class JavaColumns:
         return self.ints(np.concatenate(([0], np.cumsum(lengths.to_numpy(zero_copy_only=False)))))
 
     def from_java(self, objects: Any, dtype: DataType) -> Column:
-        """The Object[] as a column."""
+        """Return Object[] as a column."""
         target: Any = to_arrow(dtype)
         mask = np.asarray(self._java.nulls(objects)).astype(bool)
         if dtype in _BYTES or dtype in _INTEGERS:
@@ -157,11 +157,11 @@ class JavaColumns:
         data = np.asarray(self._java.joined(objects, int(offsets[-1])))
         validity = pa.array(~mask).buffers()[1]
         buffers = [validity, pa.py_buffer(offsets.tobytes()), pa.py_buffer(data.tobytes())]
-        # Hadoop's Text holds any bytes.
+        # Hadoop's Text may hold any bytes.
         return valid_array(pa.Array.from_buffers(target, len(mask), buffers))
 
     def _offsets(self, objects: Any, mask: np.ndarray[Any, Any]) -> Column:
-        """NULL offsets say where a list is NULL."""
+        """Return list offsets; NULL offsets mark NULL lists."""
         offsets = np.asarray(self._java.itemOffsets(objects))
         return pa.array(offsets, pa.int32(), mask=np.append(mask, False))
 
@@ -172,13 +172,13 @@ def _filled(column: Column, dtype: pa.DataType) -> np.ndarray[Any, Any]:
 
 
 def _whole(column: Column) -> np.ndarray[Any, Any]:
-    """Booleans, days or microseconds as integers."""
+    """Return booleans, days or microseconds as integers."""
     narrow = column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
     return _filled(narrow, pa.int64())
 
 
 def _text_parts(column: Column) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Bytes and offsets into them."""
+    """Return bytes and offsets into them."""
     _, offsets, data = column.buffers()
     places = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
     start, end = (int(places[0]), int(places[-1])) if len(places) else (0, 0)

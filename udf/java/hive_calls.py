@@ -13,7 +13,7 @@ public interface LlapSigner {
   class SignedMessage {}
 }
 """
-"""Classes in Hive's table of its functions that Spark does not bring: some functions look into that table."""
+"""Classes in Hive's function table that Spark does not ship. Some functions read that table."""
 
 _CALLS = """
 package sharkpy;
@@ -280,4 +280,4 @@ public final class Table implements Collector {
 }
 """
 SOURCE = _CALLS + COLUMNS
-"""One unit: the classes see each other."""
+"""One compilation unit, so that the classes see each other."""

@@ -40,7 +40,7 @@ any_types = anything()
 
 @dataclass(frozen=True)
 class JavaFunction(Shipped):
-    """A class by its name, found in `jars` or among Hive's; `home` is the Java that the settings name."""
+    """A Java class by name, from `jars` or Hive. `home` is the Java of the settings."""
 
     name: str
     class_name: str
@@ -62,12 +62,12 @@ class JavaFunction(Shipped):
         return (f"Function class:{self.class_name}", *(f"Resource:{jar}" for jar in self.jars))
 
     def _typed(self, make: Callable[[Types, Constants], Any], types: Types, constants: Constants = ()) -> DataType:
-        """The result type that Java gives for arguments; its refusal as a TypeMismatchError."""
+        """Return the result type that Java computes for the arguments. Raise its refusal as TypeMismatchError."""
         with java_errors(self.name, TypeMismatchError, "42804"):
             return parse_type(str(make(types, constants).resultType()))
 
     def _signature(self, types: Types, constants: Constants) -> tuple[Any, Any]:
-        """String[] of types and Object[] of constants."""
+        """Return String[] of types and Object[] of constants."""
         import jpype
 
         names = jpype.JArray(jpype.JString)([java_type(dtype) for dtype in types])
@@ -177,7 +177,7 @@ class JavaTable(JavaFunction):
         return tuple(zip(found.names, found.types, strict=True))
 
     def routines(self, use: FunctionUse) -> Sequence[Routine]:  # noqa: ARG002
-        """None: it runs between two queries of its stage."""
+        """Return no routines: it runs between two queries of its stage."""
         return ()
 
     @property
@@ -194,7 +194,7 @@ class JavaTable(JavaFunction):
 
 
 class JavaTableCalls:
-    """A GenericUDTF at work in one task."""
+    """A running GenericUDTF in one task."""
 
     def __init__(self, function: JavaTable, made: Any, use: FunctionUse) -> None:
         self._function, self._made, self._use = function, made, use
@@ -217,7 +217,7 @@ class JavaTableCalls:
 
 
 class _PerThread:
-    """Hive's functions keep state between rows: each thread has one of its own."""
+    """One object per thread, since Hive's functions keep state between rows."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -238,7 +238,7 @@ def _constants(values: Sequence[object]) -> Constants:
 
 
 def _stamped(jar: str) -> str:
-    """A JAR that was written anew is another one."""
+    """Identify a version of a JAR: a rewritten one is different."""
     try:
         found = Path(jar).stat()
     except OSError:
@@ -253,11 +253,11 @@ _KINDS: tuple[tuple[str, type[JavaFunction]], ...] = (
     ("org.apache.hadoop.hive.ql.udf.generic.GenericUDAFResolver", JavaAggregate),
     ("org.apache.hadoop.hive.ql.udf.generic.GenericUDTF", JavaTable),
 )
-"""Hive's base of a class -> what it is called through."""
+"""Hive's base class -> the kind of function that calls it."""
 
 
 def java_function(name: str, class_name: str, jars: tuple[str, ...], home: str) -> UserFunction:
-    """The function behind a Java class; BindError where it is none of Hive's kinds."""
+    """Return the function of a Java class. Raise BindError if it is not one of Hive's kinds."""
     machine = jvm(home)
     with java_errors(name, BindError, "42883"):
         found = machine.find_class(class_name, jars)
@@ -281,7 +281,7 @@ def _check(function: JavaFunction, found: Any) -> None:
 
 
 def _is_deterministic(found: Any) -> bool:
-    """The answer of the class by Hive's annotation UDFType."""
+    """Return whether the class is deterministic by Hive's annotation UDFType."""
     import jpype
 
     marks = jpype.JClass("org.apache.hadoop.hive.ql.udf.UDFType")

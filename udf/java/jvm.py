@@ -1,4 +1,4 @@
-"""The JVM inside this process, started with the first Java function, and the classes that calls go through."""
+"""The JVM inside this process, started with the first Java function, and the classes for calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _known: dict[str, Jvm] = {}
 
 
 class Jvm:
-    """Hive's classes, ours over them, and users' from their JARs."""
+    """Hive's classes, the engine's own classes over them, and users' classes from JARs."""
 
     def __init__(self, calls: dict[str, Any], loader: Any) -> None:
         self.scalar, self.aggregate, self.table = (calls[name] for name in CLASSES[:3])
@@ -34,7 +34,7 @@ class Jvm:
         self._of_jars: dict[tuple[str, ...], Any] = {}
 
     def find_class(self, name: str, jars: tuple[str, ...]) -> Any:
-        """java.lang.Class; BindError where neither the JARs nor Hive have it."""
+        """Return a java.lang.Class. Raise BindError if neither the JARs nor Hive have it."""
         import jpype
 
         loader = self._loader_of(jars)
@@ -61,7 +61,7 @@ class Jvm:
 
 
 def jvm(home: str = "") -> Jvm:
-    """The process's JVM; ConfigurationError where JPype or Java is missing."""
+    """Return the process's JVM. Raise ConfigurationError if JPype or Java is missing."""
     with _lock:
         if not _known:
             _known["jvm"] = _start(home)
@@ -89,7 +89,7 @@ def _start(home: str) -> Jvm:
 
 
 def _compiled(source: str, parent: Any) -> Any:
-    """Janino's compiler, which has compiled `source`."""
+    """Compile `source` and return Janino's compiler."""
     import jpype
 
     compiler = jpype.JClass("org.codehaus.janino.SimpleCompiler")()
@@ -99,7 +99,7 @@ def _compiled(source: str, parent: Any) -> Any:
 
 
 def _add_missing(loader: Any) -> None:
-    """The classes of MISSING among Hive's own, where these lack them."""
+    """Add the classes of MISSING to Hive's classes, if they are missing there."""
     import jpype
 
     if loader.getResource("org/apache/hadoop/hive/llap/security/LlapSigner.class") is not None:
@@ -122,7 +122,7 @@ def _library(home: str) -> str:
 
 
 def _class_path() -> list[str]:
-    """Hive's classes come with Spark."""
+    """Return the class path. Hive's classes come with Spark."""
     folder = os.environ.get("SPARK_HOME")
     if not folder:
         spec = importlib.util.find_spec("pyspark")
@@ -136,7 +136,7 @@ def _class_path() -> list[str]:
 
 @contextmanager
 def java_errors(name: str, kind: type[SharkError] = ExecutionError, sqlstate: str = "38000") -> Iterator[None]:
-    """Turn an exception that Java throws inside into an error that names the function."""
+    """Convert an exception that Java throws in the block to an error that names the function."""
     import jpype
 
     try:

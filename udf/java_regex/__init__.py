@@ -1,1 +1,1 @@
-"""Java's regular expressions: parsed here, matched by RE2 in DuckDB where it means the same, else under limits."""
+"""Java's regular expressions: parsed here, matched by RE2 in DuckDB if it has the same meaning, else under limits."""

@@ -1,4 +1,4 @@
-"""Kernels of Java regular expressions: for what DuckDB's RE2 cannot say or matches in another way."""
+"""Kernels of Java regular expressions, for patterns that DuckDB's RE2 cannot express or matches differently."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def rlike(text: str, pattern: str) -> bool:
-    """Whether a part of `text` matches; an empty pattern matches nothing, as in Hive."""
+    """Return whether a part of `text` matches. An empty pattern matches nothing, as in Hive."""
     return bool(pattern) and matcher(pattern).search(text) is not None
 
 
@@ -22,7 +22,7 @@ def regexp_replace(text: str, pattern: str, replacement: str) -> str:
     parts: list[str] = []
     end = 0
     for match in found.finditer(text):
-        # A group that is not there is an error of a match, as in Java.
+        # A missing group is an error only at a match, as in Java.
         template = replacement_parts(replacement, found.pattern) if template is None else template
         parts.append(text[end : match.start()])
         parts += (part if isinstance(part, str) else match[part] or "" for part in template)

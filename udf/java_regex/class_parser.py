@@ -1,4 +1,4 @@
-"""Character classes of Java's patterns: ranges, unions, intersections by `&&`, and classes inside classes."""
+"""Character classes of Java's patterns: ranges, unions, intersections by `&&`, and nested classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_NESTED = 30
 
 
 def parse_class(text: str, position: int, flags: frozenset[str]) -> tuple[CharSet, int]:
-    """The class that begins with the bracket at `position`, and the place behind it."""
+    """Parse the class at the bracket at `position`. Return it with the position after it."""
     parser = _ClassParser(text, flags, position)
     return parser.bracketed(0), parser.position
 
@@ -43,7 +43,7 @@ class _ClassParser:
         return found.complement() if is_negated else found
 
     def _union(self, depth: int) -> CharSet | None:
-        """Members up to the end or to `&&`; None where there is none."""
+        """Parse members up to the end or to `&&`. Return None without members."""
         sets: list[CharSet] = []
         ranges: list[tuple[int, int]] = []
         while char := self._char():
@@ -69,7 +69,9 @@ class _ClassParser:
         return self.position < self.quoted_until
 
     def _char(self) -> str:
-        """The character at hand, after white space and comments under the flag x, and the ends of \\Q and \\E."""
+        """Return the current character, after white space and comments under the flag x, and the ends of \\Q
+        and \\E.
+        """
         while not self._in_quotes():
             char = self.text[self.position : self.position + 1]
             if self.text.startswith("\\Q", self.position):
@@ -89,7 +91,7 @@ class _ClassParser:
         return self.text[self.position]
 
     def _item(self, char: str) -> CharSet | tuple[int, int]:
-        """One character, a range of them, or the set of an escape."""
+        """Parse one character, a range of them, or the set of an escape."""
         if self._in_quotes():
             self.position += 1
             return ord(char), ord(char)

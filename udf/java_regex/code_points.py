@@ -12,7 +12,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class CharSet:
-    """Code points of `ranges` (ordered, apart, both ends included) and general categories, or all others."""
+    """Code points of `ranges` (ordered, disjoint, both ends included) and general categories, or their complement."""
 
     ranges: tuple[Range, ...] = ()
     categories: tuple[str, ...] = ()
@@ -34,14 +34,14 @@ class CharSet:
         return outside.complement().resolved()
 
     def resolved(self) -> CharSet:
-        """The same set as ranges alone."""
+        """Return the same set as ranges only."""
         if not self.categories and not self.negated:
             return self
         ranges = _joined((*self.ranges, *(pair for name in self.categories for pair in property_ranges(name))))
         return CharSet(_gaps(ranges) if self.negated else ranges)
 
     def with_both_cases(self) -> CharSet:
-        """The set with the other case of each of its letters of ASCII."""
+        """Return the set with the other case of each of its ASCII letters."""
         swapped = [
             (low ^ 32, high ^ 32)
             for start, end in self.ranges
@@ -63,7 +63,7 @@ def of_ranges(ranges: Iterable[Range]) -> CharSet:
 
 
 def _joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """Ranges in order, with those that overlap or touch made one."""
+    """Return ranges in order. Overlapping or adjacent ranges are merged."""
     joined: list[Range] = []
     for low, high in sorted(ranges):
         if joined and low <= joined[-1][1] + 1:
@@ -81,7 +81,9 @@ def _gaps(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
 
 @lru_cache(maxsize=64)
 def property_ranges(name: str) -> tuple[Range, ...]:
-    """Code points that have a property of Unicode, by the tables of `regex`; LookupError where it knows none such."""
+    """Return the code points with a Unicode property, by the tables of `regex`. Raise LookupError for an unknown
+    property.
+    """
     import regex
 
     try:

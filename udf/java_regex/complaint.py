@@ -1,4 +1,4 @@
-"""Errors of patterns: each names the pattern, cut where it is long."""
+"""Errors of patterns. Each quotes the pattern, truncated if it is long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Escapes of Java's patterns that mean one character or a set of them, inside and outside of classes."""
+"""Escapes of Java's patterns for one character or a set of characters, inside and outside of classes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PROPERTY = re.compile(r"\\[pP](?:\{(\^?[\w =-]+)\}|(\w))", re.ASCII)
 
 
 def code_of_escape(text: str, position: int) -> tuple[int, int]:
-    """The character that the escape at `position` stands for, and the place behind it."""
+    """Return the character of the escape at `position`, and the position after it."""
     letter = text[position + 1 : position + 2]
     if letter in _CONTROLS and letter:
         return _CONTROLS[letter], position + 2
@@ -56,7 +56,7 @@ def _named(text: str, name: str) -> int:
 
 
 def property_of_escape(text: str, position: int, flags: frozenset[str]) -> tuple[CharSet, int]:
-    """The set of the \\p or \\P at `position`, and the place behind it."""
+    """Return the set of the \\p or \\P at `position`, and the position after it."""
     match = _PROPERTY.match(text, position)
     if match is None:
         raise not_a_pattern(text, "incomplete \\p")
@@ -71,7 +71,7 @@ def property_of_escape(text: str, position: int, flags: frozenset[str]) -> tuple
 
 @cache
 def set_of_letter(letter: str, unicode_classes: bool) -> CharSet:
-    """The set of \\d, \\w, \\s, \\h, \\v, or of what they leave."""
+    """Return the set of \\d, \\w, \\s, \\h, \\v, or its complement."""
     names = {"d": "Digit", "s": "Space"}
     lower = letter.lower()
     if not unicode_classes or lower in "hv":

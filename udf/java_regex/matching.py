@@ -1,4 +1,4 @@
-"""Matching of Java's patterns in Python, by `regex`: with the interpreter's lock released, and limits of time."""
+"""Matching of Java's patterns in Python, by `regex`, without the interpreter's lock and with time limits."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TEXT_SECONDS = 1.0
-"""Time of the thread's own in which one text must be matched."""
+"""CPU time of the thread in which one text must be matched."""
 BATCH_SECONDS = 10.0
-"""The same for the texts of a batch, where no statement is known that could be ended between two of them."""
+"""The same for the texts of a batch without a known statement that could be cancelled between two texts."""
 _MOST_SHARED = 8
-"""Threads among which the time of the process is taken to be shared, at most."""
+"""Number of threads that are assumed to share the time of the process, at most."""
 _MATCH_SECONDS = 20e-6
-"""What each match adds to the time of its text."""
+"""Time that each match adds to the time of its text."""
 GIVEN_UP_SECONDS = 60.0
-"""Time for which a text that took too long is not tried again."""
+"""Time during which a text that took too long is not tried again."""
 _MOST_GIVEN_UP = 1000
 MOST_TEXT = 4_000_000
-"""Characters of a text: what is kept to backtrack takes some hundred bytes for each."""
+"""Characters of a text: backtracking takes some hundred bytes for each."""
 
 
 @lru_cache(maxsize=512)
 def matcher(text: str, *, ignore_case: bool = False) -> Matcher:
-    """The Java pattern, ready to match; BindError where it is none."""
+    """Compile a Java pattern. Raise BindError if it is not valid."""
     import regex
 
     pattern = translate(text, ignore_case=ignore_case)
@@ -46,12 +46,12 @@ def matcher(text: str, *, ignore_case: bool = False) -> Matcher:
     except RecursionError:
         raise too_complex(text, "its groups are nested too deeply") from None
     except regex.error as error:
-        # It is one to Java: a reference to a group that is still open, or comes later.
+        # It is valid in Java: a reference to a group that is still open, or comes later.
         raise UnsupportedError(f'regular expression "{shown(text)}": {error}') from None
 
 
 class _Clock(threading.local):
-    """Time that a thread has spent on matching, and where on this clock its batch is over."""
+    """Time that a thread has spent on matching, and the end of its batch on this clock."""
 
     spent = 0.0
     batch_end = math.inf
@@ -59,12 +59,14 @@ class _Clock(threading.local):
 
 _clock = _Clock()
 _given_up: dict[tuple[JavaPattern, int, int], float] = {}
-"""Until when not to try a pattern on a text, by its length and hash: DuckDB computes constants several times over."""
+"""Time until which a pattern is not tried on a text, by the text's length and hash: DuckDB computes constants
+repeatedly.
+"""
 
 
 @contextlib.contextmanager
 def batch() -> Iterator[None]:
-    """What this thread matches inside is one batch."""
+    """Within the block, the matches of this thread are one batch."""
     _clock.batch_end = _clock.spent + BATCH_SECONDS
     try:
         yield
@@ -74,7 +76,7 @@ def batch() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """A compiled pattern. Methods are Python's, matches those of Java."""
+    """A compiled pattern. Methods are named as in Python; matches are as in Java."""
 
     pattern: JavaPattern
     compiled: regex.Pattern[str]
@@ -86,8 +88,9 @@ class Matcher:
         return self._limited(text, lambda seconds: self.compiled.fullmatch(text, timeout=seconds, concurrent=True))
 
     def finditer(self, text: str) -> Iterator[regex.Match[str]]:
-        """Matches in order. After an empty one Java searches on from the next character, even where a match that is
-        not empty begins at the same place."""
+        """Yield matches in order. After an empty match Java searches on from the next character, even if a non-empty
+        match begins at the same position.
+        """
         limit, position = _clock.spent + TEXT_SECONDS, 0
         while position <= len(text):
             match = self._limited(text, partial(self._search_from, text, position))
@@ -103,8 +106,10 @@ class Matcher:
         return self.compiled.search(text, position, timeout=seconds, concurrent=True)
 
     def _limited(self, text: str, call: Callable[[float], T]) -> T:
-        """`regex` counts the time of all threads of the process: if others took most of it, the call is made again
-        with as much more. In all a text has twice its time, of which others may take _MOST_SHARED times as much."""
+        """Run `call` with a time limit. `regex` counts the time of all threads of the process. If other threads took
+        most of it, the call is repeated with as much more time. A text has twice its time in total, and other threads
+        may take _MOST_SHARED times as much.
+        """
         if len(text) > MOST_TEXT:
             raise ExecutionError(
                 f'regular expression "{shown(self.pattern.text)}" is not matched with a text of more than'

@@ -1,4 +1,4 @@
-"""Figures of a pattern's tree, on which its limits and the choice of an engine rest."""
+"""Measures of a pattern's tree, which decide on limits and the choice of an engine."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _RANGE_WEIGHT = 4
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """Figures of a node with all below it."""
+    """Measures of a node and all nodes below it."""
 
     least: int = 0
     """Characters of its shortest match."""
     size: int = 0
-    """Characters and sets, each as often as counts repeat it."""
+    """Characters and sets, multiplied by repetition counts."""
     program: int = 0
-    """About the instructions of RE2, likewise."""
+    """Approximate instructions of RE2, also multiplied."""
     written: int = 0
-    """Ranges and parts, with nothing repeated."""
+    """Ranges and parts, without repetition."""
     count: int = 1
-    """Largest product of counts that are nested."""
+    """Largest product of nested counts."""
     groups: int = 0
     has_final: bool = False
-    """It has a `$` or \\Z, which match before a final line terminator too."""
+    """It has a `$` or \\Z, which also match before a final line terminator."""
     repeats_nothing: bool = False
-    """A repetition's body may be empty: engines differ in the groups, and in the choice, of such a round."""
+    """A repetition's body may be empty: engines differ in groups and choices of such a round."""
 
     def before(self, other: Measures) -> Measures:
         return Measures(

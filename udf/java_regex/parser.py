@@ -38,7 +38,7 @@ _WHITE = " \t\n\x0b\f\r"
 
 @dataclass(slots=True)
 class Parser:
-    """One pass over a pattern; `flags` are those in force at `position`."""
+    """One pass over a pattern. `flags` are in force at `position`."""
 
     text: str
     flags: frozenset[str]
@@ -77,7 +77,9 @@ class Parser:
         return self.position < self.quoted_until
 
     def _char(self) -> str:
-        """The character at hand, after white space and comments under the flag x, and the ends of \\Q and \\E."""
+        """Return the current character, after white space and comments under the flag x, and the ends of \\Q
+        and \\E.
+        """
         while True:
             if self._in_quotes():
                 return self.text[self.position]
@@ -101,7 +103,7 @@ class Parser:
         self.position = end + 1 if end >= 0 else len(self.text)
 
     def _atom(self, char: str, depth: int) -> Node | None:
-        """The next part without its repetition; None for flags."""
+        """Parse the next part without its repetition. Return None for flags."""
         if self._in_quotes():
             self.position += 1
             return self._literal(ord(char))
@@ -187,7 +189,7 @@ class Parser:
         return Group(body) if number else Enclosed(opening, body)
 
     def _opening(self) -> tuple[str, int]:
-        """Pass the beginning of a group: its kind, and its number if it captures; ")" for flags that are no group."""
+        """Skip the start of a group. Return its kind, and its number if it captures; ")" for flags without a group."""
         for opening in _OPENINGS:
             if self.text.startswith(opening, self.position):
                 self.position += len(opening)

@@ -1,4 +1,4 @@
-"""A Java pattern in the spellings of both engines, within the limits of patterns."""
+"""A Java pattern in the syntax of both engines, within the limits of patterns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sharkpy.udf.java_regex.tree import Alternation, Char, Node, Sequence
 
 MOST_CHARS = 20_000
 MOST_SIZE = 30_000
-"""Characters and sets, as often as counts repeat them: `regex` compiles so many in 0.4 s."""
+"""Characters and sets, multiplied by repetition counts: `regex` compiles that many in 0.4 s."""
 MOST_WRITTEN = 60_000
-"""Ranges of sets: \\p{IsAlphabetic} has 700."""
+"""Ranges of sets. \\p{IsAlphabetic} has 700."""
 MOST_NAMED = 100
 MOST_RE2_PROGRAM = 150_000
 """Instructions of RE2, which refuses patterns of more than about 300,000."""
@@ -25,12 +25,12 @@ _NAMED_OR_INTERSECTED = re.compile(r"\\[pP]|&&")
 
 @dataclass(frozen=True, slots=True)
 class JavaPattern:
-    """A pattern and its facts.
+    """A pattern and its properties.
 
-    `re2` is None where RE2 cannot say it. `has_final`: RE2's answer is wrong for texts that end in a line terminator.
-    `has_same_spans`: RE2's matches and groups begin and end where Java's do; whether there is a match is always the
-    same. `matches_empty`: some match is empty. `literal`: the text it stands for, where it has no operators. `size`
-    bounds the states that RE2 keeps for each character of a text.
+    `re2` is None if RE2 cannot express it. `has_final`: RE2's answer is wrong for texts that end in a line terminator.
+    `has_same_spans`: RE2's matches and groups have the same spans as Java's; whether there is a match is always the
+    same. `matches_empty`: a match may be empty. `literal`: the matched text, if the pattern has no operators. `size`
+    bounds the states of RE2 for each character of a text.
     """
 
     text: str
@@ -47,7 +47,9 @@ class JavaPattern:
 
 @lru_cache(maxsize=512)
 def translate(text: str, *, ignore_case: bool = False) -> JavaPattern:
-    """BindError where it is no pattern or beyond the limits, UnsupportedError for constructs that no engine has."""
+    """Translate a pattern. Raise BindError if it is invalid or exceeds the limits, UnsupportedError for constructs that
+    no engine supports.
+    """
     if len(text) > MOST_CHARS:
         raise too_complex(text, f"it has more than {MOST_CHARS:,} characters")
     if sum(1 for _ in _NAMED_OR_INTERSECTED.finditer(text)) > MOST_NAMED:

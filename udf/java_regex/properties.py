@@ -1,4 +1,4 @@
-"""Sets that Java's patterns know by name: \\p{…} and the classes of one letter."""
+"""Named character sets of Java's patterns: \\p{…} and the classes of one letter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sharkpy.udf.java_regex.code_points import LAST, CharSet, chars, of_ranges, 
 _CATEGORIES = frozenset(
     ("Cc", "Cf", "Co", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No")
 ) | frozenset(("P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs"))
-"""General categories for which RE2 and `regex` have the same name and meaning."""
+"""General categories with the same name and meaning in RE2 and `regex`."""
 _CASED = CharSet(categories=("Ll", "Lt", "Lu"))
 DIGIT = chars("0123456789")
 WORD = CharSet(((48, 57), (65, 90), (95, 95), (97, 122)))
@@ -43,7 +43,7 @@ _UNICODE_POSIX = {
     "XDigit": "Hex_Digit",
     "Cntrl": "Cc",
 }
-"""Properties that these names stand for under (?U)."""
+"""Properties of these names under (?U)."""
 _BINARY = {
     "ALPHABETIC": "Alphabetic",
     "LETTER": "L",
@@ -88,7 +88,7 @@ _NAME = re.compile(r"[\w -]{1,60}", re.ASCII)
 
 
 def named_set(name: str, *, ignore_case: bool = False, unicode_classes: bool = False) -> CharSet:
-    """The set that \\p{name} stands for; LookupError where Java knows none."""
+    """Return the set of \\p{name}. Raise LookupError if Java has no such set."""
     key, equals, value = name.partition("=")
     if _NAME.fullmatch(value if equals else key) is None:
         raise LookupError(name)

@@ -1,4 +1,4 @@
-"""Replacement texts of Java: `$1` and `${name}` stand for groups, a backslash makes the next character plain."""
+"""Replacement texts of Java: `$1` and `${name}` are replaced by groups, a backslash makes the next character plain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GROUP = re.compile(r"\$(?:([0-9])|\{([A-Za-z][A-Za-z0-9]*)\})")
 
 
 def replacement_parts(replacement: str, pattern: JavaPattern) -> list[str | int]:
-    """Texts, and numbers of groups."""
+    """Split a replacement into texts and numbers of groups."""
     names = dict(pattern.names)
     parts: list[str | int] = []
     position = 0
@@ -27,7 +27,7 @@ def replacement_parts(replacement: str, pattern: JavaPattern) -> list[str | int]
             if number is None or number > pattern.groups:
                 raise no_group(pattern, group[1] or group[2])
             position = group.end()
-            # Further digits belong to the number as long as there is such a group.
+            # Further digits belong to the number while there is such a group.
             while group[1] and (digit := replacement[position : position + 1]) and digit in "0123456789":
                 if number * 10 + int(digit) > pattern.groups:
                     break
@@ -44,7 +44,7 @@ def no_group(pattern: JavaPattern, group: int | str) -> ExecutionError:
 
 
 def re2_replacement(replacement: str, pattern: JavaPattern) -> str | None:
-    """The text in RE2's spelling; None where it has none: for groups beyond the ninth, or that are not there."""
+    """Return the text in RE2's syntax, or None if it refers to a group beyond the ninth or to a missing group."""
     try:
         parts = replacement_parts(replacement, pattern)
     except ExecutionError:

@@ -1,7 +1,7 @@
-"""The tree of a pattern in the spellings of two engines: RE2 and Python's `regex`.
+"""The tree of a pattern in the syntax of two engines: RE2 and Python's `regex`.
 
-Neither engine is given a class, a place or a flag whose meaning it might see differently: sets are written as ranges,
-places as what stands around them.
+Neither engine gets a class, an assertion or a flag that it might interpret differently: sets are written as ranges, and
+assertions as lookarounds.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _TERMINATOR = r"(?:\r\n|(?<!\r)\n|[\r\x85\u2028\u2029])"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Spellings of an assertion; `re2` is None where RE2 has none."""
+    """An assertion in both syntaxes. `re2` is None if RE2 has none."""
 
     re2: str | None
     regex: str
 
 
-# RE2's spelling of the two finals does not match before a line terminator that ends the text.
+# RE2's form of the two finals does not match before a line terminator that ends the text.
 PLACES = {
     "begin": Place("^", r"\A"),
     "end": Place(r"\z", r"\Z"),
@@ -47,7 +47,7 @@ PLACES = {
     "line_end": Place(None, rf"(?={_TERMINATOR}|\Z)"),
     "unix_line_end": Place(None, r"(?=\n|\Z)"),
     "word": Place(r"\b", rf"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"),
-    # RE2 finds one between the bytes of a character, too.
+    # RE2 also finds one between the bytes of a character.
     "not_word": Place(None, rf"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"),
     "unicode_word": Place(None, r"\b"),
     "unicode_not_word": Place(None, r"\B"),
@@ -56,7 +56,7 @@ PLACES = {
 
 
 class NotInRe2(Exception):
-    """A part that RE2 has no spelling for."""
+    """A part that RE2 cannot express."""
 
 
 def spell_regex(node: Node, num_groups: int) -> str:
@@ -64,7 +64,7 @@ def spell_regex(node: Node, num_groups: int) -> str:
 
 
 def spell_re2(node: Node) -> str | None:
-    """None where RE2 cannot say it."""
+    """Return the pattern for RE2, or None if RE2 cannot express it."""
     try:
         return _Speller(True).spell(node)
     except NotInRe2:
@@ -98,7 +98,7 @@ class _Speller:
             case Enclosed(opening, body):
                 return self._only_regex(f"{opening}{self.spell(body)})")
             case BackReference(group, ignore_case):
-                # To Java a group that is not there has matched nothing.
+                # In Java, a missing group has matched nothing.
                 return self._only_regex(f"(?{'i' * ignore_case}:\\{group})" if group <= self.num_groups else "(?!)")
 
     def _only_regex(self, spelled: str) -> str:
@@ -168,7 +168,7 @@ def _count(least: int, most: int | None) -> str:
 
 
 def _pieces(least: int, most: int | None) -> list[tuple[int, int | None]]:
-    """Counts of at most a thousand, which one after the other make a larger count."""
+    """Split a large count into consecutive counts of at most a thousand."""
     pieces: list[tuple[int, int | None]] = [(RE2_MOST_COUNT, RE2_MOST_COUNT)] * (least // RE2_MOST_COUNT)
     rest = least % RE2_MOST_COUNT
     if most is None:

@@ -9,7 +9,7 @@ from sharkpy.udf.java_regex.code_points import CharSet
 
 @dataclass(frozen=True, slots=True)
 class Char:
-    """One character; `fold`: in any case of Unicode."""
+    """One character. `fold`: in any case of Unicode."""
 
     code: int
     fold: bool = False
@@ -35,14 +35,14 @@ class Alternation:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group that captures."""
+    """A capturing group."""
 
     body: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """A group of a kind that backtracks in its own way: `?=` `?!` `?<=` `?<!` `?>`."""
+    """A group that backtracks in its own way: `?=` `?!` `?<=` `?<!` `?>`."""
 
     opening: str
     body: Node
@@ -50,7 +50,7 @@ class Enclosed:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Repetition; `most` is None without a limit, `kind` is "" greedy, "?" reluctant, "+" possessive."""
+    """A repetition. `most` is None without a limit. `kind` is "" greedy, "?" reluctant, "+" possessive."""
 
     body: Node
     least: int
@@ -60,7 +60,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class BackReference:
-    """The text of a group, by its number."""
+    """The text of a group, by number."""
 
     group: int
     ignore_case: bool = False
@@ -68,7 +68,7 @@ class BackReference:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A place in the text, or \\X, by its row in the table of `spelling`."""
+    """A position in the text, or \\X, by its row in the table of `spelling`."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""Operators, a file a kind."""
+"""Operators, one file per kind."""
 
 from __future__ import annotations
 

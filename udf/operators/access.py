@@ -50,7 +50,7 @@ def _element_at(args: Sequence[str], types: Types, _result: DataType) -> str:
 
 
 def _field_arguments(types: Types) -> Types | None:
-    """A struct and a name; or Hive's field(value, item, …), which gives a position."""
+    """A struct and a name, or Hive's field(value, item, …), which returns a position."""
     if types and isinstance(types[0], StructType):
         return types if len(types) == 2 and is_string(types[1]) else None
     return types if len(types) >= 2 and not any(map(is_nested, types)) else None

@@ -1,7 +1,7 @@
 """Arithmetic of numbers, times and intervals.
 
-Integers wrap on overflow. Their `lowering` computes in the next wider type and keeps the low bits; `unchecked`
-is DuckDB's own operator in the result's storage, for callers who know that no value leaves it.
+Integers wrap on overflow. Their `lowering` computes in the next wider type and keeps the low bits. `unchecked` is
+DuckDB's own operator in the result's storage, for callers that know that no value exceeds it.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _decimal_parts(args: Sequence[str], types: Types, result: DataType) -> str:
             parts = f"whole := CAST({kept} AS {duckdb_type(whole)}), "
             parts += f"fraction := CAST({f'{args[0]} - {kept}' if scale else '0'} AS {duckdb_type(fraction)})"
             return f"CASE WHEN {args[0]} IS NOT NULL THEN struct_pack({parts}) END"
-    raise InternalError(f"{types[0]} is no DECIMAL")
+    raise InternalError(f"{types[0]} is not a DECIMAL")
 
 
 def _mod(args: Sequence[str], types: Types, result: DataType) -> str:

@@ -25,6 +25,7 @@ CLEAN = (
     "sharkpy/base",
     "sharkpy/values",
     "columnar",
+    "udf",
     "sharkpy/catalog",
     "sharkpy/plan",
     "optimizer",

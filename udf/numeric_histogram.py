@@ -109,7 +109,7 @@ def _trimmed(centres: Doubles, counts: Doubles, bins: int) -> tuple[Doubles, Dou
         runs = np.cumsum(np.diff(closest, prepend=-2) > 1)
         starts = closest[np.searchsorted(runs, runs)]
         closest = closest[(closest - starts) % 2 == 0]
-        # Of equal gaps, take those with few values first; of these, some from all over the range.
+        # Of equal gaps, take the ones with few values first; of these, some from all over the range.
         scattered = (closest * 0x9E3779B1) & 0xFFFFFFFF
         order = np.lexsort((scattered, counts[closest] + counts[closest + 1], gaps[closest + 1]))
         closest = closest[order[:excess]]

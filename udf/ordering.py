@@ -1,4 +1,4 @@
-"""Hive's order of arrays and structs, where a NULL within is the least value; it is the greatest in DuckDB's."""
+"""Hive's order of arrays and structs, in which a NULL within is the least value. In DuckDB it is the greatest."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from sharkpy.values.types import ArrayType, DataType, StructType, is_nested
 
 
 def order_key(sql: str, dtype: DataType) -> str:
-    """A value that DuckDB puts in Hive's order of `sql`, NULL where that is NULL: of plain types `sql` itself.
+    """Return SQL of a value whose order in DuckDB is Hive's order of `sql`, and that is NULL if `sql` is NULL.
 
-    Of nested ones the same with a flag before each field and element: whether it is there.
+    For plain types it is `sql` itself. For nested types, each field and element has a flag before it: whether it is not
+    NULL.
     """
     return _key(sql, dtype, 0)
 
 
 def order_term(sql: str, dtype: DataType, *, ascending: bool, nulls_first: bool) -> str:
-    """A term of ORDER BY."""
+    """Return a term of ORDER BY."""
     return f"{order_key(sql, dtype)} {'ASC' if ascending else 'DESC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
 
 
 def sorted_list(sql: str, element: DataType, *, ascending: bool, nulls_first: bool) -> str:
-    """The list in order; one of nested elements by pairs of key and element."""
+    """Return SQL of the sorted list. Nested elements are sorted as pairs of key and element."""
     order = f"'{'ASC' if ascending else 'DESC'}', 'NULLS {'FIRST' if nulls_first else 'LAST'}'"
     if not is_nested(element):
         return f"list_sort({sql}, {order})"
@@ -30,31 +31,31 @@ def sorted_list(sql: str, element: DataType, *, ascending: bool, nulls_first: bo
 
 
 def list_extreme(function: str, sql: str, element: DataType) -> str:
-    """`function` is min or max; NULLs do not count."""
+    """Return SQL of the minimum or maximum of a list (`function` is min or max). NULLs are ignored."""
     if not is_nested(element):
         return f"list_{function}({sql})"
     return given(f"list_{function}(list_transform({sql}, lambda item: {pair('item', element)}))")
 
 
 def extreme(function: str, values: Sequence[str], dtype: DataType) -> str:
-    """`function` is least or greatest; no value is NULL."""
+    """Return SQL of least or greatest (`function`) of values that are not NULL."""
     if not is_nested(dtype):
         return f"{function}({', '.join(values)})"
     return given(f"{function}({', '.join(pair(value, dtype) for value in values)})")
 
 
 def flagged_keys(values: Iterable[tuple[str, DataType]]) -> str:
-    """The fields of a key of several values, where NULL is the least."""
+    """Return the fields of a key over several values, in which NULL is the least."""
     return ", ".join(_flagged(sql, dtype, 0) for sql, dtype in values)
 
 
 def pair(sql: str, dtype: DataType) -> str:
-    """The key and the value; NULL where the value is."""
+    """Return SQL of the key and the value, or NULL if the value is NULL."""
     return f"CASE WHEN {sql} IS NOT NULL THEN row({order_key(sql, dtype)}, {sql}) END"
 
 
 def given(extreme_pair: str) -> str:
-    """The value of a pair."""
+    """Return SQL of the value of a pair."""
     return f"struct_extract_at({extreme_pair}, 2)"
 
 
@@ -74,6 +75,6 @@ def _fields(sql: str, struct: StructType, depth: int) -> str:
 
 
 def _flagged(sql: str, dtype: DataType, depth: int) -> str:
-    """The flag and what orders the value; fields of a struct that is NULL are NULL, and equal."""
+    """Return the flag and the key of a value. Fields of a NULL struct are NULL, and equal."""
     key = _fields(sql, dtype, depth) if isinstance(dtype, StructType) else _key(sql, dtype, depth)
     return f"{sql} IS NOT NULL, {key}"

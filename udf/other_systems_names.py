@@ -1,4 +1,4 @@
-"""Functions of other systems under names that Hive does not have, and what an error says to write instead."""
+"""Functions of other systems whose names Hive does not have, with the call that errors suggest instead."""
 
 from __future__ import annotations
 

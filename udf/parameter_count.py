@@ -1,4 +1,4 @@
-"""Signatures of Python functions as DuckDB sees them: a fixed number of parameters."""
+"""Signatures of Python functions for DuckDB: a fixed number of parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def with_parameters(function: Function, count: int) -> Function:
-    """`function`, which takes any number of columns, with `count` parameters to be seen."""
+    """Give `function`, which takes any number of columns, a signature with `count` parameters."""
     names = (f"column{index}" for index in range(count))
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

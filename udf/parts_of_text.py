@@ -1,4 +1,4 @@
-"""substring_index: the part of a text before or behind so many delimiters."""
+"""substring_index: the part of a text before or after a number of delimiters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _CHECKED = 1 << 14
 
 
 def substring_index(text: str, delimiter: str, count: int) -> str:
-    """Delimiters are found as Hive and Spark do, each behind the start of the one before: they may overlap."""
+    """Find delimiters as Hive and Spark do: each starts after the start of the previous one, so they may overlap."""
     if not delimiter or not count:
         return ""
     place = -1 if count > 0 else len(text)
@@ -25,5 +25,5 @@ def substring_index(text: str, delimiter: str, count: int) -> str:
 
 
 def overlaps_itself(delimiter: str) -> bool:
-    """Whether an end of the delimiter begins it; an empty one counts too."""
+    """Return whether an end of the delimiter is also its start. An empty delimiter counts too."""
     return not delimiter or any(delimiter.startswith(delimiter[place:]) for place in range(1, len(delimiter)))

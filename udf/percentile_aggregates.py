@@ -25,7 +25,7 @@ from sharkpy.values.types import (
 _DOUBLES = ArrayType(DOUBLE)
 _BINS = ArrayType(StructType(("x", "y"), (DOUBLE, DOUBLE)))
 _DEFAULT_BINS = 10_000
-"""Bins of percentile_approx: with fewer different values it is exact but for the interpolation."""
+"""Bins of percentile_approx. With fewer distinct values, only the interpolation is inexact."""
 
 
 def _fractions(dtype: DataType) -> DataType | None:
@@ -70,7 +70,7 @@ def _fraction_state(args: Sequence[str], types: Types, _result: DataType) -> str
 
 
 def _of_fractions(sql: str) -> Lowering:
-    """`sql` gives a DOUBLE[], an item for each fraction."""
+    """`sql` returns a DOUBLE[], with an item for each fraction."""
 
     def finish(states: Sequence[str], types: Types, _result: DataType) -> str:
         found = sql.format(*states)
@@ -100,14 +100,14 @@ def _percentile(
 
 
 def _with_frequency(types: Types) -> Types | None:
-    """Arguments of percentile; the third one, a frequency, is an integer as it is given."""
+    """Arguments of percentile. The third one, a frequency, must be an integer and is not cast."""
     if len(types) == 3 and types[2] not in INTEGER_TYPES:
         return None
     return _percentile_arguments(BIGINT)(types)
 
 
 def _pairs_state(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    """Values with their frequencies, without those that do not count."""
+    """Values with their frequencies, without NULLs and zero frequencies."""
     value, frequency = args[0], args[2]
     checked = f"CASE WHEN {frequency} < 0 THEN error('percentile: a frequency is negative') ELSE {frequency} END"
     pair = f"[{value}, CAST({frequency} AS DOUBLE)]"

@@ -1,4 +1,4 @@
-"""java.util.Formatter over values given as text with a letter for each one's kind.
+"""java.util.Formatter over values given as text, with one letter per value for its kind.
 
 Kinds: t s i l integers of 8 to 64 bits, f a floating number, n a DECIMAL, z a boolean, x any other.
 """
@@ -22,7 +22,7 @@ _SPECIAL = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity"}
 
 
 def printf(template: str, kinds: str, values: list[str | None]) -> str:
-    """The template with its specifiers replaced; an error where a value is missing or of the wrong kind."""
+    """Replace the specifiers of the template. Raise an error if a value is missing or of the wrong kind."""
     position = -1
     last = 0
     made = len(template)
@@ -59,7 +59,7 @@ def printf(template: str, kinds: str, values: list[str | None]) -> str:
 
 
 def _length(digits: str | None) -> int:
-    """A width or precision; what has more digits than any that can be made is the least such number."""
+    """Parse a width or precision. More digits than any possible result are cut to the smallest excessive number."""
     significant = (digits or "").lstrip("0")
     return int(significant[:_MOST_DIGITS] or 0)
 
@@ -99,7 +99,7 @@ def _integer(value: str, _kind: str, flags: str, _places: int | None) -> str:
 
 
 def _bits(letter: str, prefix: str) -> Callable[[str, str, str, int | None], str]:
-    """Octal or hexadecimal digits of the two's complement in the value's own width."""
+    """Return a converter to octal or hexadecimal digits of the two's complement in the value's own width."""
 
     def convert(value: str, kind: str, flags: str, _places: int | None) -> str:
         digits = f"{int(value) % (1 << _BITS[kind]):{letter}}"
@@ -127,7 +127,7 @@ def _exponent(value: str, _kind: str, flags: str, places: int | None) -> str:
 
 
 def _general(value: str, kind: str, flags: str, places: int | None) -> str:
-    """Fixed from 10^-4 to 10^precision, with exponent elsewhere; `places` counts significant digits."""
+    """Format without exponent from 10^-4 to 10^precision, else with exponent. `places` counts significant digits."""
     if value in _SPECIAL:
         return _SPECIAL[value]
     digits = 6 if places is None else max(places, 1)
@@ -147,7 +147,7 @@ def _character(value: str, kind: str, _flags: str, _places: int | None) -> str:
         return value
     number = int(value)
     if not 0 <= number <= sys.maxunicode:
-        raise ExecutionError(f'printf: "%c" does not take {value}, which is no code point', sqlstate="22023")
+        raise ExecutionError(f'printf: "%c" does not take {value}, which is not a code point', sqlstate="22023")
     return chr(number)
 
 
@@ -157,7 +157,7 @@ def _hash(value: str, kind: str, _flags: str, _places: int | None) -> str:
 
 
 def _hexadecimal(value: str, _kind: str, _flags: str, _places: int | None) -> str:
-    """Double.toHexString: no zeros at the end, no sign of a positive exponent."""
+    """Double.toHexString: no trailing zeros, no sign of a positive exponent."""
     if value in _SPECIAL:
         return _SPECIAL[value]
     mantissa, _, power = float(value).hex().partition("p")
@@ -170,7 +170,7 @@ def _text(value: str, _kind: str, _flags: str, places: int | None) -> str:
 
 
 def _boolean(value: str, kind: str, _flags: str, places: int | None) -> str:
-    """The boolean itself; of others whether there is a value."""
+    """The boolean itself. For other kinds, whether there is a value."""
     return (value.lower() if kind == "z" else "true" if value else "false")[:places]
 
 
@@ -187,4 +187,4 @@ _CONVERSIONS: dict[str, tuple[str, Callable[[str, str, str, int | None], str]]] 
     "s": ("", _text),
     "b": ("", _boolean),
 }
-"""Letter -> the kinds it takes (none: all) and its conversion."""
+"""Letter -> the kinds that it accepts (empty: all) and its conversion."""

@@ -22,7 +22,7 @@ def _state(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 def _of_numbers(call: str) -> Lowering:
-    """`call` of a sketch and a list of the numbers behind it; NULL where one of them is."""
+    """Lower to `call` of a sketch and a list of the following numbers. The result is NULL if a number is NULL."""
 
     def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
         sketch, *numbers = args

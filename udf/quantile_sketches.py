@@ -1,8 +1,8 @@
-"""KLL sketches of numbers: quantiles and ranks, near the truth, in little space (Karnin, Lang and Liberty 2016).
+"""KLL sketches of numbers: approximate quantiles and ranks in little space (Karnin, Lang and Liberty 2016).
 
-They are bytes of the floats' sketches of Apache DataSketches, as in Hive: any implementation of the library reads them,
-and they merge. The library draws which of two numbers it keeps, so a task that is repeated would give other bytes: here
-the numbers themselves decide. Sketches of no more numbers than their size are exact.
+Sketches are mergeable bytes of Apache DataSketches' float sketches, as in Hive: any implementation of the library reads
+them. The library chooses randomly which of two numbers it keeps, so a repeated task would give other bytes. Here the
+numbers themselves decide. Sketches of at most as many numbers as their size are exact.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from sharkpy.base.cancellation import checked
 
 DEFAULT_SIZE = 200
-"""An error of 1.65 % of the rank, with a probability of 1 %."""
+"""Gives an error of at most 1.65 % of the rank, with 99 % probability."""
 _SIZES = range(8, 65536)
 _LEAST_LEVEL = 8
 """Numbers that the lowest levels hold."""
@@ -33,11 +33,11 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class _Kll:
-    """A sketch. A number of level h, each of which is sorted, stands for 2^h of those that were seen."""
+    """A sketch. Each level is sorted. A number of level h represents 2^h of the input numbers."""
 
     size: int
     least_size: int
-    """Of the sketches that it was merged of: that which tells the error."""
+    """Smallest size of the merged sketches, which determines the error."""
     number: int
     low: float
     high: float
@@ -45,7 +45,7 @@ class _Kll:
 
 
 def new_kll(values: Numbers, size: int) -> bytes:
-    """The sketch of the values, as floats; NaN is left out."""
+    """Return the sketch of the values, as floats. NaN is left out."""
     if (problem := size_problem(size)) is not None:
         raise ValueError(problem)
     with np.errstate(over="ignore"):
@@ -57,13 +57,13 @@ def new_kll(values: Numbers, size: int) -> bytes:
 
 
 def size_problem(size: object) -> str | None:
-    """What is wrong with the size of a sketch."""
+    """Return the problem with the size of a sketch, or None."""
     is_one = size is None or size in _SIZES
     return None if is_one else f"the size of a kll sketch is from {_SIZES.start} to {_SIZES.stop - 1}, not {size}"
 
 
 def union_kll(sketches: Iterable[bytes]) -> bytes | None:
-    """One sketch of the values of all, of the largest one's size."""
+    """Return one sketch of the values of all sketches, with the largest size."""
     parts = [_levels_of(one) for one in checked(sorted(sketches))]
     if not parts:
         return None
@@ -80,12 +80,12 @@ def union_kll(sketches: Iterable[bytes]) -> bytes | None:
 
 
 def kll_number(sketch: bytes) -> int:
-    """How many values a sketch has seen."""
+    """Return the number of values in a sketch."""
     return int(_levels_of(sketch).number)
 
 
 def kll_quantiles(sketch: bytes, fractions: Numbers) -> list[float] | None:
-    """The least value above each fraction of all; None for a sketch of no values."""
+    """Return the smallest value above each fraction of all values, or None for an empty sketch."""
     if wrong := [float(one) for one in fractions if not 0 <= one <= 1]:
         raise ValueError(f"the fraction {wrong[0]} is not within 0 and 1")
     read = _levels_of(sketch)
@@ -98,20 +98,20 @@ def kll_quantiles(sketch: bytes, fractions: Numbers) -> list[float] | None:
 
 
 def kll_rank(sketch: bytes, value: float) -> float | None:
-    """The part of the values that are below one; None for a sketch of no values."""
+    """Return the share of the values below `value`, or None for an empty sketch."""
     with np.errstate(over="ignore"):
         found = _ranks(sketch, np.array([value]).astype(np.float32))
     return None if found is None else float(found[0])
 
 
 def kll_cdf(sketch: bytes, splits: Numbers) -> list[float] | None:
-    """The part of the values below each of the splits, and 1; None for a sketch of no values."""
+    """Return the share of the values below each split, and 1, or None for an empty sketch."""
     found = _ranks(sketch, _increasing(splits))
     return None if found is None else [*(float(one) for one in found), 1.0]
 
 
 def kll_pmf(sketch: bytes, splits: Numbers) -> list[float] | None:
-    """The part of the values between each two splits, and outside of them; None for a sketch of no values."""
+    """Return the share of the values between adjacent splits, and outside of them, or None for an empty sketch."""
     found = _ranks(sketch, _increasing(splits))
     return None if found is None else [float(one) for one in np.diff([0.0, *found, 1.0])]
 
@@ -125,7 +125,7 @@ def _ranks(sketch: bytes, values: Floats) -> Numbers | None:
 
 
 def _weighted(sketch: _Kll) -> tuple[Floats, np.ndarray[Any, np.dtype[np.int64]]]:
-    """The numbers in their order, and for how many values they and those before stand."""
+    """Return the numbers in order, with the cumulative number of values that they represent."""
     weights = np.repeat([1 << height for height in range(len(sketch.levels))], [len(one) for one in sketch.levels])
     items = np.concatenate(sketch.levels)
     order = np.argsort(items, kind="stable")
@@ -141,7 +141,7 @@ def _increasing(splits: Numbers) -> Floats:
 
 
 def _capacity(size: int, num_levels: int, height: int) -> int:
-    """Numbers that a level may have: a third less with each level below the top."""
+    """Maximum number of items of a level: a third less with each level below the top."""
     depth = num_levels - height - 1
     return max(_LEAST_LEVEL, ((size << depth + 1) // int(3**depth) + 1) >> 1)
 
@@ -151,7 +151,7 @@ def _capacity_of_all(size: int, num_levels: int) -> int:
 
 
 def _compressed(size: int, given: Sequence[Floats]) -> list[Floats]:
-    """Levels that have no more numbers than they may: of the lowest full one every second goes a level up."""
+    """Compact levels with too many numbers: every second number of the lowest full level moves up a level."""
     levels = list(given)
     while sum(map(len, levels)) > _capacity_of_all(size, len(levels)):
         full = (height for height, level in enumerate(levels) if len(level) >= _capacity(size, len(levels), height))
@@ -160,7 +160,7 @@ def _compressed(size: int, given: Sequence[Floats]) -> list[Floats]:
             levels.append(np.empty(0, np.float32))
         level = levels[height]
         begin = len(level) % 2
-        # Which of two stays has to be as good as drawn, and the same each time.
+        # The choice between the two must be as good as random, and repeatable.
         offset = begin + (zlib.crc32(level.tobytes()) & 1)
         levels[height] = level[:begin]
         levels[height + 1] = np.sort(np.concatenate([levels[height + 1], level[offset::2]]))
@@ -171,7 +171,7 @@ def _written(sketch: _Kll) -> bytes:
     if len(sketch.levels) == 1 and sketch.number <= sketch.size == sketch.least_size:
         import datasketches as ds
 
-        # Nothing has to go, so nothing is drawn.
+        # No number has to be dropped, so there is no random choice.
         whole = ds.kll_floats_sketch(sketch.size)
         whole.update(sketch.levels[0])
         return bytes(whole.serialize())
@@ -185,7 +185,7 @@ def _written(sketch: _Kll) -> bytes:
 
 
 def _levels_of(sketch: bytes) -> _Kll:
-    """The sketch that bytes are, which anybody may have made; ValueError for others."""
+    """Parse a sketch, which any user may have made. Raise ValueError for invalid bytes."""
     found = _parsed(sketch)
     if found is None:
         raise ValueError("no kll sketch: the bytes are damaged or of another kind")

@@ -1,4 +1,4 @@
-"""Random numbers and identifiers: another one for each row."""
+"""Random numbers and identifiers, different for each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of Hive's list that are not there, with the reason: a call of one is an UnsupportedError that says it."""
+"""Functions of Hive that are not available, with the reason, which the UnsupportedError of a call gives."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ REFUSED = {
     "surrogate_key": "rows have no write ids to make keys of",
     "windowingtablefunction": _PLANNER,
 }
-"""Name -> why."""
+"""Name -> reason."""
 
 OF_OTHERS = {
     **dict.fromkeys(("tumble", "tumble_start", "tumble_end", "hop", "hop_start", "hop_end", "cumulate"), _WINDOWS),
     **dict.fromkeys(("session_start", "session_end"), _WINDOWS),
     "stream": "a stream is read by its name: FROM name",
 }
-"""Functions of streams in other systems -> why they are not there; no list shows them."""
+"""Functions of streams in other systems -> the reason. They are in no listing."""

@@ -1,7 +1,7 @@
-"""Lowerings of the functions that take Java regular expressions: RE2 where it agrees, else a Python kernel.
+"""Lowerings of functions with Java regular expressions: RE2 if it agrees with Java, else a Python kernel.
 
-RE2 takes time linear in the text, but up to a step for each state of the pattern at each character, and DuckDB cannot
-be ended within a text: a long text under a large pattern goes to the kernel too, which has a limit of time.
+RE2 is linear in the text, but takes up to one step per state of the pattern and character. DuckDB cannot be cancelled
+within a text. So a long text under a large pattern is also matched by the kernel, which has a time limit.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from sharkpy.values.types import DataType
 
 Types = Sequence[DataType]
 SMALL_SIZE = 16
-"""Patterns so small take few steps for a character, whatever the text."""
+"""Size up to which patterns take few steps per character."""
 MOST_STEPS = 1_000_000
-"""Largest product of a pattern's size and a text's bytes for RE2: a tenth of a second at the worst."""
+"""Largest product of a pattern's size and a text's bytes for RE2: at most a tenth of a second."""
 _SHORT_SQL = 200
 _TERMINATORS = (10, 13, 0x85, 0x2028, 0x2029)
 
@@ -28,11 +28,11 @@ def _constant_pattern(sql: str) -> JavaPattern | None:
 
 
 def _guarded(text: str, fast: Callable[[str], str], kernel: Callable[[str], str], pattern: JavaPattern) -> str:
-    """`fast` for the texts for which RE2 is right and quick, `kernel` for the others."""
+    """Return SQL that uses `fast` for texts on which RE2 is correct and quick, else `kernel`."""
     if not pattern.has_final and pattern.size <= SMALL_SIZE:
         return fast(text)
     if len(text) > _SHORT_SQL:
-        # Calls inside calls would make the text of the query grow with each level.
+        # Nested calls would otherwise make the text of the query grow with each level.
         return f"list_transform([{text}], lambda guarded: {_guarded('guarded', fast, kernel, pattern)})[1]"
     tests = [f"ends_with({text}, chr({code}))" for code in _TERMINATORS] if pattern.has_final else []
     if pattern.size > SMALL_SIZE:

@@ -1,4 +1,4 @@
-"""The registry: every function by its names, from the tables of the families."""
+"""The registry: all functions by name, from the tables of the families."""
 
 from __future__ import annotations
 
@@ -115,18 +115,18 @@ _FORMS: dict[str, SpecialForm] = {row.name: row for row in (*SPECIAL_FORMS, *FIL
 
 
 def built_in() -> Iterator[Function]:
-    """The rows of all kinds."""
+    """Yield the rows of all kinds."""
     for rows in (_SCALARS, _AGGREGATES, _WINDOWS, _TABLES, _RELATIONS, _FORMS):
         yield from rows.values()
 
 
 ALIASES = {alias: row.name for row in built_in() for alias in row.aliases}
-"""Other name or sign -> name of the row."""
+"""Alias or sign -> name of the row."""
 _UNLISTED = frozenset(row.name for row in built_in() if not row.is_listed)
 
 
 def canonical(name: str) -> str:
-    """The row's name for a name or alias, in lower case; names that are unknown come back as they are."""
+    """Return the row's name for a name or alias, in lower case. Unknown names are returned in lower case."""
     lowered = name.lower()
     return ALIASES.get(lowered, lowered)
 
@@ -140,7 +140,7 @@ def aggregate(name: str) -> AggregateFunction | None:
 
 
 def aggregate_of(name: str, types: Sequence[DataType]) -> AggregateFunction | None:
-    """The row that computes an aggregate of arguments of these types."""
+    """Return the row that computes an aggregate of arguments of these types."""
     row = aggregate(name)
     variant = row.variant(types) if row is not None and row.variant is not None else None
     return variant or row
@@ -155,53 +155,55 @@ def table_function(name: str) -> TableFunction | None:
 
 
 def relation_function(name: str) -> RelationFunction | None:
-    """The function of whole tables, for GENERATE."""
+    """Return the function of whole tables, for GENERATE."""
     return _RELATIONS.get(canonical(name)) or _user_row(name, RelationFunction)
 
 
 def relation_functions() -> tuple[str, ...]:
-    """Names of the built-in functions of whole tables, sorted."""
+    """Return the sorted names of the built-in functions of whole tables."""
     return tuple(sorted(_RELATIONS))
 
 
 def _user_row(key: str, kind: type[Row]) -> Row | None:
-    """The row behind the key of a user function."""
+    """Return the row of the user function with a key."""
     function = find_user_function(key)
     return function.row if function is not None and isinstance(function.row, kind) else None
 
 
 def special_form(name: str) -> SpecialForm | None:
-    """The page in the manual of a call that has no row of types and SQL."""
+    """Return the manual page of a call without a row of types and SQL."""
     return _FORMS.get(name.lower())
 
 
 def described(name: str) -> Function | None:
-    """The row that says what the function is for; None where there is none of that name."""
+    """Return the row that describes the function, or None if there is none of that name."""
     return scalar(name) or aggregate(name) or window(name) or table_function(name) or relation_function(name)
 
 
 def refused(name: str) -> str | None:
-    """Why a function that Hive or another system has is not there; None of all others."""
+    """Return why a function of Hive or another system is not available, or None for other names."""
     return (REFUSED | OF_OTHERS).get(name.lower())
 
 
 def names() -> tuple[str, ...]:
-    """Names and aliases of all functions, sorted."""
+    """Return the sorted names and aliases of all functions."""
     return tuple(sorted({*_SCALARS, *_AGGREGATES, *_WINDOWS, *_TABLES, *ALIASES}))
 
 
 def written_names() -> list[str]:
-    """Names and aliases of the functions that queries write, sorted; not those that the engine writes itself."""
+    """Return the sorted names and aliases of the functions that queries use, without names that only the
+    engine uses.
+    """
     return [name for name in names() if name not in _UNLISTED]
 
 
 def listed() -> frozenset[str]:
-    """The names that SHOW FUNCTIONS lists: those that queries write, and those that are known and refused."""
+    """Return the names that SHOW FUNCTIONS lists: functions that queries use, and known unavailable ones."""
     return frozenset(names()) - _UNLISTED | _FORMS.keys() | REFUSED.keys() | _RELATIONS.keys()
 
 
 def synonyms(name: str) -> tuple[str, ...]:
-    """The other names of the function, as SHOW FUNCTIONS lists them, sorted."""
+    """Return the function's other names, sorted, as SHOW FUNCTIONS lists them."""
     row = canonical(name)
     same = {row, *(alias for alias, target in ALIASES.items() if target == row)}
     return tuple(sorted(same - _UNLISTED - {name.lower()}))

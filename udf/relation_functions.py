@@ -1,4 +1,4 @@
-"""Built-in functions of whole tables, for GENERATE: their pages in the manual; `sharkpy.ml` has what they do."""
+"""Manual pages of the built-in functions of whole tables, for GENERATE. `sharkpy.ml` implements them."""
 
 from __future__ import annotations
 
@@ -38,4 +38,4 @@ RELATION_FUNCTIONS = (
         answer="vertex\trank",
     ),
 )
-"""The names are those of SQL: in lower case."""
+"""Names are in lower case, as in SQL."""

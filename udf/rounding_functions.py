@@ -1,4 +1,4 @@
-"""Numbers rounded to a place: half away from zero, half to even, down, up."""
+"""Rounding of numbers to a place: half away from zero, half to even, down, up."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ def _whole(function: str) -> Callable[[Sequence[str], Types, DataType], str]:
 
 
 def _whole_arguments(types: Types) -> Types | None:
-    """A number, or a number and places: then it counts as DECIMAL, a DOUBLE with 15 digits behind the point."""
+    """A number, or a number and places. With places it counts as DECIMAL, and a DOUBLE has 15 digits after the
+    point.
+    """
     if len(types) != 2:
         return numeric(types)
     if not converts(types[1], INT) or numeric(types[:1]) is None:
@@ -125,7 +127,7 @@ def _whole_literal(types: Types, values: Sequence[object]) -> DataType:
 
 
 def _whole_at(function: str) -> Callable[[Sequence[str], Types, DataType], str]:
-    """floor or ceil at the given place: whole multiples of a power of ten."""
+    """floor or ceil at the given place: multiples of a power of ten."""
     whole = _whole(function)
 
     def lower(args: Sequence[str], types: Types, result: DataType) -> str:

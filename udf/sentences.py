@@ -1,4 +1,4 @@
-"""Sentences and their words, in the manner of java.text.BreakIterator's rules for European languages."""
+"""Sentences and their words, like java.text.BreakIterator's rules for European languages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FRACTIONS = "¹²³¼-¾⅐-⅟"
 _LETTER, _DIGIT = rf"[^\W\d_{_FRACTIONS}]", rf"[\d{_FRACTIONS}]"
 _NOT_LOWER = rf"(?![a-zß-öø-ÿ]){_LETTER}"
 _NEXT = rf"\s\s++(?={_OPENING}*+{_LETTER})|\s(?={_OPENING}++{_LETTER}|{_NOT_LOWER})|\s*+\Z"
-"""Of the next sentence, behind a full stop: a small letter begins one behind two blanks, or a quote."""
+"""Start of the next sentence after a full stop. A small letter starts one only after two blanks or a quote."""
 _SENTENCE_END = re.compile(rf"[!?。！？]+[!?.。！？]*{_CLOSING}\s*|(?<!\.)\.++{_CLOSING}(?:{_NEXT})|\u2029")
 _IGNORED = r"[\u0300-\u036f\u00ad\u200c-\u200f]"
 _DASH = "-‐-―֊־﹘﹣－_‿⁀⁔﹍-﹏＿"
@@ -23,7 +23,7 @@ _TOKEN = re.compile(rf"(?:[$€£¥¤₩₹#.]?(?={_DIGIT})|{_WORD})(?:{_NUMBER}
 
 
 def sentences(text: str) -> list[list[str]]:
-    """The words of each sentence; what begins with a sign, such as an amount of money, is no word."""
+    """Return the words of each sentence. A token that begins with a sign, such as an amount of money, is not a word."""
     result, start = [], 0
     for end in chain((match.end() for match in _SENTENCE_END.finditer(text)), (len(text),)):
         check_cancelled()
@@ -34,5 +34,5 @@ def sentences(text: str) -> list[list[str]]:
 
 
 def _is_word(token: str) -> bool:
-    """Java's isLetterOrDigit of the first character, which ½ is not."""
+    """Java's isLetterOrDigit of the first character, which is false for ½."""
     return token[0].isalpha() or token[0].isdecimal()

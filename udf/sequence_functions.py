@@ -1,4 +1,4 @@
-"""sequence: integers, days or times by steps."""
+"""sequence: integers, days or times at regular steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sharkpy.values.types import (
 
 
 def _time_sequence_arguments(types: Types) -> Types | None:
-    """Two times of one kind and an interval; without one, days."""
+    """Two times of one kind and an interval. Without one, the step is a day."""
     if not 2 <= len(types) <= 3 or types[0] not in (DATE, TIMESTAMP) or types[1] not in (DATE, TIMESTAMP):
         return None
     kind = types[0] if types[0] == types[1] else TIMESTAMP
@@ -42,14 +42,14 @@ def _time_sequence(args: Sequence[str], types: Types, result: DataType) -> str:
 
 
 def _months_series(first: str, last: str, months: str) -> str:
-    """Times by whole months behind the first: the 31st of January, the last of February, the 31st of March."""
+    """Times at whole months after the first: the 31st of January, the last of February, the 31st of March."""
     counts = f"range(abs(datediff('month', {first}, {last})) // abs({months}) + 1)"
     times = f"list_transform({counts}, lambda step: {first} + to_months(CAST(step * {months} AS INTEGER)))"
     return f"list_filter({times}, lambda time: CASE WHEN {months} > 0 THEN time <= {last} ELSE time >= {last} END)"
 
 
 def _towards(args: Sequence[str], series: str) -> str:
-    """The series, or an error where its step leads away from its end."""
+    """Return the series, or an error if its step leads away from its end."""
     first, last, step = args
     away = f"({step} >= 0 AND {first} > {last}) OR ({step} <= 0 AND {first} < {last})"
     return (

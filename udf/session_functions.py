@@ -1,6 +1,6 @@
 """Functions of the session: its user, database and time zone.
 
-The binder writes the answers as constants; the lowerings know no session.
+The binder replaces them by constants. The lowerings do not know the session.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Type rules that rows of the registry share: which arguments a function takes, and what it returns."""
+"""Type rules that registry rows share: the arguments that a function takes, and its result type."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Types = Sequence[DataType]
 
 
 def converts(source: DataType, target: DataType) -> bool:
-    """Whether an argument of type `source` is implicitly cast to a parameter of type `target`."""
+    """Return whether an argument of type `source` is implicitly cast to a parameter of type `target`."""
     if source in (target, NULL):
         return True
     if is_nested(source) or is_nested(target) or is_interval(source) or is_interval(target):
@@ -47,7 +47,7 @@ def converts(source: DataType, target: DataType) -> bool:
 
 
 def takes(*params: DataType, optional: int = 0, repeat: bool = False) -> TypeRule:
-    """Fixed parameter types; the last `optional` may be left out, the last one may `repeat` any number of times."""
+    """Fixed parameter types. The last `optional` may be omitted. The last one may `repeat` any number of times."""
 
     def rule(types: Types) -> Types | None:
         fewest = len(params) - optional
@@ -60,7 +60,7 @@ def takes(*params: DataType, optional: int = 0, repeat: bool = False) -> TypeRul
 
 
 def first_of(*rules: TypeRule) -> TypeRule:
-    """The first rule that takes the arguments."""
+    """The first of the rules that accepts the arguments."""
 
     def rule(types: Types) -> Types | None:
         return next((taken for taken in (one(types) for one in rules) if taken is not None), None)
@@ -69,7 +69,7 @@ def first_of(*rules: TypeRule) -> TypeRule:
 
 
 def anything(fewest: int = 0, most: int | None = None) -> TypeRule:
-    """Any types, as they are."""
+    """Any types, uncast."""
 
     def rule(types: Types) -> Types | None:
         return types if fewest <= len(types) and (most is None or len(types) <= most) else None
@@ -78,7 +78,7 @@ def anything(fewest: int = 0, most: int | None = None) -> TypeRule:
 
 
 def kind_of(*families: type[DataType], then: Sequence[DataType] = (), optional: int = 0) -> TypeRule:
-    """A first argument of one of the type families, as it is; then parameters as in `takes`."""
+    """A first argument of one of the type families, uncast, then parameters as in `takes`."""
 
     def rule(types: Types) -> Types | None:
         if not types or not isinstance(types[0], families):
@@ -90,7 +90,7 @@ def kind_of(*families: type[DataType], then: Sequence[DataType] = (), optional: 
 
 
 def numeric(types: Types) -> Types | None:
-    """One number, as it is; a string counts as DOUBLE."""
+    """One number, uncast. A string counts as DOUBLE."""
     if len(types) != 1:
         return None
     if is_numeric(types[0]):
@@ -99,7 +99,7 @@ def numeric(types: Types) -> Types | None:
 
 
 def with_timestamps(rule: TypeRule) -> TypeRule:
-    """As `rule`, but a TIMESTAMP counts as DOUBLE, its seconds since 1970, as Hive's aggregates of numbers take it."""
+    """Like `rule`, but a TIMESTAMP counts as DOUBLE, its seconds since 1970, as in Hive's numeric aggregates."""
     return lambda types: rule([DOUBLE if dtype == TIMESTAMP else dtype for dtype in types])
 
 
@@ -115,7 +115,7 @@ def exact(*wanted: DataType) -> TypeRule:
 
 
 def common(types: Types) -> DataType | None:
-    """The common type of several, as UNION and CASE find it."""
+    """Return the common type of several types, as in UNION and CASE."""
 
     target: DataType | None = types[0] if types else None
     for dtype in types[1:]:
@@ -124,7 +124,7 @@ def common(types: Types) -> DataType | None:
 
 
 def all_common(fewest: int = 1, most: int | None = None) -> TypeRule:
-    """All arguments cast to their common type."""
+    """All arguments are cast to their common type."""
 
     def rule(types: Types) -> Types | None:
         if len(types) < fewest or (most is not None and len(types) > most):
@@ -136,7 +136,7 @@ def all_common(fewest: int = 1, most: int | None = None) -> TypeRule:
 
 
 def comparable(fewest: int, most: int | None = None) -> TypeRule:
-    """All arguments cast to the type in which they compare."""
+    """All arguments are cast to the type in which they are compared."""
 
     def rule(types: Types) -> Types | None:
         if len(types) < fewest or (most is not None and len(types) > most):
@@ -150,7 +150,7 @@ def comparable(fewest: int, most: int | None = None) -> TypeRule:
 
 
 def array_and_element(types: Types) -> Types | None:
-    """An array and an element, of their common type."""
+    """An array and an element, cast to their common type."""
     if len(types) != 2 or not isinstance(types[0], ArrayType):
         return None
     target = common_type(types[0].element, types[1])

@@ -1,6 +1,6 @@
-"""Extents of results by function: the one table of the functions whose result can be larger than their arguments.
+"""Extents of results by function: the only table of functions whose result can be larger than their arguments.
 
-A function that is not in the table makes no more bytes than the largest of its arguments has.
+The result of any other function has at most the bytes of its largest argument.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sharkpy.values.types import DATE, INTEGER_TYPES, INTERVAL_YEAR_MONTH, STRIN
 
 Arguments = Sequence[Sized]
 SizeRule = Callable[[Arguments], Extent]
-"""Arguments, whose extents are known where their types have any -> the extent of the result."""
+"""Arguments (with known extents, if their types have any) -> the extent of the result."""
 _PLAIN_DELIMITERS = ",;:/-_ \t\n"
 
 
@@ -24,20 +24,20 @@ def _values(args: Arguments) -> list[Sized]:
 
 
 def largest_argument(args: Arguments) -> Extent:
-    """The extent of a result that is a part, or another writing, of one of the arguments."""
+    """Return the extent of a result that is a part, or another form, of one of the arguments."""
     values = _values(args)
     exact = values[0].exact if len(values) == 1 and values[0].has_exact else ""
     return Extent(greatest([arg.content for arg in values]), greatest([arg.items for arg in values]), exact=exact)
 
 
 def joined(args: Arguments) -> Extent:
-    """The extent of all arguments in one; NULL where one of them is."""
+    """Return the extent of all arguments together. It is NULL if one of them is NULL."""
     exact = balanced("+", [arg.exact for arg in args]) if any(arg.has_exact for arg in args) else ""
     return Extent(total(arg.content for arg in args), total(arg.items for arg in args), True, exact)
 
 
 def listed(args: Arguments) -> Extent:
-    """The extent of a collection whose items are arguments, or arrays of them."""
+    """Return the extent of a collection whose items are arguments, or arrays of them."""
     items = total(arg.items.over_null() for arg in _values(args)) + Size(len(args))
     return Extent(total(arg.num_bytes for arg in args), items, True)
 
@@ -58,7 +58,7 @@ def _times(factor: int) -> SizeRule:
 
 
 def _pieces(args: Arguments) -> Extent:
-    """Parts of a text: at most one for each byte of it."""
+    """Parts of a text: at most one for each of its bytes."""
     text, content = args[0], args[0].content
     delimiter = string_value(args[1].sql) if len(args) > 1 else None
     exact = ""
@@ -86,7 +86,7 @@ def _space(args: Arguments) -> Extent:
 
 
 def _pad(args: Arguments) -> Extent:
-    """So many characters, of at most four bytes each."""
+    """The given number of characters, of at most four bytes each."""
     padding = string_value(args[2].sql) if len(args) > 2 else " "
     exact = ""
     if padding is not None and padding.isascii() and args[0].is_repeatable:
@@ -109,7 +109,7 @@ def _replace(args: Arguments) -> Extent:
 
 
 def _regexp_replace(args: Arguments) -> Extent:
-    """A replacement at each place of the text; each of its references to a group is at most the match."""
+    """A replacement at each match in the text. Each of its group references has at most the size of the match."""
     text, pattern, put = args[:3]
     exact = ""
     if all(arg.is_repeatable for arg in args):
@@ -132,7 +132,7 @@ def _array_repeat(args: Arguments) -> Extent:
 
 
 def _array_insert(args: Arguments) -> Extent:
-    """NULLs up to the place of the new item."""
+    """NULLs fill the array up to the position of the new item."""
     place = integer_value(args[1].sql)
     reached = Size(0, (f"abs(CAST({args[1].sql} AS BIGINT))",)) if place is None else Size(abs(place))
     return Extent(args[0].content + args[2].num_bytes, args[0].items + reached + Size(1), grows=True)
@@ -156,7 +156,7 @@ def _sequence(args: Arguments) -> Extent:
 
 
 def _each_item(args: Arguments) -> Extent:
-    """What a function makes of each item of the arrays or maps before it."""
+    """The results of a function over each item of the preceding arrays or maps."""
     *sources, function = args
     values = _values(sources)
     items = greatest([source.items for source in values])
@@ -165,22 +165,22 @@ def _each_item(args: Arguments) -> Extent:
 
 
 def _flattened(args: Arguments) -> Extent:
-    """The items of inner arrays are part of what their array has."""
+    """The content of the outer array includes the items of the inner arrays."""
     return Extent(args[0].content, args[0].items + args[0].content)
 
 
 def _pattern(args: Arguments) -> Extent:
-    """Each letter of a date pattern is at most the name of a quarter, or a year."""
+    """Each letter of a date pattern yields at most the name of a quarter, or a year."""
     return Extent(total(arg.content for arg in args).times(Size(ITEM_BYTES)), grows=True)
 
 
 SIZE_RULES: dict[str, SizeRule] = {
-    # Texts of several
+    # Concatenated texts
     "concat": joined,
     "concat_ws": joined_with,
     "overlay": joined,
     "array_join": _array_join,
-    # Texts by a number, or by a replacement
+    # Texts of a given length, and replacements
     "repeat": _repeat,
     "space": _space,
     "lpad": _pad,
@@ -190,7 +190,7 @@ SIZE_RULES: dict[str, SizeRule] = {
     "translate": _translate,
     "date_format": _pattern,
     "from_unixtime": _pattern,
-    # Texts in another writing
+    # Texts in another encoding
     "base64": _times(2),
     "decode": _times(3),
     "encode": _times(4),
@@ -210,7 +210,7 @@ SIZE_RULES: dict[str, SizeRule] = {
     "split": _pieces,
     "str_to_map": _pieces,
     "xpath": _pieces,
-    # Arrays, maps and structs of several
+    # Arrays, maps and structs built from several values
     "array": listed,
     "array_append": listed,
     "array_prepend": listed,
@@ -222,11 +222,11 @@ SIZE_RULES: dict[str, SizeRule] = {
     "map_from_arrays": joined,
     "named_struct": listed,
     "struct": listed,
-    # Arrays by a number
+    # Arrays of a given length
     "array_insert": _array_insert,
     "array_repeat": _array_repeat,
     "sequence": _sequence,
-    # Items by a function
+    # Results of a function over items
     "map_zip_with": _each_item,
     "transform": _each_item,
     "transform_keys": _each_item,
@@ -241,11 +241,11 @@ GUESSED = frozenset(
         *("mask", "mask_first_n", "mask_last_n", "mask_show_first_n", "mask_show_last_n"),
     )
 )
-"""Functions whose bound may be several times the truth: calls within calls within calls are measured instead."""
+"""Functions whose bound may be several times the true size: deeply nested calls of these are measured instead."""
 COVERING: tuple[SizeRule, ...] = (joined, joined_with, listed)
-"""Rules whose check covers those of the arguments."""
+"""Rules whose check covers the checks of the arguments."""
 ITEM_OF = frozenset(("aggregate", "array_max", "array_min", "element_at", "field", "get", "try_element_at"))
-"""Functions whose result has the size of one item, or one that only they tell."""
+"""Functions whose result has the size of one item, or a size that only the call reveals."""
 CARRIERS: dict[str, int] = {
     **dict.fromkeys(
         ("array_join", "base64", "concat", "hex", "overlay", "quote", "regexp_extract_all", "regexp_replace"), 0
@@ -253,31 +253,31 @@ CARRIERS: dict[str, int] = {
     **dict.fromkeys(("replace", "sentences", "sequence", "space", "split", "transform", "translate", "zip_with"), 0),
     **dict.fromkeys(("array_insert", "array_repeat", "concat_ws", "lpad", "repeat", "rpad"), 1),
 }
-"""Name of a row -> the argument that carries the check; around the call of the others, which make little more than
-their arguments have. No lowering looks for a constant in these arguments.
+"""Name of a row -> the argument that carries the check. For other functions, which add little to their arguments, the
+check is around the call. No lowering expects a constant in these arguments.
 """
 MOST_STEPS = 100_000_000
-"""Steps that one call may take in DuckDB, which nothing ends: about a second's work."""
+"""Steps that one call may take in DuckDB, which cannot be cancelled: about a second of work."""
 
 
 def _sorted_by_function(args: Arguments) -> Size:
-    """Each item is compared with those before it."""
+    """Each item is compared with the items before it."""
     return args[0].items.times(args[0].items) if len(args) > 1 else Size()
 
 
 def _hashed(args: Arguments) -> Size:
-    """Items of arrays are hashed one after another, each with the hash before it."""
+    """Items of arrays are hashed in sequence, each with the previous hash."""
     return total(arg.items for arg in args if isinstance(arg.dtype, (ArrayType, MapType))).times(Size(100))
 
 
 def _looked_up(args: Arguments) -> Size:
-    """Each key is looked for among those of the other map, and its values in both."""
+    """Each key is looked up among the keys of the other map, and its values in both maps."""
     keys = args[0].items + args[1].items
     return keys.times(keys)
 
 
 def _similarity(args: Arguments) -> Size:
-    """Each character is looked for among those of the other text, 64 at a time."""
+    """Each character is looked up in the other text, 64 characters at a time."""
     pairs = args[0].content.times(args[1].content)
     return Size(pairs.fixed // 64, tuple(f"{term} / 64" for term in pairs.terms))
 
@@ -288,4 +288,4 @@ WORK_RULES: dict[str, Callable[[Arguments], Size]] = {
     "jaro_winkler_similarity": _similarity,
     "map_zip_with": _looked_up,
 }
-"""Name of a row -> the steps of a call, of the functions that take more than a few for each byte."""
+"""Name of a row -> the steps of a call, for functions that take more than a few steps per byte."""

@@ -1,5 +1,5 @@
-"""Checks of the bytes of sketches before the library reads them: it trusts what they say, and such as are made to would
-break the process that reads them.
+"""Checks of sketch bytes before the library reads them: it trusts its input, and crafted bytes would crash the
+process.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import numpy as np
 
 _COMPACT = 8
 _MOST_VALUE = 63
-"""Values are numbers of zeros at the end of 64 bits."""
+"""Largest value, which is a number of trailing zeros of 64 bits."""
 
 
 def is_hll(sketch: bytes) -> bool:
-    """True for an HLL sketch as the library writes them, compact."""
+    """Return True for a compact HLL sketch, as the library writes it."""
     if len(sketch) < 8 or sketch[1] != 1 or sketch[2] != 7 or not sketch[5] & _COMPACT:
         return False
     size, mode = sketch[3], sketch[7]
@@ -42,7 +42,7 @@ def _are_coupons(data: bytes, number: int) -> bool:
 
 
 def _is_hll_array(sketch: bytes, size: int, kind: int) -> bool:
-    """Kind 0, 1 and 2: registers of 4, 6 and 8 bits."""
+    """`kind` 0, 1 and 2: registers of 4, 6 and 8 bits."""
     num_registers, least = 1 << size, sketch[6]
     hip, low_sum, high_sum = struct.unpack_from("<3d", sketch, 8)
     at_least, num_exceptions = struct.unpack_from("<2I", sketch, 32)
@@ -63,7 +63,7 @@ def _is_hll_array(sketch: bytes, size: int, kind: int) -> bool:
 
 
 def is_theta(sketch: bytes) -> bool:
-    """True for a compact Theta sketch of the third version, as Hive and the library write them."""
+    """Return True for a compact Theta sketch of the third version, as Hive and the library write it."""
     if len(sketch) < 8 or not 1 <= sketch[0] <= 3 or sketch[1] != 3 or sketch[2] != 3:
         return False
     if sketch[0] == 1:
@@ -75,7 +75,7 @@ def is_theta(sketch: bytes) -> bool:
 
 
 def is_frequent(sketch: bytes, largest: int) -> bool:
-    """True for a sketch of frequent texts in a table of up to 2^`largest`."""
+    """Return True for a sketch of frequent texts with a table of up to 2^`largest` entries."""
     if len(sketch) < 8 or sketch[1] != 1 or sketch[2] != 10 or not 3 <= sketch[4] <= sketch[3] <= largest:
         return False
     if sketch[0] == 1:
@@ -89,7 +89,7 @@ def is_frequent(sketch: bytes, largest: int) -> bool:
 
 
 def _are_texts(sketch: bytes, place: int, number: int) -> bool:
-    """True for so many texts, each behind its length, from a place to the end."""
+    """Return True for `number` texts, each after its length, from `place` to the end."""
     for _ in range(number):
         if place + 4 > len(sketch):
             return False
@@ -103,7 +103,7 @@ def _are_texts(sketch: bytes, place: int, number: int) -> bool:
 
 
 def is_countmin(sketch: bytes, most_counters: int) -> bool:
-    """True for a count-min sketch of up to so many counters."""
+    """Return True for a count-min sketch of up to `most_counters` counters."""
     if len(sketch) < 16 or sketch[0] != 2 or sketch[1] != 1 or sketch[2] != 18:
         return False
     num_buckets, num_hashes = struct.unpack_from("<IB", sketch, 8)

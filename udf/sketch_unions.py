@@ -1,4 +1,4 @@
-"""Rows of the functions that put sketches of a family together, which a kernel shark_{family}_union does."""
+"""Rows of the functions that merge sketches of a family, by a kernel shark_{family}_union."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sharkpy.values.types import BINARY
 
 
 def merge_of(family: str) -> str:
-    """SQL of the sketch of the values of several."""
+    """Return SQL of one sketch of the values of several sketches."""
     return f"shark_{family}_union(list({{0}}))"
 
 

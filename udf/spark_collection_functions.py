@@ -1,4 +1,4 @@
-"""Functions of arrays and maps that Hive lacks and Spark SQL has."""
+"""Functions of arrays and maps that Spark SQL has and Hive does not."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _array_insert_arguments(types: Types) -> Types | None:
 
 
 def _array_insert(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    """The array with an item before a position from 1, or behind one from the end; NULLs fill a gap."""
+    """Return the array with an item before a position from 1, or after one from the end. NULLs fill a gap."""
     array, index, item = args
     nulls = "list_resize([], {})"
     behind = f"list_concat(list_resize({array}, {index} - 1), [{item}], {array}[{index}:])"
@@ -55,7 +55,7 @@ def _array_insert(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 def _arrays(types: Types) -> Types | None:
-    """Arrays; a NULL counts as one."""
+    """Arrays. A NULL counts as an array."""
     if not types or not all(isinstance(dtype, ArrayType) or dtype == NULL for dtype in types):
         return None
     return [ArrayType(NULL) if dtype == NULL else dtype for dtype in types]

@@ -1,4 +1,4 @@
-"""xxhash64, Spark's hash in 64 bits: of each argument in turn, the hash so far being the seed of the next."""
+"""xxhash64, Spark's 64-bit hash, of each argument in turn. The previous hash is the seed of the next one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def hash_integer(value: int, width: int, seed: int) -> int:
 
 
 def hash_double(value: float, width: int, seed: int) -> int:
-    """The bits as Java has them: one NaN, and 0.0 for -0.0."""
+    """Hash the bits as Java has them: a single NaN, and 0.0 for -0.0."""
     plain = float("nan") if math.isnan(value) else value + 0.0
     return hash_bytes(struct.pack("<f" if width == 4 else "<d", plain), seed)
 
@@ -67,7 +67,7 @@ def _one(sql: str, dtype: DataType, seed: str) -> str:
 
 
 def _xxhash64(args: Sequence[str], types: Types, _result: DataType) -> str:
-    # The kernels give the seed for NULL: the hash so far is written once.
+    # The kernels return the seed for NULL, so the previous hash is written once.
     found = f"CAST({_SEED} AS BIGINT)"
     for sql, dtype in zip(args, types, strict=True):
         if dtype != NULL:

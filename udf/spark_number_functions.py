@@ -1,4 +1,4 @@
-"""Functions of numbers that Hive lacks and Spark SQL has."""
+"""Functions of numbers that Spark SQL has and Hive does not."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OPERATORS = {row.name: row for row in OPERATORS}
 
 
 def _unless_overflow(name: str, operator: str, *, answer: str) -> ScalarFunction:
-    """try_add and its like: NULL where integers leave their type, as nothing else does here."""
+    """try_add and similar functions. They are NULL if integers overflow, while ordinary operators wrap."""
     row = _OPERATORS[name]
 
     def lower(args: Sequence[str], types: Types, result: DataType) -> str:
@@ -54,7 +54,7 @@ def _unless_overflow(name: str, operator: str, *, answer: str) -> ScalarFunction
 
 
 def _same(name: str, operator: str, *, doc: str, answer: str) -> ScalarFunction:
-    """try_divide, try_mod: the operator itself, NULL by zero."""
+    """try_divide, try_mod: the operator itself, which is NULL for a division by zero."""
     row = _OPERATORS[operator]
     return ScalarFunction(
         name,

@@ -1,4 +1,4 @@
-"""Functions of texts and bytes that Hive lacks and Spark SQL has."""
+"""Functions of texts and bytes that Spark SQL has and Hive does not."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _overlay(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 def _luhn_check(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    """Luhn's rule: every second digit from the end counts twice, 2n less 9 where that is over 9."""
+    """Luhn's rule: every second digit from the end counts twice, less 9 if that exceeds 9."""
     digits = f"list_reverse(list_transform(string_split({args[0]}, ''), lambda digit: TRY_CAST(digit AS INTEGER)))"
     twice = "CASE WHEN digit > 4 THEN digit * 2 - 9 ELSE digit * 2 END"
     counted = f"list_transform({digits}, lambda digit, place: CASE WHEN place % 2 = 0 THEN {twice} ELSE digit END)"
@@ -51,7 +51,7 @@ def _to_binary(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 def _matches(args: Sequence[str], types: Types, result: DataType) -> str:
-    """The texts of all matches of a Java regular expression."""
+    """Return the texts of all matches of a Java regular expression."""
     return lower_regexp_extract_all([*args[:2], "0"], types, result)
 
 

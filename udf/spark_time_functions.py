@@ -1,4 +1,4 @@
-"""Functions of dates and times that Hive lacks and Spark SQL has."""
+"""Functions of dates and times that Spark SQL has and Hive does not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sharkpy.values.types import (
 
 
 def _timestamp_of(name: str, unit: int, *, doc: str, answer: str) -> ScalarFunction:
-    """The time that a number of units after 1970 is; a unit is so many microseconds."""
+    """The time of a number of units after 1970. A unit has `unit` microseconds."""
     return ScalarFunction(
         name,
         takes(BIGINT),
@@ -39,7 +39,7 @@ def _timestamp_of(name: str, unit: int, *, doc: str, answer: str) -> ScalarFunct
 
 
 def _since_1970(name: str, unit: int, *, doc: str, answer: str) -> ScalarFunction:
-    """The number of units from 1970 to a time; a unit is so many microseconds."""
+    """The number of units from 1970 to a time. A unit has `unit` microseconds."""
     return ScalarFunction(
         name,
         takes(TIMESTAMP),

@@ -1,4 +1,4 @@
-"""Special forms: casts by the names of Hive's classes, parts of times, predictions of models, calls of Java."""
+"""Special forms: casts by names of Hive's classes, parts of times, predictions of models, calls of Java."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, NULL, SMAL
 
 @dataclass(frozen=True, slots=True)
 class SpecialForm(Function):
-    """A call that the binder reads by itself: it has neither argument types nor SQL of its own."""
+    """A call that the binder handles itself. It has neither argument types nor SQL."""
 
 
 @dataclass(frozen=True, slots=True)
 class CastForm(SpecialForm):
-    """A cast by the name of Hive's class for it: its only argument as `target`."""
+    """A cast by the name of Hive's class for it: the only argument is cast to `target`."""
 
     target: DataType = NULL
 
@@ -33,7 +33,7 @@ def _cast(name: str, target: DataType, *, answer: str) -> CastForm:
 
 @dataclass(frozen=True, slots=True)
 class JavaForm(SpecialForm):
-    """A call of Java by one of Hive's own classes, in the JVM that users' Java functions run in."""
+    """A call of one of Hive's own Java classes, in the JVM of users' Java functions."""
 
     class_name: str = ""
 

@@ -1,4 +1,4 @@
-"""Aggregates that are computed from their states in one step too."""
+"""Aggregates that are computed from their states even in one step."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def state_aggregate(
     answer: str = "",
     aliases: tuple[str, ...] = (),
 ) -> AggregateFunction:
-    """A row that is computed from its states in one step too, so that its answer is the same everywhere."""
+    """Return a row that is computed from its states even in one step, so that its result is the same everywhere."""
 
     def complete(args: Sequence[str], types: Types, dtype: DataType) -> str:
         states = [

@@ -1,4 +1,4 @@
-"""Strings and binaries: joined, cut, padded, replaced. Positions count characters from 1."""
+"""Strings and binaries: concatenation, parts, padding, replacement. Positions count characters from 1."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def string_function(
     answer: str,
     aliases: tuple[str, ...] = (),
 ) -> ScalarFunction:
-    """A function of a string and more arguments to a string."""
+    """A function from a string and more arguments to a string."""
     return ScalarFunction(
         name,
         takes(STRING, *more, optional=optional),
@@ -100,7 +100,7 @@ def _substr(args: Sequence[str], types: Types, _result: DataType) -> str:
 
 
 def _trim(function: str) -> Lowering:
-    """A trim of a text, or of characters and a text as in TRIM(characters FROM text)."""
+    """Trim of a text, or of characters from a text as in TRIM(characters FROM text)."""
 
     def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
         *characters, text = args
@@ -132,7 +132,7 @@ def _pad(side: str) -> Lowering:
 
 
 def _str_to_map(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    """Pairs of key and value; a later pair with the same key wins, a key without delimiter has NULL."""
+    """Pairs of key and value. A later pair with the same key wins. A key without a delimiter has NULL."""
     pairs = args[1] if len(args) > 1 else "','"
     values = args[2] if len(args) > 2 else "':'"
     entries = (
@@ -153,17 +153,17 @@ def _replace(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 _MOST_SPLIT = 1_000_000
-"""Bytes of a text up to which its parts are made all at once, deaf to the end of the statement."""
+"""Bytes of a text up to which its parts are built at once, without a check for cancellation."""
 
 
 def _substring_index(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    """Of short texts by their parts. Delimiters are found at any place, as those that overlap themselves tell."""
+    """Short texts are split into parts. A delimiter that overlaps itself is searched by position."""
     text, delimiter, count = args
     constant = string_value(delimiter)
     by_places = f"shark_substring_index({', '.join(args)})"
     if constant is None or overlaps_itself(constant):
         return by_places
-    # DuckDB computes what is constant in a branch that it does not take, too.
+    # DuckDB also computes constants in a branch that is not taken.
     parts = f"string_split(CASE WHEN strlen({text}) <= {_MOST_SPLIT} THEN {text} END, {delimiter})"
     before = joined_items(f"{parts}[1:{count}]", delimiter)
     behind = joined_items(f"{parts}[greatest(len({parts}) + {count} + 1, 1):]", delimiter)

@@ -1,4 +1,4 @@
-"""Strings searched and compared. Positions count characters from 1."""
+"""Search in strings and comparison of strings. Positions count characters from 1."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FEW_PAIRS = 10_000
 
 
 def _levenshtein(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    """DuckDB's, which counts bytes and cannot be ended, for short texts of which each byte is a character."""
+    """DuckDB's function counts bytes and cannot be cancelled. It is used for short ASCII texts."""
     left, right = args[:2]
     is_ascii = " AND ".join(f"strlen({text}) = length({text})" for text in (left, right))
     short = f"CASE WHEN strlen({left}) * strlen({right}) <= {_FEW_PAIRS} AND {is_ascii} THEN {left} END"

@@ -1,4 +1,4 @@
-"""Structs, of values alone or with names."""
+"""Structs of values, with or without names."""
 
 from __future__ import annotations
 

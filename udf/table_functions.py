@@ -1,4 +1,4 @@
-"""Generators for LATERAL VIEW: each row gives a list for each column."""
+"""Generators for LATERAL VIEW: each row produces a list per column."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _replicate_rows(args: Sequence[str], _types: Types) -> Sequence[str]:
 
 
 def _range(args: Sequence[str], _types: Types) -> Sequence[str]:
-    """A fourth argument, Spark's number of partitions, changes nothing."""
+    """Lower range. A fourth argument, Spark's number of partitions, is ignored."""
     return [f"range({', '.join(args[:3])})"]
 
 
@@ -132,12 +132,12 @@ def _parse_url_tuple(args: Sequence[str], _types: Types) -> Sequence[str]:
 
 
 def or_nulls(lists: Sequence[str]) -> Sequence[str]:
-    """The lists of a generator, or a NULL in each where there is no row."""
+    """Return the lists of a generator, or a NULL in each if there is no row."""
     return [f"CASE WHEN len({lists[0]}) > 0 THEN {one} ELSE [NULL] END" for one in lists]
 
 
 def _outer(row: TableFunction, lists: ListsRule) -> TableFunction:
-    """The generator with a row of NULLs where it would give none."""
+    """Return the generator with a row of NULLs if it would produce none."""
     return TableFunction(
         f"{row.name}_outer",
         row.arguments,

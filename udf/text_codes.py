@@ -1,4 +1,4 @@
-"""Kernels of texts and bytes: checksums, encodings, phonetics, distance, URLs."""
+"""Kernels of texts and bytes: checksums, encodings, phonetics, URLs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sharkpy.base.errors import ExecutionError
 from sharkpy.base.settings import DEFAULT_PARTITION_NAME
 
 PIECE = 1 << 20
-"""Characters or bytes that are worked on without a look at the statement's end."""
+"""Characters or bytes that are processed between two checks for cancellation."""
 _URL_SAFE = str.maketrans("-_", "+/")
 
 
@@ -30,7 +30,7 @@ def sha2(data: bytes, bits: int) -> str | None:
 
 
 def unbase64(text: str) -> bytes | None:
-    """The bytes of Base64 text: letters, digits, `+` and `/` up to the padding; others are passed over."""
+    """Decode Base64 text: letters, digits, `+` and `/` up to the padding. Other characters are skipped."""
     kept = re.sub(r"[^A-Za-z0-9+/]", "", text.partition("=")[0].translate(_URL_SAFE))
     usable = kept[: len(kept) - (len(kept) % 4 == 1)]
     return base64.b64decode(usable + "=" * (-len(usable) % 4))
@@ -45,7 +45,7 @@ _CHARSETS = {
     "UTF-16LE": "utf-16-le",
     "UTF-16": "utf-16-be",
 }
-"""Java's names of the character sets that it always has."""
+"""Java's names of the character sets that it always supports."""
 
 
 def _codec(charset: str) -> str:
@@ -56,13 +56,13 @@ def _codec(charset: str) -> str:
 
 
 def encode_text(text: str, charset: str) -> bytes:
-    """Bytes in a character set, `?` for what it lacks; UTF-16 has its byte order in front."""
+    """Encode a text, with `?` for unsupported characters. UTF-16 has a byte order mark."""
     encoded = text.encode(_codec(charset), "replace")
     return codecs.BOM_UTF16_BE + encoded if charset.upper() == "UTF-16" else encoded
 
 
 def decode_bytes(data: bytes, charset: str) -> str:
-    """The text of bytes, U+FFFD for what is wrong; UTF-16 by its byte order mark, big-endian without one."""
+    """Decode bytes, with U+FFFD for invalid ones. UTF-16 follows its byte order mark, and is big-endian without one."""
     codec = _codec(charset)
     if charset.upper() == "UTF-16" and data[:2] in (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE):
         codec = "utf-16"
@@ -76,7 +76,7 @@ _SOUNDEX = {letter: code for code, letters in enumerate(_SOUNDEX_CLASSES) for le
 
 
 def soundex(text: str) -> str:
-    """American Soundex; a text that does not begin with a letter comes back as it is."""
+    """American Soundex. A text that does not begin with a letter is returned unchanged."""
     upper = text.upper()
     if not upper or not "A" <= upper[0] <= "Z":
         return text
@@ -127,7 +127,7 @@ def _chained(data: bytes, kind: str) -> int:
 
 
 def _parameter(query: str, start: str) -> str | None:
-    """The value of the parameter that begins so, up to the next `&`; NULL where there is none."""
+    """Return the value of the parameter that starts with `start`, up to the next `&`, or None without one."""
     at = query.find(start)
     while at > 0 and query[at - 1] != "&":
         at = query.find(start, at + 1)
@@ -135,11 +135,13 @@ def _parameter(query: str, start: str) -> str | None:
 
 
 PROTOCOLS = ("http", "https", "ftp", "file", "jar", "mailto", "hdfs")
-"""Protocols that java.net.URL knows, and that Hadoop adds; a URL of another one is none."""
+"""Protocols that java.net.URL knows, and the ones that Hadoop adds. Other protocols are invalid."""
 
 
 def path_value(path: str, name: str) -> str | None:
-    """Value of the last folder `name=value` in a path, as Hive writes it; NULL without one, and for Hive's default."""
+    """Return the value of the last folder `name=value` in a path, as Hive writes it, or None without one and for Hive's
+    default.
+    """
     for folder in reversed(path.split("/")[:-1]):
         column, equals, value = folder.partition("=")
         if equals and unquote(column, errors="replace").lower() == name.lower():
@@ -148,7 +150,7 @@ def path_value(path: str, name: str) -> str | None:
 
 
 def parse_url(url: str, part: str, key: str) -> str | None:
-    """java.net.URL's parts: HOST PATH QUERY REF PROTOCOL AUTHORITY FILE USERINFO; QUERY with a key."""
+    """Return a part of java.net.URL: HOST PATH QUERY REF PROTOCOL AUTHORITY FILE USERINFO; QUERY with a key."""
     match = re.fullmatch(r"(?s)([A-Za-z][A-Za-z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", url)
     if match is None or match.group(1).lower() not in PROTOCOLS:
         return None

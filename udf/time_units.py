@@ -50,13 +50,13 @@ def _difference(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 _MOST_MONTHS, _MOST_MICROS = 3_000_000, 7_000_000_000_000_000_000
-"""Limits on what is added to a time: times beyond them are NULL."""
+"""Limits on additions to a time: times beyond them are NULL."""
 _SECONDS = DecimalType(18, 6)
 _CLOCK = tuple(_MICROSECONDS[unit] for unit in ("day", "hour", "minute", "second"))
 
 
 def _total(counts: Sequence[str], units: Sequence[int]) -> str:
-    """The sum of so many of each unit."""
+    """Return the sum of counts of each unit."""
     return (
         " + ".join(f"CAST({count} AS DECIMAL(38,6)) * {unit}" for count, unit in zip(counts, units, strict=False))
         or "0"

@@ -1,4 +1,4 @@
-"""Windows of time: the one that a time is in, all that it is in, and the time of a window."""
+"""Windows of time: the window of a time, all overlapping windows of a time, and the time of a window."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from sharkpy.udf.signatures import Types, returns, takes
 from sharkpy.values.types import BIGINT, TIMESTAMP, DataType, StructType
 
 WINDOW = "time_window"
-"""The window that a time is in."""
+"""The window of a time."""
 WINDOWS_OF = "windows_of"
-"""The windows that a time is in, where they overlap."""
+"""The windows of a time, if they overlap."""
 WINDOWS_BETWEEN = "windows_between"
-"""Those of them that start within bounds, at least."""
+"""The windows of a time that start within bounds, at least."""
 TIME_OF_ROW, ROW_OF_TIME = "time_of_row", "row_of_time"
-"""Numbers of rows as microseconds since 1970, in no time zone, and back."""
+"""Numbers of rows as microseconds since 1970, without a time zone, and back."""
 WINDOW_TYPE = StructType(("start", "end"), (TIMESTAMP, TIMESTAMP))
 
 
 def _begin(time: str, slide: str, offset: str) -> str:
-    """Microseconds of the last multiple of `slide` behind `offset` that is not after the time."""
+    """Return the microseconds of the last multiple of `slide` after `offset` that is not later than the time."""
     behind = f"((epoch_us({time}) - {offset}) % {slide} + {slide}) % {slide}"
     return f"(epoch_us({time}) - {behind})"
 
@@ -39,7 +39,7 @@ def _windows_of(args: Sequence[str], _types: Types) -> Sequence[str]:
 
 
 def _windows_between(args: Sequence[str], _types: Types) -> Sequence[str]:
-    """Those that are asked for, and perhaps one more on each side."""
+    """Return the requested windows, and perhaps one more on each side."""
     time, size, slide, offset, first, latest = args
     last = _begin(time, slide, offset)
     number = _number(time, last, size, slide)
@@ -51,7 +51,7 @@ def _windows_between(args: Sequence[str], _types: Types) -> Sequence[str]:
 
 
 def _number(time: str, last: str, size: str, slide: str) -> str:
-    """Number of the windows that a time is in, of which the last one begins at `last`."""
+    """Return the number of windows of a time. The last one begins at `last`."""
     return f"({last} - epoch_us({time}) + {size} - 1) // {slide} + 1"
 
 

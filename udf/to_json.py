@@ -1,4 +1,4 @@
-"""to_json: a value of any type as JSON, by DuckDB expressions made for the type."""
+"""to_json: a value of any type as JSON, by DuckDB expressions built for the type."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _quoted(sql: str) -> str:
 
 
 def _json(sql: str, dtype: DataType, depth: int) -> str:
-    """The JSON text of a value; NULL for NULL. Fields of structs that are NULL are left out."""
+    """Return the JSON text of a value, NULL for NULL. NULL fields of structs are left out."""
     item = f"json{depth}"
     match dtype:
         case ArrayType(element):

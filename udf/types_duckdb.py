@@ -1,4 +1,4 @@
-"""DuckDB's spelling of each Hive type, as lowered SQL uses it."""
+"""DuckDB's name of each Hive type in lowered SQL."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def quote_identifier(name: str) -> str:
 
 
 def duckdb_type(dtype: DataType) -> str:
-    """The DuckDB type of a column of `dtype`; intervals are numbers of months and microseconds."""
+    """Return the DuckDB type of a column of `dtype`. Intervals are numbers of months and microseconds."""
     match dtype:
         case DecimalType(precision, scale):
             return f"DECIMAL({precision},{scale})"

@@ -1,4 +1,4 @@
-"""URLs: their parts, and text in them. A part that is a constant is found by DuckDB's regular expressions."""
+"""URLs: their parts, and text in them. DuckDB's regular expressions find parts whose name is constant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.values.types import STRING, DataType
 
 _URL = rf"(?s)^((?i:{'|'.join(PROTOCOLS)})):(//[^/?#]*)?([^?#]*)(\?[^#]*)?(#.*)?$"
 _PLAIN_KEY = re.compile(r"[\w.\[\]-]{1,200}", re.ASCII)
-"""Keys that RE2 takes as part of a pattern, whatever they are."""
+"""Keys that RE2 always takes literally in a pattern."""
 _PROTOCOL, _AUTHORITY, _PATH, _QUERY, _REF = range(1, 6)
 
 
@@ -22,17 +22,17 @@ def _group(url: str, number: int) -> str:
 
 
 def _behind(sql: str, mark: int) -> str:
-    """The text behind so many characters that mark a part; NULL where the part is absent."""
+    """Return the text after `mark` characters that mark a part, or NULL if the part is absent."""
     return f"substr(nullif({sql}, ''), {mark + 1})"
 
 
 def _of_url(url: str, sql: str) -> str:
-    """`sql`, which is never NULL, where the text is a URL."""
+    """Return `sql`, which is never NULL, if the text is a URL."""
     return f"CASE WHEN regexp_matches({url}, {quote_string(_URL)}) THEN {sql} END"
 
 
 def _part(url: str, part: str) -> str | None:
-    """DuckDB SQL of a part by its name, None where there is none of that name."""
+    """Return DuckDB SQL of a part by its name, or None for an unknown name."""
     authority = _behind(_group(url, _AUTHORITY), 2)
     match part:
         case "PROTOCOL":
@@ -55,7 +55,7 @@ def _part(url: str, part: str) -> str | None:
 
 
 def lower_parse_url(url: str, part: str, key: str | None) -> str:
-    """SQL of parse_url; `key` is that of a parameter, of QUERY alone."""
+    """Return SQL of parse_url. `key` is the name of a parameter, only for QUERY."""
     name, parameter = string_value(part), string_value(key) if key is not None else ""
     found = _part(url, name) if name is not None else None
     if found is None or parameter is None or (parameter and name != "QUERY"):

@@ -1,4 +1,4 @@
-"""Limit on the bytes of one value, which functions check before they make it."""
+"""Limit on the bytes of one value, which functions check before they compute it."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from sharkpy.base.errors import ResourceError
 from sharkpy.base.settings import VALUE_BYTES
 
 TOO_LARGE = "54000"
-"""SQLSTATE of a value over the limit."""
+"""SQLSTATE of a value that exceeds the limit."""
 SMALL_BYTES = 64 << 10
-"""Bytes that no limit is below: what is sure to have no more is not checked."""
+"""Every limit is at least this. Values that are certainly not larger are not checked."""
 HINT = f"{VALUE_BYTES.key} sets the limit"
 _limit: contextvars.ContextVar[int] = contextvars.ContextVar("sharkpy_value_bytes", default=VALUE_BYTES.default)
 
 
 def too_large(function: str, num_bytes: int, limit: int) -> ResourceError:
-    """The error of a call that asks for a value over the limit."""
+    """Return the error of a call whose value exceeds the limit."""
     message = f"{function} would make a value of {num_bytes} bytes, more than the {limit} that one value may have"
     return ResourceError(message, hint=HINT, sqlstate=TOO_LARGE)
 
 
 def batch_too_large(function: str, num_bytes: int, rows: int, limit: int) -> ResourceError:
-    """The error of a call whose values for the rows of a batch are too large together."""
+    """Return the error of a call whose values for the rows of a batch are too large together."""
     made = f"{function} would make {num_bytes} bytes for {rows} rows at once"
     return ResourceError(f"{made}, more than the {limit} that a batch may have", hint=HINT, sqlstate=TOO_LARGE)
 
 
 def value_limit() -> int:
-    """Bytes that one value may have, by the connection that this thread works for."""
+    """Return the maximum bytes of one value, for the connection of this thread."""
     return _limit.get()
 
 
 def check_value(function: str, num_bytes: int) -> None:
-    """Raise the error where a value of so many bytes is over the limit of the connection that calls the kernel."""
+    """Raise an error if a value of `num_bytes` exceeds the limit of the connection that calls the kernel."""
     limit = _limit.get()
     if num_bytes > limit:
         raise too_large(function, num_bytes, limit)
@@ -43,7 +43,7 @@ def check_value(function: str, num_bytes: int) -> None:
 
 @contextlib.contextmanager
 def limited_to(value_bytes: int) -> Iterator[None]:
-    """Inside, one value may have so many bytes."""
+    """Within the block, one value may have `value_bytes` bytes."""
     token = _limit.set(value_bytes)
     try:
         yield

@@ -1,6 +1,6 @@
-"""Upper bounds of the bytes of values, as DuckDB SQL over columns that costs next to nothing: `strlen("c1") + 3`.
+"""Upper bounds of the bytes of values, as cheap DuckDB SQL over columns: `strlen("c1") + 3`.
 
-They follow expressions from the leaves up, so that no expression is computed twice to learn its size.
+The bounds follow expressions from the leaves up, so that no expression is computed twice to get its size.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from sharkpy.udf.literals import integer_value, string_value
 from sharkpy.values.types import BINARY, ArrayType, DataType, MapType, is_nested, is_string
 
 ITEM_BYTES = 16
-"""Bytes of an item of an array, its content aside."""
+"""Bytes of an array item, without its content."""
 _NUMBER_BYTES = 64
-"""Bytes of what has no text of its own: numbers, times, and texts made of them."""
+"""Bytes of values without a text of their own: numbers, times, and texts made from them."""
 _LONGEST = 1000
-"""Characters of SQL beyond which an expression is not written twice, nor its size carried on."""
+"""Length of SQL from which an expression is neither repeated nor its size passed on."""
 _VARIABLE = re.compile(r"\bv\d+\b")
 COLUMN = re.compile(r'"|\bv\d+\b')
-"""Found in SQL that reads a column or a variable."""
+"""Occurs in SQL that reads a column or a variable."""
 _VARYING = re.compile(r"\b(?:random|uuid)\(")
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """At most `fixed` and the SQL `terms` together, which are NULL where a value is."""
+    """An upper bound: `fixed` plus the SQL `terms`, which are NULL if a value is NULL."""
 
     fixed: int = 0
     terms: tuple[str, ...] = ()
@@ -55,11 +55,11 @@ class Size:
         return sum(map(len, self.terms)) > _LONGEST
 
     def over_null(self) -> Size:
-        """The same with 0 for terms that are NULL."""
+        """Return the same bound with 0 for NULL terms."""
         return Size(self.fixed, tuple(f"coalesce({term}, 0)" for term in self.terms))
 
     def outside_functions(self) -> Size:
-        """Without what depends on the variables of a function of items."""
+        """Return the bound without the terms that depend on variables of a function over items."""
         return Size(self.fixed, tuple(term for term in self.terms if not _VARIABLE.search(term)))
 
 
@@ -78,10 +78,10 @@ def greatest(sizes: Sequence[Size]) -> Size:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Bytes of a value's content and the items of an array or map, at most.
+    """Upper bounds of the bytes of a value's content and of the items of an array or map.
 
-    `grows`: they may be more than an argument has, so that they are checked. `exact`, where given, is dearer SQL of
-    the bytes of the content, for values that pass the limit by the bound.
+    `grows`: they may exceed the arguments, so they are checked. `exact`, if present, is more expensive SQL of the bytes
+    of the content. It is used for values whose bound exceeds the limit.
     """
 
     content: Size
@@ -89,26 +89,26 @@ class Extent:
     grows: bool = False
     exact: str = ""
     guesses: int = 0
-    """Bounds within one another that may each be several times the truth."""
+    """Number of nested bounds that may each be several times the true size."""
 
     @property
     def is_long(self) -> bool:
         return self.content.is_long or self.items.is_long or len(self.exact) > _LONGEST
 
     def checked(self, dtype: DataType) -> Extent:
-        """The extent with the bytes that each item has besides its content."""
+        """Return the extent with the overhead of each item."""
         if not is_nested(dtype):
             return self
         return replace(self, content=self.content + self.items.times(Size(ITEM_BYTES)))
 
 
 UNKNOWN = Extent(Size())
-"""The extent that functions of items have where theirs is not known: the item itself is checked."""
+"""The extent of functions over items if theirs is unknown: the item itself is checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """SQL of a value and its extent, None where that is not known. `unchecked`: the SQL without a check of its own."""
+    """SQL of a value with its extent, or None if the extent is unknown. `unchecked`: the SQL without its own check."""
 
     sql: str
     dtype: DataType
@@ -139,23 +139,23 @@ class Sized:
 
     @property
     def count(self) -> Size:
-        """The value of a number, as a count: 0 where it is negative."""
+        """The value of a number as a count: 0 if it is negative."""
         number = integer_value(self.sql)
         return Size(0, (f"greatest({self.sql}, 0)",)) if number is None else Size(max(number, 0))
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether its SQL may be written more than once."""
+        """Whether its SQL may be repeated."""
         return len(self.sql) <= _LONGEST // 5 and not _VARYING.search(self.sql)
 
 
 def has_extent(dtype: DataType) -> bool:
-    """Whether values of the type have sizes of their own."""
+    """Return whether values of the type vary in size."""
     return is_string(dtype) or dtype == BINARY or is_nested(dtype)
 
 
 def leaf_extent(sql: str, dtype: DataType) -> Extent:
-    """The extent of a value that is at hand: a column, a constant, a variable."""
+    """Return the extent of an existing value: a column, a constant, a variable."""
     if is_string(dtype):
         text = string_value(sql)
         return Extent(Size(0, (f"strlen({sql})",)) if text is None else Size(len(text.encode(errors="replace"))))
@@ -168,7 +168,7 @@ def leaf_extent(sql: str, dtype: DataType) -> Extent:
 
 
 def cast_extent(inner: Extent | None, source: DataType, target: DataType) -> Extent | None:
-    """The extent of a value as another type."""
+    """Return the extent of a value after a cast."""
     if not has_extent(target):
         return None
     return inner if has_extent(source) else Extent(Size(_NUMBER_BYTES))

@@ -1,4 +1,4 @@
-"""Percentiles of values that each count several times."""
+"""Percentiles of weighted values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def weighted_percentiles(pairs: np.ndarray[Any, np.dtype[np.float64]], fractions: list[float]) -> list[float] | None:
-    """Exact percentiles, interpolated; `pairs` has a value and its frequency, one behind the other."""
+    """Return exact percentiles, interpolated. `pairs` alternates between a value and its frequency."""
     values, frequencies = pairs[::2], pairs[1::2]
     order = np.argsort(values, kind="stable")
     ends = np.cumsum(frequencies[order])

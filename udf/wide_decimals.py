@@ -1,4 +1,4 @@
-"""sum and avg of DECIMALs whose sums may pass 38 digits: NULL then, as DECIMAL arithmetic gives it."""
+"""sum and avg of DECIMALs whose sums may exceed 38 digits. They are NULL then, as in DECIMAL arithmetic."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.values.types import BIGINT, DataType, DecimalType
 
 SAFE_PRECISION = 28
-"""DECIMALs of so many digits leave ten for the number of rows: their sums fit."""
+"""DECIMALs of this precision leave ten digits for the number of rows: their sums fit."""
 _SMALL_DIGITS = 26
-"""Values of so many digits are summed as they are, others in parts."""
+"""Values with up to this number of digits are summed directly, larger ones in parts."""
 _LOW_DIGITS = 14
 _WHOLE = DecimalType(38, 0)
 
@@ -25,7 +25,7 @@ def is_wide(types: Types) -> bool:
 
 
 def fits_small_sum(magnitude: int) -> bool:
-    """Whether a sum of so many units of the last digit can be the first state, which many tasks add up."""
+    """Return whether a sum of `magnitude` units of the last digit fits the first state, which many tasks add up."""
     return len(str(magnitude)) <= _SMALL_DIGITS + 9
 
 
@@ -44,7 +44,7 @@ def _small(args: Sequence[str], types: Types, _result: DataType) -> str:
 
 
 def _part(digits: str) -> Lowering:
-    """A sum of a part of each large value: `digits` is SQL over what is before its point, in {0}."""
+    """Return the sum of a part of each large value. `digits` is SQL over its integer part, in {0}."""
 
     def partial(args: Sequence[str], types: Types, _result: DataType) -> str:
         whole = digits.format(f"CAST({f'trunc({args[0]})' if _scale(types) else args[0]} AS HUGEINT)")
@@ -64,7 +64,7 @@ def _if_large(value: str, types: Types, part: str) -> str:
 
 
 def _total(states: Sequence[str]) -> str:
-    """Text of the sum of all parts, of any number of digits."""
+    """Return text of the sum of all parts, with any number of digits."""
     high = _arithmetic(f"CAST({states[1]} AS VARCHAR)", "*", f"'1{'0' * _LOW_DIGITS}'", 0)
     whole = _arithmetic(high, "+", f"CAST({states[2]} AS VARCHAR)", 0)
     large = _arithmetic(whole, "+", f"CAST({states[3]} AS VARCHAR)", 38)
@@ -116,7 +116,7 @@ def _complete(finish: Lowering, partials: tuple[Lowering, ...]) -> Lowering:
 
 
 def wide_sum(row: AggregateFunction) -> AggregateFunction:
-    """The variant of the row of sum."""
+    """Return the variant of the row of sum."""
     return AggregateFunction(
         row.name,
         row.arguments,
@@ -130,7 +130,7 @@ def wide_sum(row: AggregateFunction) -> AggregateFunction:
 
 
 def wide_average(row: AggregateFunction) -> AggregateFunction:
-    """The variant of the row of avg."""
+    """Return the variant of the row of avg."""
     partials = (*_PARTS, "count({distinct}{0}){over}")
     return AggregateFunction(
         row.name,

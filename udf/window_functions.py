@@ -1,4 +1,4 @@
-"""Pure window functions. Lowerings carry NULLS (for IGNORE NULLS) and OVER as marks; see udf.lower."""
+"""Pure window functions. Lowerings mark the places of NULLS (for IGNORE NULLS) and OVER; see udf.lower."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The xpath functions. NULL or empty texts and paths that are no XPath give NULL; a text that is no XML is an error."""
+"""The xpath functions. NULL or empty texts and invalid paths give NULL. A text that is not XML is an error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _row(
     answer: str,
     aliases: tuple[str, ...] = (),
 ) -> ScalarFunction:
-    """A function of an XML text and an XPath; where it has no example of its own, it is one of numbers."""
+    """A function of an XML text and an XPath. The default example is for numbers."""
     return ScalarFunction(
         name,
         takes(STRING, STRING),

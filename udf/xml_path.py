@@ -1,7 +1,7 @@
-"""XPath 1.0 over texts of XML, by libxml2: kernels of the xpath functions.
+"""XPath 1.0 over XML texts, by libxml2: kernels of the xpath functions.
 
-A path is evaluated from the document, as Java's XPath does; lxml starts at the root element, so that relative paths are
-made absolute first. Entities from outside a document are not read.
+A path is evaluated from the document, as in Java's XPath. lxml starts at the root element, so relative paths are made
+absolute first. External entities are not read.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _TOKEN = re.compile(
 _OPERATOR_NAMES = ("and", "or", "div", "mod")
 _NODE_TYPES = ("text", "node", "comment", "processing-instruction")
 _AFTER = ("", "(", ",", "+", "-", "*", "=", "!=", "<", "<=", ">", ">=", "|", *_OPERATOR_NAMES)
-"""The tokens behind which an operand starts; `*` and the names only where they are operators."""
+"""The tokens after which an operand starts. `*` and the names only count if they are operators."""
 _FAR_AXES = ("preceding", "following", "preceding-sibling", "following-sibling")
 _MOST_PATH = 1000
 _MOST_VISITS = 100_000_000
-"""Visits of nodes that one evaluation may need: about a second's work."""
+"""Visits of nodes that one evaluation may need: about a second of work."""
 _STEPS_TOO = ("*", *_OPERATOR_NAMES)
 
 
 def absolute(path: str) -> str:
-    """`path` with a slash before each relative location path that stands outside of predicates."""
+    """Add a slash before each relative location path outside of predicates."""
     tokens = [match.group("token") for match in _TOKEN.finditer(path)]
     parts: list[str] = []
     depth, starts = 0, True
@@ -45,7 +45,7 @@ def absolute(path: str) -> str:
 
 
 def _is_step(parts: list[str], is_operand: bool) -> bool:
-    """Whether the last of `parts`, `*` or a word such as div, is a step of a path and no operator."""
+    """Return whether the last of `parts`, `*` or a word such as div, is a step of a path and not an operator."""
     before = parts[-2].strip() if len(parts) > 1 else ""
     return not is_operand or before in ("/", "//", "::", "@")
 
@@ -60,8 +60,8 @@ def _begins_relative(token: str, following: list[str]) -> bool:
 
 @lru_cache(maxsize=256)
 def _passes(path: str) -> int:
-    """How many times an evaluation goes over the document within one another: for predicates with paths from its root,
-    and axes that lead to what lies before or behind a node.
+    """Return the depth of nested passes over the document, for predicates with paths from its root, and axes to
+    preceding or following nodes.
     """
     tokens = [match.group("token") for match in _TOKEN.finditer(path)]
     passes, depth = 1, 0
@@ -73,21 +73,21 @@ def _passes(path: str) -> int:
 
 
 def _check_work(xml: str, path: str) -> None:
-    """libxml2 cannot be stopped: refuse what it would take too long for."""
+    """Refuse an evaluation that would take too long, since libxml2 cannot be cancelled."""
     if len(path) > _MOST_PATH:
         raise ExecutionError(f"xpath: a path of {len(path)} characters", hint=f"at most {_MOST_PATH}", sqlstate="54001")
     passes, tags = _passes(path), xml.count("<")
     if passes > 1 and tags**passes > _MOST_VISITS:
         raise ResourceError(
             f'xpath: "{path}" goes over {tags} tags for each of them, {passes} times within one another',
-            hint="parts of the path that begin at the root, or lead to what lies before or behind, cost most",
+            hint="parts of the path that begin at the root, or lead to preceding or following nodes, cost most",
             sqlstate="54001",
         )
 
 
 @lru_cache(maxsize=256)
 def _compiled(path: str, function: str) -> Any:
-    """The path as an evaluator, inside of `function` where that is given; None where it is no XPath."""
+    """Compile the path to an evaluator, inside of `function` if given, or return None if it is not a valid XPath."""
     from lxml import etree
 
     try:
@@ -117,7 +117,7 @@ def _evaluate(xml: str, path: str, function: str) -> Any:
 
 
 def xpath(xml: str, path: str) -> list[str]:
-    """The values of the nodes that match: of texts and attributes; elements have none."""
+    """Return the values of the matching texts and attributes; elements have none."""
     found = _evaluate(xml, path, "")
     if found is None:
         return []
@@ -137,19 +137,19 @@ def xpath_boolean(xml: str, path: str) -> bool | None:
 
 
 def xpath_double(xml: str, path: str) -> float | None:
-    """XPath's number() of what matches: NaN for a text that is no number."""
+    """XPath's number() of the matches: NaN for a text that is not a number."""
     found = _evaluate(xml, path, "number")
     return None if found is None else float(found)
 
 
 def xpath_int(xml: str, path: str) -> int | None:
-    """The whole number as 32 bits: the nearest where it does not fit."""
+    """The whole number as 32 bits, or the nearest value if it does not fit."""
     value = xpath_long(xml, path)
     return None if value is None else max(min(value, 2**31 - 1), -(2**31))
 
 
 def xpath_long(xml: str, path: str) -> int | None:
-    """The number as Java turns a double into a long: 0 for NaN, the nearest where it does not fit."""
+    """The number as Java converts a double to a long: 0 for NaN, the nearest value if it does not fit."""
     value = xpath_double(xml, path)
     if value is None or math.isnan(value):
         return None if value is None else 0

@@ -63,7 +63,7 @@ NAMES: tuple[tuple[str, float, str, str], ...] = (
 """Short name, hours from UTC, long name, and a zone of that name."""
 
 LONG_NAMES = {(short, round(hours * _HOUR)): long for short, hours, long, _ in NAMES}
-"""Short name and seconds from UTC -> long name: some short names are those of several zones."""
+"""Short name and seconds from UTC -> long name, since several zones may share a short name."""
 
 _READ_AS = {"AST": "America/Halifax", "CST": "America/Chicago", "IST": "Asia/Kolkata", "PST": "America/Los_Angeles"}
 ZONES_OF_NAMES = {**{short.upper(): zone for short, _, _, zone in NAMES}, "CDT": "America/Chicago", **_READ_AS}

@@ -175,7 +175,7 @@ BAD = [
     ("'users_functions.nothing'", "42000", 'module "users_functions" has no "nothing"'),
     ("'users_functions.NOT_CALLABLE'", "42000", "cannot be made of 3"),
     ("'users_functions.untyped'", "42000", 'does not say the type of its argument "n"'),
-    ("'users_functions.unknown_type'", "42000", "is no type that its argument"),
+    ("'users_functions.unknown_type'", "42000", "is not a type that its argument"),
     ("'users_functions.NoFinish'", "42000", "class NoFinish has no method finish"),
     ("'nowhere.to.be_found'", "42883", "nowhere.to.be_found"),
     ("'nothing'", "42883", '"nothing"'),

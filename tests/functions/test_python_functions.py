@@ -158,8 +158,8 @@ def test_rows_at_the_end_of_each_task(context: sharkpy.SharkContext) -> None:
             rf'function "bad" raised ValueError: no luck .*users_functions\.py, line {LINE}\)',
         ),
         (users_functions.too_short, "39000", "returned [12] values for [0-9] rows"),
-        (users_functions.wrong_type, "39000", "returned what is no bigint: its values are string"),
-        (users_functions.fraction, "39000", "returned what is no bigint: Float value .* was truncated"),
+        (users_functions.wrong_type, "39000", "returned a value that is not bigint: its values are string"),
+        (users_functions.fraction, "39000", "returned a value that is not bigint: Float value .* was truncated"),
     ],
     ids=["fails", "too_short", "wrong_type", "fraction"],
 )

@@ -38,9 +38,9 @@ class Measures:
     """Largest product of nested counts."""
     groups: int = 0
     has_final: bool = False
-    """It has a `$` or \\Z, which also match before a final line terminator."""
+    """The pattern has a `$` or \\Z, which also match before a final line terminator."""
     repeats_nothing: bool = False
-    """A repetition's body may be empty: engines differ in groups and choices of such a round."""
+    """The body of a repetition may be empty: engines differ in the groups and choices of such a round."""
 
     def before(self, other: Measures) -> Measures:
         return Measures(

@@ -21,7 +21,7 @@ def _one_integer(types: Types) -> Types | None:
 
 
 def _shift(name: str, operator: str, *, answer: str) -> ScalarFunction:
-    """Java's shifts: the distance is taken modulo the width; integers are INT or BIGINT."""
+    """Java's shifts. The distance is taken modulo the width. Integers are INT or BIGINT."""
 
     def arguments(types: Types) -> Types | None:
         if len(types) != 2 or types[0] not in INTEGER_TYPES or not converts(types[1], INT):

@@ -10,7 +10,7 @@ from sharkpy.values.types import BOOLEAN, DataType, common_type
 
 
 def _comparison(name: str, *signs: str, doc: str, example: str) -> ScalarFunction:
-    """A comparison by the first of the signs in DuckDB; its example is true."""
+    """A comparison, by the first of the signs in DuckDB. Its example is true."""
     return ScalarFunction(
         name,
         comparable(2, 2),

@@ -1,4 +1,4 @@
-"""The types that operators of numbers take."""
+"""Operand types of numeric operators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sharkpy.values.types import DOUBLE, NULL, DataType, DecimalType, as_decimal
 
 
 def numbers(types: Types) -> Types | None:
-    """Both operands in the type of the operation; DECIMALs keep their own precision."""
+    """Return both operand types in the type of the operation. DECIMALs keep their own precision."""
     if len(types) != 2:
         return None
     left, right = (DOUBLE if is_string(dtype) else dtype for dtype in types)

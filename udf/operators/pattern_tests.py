@@ -26,15 +26,16 @@ def _like(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 def _limited(args: Sequence[str], test: str) -> str:
-    """`test`, but for texts and patterns that are both so long that DuckDB, which compares at each place, takes
-    minutes: it cannot be ended within a text."""
+    """Return `test`, or an error if text and pattern are both so long that DuckDB takes minutes. DuckDB compares at
+    each position and cannot be cancelled within a text.
+    """
     steps = f"CAST(strlen({args[0]}) AS BIGINT) * strlen({args[1]})"
     too_long = "error('LIKE: the text and the pattern are too long for one another [SQLSTATE 54001]')"
     return f"CASE WHEN {steps} > {_MOST_STEPS} THEN {too_long} ELSE {test} END"
 
 
 def _escape_like(pattern: str) -> str:
-    """A backslash that escapes nothing stands for itself."""
+    """Escape backslashes that escape nothing, so that they match themselves."""
     parts, position = [], 0
     while position < len(pattern):
         pair = pattern[position : position + 2]
@@ -48,7 +49,7 @@ def _escape_like(pattern: str) -> str:
 
 
 def _like_each(word: str, *, answer: str) -> ScalarFunction:
-    """likeany, likeall: NULL where the text or any of the patterns is NULL."""
+    """likeany, likeall: NULL if the text or any of the patterns is NULL."""
 
     def lower(args: Sequence[str], types: Types, result: DataType) -> str:
         tests = [_like((args[0], pattern), types, result) for pattern in args[1:]]

@@ -1,4 +1,4 @@
-"""Comparisons of a value with the rows of a query, given as a struct of facts of them."""
+"""Comparisons of a value with the rows of a query, which are given as a struct of facts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sharkpy.udf.signatures import Types, returns
 from sharkpy.values.types import BOOLEAN, DataType, StructType
 
 FACTS = ("num_rows", "num_values", "least", "greatest")
-"""Fields of the struct. The values are the rows that are not NULL."""
+"""Fields of the struct. `num_values` counts the rows that are not NULL."""
 
 
 def _arguments(types: Types) -> Types | None:
@@ -19,7 +19,7 @@ def _arguments(types: Types) -> Types | None:
 
 
 def _lowering(is_true: str) -> Lowering:
-    """True for some value; unknown where it is not and there are NULLs; false for no rows."""
+    """True for some value. Otherwise unknown if there are NULLs, else false, also without rows."""
 
     def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
         value, facts = args

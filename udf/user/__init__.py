@@ -1,1 +1,1 @@
-"""User functions: written in Python or Java, computed inside DuckDB's queries over Arrow columns."""
+"""User functions in Python or Java, computed inside DuckDB's queries over Arrow columns."""

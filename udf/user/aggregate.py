@@ -1,7 +1,7 @@
-"""Python aggregates: states made from lists of a group's rows, merged, and finished.
+"""Python aggregates: states are built from lists of a group's rows, merged, and finished.
 
-DuckDB gathers the arguments of a group's rows in a list; `update` folds the list into a state, in map tasks already.
-Where the class has no `merge`, one task has all rows of a group, in their order.
+DuckDB collects the arguments of a group's rows in a list, and `update` folds the list into a state, already in map
+tasks. If the class has no `merge`, one task has all rows of a group, in order.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from sharkpy.values.types import BIGINT, INT, TIMESTAMP, ArrayType, DataType, St
 
 _Bounds = Sequence[tuple[int, int]]
 _Start = tuple[Any, int] | None
-"""A state to go on from, and the time of its last row in microseconds; None for a new one."""
+"""A state to resume, and the time of its last row in microseconds. None for a new state."""
 _NO_TIME = "CAST(NULL AS TIMESTAMP)"
 _FIRST = "TIMESTAMP '0001-01-01 00:00:00'"
 _NEVER = -(1 << 62)
-"""A time before all others, and too far behind them for any timeout; that of NULL."""
+"""A time long before any other time, further than any timeout. It represents NULL."""
 
 
 @dataclass(frozen=True)
 class PythonAggregate(Shipped):
-    """A class of init, update or update_batch, merge and finish; `is_pickled`: its states are of any Python type.
+    """A class of init, update or update_batch, merge and finish. `is_pickled`: its states are of any Python type.
 
-    Without a merge, its states can be gone on from, with rows that come later.
+    Without a merge, its states can be resumed with later rows.
     """
 
     name: str
@@ -51,7 +51,7 @@ class PythonAggregate(Shipped):
     merges: bool = True
     """False: the class has no merge, and takes the rows of a group in the order of the arguments."""
     timeout: int | None = None
-    """Microseconds between the times of two rows, their first arguments, after which a new state begins."""
+    """Microseconds between the times of two rows (their first arguments) after which a new state begins."""
 
     @cached_property
     def key(self) -> str:
@@ -78,8 +78,8 @@ class PythonAggregate(Shipped):
 
     @property
     def _resuming(self) -> AggregateFunction:
-        """Its states are counted: of several the one with the highest number is the latest; with a timeout, the one
-        with the latest time first, as numbers begin anew behind it.
+        """States are numbered, and the highest number is the latest state. With a timeout, the latest time decides
+        first, since numbers start over after a timeout.
         """
         num_parts = 2 if self.timeout is None else 3
         order = "{0}" if self.timeout is None else f"struct_pack(t := coalesce({{2}}, {_FIRST}), n := {{0}})"
@@ -104,7 +104,7 @@ class PythonAggregate(Shipped):
 
     @property
     def _before(self) -> StructType:
-        """Type of a state that is gone on from; NULL where there is none."""
+        """Type of a state to resume. It is NULL for a new one."""
         return StructType(("s", "t"), (self.state, TIMESTAMP))
 
     @cached_property
@@ -129,7 +129,7 @@ class PythonAggregate(Shipped):
         return f"{self._routine('resume')}({known}, {self._list(own)})"
 
     def _last(self, args: Sequence[str], _types: Types, _result: DataType) -> str:
-        """Time of the last row that the aggregate takes."""
+        """Return the time of the last row that the aggregate takes."""
         last, own = args[2], args[3:]
         time = own[0]
         if self.nulls is NullPolicy.PROPAGATE:
@@ -137,7 +137,7 @@ class PythonAggregate(Shipped):
         return f"greatest(max({last}), max({time}){OVER})"
 
     def _list(self, args: Sequence[str]) -> str:
-        """The rows of a group."""
+        """Return SQL of the rows of a group."""
         values = ", ".join(f"a{index} := {arg}" for index, arg in enumerate(args))
         row = f"struct_pack({values})" if args else "0"
         rows = f"list({DISTINCT}{row}){OVER}"
@@ -203,8 +203,8 @@ class PythonAggregate(Shipped):
         return vectors.column_of(self.name, self.code, values, self.result)
 
     def _states(self, lists: Column, starts: Sequence[_Start] | None = None) -> Iterator[Any]:
-        """A state for each list of rows, from that of `starts` on; rows with NULLs are left out where these are not
-        asked for.
+        """Yield a state for each list of rows, resumed from `starts`. Rows with NULLs are skipped unless the class asks
+        for them.
         """
         rows = _flattened(lists)
         columns = rows.flatten() if self.arguments else []
@@ -250,15 +250,15 @@ class PythonAggregate(Shipped):
 
 
 def _microseconds(times: Column) -> Any:
-    """Times as a NumPy array of integers."""
+    """Return times as a NumPy array of integers."""
     return times.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(_NEVER).to_numpy(zero_copy_only=False)
 
 
 def _behind_gaps(
     times: Any, timeout: int, bounds: _Bounds, starts: Sequence[_Start]
 ) -> tuple[_Bounds, Sequence[_Start]]:
-    """The rows of each list behind the last gap that is longer than the timeout, and where they begin: what was before
-    it is forgotten.
+    """Return the rows of each list after its last gap that exceeds the timeout, and their start states. Earlier rows
+    are forgotten.
     """
     kept, begun = list[tuple[int, int]](), list[_Start]()
     for (start, end), known in zip(bounds, starts, strict=True):
@@ -271,12 +271,12 @@ def _behind_gaps(
 
 
 def _flattened(lists: Column) -> Column:
-    """The items of all lists, one after the other, NULL lists left out."""
+    """Return the items of all lists in sequence. NULL lists are left out."""
     return lists.flatten()
 
 
 def _ranges(lists: Column) -> list[tuple[int, int]]:
-    """Start and end of each list's items in `_flattened`; a NULL list has none."""
+    """Return the start and end of each list's items in `_flattened`. A NULL list has none."""
     lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     ends = np.cumsum(lengths)
     return list(zip((ends - lengths).tolist(), ends.tolist(), strict=True))

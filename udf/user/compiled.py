@@ -1,4 +1,4 @@
-"""Python functions compiled by numba, where they compile: over numbers and booleans alone."""
+"""Python functions compiled by numba, if possible: only over numbers and booleans."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _TYPES: dict[DataType, str] = {
 }
 _lock = threading.Lock()
 Columns = Callable[..., Any]
-"""A function of NumPy arrays, read-only and contiguous, as many as it has arguments."""
+"""A function of read-only, contiguous NumPy arrays, one per argument."""
 
 
 def compile_note(function: Callable[..., Any], types: Sequence[DataType], *, by_row: bool) -> str:
-    """Why the function is not compiled; empty where it is."""
+    """Return why the function is not compiled, or an empty text if it is."""
     if unknown := [str(dtype) for dtype in types if dtype not in _TYPES]:
         return f"numba takes no {unknown[0]} here"
     if not types:
@@ -40,7 +40,7 @@ def compile_note(function: Callable[..., Any], types: Sequence[DataType], *, by_
 
 @cache
 def compile_rows(function: Callable[..., Any], types: tuple[DataType, ...]) -> Columns:
-    """A function of single values as one of arrays; Python's errors are raised as Python would."""
+    """Compile a function of single values to a function of arrays. It raises the same errors as Python."""
     import numba
 
     with _lock:
@@ -69,7 +69,7 @@ def compile_rows(function: Callable[..., Any], types: tuple[DataType, ...]) -> C
 
 @cache
 def compile_columns(function: Callable[..., Any], types: tuple[DataType, ...]) -> Columns:
-    """A function of arrays compiled as it is: temporary arrays go where numba fuses loops."""
+    """Compile a function of arrays. numba fuses its loops, so temporary arrays disappear."""
     import numba
 
     with _lock:
@@ -95,7 +95,7 @@ def _readonly(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of numba's message that says something."""
+    """Return the first meaningful line of numba's message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("Failed in", "During:", "File ", "-"))]
     return (told or lines or [type(error).__name__])[0]

@@ -42,7 +42,7 @@ from sharkpy.values.types import (
 
 TypeLike = str | DataType
 Returns = TypeLike | Mapping[str, TypeLike] | None
-"""A type; of table functions the columns: a struct type, "a int, b string", or types by name."""
+"""A type. For table functions, the columns: a struct type, "a int, b string", or types by name."""
 NULLS = {"propagate": NullPolicy.PROPAGATE, "call": NullPolicy.CUSTOM}
 FORMS = ("numpy", "arrow", "row")
 """Forms of a function's arguments: NumPy arrays, Arrow arrays, or the values of one row."""
@@ -71,7 +71,7 @@ _NUMPY = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of the decorators. Types that are not given come from annotations."""
+    """Options of the decorators. Types that are not given are taken from annotations."""
 
     arguments: tuple[TypeLike, ...] | None = None
     returns: Returns = None
@@ -85,7 +85,7 @@ class Options:
 
 
 class Declared:
-    """A function or class with what its decorator said; calls go to it unchanged."""
+    """A function or class with its decorator's options. Calls are passed to it unchanged."""
 
     def __init__(self, kind: str, target: Callable[..., Any], options: Options) -> None:
         self.kind, self.target, self.options = kind, target, options
@@ -122,12 +122,13 @@ def function(
     compiled: bool | None = None,
     repeat: bool = False,
 ) -> Any:
-    """A scalar function of the given argument types; without types, those of its annotations.
+    """Declare a scalar function of the given argument types, or of its annotations' types.
 
-    `form`: it takes "numpy" or "arrow" arrays of many rows and returns one as long, or the values of one "row".
-    `null`: "propagate" gives NULL where an argument is NULL and leaves such rows out; "call" hands NULLs over: masked
-    arrays, Arrow NULLs, None. `deterministic` False: equal arguments may give different values.
-    `compiled`: by numba; None: where it takes rows of numbers and compiles. `repeat`: of the last argument, any number.
+    `form`: it takes "numpy" or "arrow" arrays of many rows and returns an array of the same length, or it takes the
+    values of one "row". `null`: "propagate" returns NULL if an argument is NULL and skips such rows; "call" passes
+    NULLs as masked arrays, Arrow NULLs or None. `deterministic` False: equal arguments may give different values.
+    `compiled`: compile with numba. None: compile if it takes rows of numbers and compiles. `repeat`: the last argument
+    may be repeated.
     """
     return _decorate("scalar", arguments, Options(None, returns, form, null, deterministic, compiled, repeat))
 
@@ -139,30 +140,30 @@ def aggregate(
     state: TypeLike | None = None,
     timeout: Length | None = None,
 ) -> Any:
-    """An aggregate: a class with init() -> state, update(state, *values) -> state, merge(state, other) -> state and
-    finish(state) -> value.
+    """Declare an aggregate: a class with init() -> state, update(state, *values) -> state, merge(state, other) -> state
+    and finish(state) -> value.
 
-    Without `merge` it takes the rows of a group one after the other, in the order of the values: the first argument
-    comes first, and is a time where time counts. A continuous table goes on from the state of its last rows.
-    `timeout`, as "30 minutes": a row whose time, the first argument, is that much behind the one before begins a new
-    state; a continuous table forgets groups when the watermark is.
+    Without `merge` it takes the rows of a group one by one, in the order of their values. The first argument decides
+    first, and is usually a time. A continuous table resumes from the state of its last rows. `timeout`, such as "30
+    minutes": a row begins a new state if its time, the first argument, is more than the timeout after the previous row.
+    A continuous table forgets a group when the watermark has passed its timeout.
 
-    `update_batch(state, *arrays) -> state`, where the class has it, takes all rows of a group that a task has at once,
-    as NumPy arrays. States are pickled, or values of the type `state`. `null`: "propagate" leaves rows with NULLs out.
+    `update_batch(state, *arrays) -> state`, if the class has it, takes all rows of a group in a task at once, as NumPy
+    arrays. States are pickled, or values of the type `state`. `null`: "propagate" skips rows with NULLs.
     """
     return _decorate("aggregate", arguments, Options(None, returns, "row", null, state=state, timeout=timeout))
 
 
 def table_function(*arguments: Any, returns: Returns = None, null: str = "call", repeat: bool = False) -> Any:
-    """A table function: a generator function of one row's values, or a class with process(*values) and close(), which
-    a task makes once and calls for each of its rows and at the end; both yield rows as tuples, or single values.
+    """Declare a table function: a generator function of one row's values, or a class with process(*values) and close().
 
-    `returns` names the columns: {"word": "string", "n": "int"}, or "word string, n int". Arguments with defaults may be
-    left out of a call.
+    A task creates the class once, and calls `process` for each of its rows and `close` at the end. Both yield rows as
+    tuples, or single values. `returns` names the columns: {"word": "string", "n": "int"}, or "word string, n int".
+    Arguments with defaults may be omitted from a call.
 
-    With a parameter annotated as TableRDD, or of the type "table", it is a function of whole tables for GENERATE: it
-    is called once, with a TableRDD for a table or query and Python values for literals, and returns a TableRDD, an
-    RDD, an Arrow table, a data frame, an array, rows as tuples or dicts, or a fitted model.
+    With a parameter annotated as TableRDD, or of the type "table", it is a function of whole tables for GENERATE. It is
+    called once, with a TableRDD for a table or query and Python values for literals. It returns a TableRDD, an RDD, an
+    Arrow table, a data frame, an array, rows as tuples or dicts, or a fitted model.
     """
     return _decorate("table", arguments, Options(None, returns, "row", null, repeat=repeat))
 
@@ -177,7 +178,7 @@ def _decorate(kind: str, arguments: Sequence[Any], options: Options) -> Any:
 def argument_types(
     name: str, target: Callable[..., Any], options: Options, called: Callable[..., Any]
 ) -> tuple[DataType, ...]:
-    """The types given, else those that the parameters of `called` are annotated with."""
+    """Return the given types, or else the annotated types of `called`."""
     if options.arguments is not None:
         found = tuple(as_type(name, one) for one in options.arguments)
     else:
@@ -198,7 +199,7 @@ def _parameters(called: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def num_optional(called: Callable[..., Any], count: int) -> int:
-    """The number of the first `count` parameters that, from the last one on, have defaults."""
+    """Return how many of the first `count` parameters have defaults, counted from the last one."""
     parameters = [one for one in _parameters(called) if one.kind not in _STARRED][:count]
     if len(parameters) < count:
         return 0
@@ -221,7 +222,9 @@ _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class _TableRDD:
-    """Stands for the class in annotations of modules that import it for type checkers alone; `RDD[Any]` is one too."""
+    """Placeholder for the class in annotations of modules that import it only for type checkers. `RDD[Any]` is
+    one too.
+    """
 
     def __class_getitem__(cls, _: object) -> type:
         return cls
@@ -238,7 +241,7 @@ def _relation_hints(target: Callable[..., Any]) -> dict[str, Any]:
 
 
 def is_relation(target: Callable[..., Any], options: Options) -> bool:
-    """Whether a parameter takes a whole table."""
+    """Return whether a parameter takes a whole table."""
     if options.arguments is not None:
         return TABLE in options.arguments
     hints = _relation_hints(target)
@@ -246,13 +249,13 @@ def is_relation(target: Callable[..., Any], options: Options) -> bool:
 
 
 def _is_table(hint: Any) -> bool:
-    """Whether an annotation is TableRDD, or the RDD that it is, perhaps with None."""
+    """Return whether an annotation is TableRDD, or RDD, possibly with None."""
     name = getattr(typing.get_origin(hint) or hint, "__name__", "")
     return name in ("TableRDD", "RDD") or any(map(_is_table, typing.get_args(hint)))
 
 
 def relation_kinds(name: str, target: Callable[..., Any], options: Options) -> dict[str, Kind]:
-    """The kind of each parameter: by the types given, else by annotations; None: any value."""
+    """Return the kind of each parameter, from the given types, else from annotations. None: any value."""
     parameters = [one.name for one in _parameters(target) if one.kind not in _STARRED]
     if options.arguments is not None:
         _check_count(name, target, len(options.arguments))
@@ -264,12 +267,12 @@ def relation_kinds(name: str, target: Callable[..., Any], options: Options) -> d
 
 
 def relation_columns(name: str, target: Callable[..., Any], options: Options) -> StructType | None:
-    """The columns of a function of whole tables: those given, or None where its result tells."""
+    """Return the columns of a function of whole tables, or None if its result defines them."""
     return None if options.returns is None else result_columns(name, target, options, target)
 
 
 def result_type(name: str, target: Callable[..., Any], options: Options, called: Callable[..., Any]) -> DataType:
-    """The type given, else the annotated one."""
+    """Return the given type, else the annotated one."""
     if isinstance(options.returns, Mapping):
         raise BindError(f'function "{name}" returns one value: give its type')
     if options.returns is not None:
@@ -278,7 +281,7 @@ def result_type(name: str, target: Callable[..., Any], options: Options, called:
 
 
 def result_columns(name: str, target: Callable[..., Any], options: Options, called: Callable[..., Any]) -> StructType:
-    """The columns of a table function: those given, or one named `col`."""
+    """Return the columns of a table function: the given ones, or one named `col`."""
     if isinstance(options.returns, Mapping):
         names = tuple(key.lower() for key in options.returns)
         found: DataType = StructType(names, tuple(as_type(name, one) for one in options.returns.values()))
@@ -290,7 +293,7 @@ def result_columns(name: str, target: Callable[..., Any], options: Options, call
 
 
 def _columns(given: TypeLike) -> StructType | None:
-    """The columns of a text such as "a int, b string"; None where it is none, as a type is not."""
+    """Return the columns of a text such as "a int, b string", or None if it is not one, such as a type."""
     if not isinstance(given, str):
         return None
     try:
@@ -325,12 +328,12 @@ def _annotated(name: str, parameter: str, hints: Mapping[str, Any]) -> DataType:
         )
     found = annotated_type(hints[parameter])
     if found is None:
-        raise BindError(f'function "{name}": {hints[parameter]!r} is no type that {what} can have')
+        raise BindError(f'function "{name}": {hints[parameter]!r} is not a type that {what} can have')
     return found
 
 
 def annotated_type(hint: Any) -> DataType | None:
-    """The type that an annotation stands for, such as `int` or `list[str]`; None where it is none."""
+    """Return the type of an annotation such as `int` or `list[str]`, or None if it has none."""
     if isinstance(hint, DataType):
         return hint
     if found := _ANNOTATIONS.get(hint) or _NUMPY.get(getattr(hint, "__name__", "")):

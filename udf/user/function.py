@@ -1,7 +1,7 @@
-"""User functions as the engine sees them, whichever language they are written in, and the table of known ones.
+"""User functions for the engine, in any language, and the table of known functions.
 
-A user function has a key, `name@digest`, made of its content. Bound expressions carry the key where built-in
-functions have their name, the registry finds the row behind it, and stages ship the function itself to their tasks.
+A user function has a key, `name@digest`, made from its content. Bound expressions use the key in place of a function
+name, the registry finds the row by the key, and stages ship the function to their tasks.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from sharkpy.udf.literals import integer_value, string_value
 from sharkpy.values.types import DataType
 
 MARK = "@"
-"""Between the name and the digest of a key; no name of a function has it."""
+"""Separator of name and digest in a key. Names of functions do not contain it."""
 FunctionRow = ScalarFunction | AggregateFunction | TableFunction | RelationFunction
 Types = Sequence[DataType]
 Column: TypeAlias = Any
-"""A pyarrow.Array, whose stubs do not know what nested ones have."""
+"""A pyarrow.Array, whose stubs do not describe the contents of nested arrays."""
 Constants = tuple[str | int | Decimal | None, ...]
-"""Values of literal arguments, as far as they are strings and numbers; None for the others."""
+"""Values of literal arguments if they are strings or numbers, else None."""
 _NUMBER = re.compile(r"CAST\('?(-?[0-9.]+(?:e[+-]?[0-9]+)?)'? AS (?:DECIMAL\([0-9,]+\)|DOUBLE|FLOAT)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """A DuckDB function over Arrow columns: `run` gets the columns and the number of rows.
+    """A DuckDB function over Arrow columns. `run` gets the columns and the number of rows.
 
     DuckDB calls it from any of its threads, with a few thousand rows at a time.
     """
@@ -44,10 +44,10 @@ class Routine:
 
 
 class UserFunction(Protocol):
-    """Immutable and picklable: it travels with the stages that call it.
+    """A user function. Immutable and picklable, since stages ship it.
 
-    1. `row` is what the registry gives for `key`; its lowering calls routines by name.
-    2. `routines` gives all that a use of it needs.
+    1. `row` is the registry's row for `key`. Its lowering calls routines by name.
+    2. `routines` returns all routines that a use needs.
     3. `facts` are lines for DESCRIBE FUNCTION EXTENDED.
     """
 
@@ -66,7 +66,7 @@ class UserFunction(Protocol):
 
 
 class Shipped:
-    """Base of user functions that are dataclasses: pickled by their fields, without what was made of them."""
+    """Base of user functions that are dataclasses: pickled by their fields, without cached properties."""
 
     def __reduce__(self) -> tuple[object, ...]:
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
@@ -75,7 +75,7 @@ class Shipped:
 
 @dataclass(frozen=True, slots=True)
 class FunctionUse:
-    """A function as a stage calls it; `constants[i]` is the value of argument i where that is a literal."""
+    """A use of a function in a stage. `constants[i]` is the value of argument i if it is a literal."""
 
     function: UserFunction
     types: tuple[DataType, ...]
@@ -87,22 +87,24 @@ _known: dict[str, UserFunction] = {}
 
 
 def intern(function: UserFunction) -> UserFunction:
-    """The known function of the same content; `function` itself where it is the first. Kept with the process."""
+    """Return the known function with the same content, or `function` if it is the first. It lasts as long as the
+    process.
+    """
     return _known.setdefault(function.key, function)
 
 
 def find(key: str) -> UserFunction | None:
-    """The function behind a key that a bound expression carries."""
+    """Return the function for a key in a bound expression."""
     return _known.get(key) if MARK in key else None
 
 
 def shown_name(key: str) -> str:
-    """The name by which people call the function."""
+    """Return the name by which users call the function."""
     return key.rpartition(MARK)[0] or key
 
 
 def shown_call(key: str, arguments: str) -> str:
-    """A call as people write it; the argument in a name such as `predict('m')` comes first."""
+    """Return a call as users write it. The argument in a name such as `predict('m')` comes first."""
     name = shown_name(key)
     return f"{name.removesuffix(')')}, {arguments})" if name.endswith(")") else f"{name}({arguments})"
 
@@ -112,13 +114,13 @@ def make_key(name: str, *parts: object) -> str:
 
 
 def routine_name(key: str, part: str, types: Types = (), constants: Constants = ()) -> str:
-    """The name in DuckDB of a part of a function, for such arguments where it depends on them."""
+    """Return the DuckDB name of a part of a function, for these arguments if it depends on them."""
     known = (repr(value) for value in constants if value is not None)
     return f"user_{part}_{_digest(key, *map(str, types), *known)}"
 
 
 def constant_values(args: Sequence[str]) -> Constants:
-    """The values of those arguments, as SQL, that are literals."""
+    """Return the values of the arguments, given as SQL, that are literals."""
     return tuple(map(_constant_value, args))
 
 

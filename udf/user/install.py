@@ -1,4 +1,4 @@
-"""Makes the routines of user functions known to a DuckDB database."""
+"""Installation of user functions' routines in a DuckDB database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _lock = threading.Lock()
 
 
 def install_functions(connection: DuckDBPyConnection, uses: Iterable[FunctionUse]) -> None:
-    """Make DuckDB functions of the routines: the database that cursors share keeps them, and those already there."""
+    """Create DuckDB functions for the routines. They belong to the database that cursors share; existing ones
+    are kept.
+    """
     for use in uses:
         for routine in use.function.routines(use):
             with _lock:
@@ -43,7 +45,7 @@ def _install(connection: DuckDBPyConnection, routine: Routine) -> None:
 
 
 def _over_columns(routine: Routine) -> Callable[..., Column]:
-    """`run` with as many parameters as DuckDB is to see."""
+    """Wrap `run` with the number of parameters that DuckDB should see."""
 
     def call(*columns: Column) -> Column:
         return routine.run([_whole(column) for column in columns], len(columns[0]))

@@ -1,4 +1,4 @@
-"""Functions of a program by value, as a catalog keeps them for all sessions."""
+"""Functions of a program by value, as a catalog stores them for all sessions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from sharkpy.udf.user.function import Shipped, UserFunction
 from sharkpy.udf.user.python_code import pickled, unpickled
 
 MAX_BYTES = 16 << 20
-"""Bytes that a kept function may have: it is read by each session that calls it."""
+"""Maximum bytes of a stored function, which each session that calls it reads."""
 _VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def kept_code(function: UserFunction) -> bytes:
-    """Bytes of a function. UnsupportedError for one of whole tables, BindError for one that is too large."""
+    """Return the bytes of a function. Raise UnsupportedError for a function of whole tables, BindError for one that is
+    too large.
+    """
     if not isinstance(function, Shipped):
         raise UnsupportedError(f'the permanent function "{function.name}" of whole tables', hint="register_function")
     data = pickled(function)
@@ -25,7 +27,9 @@ def kept_code(function: UserFunction) -> bytes:
 
 
 def of_kept_code(name: str, code: bytes) -> UserFunction:
-    """The function; BindError where another version of Python, or without modules that are gone, has made it."""
+    """Load a function. Raise BindError if another version of Python has made it, or if modules that it needs are
+    missing.
+    """
     version, _, data = code.partition(b"\n")
     again = "make it again with ctx.create_function(…, replace=True)"
     if version.decode() != _VERSION:
@@ -37,6 +41,6 @@ def of_kept_code(name: str, code: bytes) -> UserFunction:
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise BindError(f'function "{name}" cannot be loaded: {reason}', hint=again) from error
-    assert isinstance(function, Shipped)  # kept_code keeps nothing else
+    assert isinstance(function, Shipped)  # kept_code stores no other type
     found: UserFunction = function  # type: ignore[assignment]
     return found

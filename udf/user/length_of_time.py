@@ -1,4 +1,4 @@
-"""Lengths of time, as a program gives them."""
+"""Durations, as a program gives them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _UNITS = {
 
 
 def microseconds(length: Length) -> int:
-    """A length of time above 0, in microseconds; BindError for what is none."""
+    """Return a duration above 0 in microseconds. Raise BindError for any other value."""
     if isinstance(length, datetime.timedelta):
         number, unit = length // datetime.timedelta(microseconds=1), 1
     else:
         found = _LENGTH.fullmatch(str(length))
         number, unit = (0, 0) if found is None else (int(found[1]), _UNITS.get(found[2].lower(), 0))
     if number * unit <= 0:
-        raise BindError(f'"{length}" is no length of time', hint='such as "30 minutes"')
+        raise BindError(f'"{length}" is not a length of time', hint='such as "30 minutes"')
     return number * unit

@@ -1,4 +1,4 @@
-"""The Python object that CREATE FUNCTION … AS 'module.name' names."""
+"""The Python object of CREATE FUNCTION … AS 'module.name'."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _lock = threading.RLock()
 
 
 def is_python(target: str, files: Sequence[str]) -> bool:
-    """Whether there is a Python module of that name, in the files given or where Python looks.
+    """Return whether there is a Python module of that name, in the given files or on Python's path.
 
-    SourceError where a file is not there any more.
+    Raise SourceError if a file no longer exists.
     """
     for file in files:
         if not Path(file).exists():
@@ -38,7 +38,7 @@ def is_python(target: str, files: Sequence[str]) -> bool:
 
 
 def load_python(name: str, target: str, files: Sequence[str]) -> UserFunction:
-    """BindError where the module has nothing of that name that a function can be made of."""
+    """Load the function. Raise BindError if the module has no object of that name that can be a function."""
     module_name, _, attribute = target.rpartition(".")
     with _lock, _as_bind_error(name, target):
         module = _module(module_name, files)
@@ -56,7 +56,7 @@ def _module(name: str, files: Sequence[str]) -> types.ModuleType:
 
 
 def _module_file(name: str, file: str) -> Path | None:
-    """The source of module `name`: the file itself, or in it where it is a folder, a zip or an egg."""
+    """Return the source of module `name`: the file itself, or a file in it if it is a folder, zip or egg."""
     path = Path(file)
     if path.suffix == ".py" and path.stem == name.rpartition(".")[2] and path.is_file():
         return path
@@ -65,10 +65,10 @@ def _module_file(name: str, file: str) -> Path | None:
 
 
 def _from_file(name: str, path: Path) -> types.ModuleType:
-    """A module of its own, read anew: what it defines is shipped by value."""
+    """Load a separate module, always from the file. Its definitions are shipped by value."""
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python module")
+        raise ImportError(f"{path} is not a Python module")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name], before = module, sys.modules.get(name)
     try:
@@ -83,7 +83,7 @@ def _from_file(name: str, path: Path) -> types.ModuleType:
 
 @contextmanager
 def _as_bind_error(name: str, target: str) -> Iterator[None]:
-    """Turn an exception of a module's import into a BindError."""
+    """Convert an exception of a module's import to a BindError."""
     try:
         yield
     except (BindError, SourceError):

@@ -1,4 +1,4 @@
-"""User functions made of declared Python objects, by their kinds."""
+"""Construction of user functions from declared Python objects, by kind."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _instance(name: str, target: type) -> Any:
 
 
 def _without_state(update: Callable[..., Any]) -> Callable[..., Any]:
-    """`update` as a function of the row's values alone."""
+    """Return `update` as a function of only the row's values."""
 
     def called(*_: Any) -> None: ...
 
@@ -161,7 +161,9 @@ _MAKERS: dict[str, Callable[[str, Callable[..., Any], Options], UserFunction]] =
 def user_function(
     name: str, value: object, arguments: Iterable[declare.TypeLike] | None = None, returns: declare.Returns = None
 ) -> UserFunction:
-    """A Python object as the function `name`. BindError where it is none, or its types are not known."""
+    """Make the function `name` from a Python object. Raise BindError if that is impossible, or its types are
+    unknown.
+    """
     if isinstance(value, declare.Declared):
         kind, target, options = value.kind, value.target, value.options
     elif callable(value):

@@ -1,4 +1,6 @@
-"""Python objects of users: shipped as cloudpickle's bytes, loaded once a process, their failures as one clear error."""
+"""Python objects of users: shipped as cloudpickle's bytes, loaded once per process, with errors that name the
+function.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,14 @@ from sharkpy.base.errors import BindError, ExecutionError
 
 _CLASS = re.compile(r"\s*class\s+(\w+)")
 RAISED = "38000"
-"""SQLSTATE: the exception of an external routine."""
+"""SQLSTATE of an exception in an external routine."""
 _loaded: dict[bytes, Any] = {}
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class PythonCode:
-    """A callable or class by value, and where it is written."""
+    """A callable or class by value, with its source position."""
 
     payload: bytes
     file: str
@@ -39,7 +41,7 @@ class PythonCode:
         return f"{self.file}, line {self.line}"
 
     def load(self) -> Any:
-        """The object: the same one for the whole process, the user's own where it was made."""
+        """Return the object. It is the same for the whole process, and the user's own in the process that made it."""
         with _lock:
             if self.payload not in _loaded:
                 _loaded[self.payload] = unpickled(self.payload)
@@ -47,7 +49,7 @@ class PythonCode:
 
 
 def python_code(name: str, value: Callable[..., object] | type) -> PythonCode:
-    """BindError where the object cannot be shipped to tasks."""
+    """Pickle the object. Raise BindError if it cannot be shipped to tasks."""
     file, line = place_of(value)
     try:
         payload = _pickled(value)
@@ -57,13 +59,13 @@ def python_code(name: str, value: Callable[..., object] | type) -> PythonCode:
             f'function "{name}" cannot be shipped to tasks: {reason}',
             hint="it must not hold what belongs to this process, as locks, files and connections do",
         ) from error
-    # Unpickling here would replace the methods of the user's own classes by those of their copies.
+    # Unpickling here would replace the methods of the user's classes by methods of their copies.
     _loaded.setdefault(payload, value)
     return PythonCode(payload, file, line)
 
 
 def _pickled(value: Any) -> bytes:
-    """Pickle by value where the module is the user's own: tasks may run where it cannot be imported."""
+    """Pickle by value if the module is the user's own: workers may be unable to import it."""
     import cloudpickle
 
     module = inspect.getmodule(value)
@@ -82,7 +84,7 @@ def _pickled(value: Any) -> bytes:
 
 
 def _is_installed(module: Any) -> bool:
-    """Whether all workers have the module: it is Python's, the engine's, or comes from a package that was installed."""
+    """Return whether all workers have the module: it is Python's, the engine's, or from an installed package."""
     if module.__name__.partition(".")[0] == "sharkpy":
         return True
     file = getattr(module, "__file__", None)
@@ -106,9 +108,9 @@ def place_of(value: Any) -> tuple[str, int]:
 
 
 def _line_of_class(name: str, file: str) -> int:
-    """First line of a class in a file; 1 where it is not found.
+    """Return the first line of a class in a file, or 1 if it is not found.
 
-    Python 3.11's inspect parses the file for that, and fails where two threads parse at once (CPython issue 106905).
+    Python 3.11's inspect parses the file for that, and fails if two threads parse at once (CPython issue 106905).
     """
     for number, line in enumerate(linecache.getlines(file), 1):
         found = _CLASS.match(line)
@@ -118,7 +120,7 @@ def _line_of_class(name: str, file: str) -> int:
 
 
 def pickled(value: Any) -> bytes:
-    """A state of an aggregate; by value where it is of a class that came so."""
+    """Pickle a state of an aggregate. It is pickled by value if its class was shipped by value."""
     try:
         return pickle.dumps(value)
     except (pickle.PicklingError, AttributeError, ImportError, TypeError):
@@ -128,13 +130,13 @@ def pickled(value: Any) -> bytes:
 
 
 def unpickled(data: bytes | memoryview) -> Any:
-    """The object that `python_code` or `pickled` wrote: their data comes from the session alone."""
+    """Unpickle the output of `python_code` or `pickled`. Their data comes only from the session."""
     return pickle.loads(data)  # noqa: TID251 - a user's Python object has no other form
 
 
 @contextlib.contextmanager
 def naming(name: str, code: PythonCode) -> Iterator[None]:
-    """Turn an exception raised inside into an ExecutionError that names the function and the line."""
+    """Convert an exception in the block to an ExecutionError that names the function and the line."""
     try:
         yield
     except ExecutionError:

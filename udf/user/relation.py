@@ -1,4 +1,4 @@
-"""Python functions of whole tables: GENERATE calls them once, in the session's process, with a TableRDD for a table."""
+"""Python functions of whole tables. GENERATE calls them once, in the session's process, with a TableRDD for a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.udf.user.function import FunctionUse, Routine, make_key
 from sharkpy.values.types import DataType, StructType
 
 TABLE = "table"
-"""The type of a parameter that takes a table or query, as `@sharkpy.table_function("table", "int")` writes it."""
+"""The type of a parameter that takes a table or query, as in `@sharkpy.table_function("table", "int")`."""
 Kind = DataType | str | None
 """Kind of a parameter: TABLE, values of a type, or anything."""
 _STARS: Mapping[object, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
@@ -22,7 +22,9 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True, eq=False)
 class PythonRelation:
-    """`kinds` by parameter; `columns` of the result where they are declared. It never travels: it may hold anything."""
+    """A function of whole tables. `kinds` are by parameter; `columns` of the result, if declared. It is never shipped,
+    so it may refer to anything.
+    """
 
     name: str
     target: Callable[..., object]
@@ -55,7 +57,7 @@ class PythonRelation:
         return f"{stars}{parameter.name}{f' {kind}' if kind else ''}{default}"
 
     def routines(self, use: FunctionUse) -> Sequence[Routine]:  # noqa: ARG002
-        """None: no query calls it."""
+        """Return no routines: queries do not call it."""
         return ()
 
     def facts(self) -> Sequence[str]:

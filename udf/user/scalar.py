@@ -1,4 +1,4 @@
-"""Python scalar functions: over whole columns, or row by row, compiled where that is possible."""
+"""Python scalar functions: over whole columns, or row by row, compiled if possible."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from sharkpy.values.types import INT, DataType, to_arrow
 FORMS = ("numpy", "arrow", "row")
 """Forms of a function's arguments: NumPy arrays, Arrow arrays, or the values of one row."""
 DUMMY = "0"
-"""The argument that DuckDB is given where the function has none: it tells how many rows there are."""
+"""The argument that DuckDB passes to a function without arguments. It carries the number of rows."""
 
 
 @dataclass(frozen=True)
 class PythonScalar(Shipped):
-    """A Python function of columns or rows; `repeats`: the last argument may come any number of times."""
+    """A Python function of columns or rows. `repeats`: the last argument may be repeated."""
 
     name: str
     code: PythonCode
@@ -38,7 +38,7 @@ class PythonScalar(Shipped):
     repeats: bool = False
     doc: str = ""
     note: str = ""
-    """Why it is not compiled."""
+    """The reason why it is not compiled."""
 
     @cached_property
     def key(self) -> str:

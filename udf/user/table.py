@@ -1,4 +1,4 @@
-"""Python table functions: rows in, any number of rows out, and more at the end of a task."""
+"""Python table functions: any number of rows per input row, and more at the end of a task."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from sharkpy.values.types import DataType, StructType
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """Rows that a table function made of a batch: `counts[i]` rows of row i, one after the other, by columns."""
+    """Rows that a table function made from a batch, by columns: `counts[i]` consecutive rows for row i."""
 
     counts: np.ndarray[Any, Any]
     columns: list[Column]
 
 
 class TableCalls(Protocol):
-    """A table function at work in one task: `rows` for each batch, then `last_rows`."""
+    """A running table function in one task: `rows` for each batch, then `last_rows`."""
 
     def rows(self, columns: Sequence[Column], num_rows: int) -> TableRows: ...
 
@@ -36,15 +36,15 @@ class TableCalls(Protocol):
 
 
 class UserTable(UserFunction, Protocol):
-    """A user function whose row is a TableFunction. `has_last_rows`: it may make some at the end of a task, so that
-    these depend on how rows are dealt to tasks.
+    """A user function whose row is a TableFunction. `has_last_rows`: it may make rows at the end of a task. These
+    depend on the distribution of rows over tasks.
     """
 
     @property
     def has_last_rows(self) -> bool: ...
 
     def calls(self, use: FunctionUse) -> TableCalls:
-        """The function made ready for a task; the result of `use` is the struct of its columns."""
+        """Return the function prepared for a task. The result of `use` is the struct of its columns."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PythonTable(Shipped):
     repeats: bool = False
     doc: str = ""
     optional: int = 0
-    """Number of the last arguments that a call may leave out: those that have defaults."""
+    """Number of last arguments that a call may omit, since they have defaults."""
 
     @cached_property
     def key(self) -> str:
@@ -77,7 +77,7 @@ class PythonTable(Shipped):
         return inspect.isclass(made) and hasattr(made, "close")
 
     def routines(self, use: FunctionUse) -> Sequence[Routine]:  # noqa: ARG002
-        """None: it runs between two queries of its stage."""
+        """Return no routines: it runs between two queries of its stage."""
         return ()
 
     def facts(self) -> Sequence[str]:
@@ -134,7 +134,7 @@ class _PythonCalls:
         ]
 
     def _row(self, item: Any) -> tuple[Any, ...] | list[Any]:
-        """A row as it was yielded; of one column, what is no tuple is its value."""
+        """Return a yielded row. With one column, a value that is not a tuple is the column's value."""
         is_row = isinstance(item, tuple) or (self._width > 1 and isinstance(item, list))
         row = item if is_row else (item,)
         if len(row) != self._width:

@@ -1,4 +1,4 @@
-"""Arrow columns as what Python functions take, and what they return as Arrow columns."""
+"""Conversion of Arrow columns to the arguments of Python functions, and of their results to Arrow columns."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from sharkpy.values.utf8 import valid_array
 
 
 def python_values(column: Column) -> list[Any]:
-    """Python values of a column: None for NULL, lists for arrays, dicts for maps and structs."""
+    """Return the Python values of a column: None for NULL, lists for arrays, dicts for maps and structs."""
     values: list[Any] = column.to_pylist(maps_as_pydicts="lossy")
     return values
 
 
 def numpy_values(column: Column) -> np.ndarray[Any, Any]:
-    """Numbers, booleans, dates and timestamps by NumPy's types, others as objects.
+    """Return numbers, booleans, dates and timestamps in NumPy's types, other values as objects.
 
-    Columns with NULLs are masked arrays where NumPy has a type for them, and have None where it has not.
+    Columns with NULLs are masked arrays if NumPy has a type for them. Otherwise NULL is None.
     """
     fixed = pa.types.is_primitive(column.type) or pa.types.is_boolean(column.type)
     if not fixed:
@@ -43,7 +43,7 @@ def numpy_values(column: Column) -> np.ndarray[Any, Any]:
 
 
 def valid_rows(columns: Sequence[Column], num_rows: int) -> np.ndarray[Any, Any] | None:
-    """Mask of the rows without NULL; None where all rows are."""
+    """Return a mask of the rows without NULL, or None if all rows are."""
     if not any(column.null_count for column in columns):
         return None
     valid = np.ones(num_rows, bool)
@@ -54,13 +54,13 @@ def valid_rows(columns: Sequence[Column], num_rows: int) -> np.ndarray[Any, Any]
 
 
 def spread(values: Column, valid: np.ndarray[Any, Any]) -> Column:
-    """`values` at the places where `valid`, NULL at the others."""
+    """Return `values` at the positions of `valid`, with NULL at all other positions."""
     positions = np.cumsum(valid) - 1
     return values.take(pa.array(positions, pa.int64(), mask=~valid))
 
 
 def result_column(name: str, code: PythonCode, value: Any, num_rows: int, dtype: DataType) -> Column:
-    """The column of what a vectorised function returned; a single value stands for all rows."""
+    """Return a vectorised function's result as a column. A single value is repeated for all rows."""
     if isinstance(value, pa.ChunkedArray):
         value = value.combine_chunks()
     elif hasattr(value, "to_numpy") and not isinstance(value, pa.Array):
@@ -74,7 +74,7 @@ def result_column(name: str, code: PythonCode, value: Any, num_rows: int, dtype:
 
 
 def column_of(name: str, code: PythonCode, values: Any, dtype: DataType) -> Column:
-    """Values as a column of `dtype`; ExecutionError 39000 for what is none."""
+    """Return values as a column of `dtype`. Raise ExecutionError 39000 if they do not convert."""
     target = to_arrow(dtype)
     try:
         if isinstance(values, np.ma.MaskedArray):
@@ -88,7 +88,7 @@ def column_of(name: str, code: PythonCode, values: Any, dtype: DataType) -> Colu
             made = pa.array([_shaped(value, dtype) for value in values], target)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         reason = str(error).splitlines()[0]
-        raise wrong_result(name, code, f"returned what is no {dtype}: {reason}") from error
+        raise wrong_result(name, code, f"returned a value that is not {dtype}: {reason}") from error
     return valid_array(made)
 
 
@@ -105,7 +105,7 @@ def _converted(made: Column, target: pa.DataType) -> Column:
 
 
 def _kind(dtype: pa.DataType) -> object:
-    """Types of one kind are converted, as far as the values are in range."""
+    """Types of one kind are converted if the values are in range."""
     if pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
         return "number"
     if pa.types.is_string(dtype) or pa.types.is_large_string(dtype):
@@ -116,7 +116,7 @@ def _kind(dtype: pa.DataType) -> object:
 
 
 def _shaped(value: Any, dtype: DataType) -> Any:
-    """pyarrow itself gives NULL for a field whose name has other case."""
+    """Convert a nested value: pyarrow itself gives NULL for a field whose name differs in case."""
     return shaped(value, dtype) if is_nested(dtype) else _plain(value)
 
 

@@ -88,7 +88,7 @@ def test_a_timeout_begins_a_new_state(context: sharkpy.SharkContext) -> None:
 @pytest.mark.parametrize("timeout", ["a minute", "0 s", "5 parsecs", datetime.timedelta(0)])
 def test_lengths_that_are_none(context: sharkpy.SharkContext, timeout: Any) -> None:
     declared = sharkpy.aggregate("timestamp", "int", returns="bigint", timeout=timeout)(Sum)
-    with pytest.raises(BindError, match="is no length of time"):
+    with pytest.raises(BindError, match="is not a length of time"):
         context.register_function("f", declared)
 
 

@@ -92,7 +92,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("given", "text"), WRONG, ids=range(len(WRONG)))
 def test_wrong_types(given: object, text: str) -> None:
-    said = rf'function "f" returned what is no {re.escape(text)}.*f\.py, line 7'
+    said = rf'function "f" returned a value that is not {re.escape(text)}.*f\.py, line 7'
     with pytest.raises(ExecutionError, match=said) as raised:
         vectors.column_of("f", CODE, given, parse_type(text))
     assert raised.value.sqlstate == "39000"

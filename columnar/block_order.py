@@ -88,8 +88,8 @@ class BlockOrder:
         return float(self.bounds.may_eq(middle)[chosen].mean())  # type: ignore[arg-type]
 
     def needed(self, chosen: Array, count: int, *, or_tie: bool) -> Mask | None:
-        """Return a mask of the blocks that may have one of the first `count` rows, or None if statistics rule out no
-        block.
+        """Return a mask over `chosen` of the blocks that may have one of the first `count` rows, or None if statistics
+        rule out no block.
 
         All rows of the blocks `chosen` qualify for the result.
         """

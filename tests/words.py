@@ -44,6 +44,7 @@ PROPER_USES = (
     r"there (is|are|was|were) no",
     r"(is|are|was|were) no (longer|more|less|later|earlier|other|\w+er than)",
     r"(the|and|or) others",
+    r"(leave|leaves|leaving|left) ([\w`]+ )?behind",
 )
 """Phrases with a word of RULES in its right sense."""
 

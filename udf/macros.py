@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _DISCRETE = "g.s[greatest(CAST(ceil(f * len(g.s)) AS BIGINT), 1)]"
-"""Item of a sorted list at or above the fraction f."""
+"""First item of a sorted list whose rank reaches the fraction f."""
 
 
 def _percentiles(sort: str, item: str) -> str:

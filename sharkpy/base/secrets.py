@@ -176,5 +176,5 @@ _FORMS: tuple[tuple[str, Callable[[str, int, int], re.Match[str] | None]], ...] 
     ("password", _OPTION.match),
     ("key.pem", _OPTION.match),
 )
-"""Lower-case words at the start of a secret, with the matcher from there on. Its last group is the secret."""
+"""Lower-case words before a secret, each with the matcher from there on. Its last group is the secret."""
 _MARKS = tuple(mark for mark, _ in _FORMS)

@@ -16,8 +16,8 @@ MOST_PAGES = 4_000
 
 
 class Checkpoints:
-    """Moves the log into the file in threads, since this waits for the disk. Commits do it only if the threads fall far
-    short.
+    """Moves the log into the file in threads, since this waits for the disk. Commits only do it if the threads cannot
+    keep up.
 
     A checkpoint waits for no lock, and no commit waits for a checkpoint. Pages that earlier readers still need are left
     to the next checkpoint.

@@ -34,7 +34,8 @@ class FolderReaders:
        share a byte, their files merely stay longer.
     2. The locks belong to the process and end with it. Its threads are counted by the mark under which they entered:
        later readers do not see files that were hidden before.
-    3. If the file can be neither written nor read, readers are not recorded: no DROP can record its own there either.
+    3. If the file can be neither written nor read, readers are not recorded. Then no process deletes files there
+       either.
     """
 
     def __init__(self, path: str, warehouse: str) -> None:

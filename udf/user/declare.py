@@ -143,10 +143,10 @@ def aggregate(
     """Declare an aggregate: a class with init() -> state, update(state, *values) -> state, merge(state, other) -> state
     and finish(state) -> value.
 
-    Without `merge` it takes the rows of a group one by one, in the order of their values. The first argument decides
-    first, and is usually a time. A continuous table resumes from the state of its last rows. `timeout`, such as "30
-    minutes": a row begins a new state if its time, the first argument, is more than the timeout after the previous row.
-    A continuous table forgets a group when the watermark has passed its timeout.
+    Without `merge` it takes the rows of a group one by one, in the order of their values, the first argument first. A
+    continuous table resumes from the state of its last rows. With a `timeout`, such as "30 minutes", the first argument
+    must be a time. A row whose time is more than the timeout after the previous row begins a new state, and a
+    continuous table forgets a group when the watermark has passed its timeout.
 
     `update_batch(state, *arrays) -> state`, if the class has it, takes all rows of a group in a task at once, as NumPy
     arrays. States are pickled, or values of the type `state`. `null`: "propagate" skips rows with NULLs.

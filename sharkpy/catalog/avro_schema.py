@@ -119,9 +119,9 @@ def _record(text: str, key: str) -> dict[str, Any]:
     try:
         found = json_of(text)
     except ValueError as error:
-        raise ConfigurationError(f"{key} is not an Avro schema: {error}", sqlstate="22023") from None
+        raise ConfigurationError(f"{key} holds no Avro schema: {error}", sqlstate="22023") from None
     if not isinstance(found, dict) or found.get("type") != "record" or not isinstance(found.get("fields"), list):
-        raise ConfigurationError(f"{key} is not an Avro schema of a record", sqlstate="22023")
+        raise ConfigurationError(f"{key} holds no Avro schema of a record", sqlstate="22023")
     return found
 
 

@@ -182,7 +182,7 @@ def format_property(format_name: str, name: str, value: str) -> str | None:
         raise ConfigurationError(f'the format {shown} has no option "{name}"', hint=hint, sqlstate=_INVALID)
     if value.lower() in (one.lower() for one in fixed):
         return None
-    hint = f"only {' or '.join(fixed)}" if any(fixed) else None
+    hint = f"{' or '.join(fixed)} alone" if any(fixed) else None
     raise UnsupportedError(f"the option {name} '{value}' of the format {shown}", hint=hint)
 
 

@@ -169,7 +169,7 @@ def test_what_is_empty_is_not_given(home: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_values_of_all_sources_are_checked(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_REGION", "evil.example/")
-    with pytest.raises(ConfigurationError, match="no region"):
+    with pytest.raises(ConfigurationError, match="not a region"):
         access_to(PLACE, Conf(), Conf())
     monkeypatch.delenv("AWS_REGION")
     site(home, fs_s3a_endpoint="http://169.254.169.254")

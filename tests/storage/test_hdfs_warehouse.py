@@ -137,7 +137,7 @@ def test_the_default_file_system(
     with opened(home, default) as session:
         run(session, "CREATE TABLE t AS SELECT 1 AS x", "CREATE TABLE i STORED BY ICEBERG AS SELECT 2 AS x")
     # By the name of its host it is no warehouse of this catalog's, and it is taken.
-    with pytest.raises(sharkpy.SharkError, match="is that of the warehouse"):
+    with pytest.raises(sharkpy.SharkError, match="belongs to the warehouse"):
         opened(home, folder)
     refused(opened, home.with_name("other"), folder)
     with opened(home, default) as session:

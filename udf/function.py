@@ -91,11 +91,11 @@ class NullPolicy(Enum):
 class ScalarFunction(Function):
     """One scalar function or operator. Its lowering names the macros and kernels that it needs.
 
-    `is_deterministic` False (rand, uuid, current_timestamp and so on) forbids folding and duplication. `unchecked` is
-    an optional cheaper form. It is correct only if value ranges prove that no step exceeds the storage of the result
-    type. Its DuckDB type may be narrower than the result's (DECIMAL(18, s) for DECIMAL(32, s)), so it needs a cast to
-    the result type if the type itself matters. `literal_result`, if present, replaces `result` when the type depends on
-    literal arguments.
+    - `is_deterministic` False (rand, uuid, current_timestamp and so on) forbids folding and duplication.
+    - `unchecked` is an optional cheaper form. It is correct only if value ranges prove that no step exceeds the storage
+      of the result type. Its DuckDB type may be narrower than the result's (DECIMAL(18, s) for DECIMAL(32, s)), so it
+      needs a cast to the result type if the type itself matters.
+    - `literal_result`, if present, replaces `result` when the type depends on literal arguments.
     """
 
     arguments: TypeRule
@@ -111,20 +111,21 @@ class ScalarFunction(Function):
 class AggregateFunction(Function):
     """One aggregate, with partial states that merge.
 
-    `partials` are DuckDB aggregates over the arguments ({0}, {1}; {distinct} if allowed), one per state column, with
-    types from `partial_types`. `merges` are DuckDB aggregates over the state columns {0}, {1} and so on, one per state
-    column. `finish` is a scalar expression over the merged state columns. `complete` is the aggregate in one step, if
-    all rows of a group are in one place.
-    An aggregate without partials needs all rows of a group in one task: first and last, and approx_count_distinct, for
-    which there is no state that merges to the same result. DISTINCT aggregates have states once rows with equal group
-    and arguments are in one task.
-    `resumes` are for aggregates whose states do not merge but can be resumed: DuckDB aggregates over the state columns
-    and the arguments, one per state column. NULLs as a state begin a new one. `merges` then return the latest of
-    several states. `timeout` is the number of microseconds without a row, by the first argument, after which such an
-    aggregate begins a new state. The last state column holds the time of the last row.
-    `constants` are the positions of arguments that must be constants, each with a check of its value. `variant`, if
-    present, returns the row that computes calls with given argument types, or None for this row. `literal_result` is as
-    in scalar functions.
+    - `partials` are DuckDB aggregates over the arguments ({0}, {1}; {distinct} if allowed), one per state column, with
+      types from `partial_types`. Without partials, all rows of a group must be in one task: first and last, and
+      approx_count_distinct, for which no state merges to the same result. DISTINCT aggregates have states once rows
+      with equal group and arguments are in one task.
+    - `merges` are DuckDB aggregates over the state columns {0}, {1} and so on, one per state column.
+    - `finish` is a scalar expression over the merged state columns.
+    - `complete` is the aggregate in one step, if all rows of a group are in one place.
+    - `resumes` are for aggregates whose states do not merge but can be resumed: DuckDB aggregates over the state
+      columns and the arguments, one per state column. NULLs as a state begin a new one. `merges` then return the latest
+      of several states.
+    - `timeout` is the number of microseconds without a row, by the first argument, after which such an aggregate begins
+      a new state. The last state column holds the time of the last row.
+    - `constants` are the positions of arguments that must be constants, each with a check of its value.
+    - `variant`, if present, returns the row that computes calls with given argument types, or None for this row.
+    - `literal_result` is as in scalar functions.
     """
 
     arguments: TypeRule

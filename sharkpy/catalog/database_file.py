@@ -29,10 +29,11 @@ _INDEX_BYTES = 64 << 10
 class CatalogFile:
     """Two connections in WAL mode, each shared by this process's threads under a lock.
 
-    One connection serves transactions, the other one reads, so that readers do not wait for a transaction that waits
-    for the disk. Transactions take the write lock at once (BEGIN IMMEDIATE) and nest: inner ones join the outer one.
-    Checkpoints move committed pages into the file later (`Checkpoints`).
-    If the file cannot be written, `is_read_only` is true and a change raises ConfigurationError 25006.
+    1. One connection serves transactions, the other one reads, so that readers do not wait for a transaction that waits
+       for the disk.
+    2. Transactions take the write lock at once (BEGIN IMMEDIATE) and nest: inner ones join the outer one. Checkpoints
+       move committed pages into the file later (`Checkpoints`).
+    3. If the file cannot be written, `is_read_only` is true and a change raises ConfigurationError 25006.
     """
 
     def __init__(self, path: str, warehouse_dir: str, locations: Locations | None = None) -> None:

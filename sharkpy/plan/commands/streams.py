@@ -86,10 +86,13 @@ class LateRows:
 
 @dataclass(frozen=True, slots=True)
 class KeptState:
-    """State that a continuous query keeps. It has the columns of `schema`, and an epoch adds the rows of `added`;
-    `delta` are the rows of its first part.
-    `labels` describe the state in words. `growth` names the reason if it grows with the streams, else it is None.
-    `emit` is the output mode, if it was given. `expires`: rows are dropped when no match is possible any more.
+    """State that a continuous query keeps. It has the columns of `schema`, and an epoch adds the rows of `added`.
+
+    - `delta` are the rows of its first part.
+    - `labels` describe the state in words.
+    - `growth` names the reason if the state grows with the streams, else it is None.
+    - `emit` is the output mode, if it was given.
+    - `expires`: rows are dropped when no match is possible any more.
     """
 
     schema: Schema

@@ -14,12 +14,23 @@ from sharkpy.base.errors import SharkError
 from sharkpy.base.version import __version__
 
 if TYPE_CHECKING:
+    from sharkpy import errors
     from sharkpy.session.connect import connect
     from sharkpy.session.result import Result
     from sharkpy.session.shark_context import SharkContext
     from sharkpy.udf.user.declare import aggregate, function, table_function
 
-__all__ = ["Result", "SharkContext", "SharkError", "__version__", "aggregate", "connect", "function", "table_function"]
+__all__ = [
+    "Result",
+    "SharkContext",
+    "SharkError",
+    "__version__",
+    "aggregate",
+    "connect",
+    "errors",
+    "function",
+    "table_function",
+]
 
 _LAZY = {
     "connect": "sharkpy.session.connect",
@@ -39,4 +50,8 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return getattr(importlib.import_module(module), name)
+    if name == "errors":
+        import importlib
+
+        return importlib.import_module("sharkpy.errors")
     raise AttributeError(f'module "sharkpy" has no attribute "{name}"')

@@ -48,6 +48,9 @@ def test_listings_show_stars(owner: sharkpy.SharkContext, secret: str) -> None:
         assert not any(secret in line for line in listed)
         assert sum(line.split("  --")[0].endswith("=***") for line in listed) == 4
         assert "hivevar:place=s3a://***@b/x" in listed
+    [row] = owner.sql(f"SHOW SETTINGS LIKE '{KEY}'").fetchall()
+    assert row[:4] == (KEY, "***", "string", "")
+    assert not any(secret in value for value in lines(owner, "SHOW SETTINGS"))
     assert owner.conf[KEY] == "***"
     owner.sql(f"RESET {KEY}")
     assert lines(owner, f"SET {KEY}") == [f"{KEY}="]
@@ -185,7 +188,7 @@ def statements_with(secret: str) -> list[str]:
         f"SET fs.s3a.bucket.logs.session.token={secret}",
         f"SET fs.azure.account.key.me.dfs.core.windows.net = {secret}",
         f"SET spark.hadoop.{KEY}={secret}",
-        *("SET", "SET -v", f"SET {KEY}", f"SELECT '${{hiveconf:{KEY}}}'"),
+        *("SET", "SET -v", "SHOW SETTINGS", f"SET {KEY}", f"SELECT '${{hiveconf:{KEY}}}'"),
         *("SHOW TABLES", "SHOW CREATE TABLE t", "SHOW TBLPROPERTIES t", "SHOW QUERIES", "SHOW DATABASES"),
         *("DESCRIBE t", "DESCRIBE EXTENDED t", "DESCRIBE FORMATTED t", "DESCRIBE DATABASE EXTENDED default"),
         *(f"EXPLAIN {form} SELECT count(*) FROM t WHERE a > 0" for form in ("", "EXTENDED", "ANALYZE", "OPTIMIZER")),

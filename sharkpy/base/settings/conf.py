@@ -89,7 +89,7 @@ class Conf(Mapping[str, str]):
         setting = find_setting(key)
         if setting is None:
             raise KeyError(key)
-        return str(setting.default).lower() if isinstance(setting.default, bool) else str(setting.default)
+        return setting.default_text
 
     def __iter__(self) -> Iterator[str]:
         yield from dict.fromkeys([*(setting.key for setting in SETTINGS), *self._values, *self._secrets])

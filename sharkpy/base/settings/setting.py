@@ -47,6 +47,29 @@ class Setting(Generic[T]):
     choices: tuple[str, ...] = ()
     is_address: bool = False
 
+    @property
+    def type_name(self) -> str:
+        """Type as the documentation names it; a size is an integer that may end in k, m, g or t."""
+        return {bool: "boolean", int: "integer", float: "number"}.get(type(self.default), "string")
+
+    @property
+    def default_text(self) -> str:
+        """Default as SET writes it."""
+        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+
+    @property
+    def allowed(self) -> str:
+        """Values that the setting takes, as far as they are bounded: a range or a list of words."""
+        default: object = self.default
+        match default:
+            case bool():
+                return ""
+            case int() | float() if self.most is not None:
+                return f"{self.least:g} to {self.most:.15g}"
+            case int() | float():
+                return f"from {self.least:g}"
+        return ", ".join(choice or "empty" for choice in self.choices)
+
     def parse(self, text: str) -> T:
         """Convert a text to a value. Raise ConfigurationError if it does not fit the setting's type and range."""
         if self.check is not None:

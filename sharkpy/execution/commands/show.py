@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.base import uri
+from sharkpy.base.secrets import redacted
 from sharkpy.base.settings import SETTINGS
 from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.readable_catalog import TEMPORARY_KINDS
@@ -16,6 +17,7 @@ from sharkpy.plan.commands import (
     ShowConf,
     ShowDatabases,
     ShowEmpty,
+    ShowSettings,
     ShowTableExtended,
     ShowTableProperties,
     ShowTables,
@@ -77,6 +79,21 @@ def show_conf(command: ShowConf, _: EngineSession) -> CommandResult:
     setting = next(one for one in SETTINGS if one.key == command.key)
     kind = {bool: "BOOLEAN", int: "LONG", float: "FLOAT"}.get(type(setting.default), "STRING")
     return text_rows(("default", "type", "desc"), [(str(setting.default), kind, setting.doc)])
+
+
+def show_settings(command: ShowSettings, session: EngineSession) -> CommandResult:
+    """Known settings by name: the session's value, without secrets, and the texts of the settings page."""
+    names = {name: setting for setting in SETTINGS for name in (setting.key, *setting.synonyms)}
+    found = {names[name].key: names[name] for name in matching(names, command.pattern)}
+    rows = [
+        (key, _value(key, session), one.type_name, one.default_text, one.allowed, one.doc)
+        for key, one in sorted(found.items())
+    ]
+    return text_rows(("setting", "value", "type", "default", "allowed", "meaning"), rows)
+
+
+def _value(key: str, session: EngineSession) -> str:
+    return redacted(f"{key}={session.conf[key]}").removeprefix(f"{key}=")
 
 
 def show_table_properties(command: ShowTableProperties, _: EngineSession) -> CommandResult:

@@ -62,6 +62,13 @@ class ShowConf(Listing):
 
 
 @dataclass(frozen=True, slots=True)
+class ShowSettings(Listing):
+    """Known settings, with the session's values; `pattern` is for their names and synonyms."""
+
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ShowEmpty(Listing):
     """A listing that is always empty: locks, roles, privileges, transactions, indexes."""
 

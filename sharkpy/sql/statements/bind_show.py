@@ -24,6 +24,7 @@ from sharkpy.plan.commands import (
     ShowPartitions,
     ShowQueries,
     ShowQuery,
+    ShowSettings,
     ShowStreams,
     ShowTableExtended,
     ShowTableProperties,
@@ -161,6 +162,10 @@ def _conf(binder: CommandBinder) -> Command:
     return ShowConf(key.lower())
 
 
+def _settings(binder: CommandBinder) -> Command:
+    return ShowSettings(_pattern(binder))
+
+
 def _functions(binder: CommandBinder) -> Command:
     is_regex = binder.reader.current is not None and not binder.reader.peek("LIKE")
     pattern = _pattern(binder)
@@ -245,6 +250,7 @@ SHOWN: tuple[tuple[str, Callable[[CommandBinder], Command]], ...] = (
     ("TBLPROPERTIES", _properties),
     ("PARTITIONS", _partitions),
     ("CONF", _conf),
+    ("SETTINGS", _settings),
     ("QUERIES", _queries),
     ("QUERY", _query),
     ("STREAMS", _streams),

@@ -76,8 +76,12 @@ def is_command(text: str) -> bool:
 
 
 def as_command(text: str) -> str:
-    """Command that is typed as a word alone, `help` say, which is no statement; any other text as it is."""
-    return BARE_WORDS.get(text.strip().rstrip(";").strip().lower(), text)
+    """Command that is typed as a word alone, `help` say, or as `help` and words, which is no statement; any other text
+    as it is.
+    """
+    bare = text.strip().rstrip(";").strip()
+    first, space, rest = bare.partition(" ")
+    return f".help {rest}" if space and first.lower() == "help" else BARE_WORDS.get(bare.lower(), text)
 
 
 def _mode(shell: CommandShell, argument: str) -> None:
@@ -243,11 +247,29 @@ def _error(shell: CommandShell, argument: str) -> None:  # noqa: ARG001
 
 def _help(shell: CommandShell, argument: str) -> None:
     if argument:
-        command, _ = find_command(argument if argument.startswith(PREFIXES) else f".{argument}")
-        shell.say(_help_line(command))
+        shell.say(_help_of(argument))
         return
     shell.say('Statements end with ";". Enter on a complete statement runs it, Ctrl-C cancels it, Ctrl-D leaves.')
     shell.say("\n".join(map(_help_line, COMMANDS)))
+    shell.say("help CREATE TABLE shows the form of that statement with an example.")
+
+
+def _help_of(argument: str) -> str:
+    """Help for a command of the shell, or for the statements that begin with some words, or for both."""
+    from sharkpy.sql.forms import FIRST_WORDS, forms_of
+
+    if argument.startswith(PREFIXES):
+        return _help_line(find_command(argument)[0])
+    forms, is_word = forms_of(argument), len(argument.split()) == 1
+    lines = [_help_line(find_command(f".{argument}")[0])] if is_word and is_known_command(f".{argument}") else []
+    if not forms and not lines:
+        known = [*FIRST_WORDS, *(one.lstrip("".join(PREFIXES)) for command in COMMANDS for one in command.names)]
+        hint = did_you_mean(argument, known) or "all commands are listed by .help"
+        raise ConfigurationError(f'no command and no statement "{shortened(argument)}"', hint=hint, sqlstate="42601")
+    for form in forms:
+        parts = (f"{form.words}: {form.doc}", form.form, f"for example:\n{form.example};" if form.example else "")
+        lines.append("\n".join(part for part in parts if part).replace("\n", "\n  "))
+    return "\n\n".join(lines)
 
 
 def _help_line(command: Command) -> str:
@@ -349,7 +371,7 @@ COMMANDS: tuple[Command, ...] = (
     _LOCAL_SHELL,
     Command((".clear",), "", "clear the screen", _clear),
     Command((".reconnect",), "", "open the session on a server again", _reconnect),
-    Command((".help", "\\?", "\\h"), "[command]", "this list", _help),
+    Command((".help", "\\?", "\\h"), "[command or statement]", "this list, or the form of a statement", _help),
     Command((".exit", ".quit", "\\q", ".q"), "", "leave", _quit),
 )
 """Commands in the order of the help."""

@@ -9,7 +9,7 @@ from functools import partial
 from types import ModuleType
 from typing import TypeVar
 
-from sharkpy.base.errors import did_you_mean
+from sharkpy.base.errors import ParseError, did_you_mean
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
 from sharkpy.plan.commands import Insert, MultiInsert, StateInserts, Statement
@@ -58,7 +58,7 @@ from sharkpy.sql.statements.command_binder import (
 )
 from sharkpy.sql.statements.refused_statements import refused_statement
 
-_COMMANDS: dict[str, CommandHandler] = {
+COMMANDS: dict[str, CommandHandler] = {
     "SHOW": bind_show.bind_show,
     "DESCRIBE": bind_describe.bind_describe,
     "DESC": bind_describe.bind_describe,
@@ -88,6 +88,7 @@ _COMMANDS: dict[str, CommandHandler] = {
     "DELETE": lambda binder: _deleted(binder).bind_delete(binder),
     "RELOAD": bind_user_functions.bind_reload,
 }
+"""Statements that are no queries and no inserts, by their first word."""
 _Bound = TypeVar("_Bound")
 _COMMENTS = re.compile(r"\ufeff?(?:\s+|--[^\n]*(?:\n|\Z)|/\*(?!\+).*?\*/)++", re.DOTALL)
 _SET = re.compile(r"set\b", re.IGNORECASE)
@@ -231,14 +232,20 @@ def _bind_tokens(context: Context, reader: TokenReader) -> Statement:
         summary = bind_summarize(summarizer)
         reader.expect_end()
         return summary
-    if handler := _COMMANDS.get(word):
+    if handler := COMMANDS.get(word):
         command = handler(CommandBinder(context, reader))
         reader.expect_end()
         return command
-    hint = did_you_mean(word, [*_COMMANDS, *QUERY_WORDS[:4], "INSERT", "SET", "EXPLAIN", "SUMMARIZE"]) if word else None
+    raise _no_statement(word, reader)
+
+
+def _no_statement(word: str, reader: TokenReader) -> ParseError:
+    """Error for a word that begins no statement, or none that may come here, with the one that it resembles."""
+    from sharkpy.sql.forms import FIRST_WORDS
+
     error = reader.error("a statement expected")
-    error.hint = hint
-    raise error
+    error.hint = None if not word or word in FIRST_WORDS else did_you_mean(word, FIRST_WORDS)
+    return error
 
 
 def _deleted(binder: CommandBinder) -> ModuleType:

@@ -52,6 +52,18 @@ def test_names_are_unique_and_the_help_has_them_all(say: Say) -> None:
         assert name in said
 
 
+def test_help_of_statements(say: Say) -> None:
+    """Of a statement, of all that begin with some words, and of a command with the same name."""
+    forms = say(".help clear cache", "HELP show create;")
+    assert forms.startswith("CLEAR CACHE: Remove all tables from the memory store.\n  CLEAR CACHE\n  for example:\n")
+    assert forms.count("  SHOW CREATE ") == 4
+    both = say("\\h use")
+    assert both.index("change the database") < both.index("USE [DATABASE] name")
+    assert "JOIN" not in say(".help .use")
+    assert 'no command and no statement "slect"' in (said := say(".help slect"))
+    assert 'did you mean "SELECT"?' in said
+
+
 @pytest.mark.parametrize(
     ("text", "name", "argument"),
     [

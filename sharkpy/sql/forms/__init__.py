@@ -1,0 +1,35 @@
+"""Forms of all statements, subject by subject: the reference page, the shell's help and hints come from this table."""
+
+from __future__ import annotations
+
+from sharkpy.sql.forms.databases import DATABASES
+from sharkpy.sql.forms.functions import FUNCTIONS
+from sharkpy.sql.forms.listings import LISTINGS
+from sharkpy.sql.forms.queries import QUERIES
+from sharkpy.sql.forms.session import SESSION
+from sharkpy.sql.forms.statement_form import StatementForm
+from sharkpy.sql.forms.streams import STREAMS
+from sharkpy.sql.forms.tables import TABLES
+from sharkpy.sql.forms.writes import WRITES
+
+SUBJECTS: tuple[tuple[str, tuple[StatementForm, ...]], ...] = (
+    ("Databases", DATABASES),
+    ("Tables and views", TABLES),
+    ("Changes of rows", WRITES),
+    ("Queries", QUERIES),
+    ("Functions and models", FUNCTIONS),
+    ("Streams", STREAMS),
+    ("Listings", LISTINGS),
+    ("Session and memory", SESSION),
+)
+"""Subjects in the order of the reference page. The examples run in this order, each after those before it."""
+FORMS: tuple[StatementForm, ...] = tuple(form for _, forms in SUBJECTS for form in forms)
+FIRST_WORDS: tuple[str, ...] = tuple(dict.fromkeys(form.words.split()[0] for form in FORMS))
+"""Words that begin a statement."""
+
+
+def forms_of(text: str) -> tuple[StatementForm, ...]:
+    """Forms of the statements that begin with these words, in any case; the one with exactly these words alone."""
+    words = " ".join(text.upper().removesuffix(";").split())
+    exact = tuple(form for form in FORMS if form.words == words)
+    return exact or tuple(form for form in FORMS if words and f"{form.words} ".startswith(f"{words} "))

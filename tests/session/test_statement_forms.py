@@ -1,0 +1,76 @@
+"""Forms of statements: their examples run, one after the other, and their errors are what the table says."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sharkpy
+from sharkpy.sql.binder import COMMANDS
+from sharkpy.sql.forms import FORMS, StatementForm, forms_of
+from sharkpy.sql.statements.bind_alter import CLAUSES
+from sharkpy.sql.statements.bind_explain import FORMS as FORMS_OF_EXPLAIN
+from sharkpy.sql.statements.bind_show import SHOWN
+from sharkpy.sql.statements.command_binder import QUERY_WORDS
+from tests.waiting import until
+
+PAGES = Path(__file__).parents[2] / "docs"
+
+
+def test_examples_and_errors(tmp_path: Path) -> None:
+    """In the order of the table: examples build on those before them."""
+    pq.write_table(pa.table({"item": ["jar"], "price": [4.0]}), tmp_path / "more_items.parquet")
+    (tmp_path / "sales").mkdir()
+    (tmp_path / "sales" / "1.json").write_text('{"item": "tea", "price": 3.5}\n')
+    with contextlib.chdir(tmp_path), sharkpy.connect("local[2]", tmp_path / "warehouse") as context:
+        for form in FORMS:
+            if form.words == "ROLLBACK CONTINUOUS":
+                until(lambda: [row[1] for row in context.sql("SHOW EPOCHS revenue").fetchall()] == ["WRITTEN"])
+            if form.example:
+                context.sql(form.example).close()
+            assert [(one, _error(context, one)) for one, _ in form.errors] == list(form.errors)
+
+
+def _error(context: sharkpy.SharkContext, statement: str) -> str:
+    with pytest.raises(sharkpy.SharkError) as caught:
+        context.sql(statement).fetchall()
+    return str(caught.value).replace(str(Path.cwd()), "/data")
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.words)
+def test_row_is_complete(form: StatementForm) -> None:
+    first = form.words.split()[0]
+    assert re.search(rf"^{first}\b|^\[WITH.*?\] {first}\b|\b{first}\b", form.form, re.MULTILINE)
+    assert form.doc.endswith(".")
+    assert form.example or form.errors
+    assert not form.page or form.page.startswith("reference/") or (PAGES / form.page).exists()
+
+
+def test_words_name_one_row() -> None:
+    assert [words for words, number in Counter(form.words for form in FORMS).items() if number > 1] == []
+
+
+def test_every_statement_has_a_form() -> None:
+    """Words that the binder takes at the beginning of a statement, after SHOW, EXPLAIN and ALTER TABLE."""
+    forms = "\n".join(form.form for form in FORMS)
+    words = {*COMMANDS, *(word for word in QUERY_WORDS if word.isalpha()), "INSERT", "SET", "EXPLAIN", "SUMMARIZE"}
+    assert [word for word in words if not re.search(rf"\b{word}\b", forms)] == []
+    shown = re.sub(r"\W+", " ", "\n".join(form.form for form in FORMS if form.words.startswith("SHOW")))
+    assert [words for words, _ in SHOWN if words not in shown] == []
+    altered = "\n".join(form.form for form in FORMS if form.words.startswith("ALTER"))
+    clauses = {word for clause in CLAUSES for word in clause.words.replace(" | ", " ").split()}
+    assert [word for word in clauses if not re.search(rf"\b{word}\b", altered)] == []
+    [explain] = forms_of("EXPLAIN")
+    assert set(re.findall(r"[A-Z]{3,}", explain.form)) <= {"EXPLAIN", *FORMS_OF_EXPLAIN}
+
+
+def test_forms_are_found_by_their_words() -> None:
+    assert [form.words for form in forms_of("show create")] == ["SHOW CREATE DATABASE", "SHOW CREATE TABLE"]
+    assert [form.words for form in forms_of("create  table;")] == ["CREATE TABLE"]
+    assert forms_of("sel") == forms_of("") == ()

@@ -5,6 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
+DOCS_STAMP := $(VENV)/.installed-docs
 # The newest interpreter from 3.11 on.
 PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v "$$name"; break; }; done)
@@ -16,10 +17,11 @@ JOBS ?= 3
 # Workers, shells and servers that the tests start find modules compiled, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test suite check test-all oracles bench bench-report clean
+.PHONY: help demo docs test suite check test-all oracles bench bench-report clean
 
 help:
 	@echo "make demo      install what is needed and run the guided demo"
+	@echo "make docs      the documentation as a site, in build/docs"
 	@echo "make test      make check and the test suite"
 	@echo "make check     lint, words and types only"
 	@echo "make test-all  the suite with the slow tests and more configurations"
@@ -42,8 +44,18 @@ $(TEST_STAMP): $(PY) pyproject.toml constraints.txt
 	@$(PIP) install -c constraints.txt -e '.[demo,test$(JDK)]'
 	@touch $(STAMP) $@
 
+$(DOCS_STAMP): $(PY) pyproject.toml constraints.txt
+	@echo "installing sharkpy and the tools for its documentation"
+	@$(PIP) install -c constraints.txt -e '.[docs]'
+	@touch $@
+
 demo: $(STAMP)
 	@$(PY) -m sharkpy.cli.main demo
+
+# Strict: a page that is not in the navigation and a link to nothing are errors.
+docs: $(DOCS_STAMP)
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+	@echo "build/docs/index.html"
 
 check: $(TEST_STAMP)
 	$(PY) -m ruff check .

@@ -22,9 +22,9 @@ from sharkpy.base.settings.setting import Setting
 
 AnySetting = Setting[int] | Setting[float] | Setting[bool] | Setting[str]
 
-_SUBJECTS = (engine, metastore, store, planning, queries, history, language, files, storage, writes, scripts, streaming)
+SUBJECTS = (engine, metastore, store, planning, queries, history, language, files, storage, writes, scripts, streaming)
 SETTINGS: tuple[AnySetting, ...] = tuple(
-    row for subject in _SUBJECTS for row in vars(subject).values() if isinstance(row, Setting)
+    row for subject in SUBJECTS for row in vars(subject).values() if isinstance(row, Setting)
 )
 
 _BY_KEY = {key.lower(): setting for setting in SETTINGS for key in (setting.key, *setting.synonyms)}

@@ -113,6 +113,7 @@ def _settings() -> str:
         "`SHOW SETTINGS LIKE 'pattern'` shows the same texts, with the values of the session.",
         "",
         "- Sizes take the units `k`, `m`, `g` and `t`: `shark.block.bytes=64m`.",
+        "- The machine's memory is the limit of the container, if it has one.",
         "- *Owner*: only the owner of the engine sets it. Sessions of a server's clients cannot.",
         "- *Address*: it names a host. A session needs the permission to connect to it.",
     ]

@@ -7,27 +7,30 @@ from sharkpy.base.settings.setting import Setting
 HISTORY_STATEMENTS = Setting(
     "shark.history.statements",
     1000,
-    "Ended statements of all sessions that are kept in memory, for SHOW QUERIES; 0: no history.",
+    "Ended statements of all sessions that SHOW QUERIES lists from memory. 0: no history.",
     is_guarded=True,
 )
 HISTORY_TEXT_BYTES = Setting(
     "shark.history.text.bytes",
     8 << 10,
-    "Bytes of a statement's text, and of its error, in its record.",
+    "Maximum bytes of a statement's text, and of its error, in the history.",
     is_guarded=True,
 )
 HISTORY_PLAN_BYTES = Setting(
-    "shark.history.plan.bytes", 16 << 10, "Bytes of the plans of a statement in its record; 0: none.", is_guarded=True
+    "shark.history.plan.bytes",
+    16 << 10,
+    "Maximum bytes of a statement's plans in the history. 0: no plans.",
+    is_guarded=True,
 )
 HISTORY_SAVED = Setting(
     "shark.history.saved",
     False,
-    "Keep ended statements in the catalog's file too, across restarts; sharkpy server does.",
+    "Save ended statements in the catalog's file, so that a restart does not lose them. sharkpy server turns this on.",
     is_guarded=True,
 )
 HISTORY_SAVED_STATEMENTS = Setting(
-    "shark.history.saved.statements", 10_000, "Statements kept in the catalog's file.", is_guarded=True
+    "shark.history.saved.statements", 10_000, "Maximum statements saved in the catalog's file.", is_guarded=True
 )
 HISTORY_SAVED_DAYS = Setting(
-    "shark.history.saved.days", 30.0, "Days that they are kept there at most.", is_guarded=True, most=1_000_000
+    "shark.history.saved.days", 30.0, "Maximum days that a statement is saved.", is_guarded=True, most=1_000_000
 )

@@ -20,7 +20,8 @@ def check_ansi(text: str) -> bool:
 TIME_ZONE = Setting(
     "shark.session.timezone",
     LOCAL,
-    "Zone of the clock and of what turns numbers to times and back; LOCAL: the process's. Also SET TIME ZONE.",
+    "Time zone of the clock, and of conversions between numbers and times. LOCAL: the zone of the process."
+    " Also SET TIME ZONE.",
     synonyms=("hive.local.time.zone", "spark.sql.session.timezone"),
     check=check_zone,
 )
@@ -32,7 +33,7 @@ INTEGER_SECONDS = Setting(
 SAMPLE_SEED = Setting(
     "hive.sample.seednumber",
     0,
-    "Which rows TABLESAMPLE of a share or of random buckets takes.",
+    "Seed that selects the rows of TABLESAMPLE by a share or by random buckets.",
     least=-(1 << 31),
     most=(1 << 31) - 1,
 )
@@ -41,12 +42,12 @@ ORDER_POSITIONS = Setting("hive.orderby.position.alias", True, "ORDER BY 1 means
 LEGACY_GROUPING_ID = Setting(
     "shark.grouping.id.legacy",
     False,
-    "GROUPING__ID as before Hive 2.3: a bit for each column that is grouped by, the first column's the lowest.",
+    "Compute GROUPING__ID as before Hive 2.3: one bit for each grouping column, the lowest bit for the first column.",
 )
 ANSI = Setting(
     "spark.sql.ansi.enabled",
     False,
-    "Only false: casts that fail give NULL and integers wrap around, as in Hive.",
+    "Only false is supported: casts that fail return NULL and integers wrap around, as in Hive.",
     check=check_ansi,
 )
 QUOTED_IDENTIFIERS = Setting(

@@ -10,12 +10,12 @@ EMBEDDED, HIVE = "embedded", "hive"
 METASTORE = Setting(
     "shark.metastore",
     EMBEDDED,
-    "Where tables are known: embedded, in the warehouse's own catalog; hive, in a Hive metastore.",
+    "embedded: the warehouse's own catalog holds the tables. hive: a Hive metastore holds them.",
     is_guarded=True,
     choices=(EMBEDDED, HIVE),
 )
 METASTORE_URIS = Setting(
-    "shark.metastore.uris", "", "The metastore's addresses: thrift://host:port, several with commas.", is_guarded=True
+    "shark.metastore.uris", "", "Addresses of the metastore: thrift://host:port, several with commas.", is_guarded=True
 )
 METASTORE_DERBY = Setting(
     "shark.metastore.derby",
@@ -24,5 +24,5 @@ METASTORE_DERBY = Setting(
     is_guarded=True,
 )
 METASTORE_SITE = Setting(
-    "shark.metastore.site", "", "A hive-site.xml that says where the metastore is.", is_guarded=True
+    "shark.metastore.site", "", "A hive-site.xml with the address of the metastore.", is_guarded=True
 )

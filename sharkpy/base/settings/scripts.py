@@ -7,17 +7,19 @@ from sharkpy.base.settings.setting import Setting
 SCRIPT_ESCAPES = Setting(
     "hive.transform.escape.input",
     False,
-    "Scripts get line ends and tabs within values as \\n, \\r and \\t, and may give them so.",
+    "Write line ends and tabs in values as \\n, \\r and \\t for scripts, and accept them so.",
 )
 SCRIPT_MAY_LEAVE_ROWS = Setting(
-    "hive.exec.script.allow.partial.consumption", False, "A script may end before it has read all of its rows."
+    "hive.exec.script.allow.partial.consumption", False, "Let a script end before it has read all of its rows."
 )
 SCRIPT_ERROR_BYTES = Setting(
-    "hive.exec.script.maxerrsize", 100_000, "The last bytes of a script's standard error that are kept for its error."
+    "hive.exec.script.maxerrsize",
+    100_000,
+    "Bytes at the end of a script's standard error that its error message may quote.",
 )
 SCRIPT_ID_VARIABLE = Setting(
     "hive.script.operator.id.env.var",
     "HIVE_SCRIPT_OPERATOR_ID",
-    "Variable in a script's environment with a name that no other script of the statement has.",
+    "Environment variable with a name that is unique to each script of a statement.",
 )
-SCRIPT_WRAPPER = Setting("hive.exec.script.wrapper", "", "Words put before the command of each script.")
+SCRIPT_WRAPPER = Setting("hive.exec.script.wrapper", "", "Words before the command of each script.")

@@ -7,8 +7,8 @@ from sharkpy.base.settings.setting import Setting
 STREAM_POLL_MS = Setting(
     "shark.stream.poll.ms",
     50,
-    "Milliseconds after which the source of a stream is looked at again; a tenth of that for a while after rows came,"
-    " up to four times as many where nothing comes, or the system tells what comes.",
+    "Milliseconds between two checks of a stream's source. After new rows the interval is a tenth of this for"
+    " a while. It is up to four times as long if nothing comes, or if the system reports changes.",
     is_guarded=True,
     least=1,
     most=3_600_000,
@@ -16,7 +16,7 @@ STREAM_POLL_MS = Setting(
 STREAM_LIST_MS = Setting(
     "shark.stream.list.ms",
     1000,
-    "Milliseconds between two looks at the folder of a stream in a bucket or in HDFS, for each page of its list.",
+    "Milliseconds between two listings of a stream's folder in a bucket or in HDFS, for each page of the listing.",
     is_guarded=True,
     least=1,
     most=3_600_000,
@@ -24,8 +24,8 @@ STREAM_LIST_MS = Setting(
 STREAM_LIST_MOST_MS = Setting(
     "shark.stream.list.most.ms",
     30_000,
-    "Milliseconds to which the time between two such looks grows while nothing comes: a tenth of the time for which"
-    " nothing has come.",
+    "Maximum milliseconds between two such listings. While nothing comes, the interval grows to a tenth of the"
+    " time since the last new file.",
     is_guarded=True,
     least=1,
     most=86_400_000,
@@ -40,11 +40,12 @@ STREAM_EPOCHS = Setting(
 STREAM_KEPT_EPOCHS = Setting(
     "shark.stream.kept.epochs",
     20,
-    "Last epochs that a continuous table can be rolled back to, or read at. Their files are not put together.",
+    "Last epochs to which a continuous table can be rolled back, or at which it can be read. Their files are"
+    " not merged.",
     is_guarded=True,
     least=0,
     most=10_000,
 )
 STREAM_LOG_EPOCHS = Setting(
-    "shark.stream.log.epochs", 10_000, "Epochs that the log of a continuous query keeps.", is_guarded=True, least=100
+    "shark.stream.log.epochs", 10_000, "Epochs that the log of a continuous query holds.", is_guarded=True, least=100
 )

@@ -17,27 +17,25 @@ def _check_default_partition(text: str) -> str:
     return text
 
 
-DYNAMIC_PARTITION = Setting(
-    "hive.exec.dynamic.partition", True, "Whether an INSERT may leave partition columns without a value."
-)
+DYNAMIC_PARTITION = Setting("hive.exec.dynamic.partition", True, "Let INSERT leave partition columns without a value.")
 DYNAMIC_PARTITION_MODE = Setting(
     "hive.exec.dynamic.partition.mode",
     "nonstrict",
-    "strict: an INSERT gives at least one partition column a value.",
+    "strict: INSERT has to give at least one partition column a value.",
     choices=("nonstrict", "strict"),
 )
 DEFAULT_PARTITION_NAME = Setting(
     "hive.exec.default.partition.name",
     _DEFAULT_PARTITION,
-    "What stands for NULL and empty strings in the names of Hive partitions; no other name is supported.",
+    "Text for NULL and empty strings in the names of Hive partitions. Only this text is supported.",
     check=_check_default_partition,
 )
 MAX_DYNAMIC_PARTITIONS = Setting(
-    "hive.exec.max.dynamic.partitions", 1000, "The most Hive partitions that one INSERT may write."
+    "hive.exec.max.dynamic.partitions", 1000, "Maximum Hive partitions that one INSERT writes."
 )
 MAX_TASK_PARTITIONS = Setting(
-    "hive.exec.max.dynamic.partitions.pernode", 1000, "The most Hive partitions that one task of an INSERT may write."
+    "hive.exec.max.dynamic.partitions.pernode", 1000, "Maximum Hive partitions that one task of an INSERT writes."
 )
 MERGE_CHECK = Setting(
-    "hive.merge.cardinality.check", True, "Whether a row that several rows of a MERGE's source match is an error."
+    "hive.merge.cardinality.check", True, "Fail a MERGE if several rows of its source match one row of the table."
 )

@@ -88,7 +88,7 @@ def _by(name: str, extreme: str, *, answer: str) -> AggregateFunction:
         merges=(first, second),
         ignores_distinct=True,
         usage=f"{name}(x, y)",
-        doc=f"the first argument where the second is {extreme}imal",
+        doc=f"the first argument of the row with the {extreme}imal second one",
         example=f"{name}(x, y)",
         answer=answer,
     )

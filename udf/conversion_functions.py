@@ -82,7 +82,7 @@ CONVERSION_FUNCTIONS = (
         lambda args, _types, result: f"CAST(shark_to_number({', '.join(args)}) AS {duckdb_type(result)})",
         NullPolicy.CUSTOM,
         usage="to_number(str, pattern)",
-        doc="the DECIMAL that a text in a pattern such as '$99,999.00' says; NULL where it does not fit",
+        doc="the DECIMAL of a text in a pattern such as '$99,999.00'; NULL if the text does not fit",
         example="to_number('12,454.8-', '99,999.9S')",
         answer="-12454.8",
         aliases=("try_to_number",),

@@ -204,7 +204,7 @@ DATE_FUNCTIONS = (
         returns(TIMESTAMP),
         "shark_parse_moment({0}, {1}, {2})",
         usage="parsed_moment(str, pattern, zone)",
-        doc="the time in UTC of a text in a Java pattern, on a zone's clock where it names no zone",
+        doc="the time in UTC of a text in a Java pattern, on a zone's clock if the text has no zone",
         example="parsed_moment('2024-02-03 04:05', 'yyyy-MM-dd HH:mm', 'Europe/Berlin')",
         answer="2024-02-03 03:05:00",
         is_listed=False,

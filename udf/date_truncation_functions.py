@@ -103,7 +103,7 @@ DATE_TRUNCATION_FUNCTIONS = (
         _date_trunc,
         NullPolicy.CUSTOM,
         usage="date_trunc(unit, time)",
-        doc="the time down to a unit; NULL where there is no such unit",
+        doc="the time down to a unit; NULL if there is no such unit",
         example="date_trunc('HOUR', '2015-03-05T09:32:05.359')",
         answer="2015-03-05 09:00:00",
     ),

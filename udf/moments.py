@@ -173,25 +173,25 @@ MOMENT_AGGREGATES = (
         "CASE WHEN regr_sxx({distinct}{1}, {0}){over} > 0 AND regr_syy({distinct}{1}, {0}){over} > 0"
         " THEN corr({distinct}{0}, {1}){over} END",
         "({3} / nullif(sqrt({4} * {5}), 0))",
-        doc="Pearson's correlation; NULL where one side has but one value",
+        doc="Pearson's correlation; NULL if one side has only one value",
         answer="1.0",
     ),
     _regression(
         "regr_count",
         "CAST(coalesce({0}, 0) AS BIGINT)",
-        doc="rows where neither argument is NULL",
+        doc="number of rows in which neither argument is NULL",
         answer="2",
     ),
     _regression(
         "regr_avgx",
         "{2}",
-        doc="mean of the second argument, over rows where neither is NULL",
+        doc="mean of the second argument, over rows in which neither is NULL",
         answer="3.0",
     ),
     _regression(
         "regr_avgy",
         "{1}",
-        doc="mean of the first argument, over rows where neither is NULL",
+        doc="mean of the first argument, over rows in which neither is NULL",
         answer="2.0",
     ),
     _regression(
@@ -221,7 +221,7 @@ MOMENT_AGGREGATES = (
     _regression(
         "regr_intercept",
         f"({{1}} - {_SLOPE} * {{2}})",
-        doc="where the line that fits best meets the y axis",
+        doc="the intercept of the line that fits best",
         answer="-1.0",
     ),
     _regression(

@@ -137,8 +137,8 @@ PERCENTILE_AGGREGATES = (
             "percentile",
             "shark_percentiles",
             usage="percentile(x, fraction[, frequency]), percentile(x, array of fractions[, frequency])",
-            doc="exact percentile, interpolated between the values beside it; with a frequency, each counts so many "
-            "times",
+            doc="exact percentile, interpolated between neighbouring values; a frequency says how often "
+            "each value counts",
             example="percentile(x, 0.5)",
             answer="2.0",
         ),

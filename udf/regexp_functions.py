@@ -41,7 +41,7 @@ REGEXP_FUNCTIONS = (
         returns(STRING),
         lower_regexp_extract,
         usage="regexp_extract(str, pattern[, group])",
-        doc="a group (default 1) of the first match; '' where there is none",
+        doc="a group (default 1) of the first match; '' if there is none",
         example="regexp_extract('100-200', '(\\\\d+)-(\\\\d+)', 2)",
         answer="200",
     ),

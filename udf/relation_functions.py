@@ -33,7 +33,7 @@ RELATION_FUNCTIONS = (
         "pagerank",
         usage="PageRank(edges, source, target, weight, vertices => table, personalization => table, "
         "parameter => value, …)",
-        doc="`vertex` and `rank` of all vertices of a table of edges: by the first two columns where none are named",
+        doc="`vertex` and `rank` of all vertices of a table of edges; its first two columns, unless the call names two",
         example="PageRank(edges)",
         answer="vertex\trank",
     ),

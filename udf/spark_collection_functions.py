@@ -120,7 +120,7 @@ SPARK_COLLECTION_FUNCTIONS = (
         "{0}[{1}]",
         NullPolicy.CUSTOM,
         usage="try_element_at(array, position), try_element_at(map, key)",
-        doc="an element by its position from 1, from the end where negative; NULL where there is none",
+        doc="an element by its position from 1, from the end if it is negative; NULL if there is none",
         example="try_element_at(array(1, 2), -1)",
         answer="2",
     ),

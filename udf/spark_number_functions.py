@@ -150,7 +150,7 @@ SPARK_NUMBER_FUNCTIONS = (
         "CASE WHEN isnan({0}) THEN {1} ELSE {0} END",
         NullPolicy.CUSTOM,
         usage="nanvl(x, y)",
-        doc="the first, or the second where it is NaN",
+        doc="the first argument, or the second if the first is NaN",
         example="nanvl(1.5, 2)",
         answer="1.5",
     ),

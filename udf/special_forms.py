@@ -65,7 +65,7 @@ _TIME_WINDOWS = (
     SpecialForm(
         "session_window",
         usage="session_window(time, gap)",
-        doc="in GROUP BY, the rows with no more than the gap between them, from the first to the gap behind the last",
+        doc="in GROUP BY, the rows with no more than the gap between them, from the first to one gap after the last",
         example="session_window FROM (SELECT '2024-05-01 10:00:07' AS t) x GROUP BY session_window(t, '10 seconds')",
         answer='{"start":"2024-05-01 10:00:07","end":"2024-05-01 10:00:17"}',
     ),
@@ -107,7 +107,7 @@ SPECIAL_FORMS: tuple[SpecialForm, ...] = (
     SpecialForm(
         "cast",
         usage="cast(x AS type)",
-        doc="a value as another type; NULL where it does not convert",
+        doc="a value as another type; NULL if it does not convert",
         example="cast('1.5' AS DOUBLE)",
         answer="1.5",
     ),
@@ -149,7 +149,7 @@ SPECIAL_FORMS: tuple[SpecialForm, ...] = (
     SpecialForm(
         "position",
         usage="position(part IN str), position(part, str[, position])",
-        doc="where a part begins in a string, from 1; 0 where it is absent",
+        doc="position of a part in a string, from 1; 0 if it is absent",
         example="position('l' IN 'hello')",
         answer="3",
     ),
@@ -163,7 +163,7 @@ SPECIAL_FORMS: tuple[SpecialForm, ...] = (
     SpecialForm(
         "grouping",
         usage="grouping(column)",
-        doc="1 where the column is aggregated away in the row's grouping set, else 0",
+        doc="1 if the column is aggregated away in the row's grouping set, else 0",
         example=f"x, grouping(x) FROM {EXAMPLE_ROWS} GROUP BY x WITH ROLLUP ORDER BY x",
         answer="NULL\t1\n1\t0\n3\t0",
     ),

@@ -144,7 +144,7 @@ def _outer(row: TableFunction, lists: ListsRule) -> TableFunction:
         row.columns,
         lambda args, types: or_nulls(lists(args, types)),
         usage=row.usage_as(f"{row.name}_outer"),
-        doc=f"{row.doc}; a row of NULLs where there is none",
+        doc=f"{row.doc}; a row of NULLs if there is none",
         example=row.example.replace(row.name, f"{row.name}_outer", 1),
         answer=row.answer,
     )
@@ -187,7 +187,7 @@ _GENERATORS = (
         _stack_columns,
         _stack,
         usage="stack(n, x, …)",
-        doc="the values in so many rows",
+        doc="the values, dealt to n rows",
         example="stack(2, 1, 'a', 2, 'b')",
         answer="1\ta\n2\tb",
         literal_columns=_stack_literal_columns,

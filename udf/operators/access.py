@@ -90,8 +90,8 @@ ACCESS = (
         _element_at,
         NullPolicy.CUSTOM,
         usage="element_at(array, position), element_at(map, key), array[index], map[key]",
-        doc="an element by its position from 1, from the end where negative, or by its index from 0, or the value of a "
-        "key; NULL where there is none",
+        doc="an element by its position from 1, from the end if it is negative, or by its index from "
+        "0, or the value of a key; NULL if there is none",
         example="element_at(array(1, 2), 1)",
         answer="1",
         aliases=("index",),
@@ -103,7 +103,7 @@ ACCESS = (
         _field,
         NullPolicy.CUSTOM,
         usage="field(x, item, …)",
-        doc="struct.name; or the position of a value among others, 0 where absent",
+        doc="struct.name; or the position of a value among the following ones, 0 if it is absent",
         example="field('b', 'a', 'b')",
         answer="2",
         literal_result=_field_literal_type,

@@ -270,7 +270,7 @@ ARITHMETIC = (
         _parts_type,
         _decimal_parts,
         usage="decimal_parts(decimal)",
-        doc="what is before the point and what is behind it: how DECIMALs compare that no DECIMAL holds together",
+        doc="the digits before and after the point, by which DECIMALs compare that no common DECIMAL holds",
         example="decimal_parts(1.5).whole",
         answer="1",
         is_listed=False,

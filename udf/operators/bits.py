@@ -82,7 +82,7 @@ BITS = (
         same_as(0),
         "xor({0}, {1})",
         usage="a {} b",
-        doc="bits that are in one alone",
+        doc="bits that are in only one of them",
         example="5 ^ 3",
         answer="6",
         aliases=("^",),

@@ -64,7 +64,7 @@ def _like_each(word: str, *, answer: str) -> ScalarFunction:
         lower,
         NullPolicy.CUSTOM,
         usage=f"{name}(str, pattern, …)",
-        doc=f"str LIKE {spoken} (pattern, …); NULL where one of them is NULL",
+        doc=f"str LIKE {spoken} (pattern, …); NULL if one of them is NULL",
         example=f"{name}('abc', 'a%', '%d')",
         answer=answer,
     )

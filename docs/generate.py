@@ -1,6 +1,6 @@
 """Reference pages made from the code: settings, statements, functions, errors, examples. MkDocs runs this as a hook.
 
-`pages` gives all of them; they are not tracked. `python docs/generate.py [folder]` writes them, to be looked at.
+`pages` returns their texts. They are not tracked. `python docs/generate.py [folder]` writes them to a folder.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def examples() -> list[Path]:
 
 
 def shown_functions(page: str) -> list[Function]:
-    """Functions of a page by name; those that only the planner calls are left out."""
+    """Functions of a page by name, without the functions that only the planner calls."""
     families = next(families for name, _, families in FAMILIES if name == page)
     rows: list[Function] = [row for family in families for row in getattr(registry, family)]
     return sorted((row for row in rows if _is_shown(row)), key=_shown_name)
@@ -273,7 +273,7 @@ def _example(path: Path) -> str:
 
 
 _SIGNS = re.compile(r"(`[^`]*`|\*[A-Z][a-z]+\*\.)|[*_<|[\]]")
-"""What stays as it is, and signs that have a meaning in Markdown."""
+"""Code and remarks, which stay as they are, and signs that have a meaning in Markdown."""
 
 
 def _cell(text: str) -> str:
@@ -296,7 +296,7 @@ _FENCE = re.compile(r"^```(\w+) (\w+)$", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages to those of docs/."""
+    """Add the generated pages to the pages of docs/."""
     from mkdocs.structure.files import File
 
     for path, text in pages().items():
@@ -305,7 +305,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Turn what GitHub alone shows into what the site shows: folders named by code blocks, links to the repository."""
+    """Replace forms that only GitHub shows: folders named by code blocks, links to files of the repository."""
     folder = (ROOT / "docs" / page.file.src_uri).parent
 
     def inside(link: re.Match[str]) -> str:

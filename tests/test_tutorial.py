@@ -1,4 +1,4 @@
-"""Statements of docs/tutorial.md run on the data of the demo, and give what the page shows."""
+"""Statements of docs/tutorial.md run on the data of the demo, with the answers that the page shows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BLOCK = re.compile(r"```(sql|python)\n(.*?)```(?:\n\n?(?:[^`#]+\n\n)?```text\n(
 
 
 def answer(context: sharkpy.SharkContext, statement: str) -> str:
-    """What the shell shows of an answer, or of an error."""
+    """Answer as the shell shows it, or the text of the error."""
     out = io.StringIO()
     try:
         with context.sql(statement) as result:
@@ -41,7 +41,7 @@ def shows(context: sharkpy.SharkContext, statement: str, expected: str) -> bool:
 
 
 def printed(context: sharkpy.SharkContext, code: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What code prints whose session is this one."""
+    """Run code in this session; return its output."""
     capsys.readouterr()
     exec(compile(re.sub(r"sharkpy\.connect\(.*\)", "session", code), str(PAGE), "exec"), {"session": context})
     return capsys.readouterr().out

@@ -12,7 +12,7 @@ SQLSTATES: dict[str, str] = {
     "08S01": "A connection between client and server failed.",
     "0A000": "The engine knows the construct and does not support it.",
     "10608": "An XPath expression cannot be evaluated.",
-    "21000": "Several rows match where one is allowed.",
+    "21000": "Several rows match, but only one may.",
     "21S01": "The number of values is not the number of columns.",
     "22000": "Data does not fit what is done with it.",
     "22003": "A number is out of range.",

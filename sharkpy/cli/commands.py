@@ -76,9 +76,7 @@ def is_command(text: str) -> bool:
 
 
 def as_command(text: str) -> str:
-    """Command that is typed as a word alone, `help` say, or as `help` and words, which is no statement; any other text
-    as it is.
-    """
+    """Return the command for a bare word, or for `help` with words after it. Return other text as it is."""
     bare = text.strip().rstrip(";").strip()
     first, space, rest = bare.partition(" ")
     return f".help {rest}" if space and first.lower() == "help" else BARE_WORDS.get(bare.lower(), text)

@@ -88,7 +88,7 @@ COMMANDS: dict[str, CommandHandler] = {
     "DELETE": lambda binder: _deleted(binder).bind_delete(binder),
     "RELOAD": bind_user_functions.bind_reload,
 }
-"""Statements that are no queries and no inserts, by their first word."""
+"""Binders of the statements other than queries and inserts, by first word."""
 _Bound = TypeVar("_Bound")
 _COMMENTS = re.compile(r"\ufeff?(?:\s+|--[^\n]*(?:\n|\Z)|/\*(?!\+).*?\*/)++", re.DOTALL)
 _SET = re.compile(r"set\b", re.IGNORECASE)
@@ -240,7 +240,7 @@ def _bind_tokens(context: Context, reader: TokenReader) -> Statement:
 
 
 def _no_statement(word: str, reader: TokenReader) -> ParseError:
-    """Error for a word that begins no statement, or none that may come here, with the one that it resembles."""
+    """Error for a word that does not begin a statement here, with a hint if the word resembles one that does."""
     from sharkpy.sql.forms import FIRST_WORDS
 
     error = reader.error("a statement expected")

@@ -1,10 +1,17 @@
-"""Forms of statements: their examples run, one after the other, and their errors are what the table says."""
+"""Forms of statements: their examples run, one after the other, and their errors are the ones in the table.
+
+`python -m tests.session.test_statement_forms` writes the present messages of the errors into the table.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import re
+import sys
+import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
+from sharkpy.sql import forms
 from sharkpy.sql.binder import COMMANDS
 from sharkpy.sql.forms import FORMS, StatementForm, forms_of
 from sharkpy.sql.statements.bind_alter import CLAUSES
@@ -24,23 +32,43 @@ PAGES = Path(__file__).parents[2] / "docs"
 
 
 def test_examples_and_errors(tmp_path: Path) -> None:
-    """In the order of the table: examples build on those before them."""
-    pq.write_table(pa.table({"item": ["jar"], "price": [4.0]}), tmp_path / "more_items.parquet")
-    (tmp_path / "sales").mkdir()
-    (tmp_path / "sales" / "1.json").write_text('{"item": "tea", "price": 3.5}\n')
-    with contextlib.chdir(tmp_path), sharkpy.connect("local[2]", tmp_path / "warehouse") as context:
+    for form, messages in run(tmp_path):
+        assert messages == [message for _, message in form.errors], form.words
+
+
+def run(folder: Path) -> Iterator[tuple[StatementForm, list[str]]]:
+    """Run the examples in the order of the table: each builds on those before it. Yield the messages of the errors."""
+    pq.write_table(pa.table({"item": ["jar"], "price": [4.0]}), folder / "more_items.parquet")
+    (folder / "sales").mkdir()
+    (folder / "sales" / "1.json").write_text('{"item": "tea", "price": 3.5}\n')
+    with contextlib.chdir(folder), sharkpy.connect("local[2]", folder / "warehouse") as context:
         for form in FORMS:
             if form.words == "ROLLBACK CONTINUOUS":
                 until(lambda: [row[1] for row in context.sql("SHOW EPOCHS revenue").fetchall()] == ["WRITTEN"])
             if form.example:
                 context.sql(form.example).close()
-            assert [(one, _error(context, one)) for one, _ in form.errors] == list(form.errors)
+            yield form, [_error(context, statement) for statement, _ in form.errors]
 
 
 def _error(context: sharkpy.SharkContext, statement: str) -> str:
     with pytest.raises(sharkpy.SharkError) as caught:
         context.sql(statement).fetchall()
     return str(caught.value).replace(str(Path.cwd()), "/data")
+
+
+def update() -> None:
+    """Write the present messages into the table."""
+    changed: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for form, messages in run(Path(folder).resolve()):
+            changed |= {old: new for (_, old), new in zip(form.errors, messages, strict=True) if old != new}
+    for path in Path(forms.__file__).parent.glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        for old, new in changed.items():
+            for quoted in (repr(old), json.dumps(old, ensure_ascii=False)):
+                text = text.replace(quoted, repr(new))
+        path.write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{len(changed)} messages have changed: run ruff format\n")
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.words)
@@ -74,3 +102,7 @@ def test_forms_are_found_by_their_words() -> None:
     assert [form.words for form in forms_of("show create")] == ["SHOW CREATE DATABASE", "SHOW CREATE TABLE"]
     assert [form.words for form in forms_of("create  table;")] == ["CREATE TABLE"]
     assert forms_of("sel") == forms_of("") == ()
+
+
+if __name__ == "__main__":
+    update()

@@ -29,7 +29,7 @@ FIRST_WORDS: tuple[str, ...] = tuple(dict.fromkeys(form.words.split()[0] for for
 
 
 def forms_of(text: str) -> tuple[StatementForm, ...]:
-    """Forms of the statements that begin with these words, in any case; the one with exactly these words alone."""
+    """Return the form with exactly these words, in any case, or else the forms that begin with them."""
     words = " ".join(text.upper().removesuffix(";").split())
     exact = tuple(form for form in FORMS if form.words == words)
     return exact or tuple(form for form in FORMS if words and f"{form.words} ".startswith(f"{words} "))

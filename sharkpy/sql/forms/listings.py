@@ -87,7 +87,7 @@ LISTINGS = (
         "SHOW LOCKS",
         "SHOW LOCKS | ROLES | CURRENT ROLES | ROLE GRANT … | PRINCIPALS … | GRANT … | TRANSACTIONS | COMPACTIONS\n"
         "  | INDEXES … | INDEX … | FORMATTED INDEXES … | FORMATTED INDEX … | RESOURCE PLANS",
-        "Give no rows, in the columns of Hive: sharkpy has no such objects, and clients of Hive ask for them.",
+        "Return no rows, in the columns of Hive: sharkpy has no such objects, and clients of Hive ask for them.",
         "SHOW LOCKS",
     ),
     StatementForm(

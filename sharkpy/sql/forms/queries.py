@@ -17,7 +17,7 @@ SELECT [ALL | DISTINCT] * [EXCEPT (column, …)] | expression [[AS] alias], …
   [WINDOW name AS (…), …] [QUALIFY condition]
   [UNION | EXCEPT | INTERSECT [ALL | DISTINCT] query] …
   [ORDER BY … | SORT BY … | DISTRIBUTE BY … | CLUSTER BY …] [LIMIT n] [OFFSET n]""",
-        "Give the rows of a query.",
+        "Return the rows of a query.",
         "SELECT day, count(*) AS orders, round(sum(price), 2) AS total FROM orders GROUP BY day ORDER BY day",
         (
             ("SELECT prise FROM items", 'no column "prise" (line 1, column 8); did you mean "price"? [SQLSTATE 42703]'),
@@ -43,7 +43,7 @@ SELECT [ALL | DISTINCT] * [EXCEPT (column, …)] | expression [[AS] alias], …
     StatementForm(
         "FROM",
         "FROM table … SELECT [DISTINCT] … [WHERE …] [GROUP BY …] …",
-        "Give the rows of a query, with FROM first as in Hive.",
+        "Return the rows of a query, with FROM first as in Hive.",
         "FROM items SELECT item WHERE price < 5",
     ),
     StatementForm(
@@ -57,10 +57,10 @@ SELECT [ALL | DISTINCT] * [EXCEPT (column, …)] | expression [[AS] alias], …
     StatementForm(
         "VALUES",
         "VALUES (value, …), …",
-        "Give rows of literal values.",
+        "Return rows of literal values.",
         "VALUES (1, 'one'), (2, 'two')",
     ),
-    StatementForm("TABLE", "TABLE name", "Give all rows of a table.", "TABLE items"),
+    StatementForm("TABLE", "TABLE name", "Return all rows of a table.", "TABLE items"),
     StatementForm(
         "SUMMARIZE",
         "SUMMARIZE table | 'file' | query",

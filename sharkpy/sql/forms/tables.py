@@ -109,7 +109,7 @@ ALTER TABLE name DROP [IF EXISTS] PARTITION (column = value, …), … [PURGE]
 ALTER TABLE name EXCHANGE PARTITION (column = value, …) WITH TABLE source
 ALTER TABLE name RECOVER PARTITIONS
 ALTER TABLE name TOUCH [PARTITION (…)]""",
-        "Add, drop or move Hive partitions, or find those whose folders exist.",
+        "Add, drop or move Hive partitions, or add the ones whose folders exist.",
         "ALTER TABLE orders ADD IF NOT EXISTS PARTITION (day = '2026-05-01')",
         (
             (
@@ -154,7 +154,7 @@ ALTER TABLE name TOUCH [PARTITION (…)]""",
         "DROP TABLE",
         "DROP TABLE [IF EXISTS] name [PURGE]",
         "Drop a table. Managed tables lose their files. "
-        "A missing table is no error unless hive.exec.drop.ignorenonexistent is false.",
+        "A missing table is an error only if hive.exec.drop.ignorenonexistent is false.",
         "DROP TABLE IF EXISTS returns",
         (
             (

@@ -11,6 +11,7 @@ from prompt_toolkit.document import Document
 
 from sharkpy.base.errors import SharkError
 from sharkpy.cli.commands import COMMANDS, find_command, is_command
+from sharkpy.sql.forms import WORDS
 
 if TYPE_CHECKING:
     from sharkpy.cli.shell_session import Names
@@ -25,7 +26,9 @@ _KEYWORD_TEXT = """
     STORED SUMMARIZE TABLE TABLES TBLPROPERTIES TEMPORARY TERMINATED TEXTFILE THEN TO TRUE TRUNCATE UNBOUNDED UNCACHE
     UNION UNSET USE USING VALUES VIEW VIEWS WHEN WHERE WINDOW WITH
 """
-KEYWORDS = tuple(_KEYWORD_TEXT.split())
+_QUERY_WORDS = frozenset(_KEYWORD_TEXT.split())
+"""Words that are not aliases of tables."""
+KEYWORDS = tuple(sorted(_QUERY_WORDS.union(WORDS)))
 _WORD = re.compile(r"[\w.`]*$")
 _AFTER_TABLE_WORD = re.compile(
     r"\b(?:FROM|JOIN|INTO|TABLE|DESCRIBE|DESC|UNCACHE|CACHE|LIKE|,)\s+[\w.`]*$", re.IGNORECASE
@@ -130,7 +133,7 @@ class SharkCompleter(Completer):
         for name, alias in _NAMED.findall(text):
             plain = name.replace("`", "")
             found[plain.rpartition(".")[2].lower()] = plain
-            if alias and alias.upper() not in KEYWORDS:
+            if alias and alias.upper() not in _QUERY_WORDS:
                 found[alias.lower()] = plain
         return found
 

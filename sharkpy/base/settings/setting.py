@@ -55,7 +55,8 @@ class Setting(Generic[T]):
     @property
     def default_text(self) -> str:
         """Default as SET writes it."""
-        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+        default: object = self.default
+        return str(default).lower() if isinstance(default, bool) else str(default)
 
     @property
     def allowed(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sharkpy.sql.forms.databases import DATABASES
 from sharkpy.sql.forms.functions import FUNCTIONS
 from sharkpy.sql.forms.listings import LISTINGS
@@ -26,6 +28,10 @@ SUBJECTS: tuple[tuple[str, tuple[StatementForm, ...]], ...] = (
 FORMS: tuple[StatementForm, ...] = tuple(form for _, forms in SUBJECTS for form in forms)
 FIRST_WORDS: tuple[str, ...] = tuple(dict.fromkeys(form.words.split()[0] for form in FORMS))
 """Words that begin a statement."""
+WORDS: tuple[str, ...] = tuple(
+    sorted({word for form in FORMS for word in re.findall(r"\b[A-Z]{2,}\b", re.sub(r"'[^']*'", "", form.form))})
+)
+"""Keywords of statements, without the keywords of expressions."""
 
 
 def forms_of(text: str) -> tuple[StatementForm, ...]:

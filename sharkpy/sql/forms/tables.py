@@ -179,7 +179,7 @@ CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW [IF NOT EXISTS] name [(column [COM
     ),
     StatementForm(
         "ALTER VIEW",
-        "ALTER VIEW name RENAME TO name | AS query | SET OWNER … | [UN]SET TBLPROPERTIES (…)\n"
+        "ALTER VIEW name RENAME TO name | AS query | SET OWNER … | SET TBLPROPERTIES (…) | UNSET TBLPROPERTIES (…)\n"
         "ALTER VIEW name ADD | DROP [IF [NOT] EXISTS] PARTITION (…), …",
         "Rename a view, or change its query, owner, properties or declared Hive partitions.",
         "ALTER VIEW cheap AS SELECT item FROM items WHERE price < 4",

@@ -170,7 +170,7 @@ def _statements() -> str:
 
 
 def _form(form: StatementForm) -> Iterator[str]:
-    yield from ("", f"### {form.words}", "", form.doc, "", "```text", form.form, "```")
+    yield from ("", f"### {form.words}", "", _cell(form.doc), "", "```text", form.form, "```")
     if form.example:
         yield from ("", "```sql", f"{form.example};", "```")
     if form.errors:

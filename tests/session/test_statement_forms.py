@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
+from sharkpy.catalog.sink_kinds import SINK_KINDS
+from sharkpy.catalog.stream_kinds import KINDS as STREAM_KINDS
 from sharkpy.sql import forms
 from sharkpy.sql.binder import COMMANDS
 from sharkpy.sql.forms import FORMS, StatementForm, forms_of
@@ -94,6 +96,9 @@ def test_every_statement_has_a_form() -> None:
     altered = "\n".join(form.form for form in FORMS if form.words.startswith("ALTER"))
     clauses = {word for clause in CLAUSES for word in clause.words.replace(" | ", " ").split()}
     assert [word for word in clauses if not re.search(rf"\b{word}\b", altered)] == []
+    [stream], [sink] = forms_of("CREATE STREAM"), forms_of("CREATE CONTINUOUS SINK")
+    assert [kind for kind in STREAM_KINDS if f" {kind} " not in stream.form] == []
+    assert [kind for kind in SINK_KINDS if f" {kind} " not in sink.form] == []
     [explain] = forms_of("EXPLAIN")
     assert set(re.findall(r"[A-Z]{3,}", explain.form)) <= {"EXPLAIN", *FORMS_OF_EXPLAIN}
 

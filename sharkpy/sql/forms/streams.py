@@ -5,7 +5,8 @@ from __future__ import annotations
 from sharkpy.sql.forms.statement_form import StatementForm
 
 _CLAUSES = """\
-  [TRIGGER EVERY n unit | ONCE | AVAILABLE NOW] [ON BAD ROW …] [START FROM EARLIEST | LATEST | TIMESTAMP '…' | TABLE …]
+  [TRIGGER EVERY n unit | ONCE | AVAILABLE NOW] [ON BAD ROW NULL | SKIP TO table]
+  [START FROM EARLIEST | LATEST | TIMESTAMP 'time' | TABLE table THEN STREAM stream [FROM …]]
   [EMIT APPEND | UPDATE | COMPLETE [WITH RECOMPUTE] | CHANGES] [LATE ROWS TO table] [WITH UNBOUNDED STATE]"""
 
 STREAMS = (
@@ -62,11 +63,11 @@ CREATE CONTINUOUS INSERT [IF NOT EXISTS] name
     StatementForm(
         "CREATE CONTINUOUS SINK",
         f"""\
-CREATE CONTINUOUS SINK [IF NOT EXISTS] name TO FOLDER 'path' | KAFKA | PROGRAM [('option' = 'value', …)]
+CREATE CONTINUOUS SINK [IF NOT EXISTS] name TO FOLDER 'path' | KAFKA | PROGRAM | CONSOLE [('option' = 'value', …)]
   [ROW FORMAT …] [STORED AS format] [COMMENT 'text']
 {_CLAUSES}
   AS query""",
-        "Write rows of streams to files of a folder, to a topic of Kafka, or to a function of a program.",
+        "Write rows of streams to files of a folder, to a topic of Kafka, to a function of a program, or to a shell.",
         "CREATE CONTINUOUS SINK dear_sales TO FOLDER 'dear' STORED AS PARQUET AS SELECT * FROM sales WHERE price > 100",
         page="streaming.md",
     ),

@@ -1,7 +1,7 @@
-"""Limit of BLAS to one thread a call, while threads of this process work on blocks in parallel.
+"""Limit of one BLAS thread per call while threads of this process work on blocks in parallel.
 
-Each of them would start as many threads as there are cores, which then wait for each other. Results do not depend on
-the number of cores either. Spark's workers have one from the start: it sets OMP_NUM_THREADS.
+Without it, each of them would start as many BLAS threads as there are cores, and these would wait for each other. The
+limit also makes results independent of the number of cores. Spark sets OMP_NUM_THREADS to one for its workers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Limit:
-    """Number of holders of BLAS to one thread, and the limit that the first of them set."""
+    """Number of holders of the limit, and the limit that the first of them set."""
 
     holders: int = 0
     set_limit: threadpool_limits | None = None
@@ -35,9 +35,9 @@ _limit = _Limit()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread in the whole process, until the last holder is done.
+    """Limit BLAS to one thread in the whole process until the last holder is done.
 
-    A limit of threadpoolctl alone would end with its first holder: others may still be at work then.
+    A limit of threadpoolctl alone would end with its first holder, while other holders may still work.
     """
     import numpy as np  # noqa: F401 - loads its BLAS
 
@@ -57,10 +57,9 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def _in_own_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a thread that ends with it.
+    """Run `work` in a thread of its own.
 
-    threadpoolctl ignores changes of OpenBLAS's threads while another thread that made one is alive, and holders end
-    in any order.
+    OpenBLAS ignores threadpoolctl's changes while another thread that made one is alive, and holders end in any order.
     """
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(work).result()
@@ -68,7 +67,7 @@ def _in_own_thread(work: Callable[[], T]) -> T:
 
 @functools.lru_cache(1)
 def _controller(num_modules: int) -> ThreadpoolController:  # noqa: ARG001 - libraries come with modules
-    """Controller of the BLAS libraries that the process has loaded by now."""
+    """Return the controller of the BLAS libraries that the process has loaded by now."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -1,4 +1,4 @@
-"""Running parts of an engine: DuckDB in this process, the block store, and Spark when a job needs it."""
+"""Running parts of an engine: DuckDB in this process, the block store, and Spark if a job needs it."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ _log = logging.getLogger("sharkpy")
 
 
 class Engine:
-    """Engine: makes each of its parts on first use; the JVM starts with the first RDD job. `stop` ends and frees
-    all.
-    """
+    """Parts of an engine, each made on first use; the JVM starts with the first RDD job. `stop` frees all."""
 
     def __init__(self, conf: Conf, warehouse: Path | str) -> None:
         self.conf = conf
@@ -54,7 +52,7 @@ class Engine:
         self._jobs: SparkJobs | None = None
         self._is_stopped = False
         self._lost_sparks = 0
-        """Sparks whose JVM has ended by itself, as far as that was noticed."""
+        """Number of lost Sparks that were replaced."""
         self.recipes = RecipeBook(lambda: self._recipes_folder)
         self.optimized_plans = OptimizedPlans()
         self.kept_stages = KeptStages()
@@ -71,7 +69,7 @@ class Engine:
 
     @property
     def parallelism(self) -> int:
-        """Number of tasks that run at once; known without starting Spark for local masters."""
+        """Number of tasks that run at once; for local masters, known without starting Spark."""
         if self._spark is not None:
             return self._spark.parallelism
         cores = os.cpu_count() or 1
@@ -127,12 +125,12 @@ class Engine:
         except ConfigurationError:
             if self.conf.value(settings.STORE_LOCAL_DIR) or not self.is_local:
                 raise
-            # A warehouse that takes no files is read nevertheless.
+            # A read-only warehouse can still be read.
             return BlockStore(limit, shm_dir, str(self.scratch / "blocks"))
 
     @property
     def scan_cache_bytes(self) -> int:
-        """Limit on the bytes of decoded columns kept by the driver, and by all tasks together."""
+        """Limit on the bytes of decoded columns in the driver's cache, and in those of all tasks together."""
         return self.conf.value(settings.SCAN_CACHE_BYTES) or machine_memory() // 16
 
     @property
@@ -140,13 +138,14 @@ class Engine:
         return self._jobs is not None and self._jobs.spark.is_alive
 
     def runs(self, jobs: SparkJobs) -> bool:
-        """True if `jobs` are still the engine's: their Spark was neither stopped nor lost."""
+        """True if `jobs` are the engine's and their Spark runs."""
         return self._jobs is jobs and jobs.spark.is_alive
 
     @property
     def jobs(self) -> SparkJobs:
-        """Jobs on Spark; starts it, and starts it again if its JVM was killed. ConfigurationError if there is no Java
-        or Spark does not start.
+        """Jobs on Spark, which starts if it does not run or its JVM was killed.
+
+        Raise ConfigurationError if there is no Java or Spark does not start.
         """
         with self._lock:
             if self._jobs is not None and self._jobs.spark.is_lost:
@@ -166,23 +165,23 @@ class Engine:
 
     @property
     def lost_sparks(self) -> int:
-        """Number of the Sparks so far whose JVM has ended by itself."""
+        """Number of Sparks so far whose JVM has ended by itself."""
         spark = self._spark
         return self._lost_sparks + (spark is not None and spark.is_lost)
 
     def await_lost_spark(self) -> None:
-        """Wait until the JVM's process, whose connections are gone, has ended: on a busy machine that takes a while."""
+        """Wait until the process of a lost JVM has ended, which takes a while on a busy machine."""
         spark = self._spark
         if spark is not None and spark.jvm is not None:
             spark.jvm.await_end()
 
     @property
     def jvm(self) -> Any:
-        """Spark's JVM, by Py4J; starts Spark."""
+        """Spark's JVM through Py4J; starts Spark."""
         return self.jobs.jvm
 
     def task_writer(self) -> BlockWriter | ExecutorWriter:
-        """Writer by which tasks store blocks: in this machine's memory, or in that of the host where they run."""
+        """Writer with which tasks store blocks, in this machine's memory or in that of the task's host."""
         if self.is_local:
             return self.store.writer()
         from sharkpy.columnar.executor_store import ExecutorWriter
@@ -191,7 +190,7 @@ class Engine:
         return ExecutorWriter(shm_dir, self.store.local_dir, limit)
 
     def task_settings(self, writer: Any = None) -> TaskSettings:
-        """Settings for tasks in workers; `writer` for stages that store blocks."""
+        """Return the settings of tasks in workers; stages that store blocks pass a `writer`."""
         share = machine_memory() * 2 // 5 // max(1, self.parallelism)
         memory = self.conf.value(settings.TASK_MEMORY) or max(share, _MIN_MEMORY)
         spilled, value_bytes = self.conf.value(settings.TEMP_BYTES), self.conf.value(settings.VALUE_BYTES)
@@ -204,7 +203,7 @@ class Engine:
             value_bytes=value_bytes,
         )
         if not self.is_local:
-            # Memory and temporary folder of the worker's machine, which is not known here.
+            # The memory and temporary folder of the worker's machine are not known here.
             connection = replace(connection, memory_limit=self.conf.value(settings.TASK_MEMORY), temp_directory="")
         return TaskSettings(
             connection,
@@ -219,17 +218,17 @@ class Engine:
 
     @property
     def results_dir(self) -> str:
-        """Folder in which tasks on this machine put large results for the driver."""
+        """Folder in which local tasks put large results for the driver."""
         return str(self.scratch / "results")
 
     @property
     def stop_dir(self) -> str:
-        """Folder in which a file tells tasks on this machine that their job was cancelled; "" for those on others."""
+        """Folder of the files that tell local tasks that their job was cancelled; "" for tasks on other machines."""
         return str(self.scratch) if self.is_local else ""
 
     @property
     def recipes_dir(self) -> Path:
-        """Folder in which tasks on this machine find the recipes of blocks to be made again, all of them written."""
+        """Folder of the recipes for rebuilding blocks, all written, for local tasks."""
         return self.recipes.save()
 
     @property
@@ -237,7 +236,7 @@ class Engine:
         return self.scratch / "recipes"
 
     def stop(self) -> None:
-        """End Spark (unless the user made it), close DuckDB and the store, remove temporary files. Idempotent."""
+        """Stop Spark (unless the user started it), close DuckDB and the store, remove temporary files. Idempotent."""
         with self._lock:
             if self._is_stopped:
                 return

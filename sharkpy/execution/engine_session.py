@@ -1,4 +1,4 @@
-"""Seam between a session and the code that works for it: commands, queries, machine learning, EXPLAIN."""
+"""Interface between a session and the code that works for it: commands, queries, machine learning, EXPLAIN."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ if TYPE_CHECKING:
     from sharkpy.plan.commands import Command
 
 DEFAULT_STATEMENTS = 100
-"""Statements that the history gives where nobody says how many."""
+"""Default number of statements that the history returns."""
 
 
 class EngineSession(Protocol):
-    """Session as seen from the rooms below it: settings, names, the engine's parts, and the statement that a thread
-    works for.
+    """Session as the rooms below it see it: settings, names, the engine's parts, and the thread's statement.
 
     1. `conf`, `current_database` and `restrictions` are the session's own; `catalog` adds its temporary objects.
-    2. `engine`, `table_cache` and `admission` are those of all sessions of the engine, made when first asked for.
-    3. Queries run by the functions of `execution.queries`, which take the session as their first argument.
-    4. ExecutionError (08003) from `check_open`, `engine` and `table_cache` once the session is stopped.
+    2. `engine`, `table_cache` and `admission` are shared by all sessions of the engine, and made on first use.
+    3. The functions of `execution.queries` run queries; they take the session as first argument.
+    4. After the session is stopped, `check_open`, `engine` and `table_cache` raise ExecutionError (08003).
     """
 
     current_database: str
@@ -52,7 +51,7 @@ class EngineSession(Protocol):
 
     @property
     def known_engine(self) -> Engine | None:
-        """Engine, if it was needed so far; else None."""
+        """The engine, or None if it was not needed yet."""
 
     @property
     def table_cache(self) -> TableCache: ...
@@ -62,7 +61,7 @@ class EngineSession(Protocol):
 
     @property
     def pool(self) -> Pool:
-        """Pool of the session's queries: its share of the engine."""
+        """Admission pool of the session's queries: its share of the engine."""
 
     @property
     def observers(self) -> PlanObservers: ...
@@ -70,22 +69,22 @@ class EngineSession(Protocol):
     def check_open(self) -> None: ...
 
     def snapshot(self) -> QuerySnapshot:
-        """Snapshot of the tables, each in its state when a query of the snapshot first reads it."""
+        """Return a snapshot of the tables, each in its state when a query of the snapshot first reads it."""
 
     def forget_plans(self, table: Table) -> None:
-        """Drop the plans of queries over `table`, whose facts have changed."""
+        """Drop cached plans over `table`, after its statistics have changed."""
 
     def run_command(self, command: Command, snapshot: QuerySnapshot) -> CommandResult:
-        """Carry out a command of any room, under the snapshot of its statement."""
+        """Execute a command of any room under its statement's snapshot."""
 
     def as_statement(self, text: str | None = None) -> AbstractContextManager[Statement]:
-        """Run the body as one statement, or as a part of the one that this thread works for.
+        """Run the body as one statement, or as a part of this thread's statement.
 
-        It is in the history under `text`, if one is given.
+        If `text` is given, the statement is in the history.
         """
 
     def working(self, text: str | None = None) -> AbstractContextManager[None]:
-        """Run the body as a statement, or as a part of anything cancellable that this thread works for."""
+        """Run the body as a statement, or as a part of this thread's cancellable work."""
 
     def history(
         self,
@@ -95,10 +94,10 @@ class EngineSession(Protocol):
         user: str | None = None,
         query_id: str | None = None,
     ) -> list[StatementRecord]:
-        """Statements that run or have ended, newest first, as far as the session may see them.
+        """Return running and finished statements that the session may see, newest first.
 
-        `like`: a pattern of SHOW for the whole text; `user`: those of one user; `query_id`: the one with this id.
+        `like` is a SHOW pattern for the whole text. `user` selects one user's statements, `query_id` a single one.
         """
 
     def with_settings(self, values: Mapping[str, str]) -> Self:
-        """View of the session under other settings; other changes apply to the session too."""
+        """View of the session under other settings; other changes apply to the session itself too."""

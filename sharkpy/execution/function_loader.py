@@ -1,4 +1,4 @@
-"""Loading of the code behind permanent functions: Python by module and name or by value, Java by class."""
+"""Loading of permanent functions' code: Python by module and name or by value, Java by class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sharkpy.udf.user.function import UserFunction, intern
 
 @dataclass(frozen=True, slots=True)
 class FunctionLoader:
-    """Loader of a session's functions: its settings choose the Java, its restrictions the code that may be called."""
+    """Loader of a session's functions; its settings choose the Java, its restrictions the allowed code."""
 
     conf: Conf
     restrictions: Callable[[], Restrictions]

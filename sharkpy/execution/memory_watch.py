@@ -1,4 +1,6 @@
-"""Watch of this process's memory: who has taken most of it is ended before the system ends all."""
+"""Watch of this process's memory: cancels the statement that uses most before the kernel's OOM killer stops the
+process.
+"""
 
 from __future__ import annotations
 
@@ -18,50 +20,50 @@ from sharkpy.execution.statement import Statement
 
 _LOOK_SECONDS = 0.1
 _NOTICED_BYTES = 8 << 20
-"""Growth between two looks that is anybody's."""
+"""Smallest change between two looks that is counted."""
 _LEFT_BYTES = 64 << 20
-"""Bytes of ended statements that are worth giving back to the system."""
+"""Smallest number of bytes of ended statements worth returning to the system."""
 _PATIENCE_SECONDS = 3.0
-"""Time for a statement that was ended to give back what it has, before another one is: the allocators take seconds."""
+"""Time for a cancelled statement to free its memory before another is cancelled; the allocators take seconds."""
 _FAIR_SHARES = 2
-"""A statement with less than an equal share of what is too much, divided by this, is not ended: that would not help."""
+"""A statement with less than an equal share of the excess, divided by this, is not cancelled: that would not help."""
 _GIVE_BACK_SECONDS = 1.0
 _REST_SECONDS = 5.0
-"""Time without work after which a process is at rest."""
+"""Seconds without work after which the process is at rest."""
 _BESIDE_BYTES = 512 << 20
 _log = logging.getLogger(__name__)
 
 
 class MemoryWatch:
-    """Watch in a thread of its own, from `start` to `close`; `limit` in bytes, 0 for three fifths of the memory.
+    """Watch in a thread of its own, from `start` to `close`; `limit` is in bytes, 0 means three fifths of the memory.
 
-    1. What the process grows by is counted to the statements that work meanwhile, by what their threads compute.
-    2. Beyond the limit the statement with most of it ends with ResourceError 53200; then the next one, unless what is
-       ending gives enough back in time. Who has little of what is too much has not caused it, and goes on.
-    3. A statement with a limit of its own ends when the process has grown by far more than that for it alone.
-    4. What ended statements leave unused goes back to the system: much of it at once, the rest when nothing runs.
+    1. The process's growth is counted to the statements that work meanwhile, by the CPU time of their threads.
+    2. Above the limit, the statement with most memory ends with ResourceError 53200, then the next one, unless enough
+       is freed in time. A statement with little of the excess did not cause it and continues.
+    3. A statement with its own limit ends if the process has grown by far more than the limit for it alone.
+    4. Memory that ended statements leave unused is returned to the system: much of it at once, the rest at rest.
     """
 
     def __init__(self, limit: int, statements: Callable[[], list[Statement]]) -> None:
         self.limit = limit or machine_memory() * 3 // 5
         self.held = private_memory()
-        """Bytes that the process held when it was last looked at."""
+        """Bytes held by the process at the last look."""
         self._statements = statements
         self._counted = self.held
-        """Bytes that are counted to somebody, or were there before."""
+        """Bytes that are counted to statements, or were held before them."""
         self._ticks: dict[int, int] = {}
-        """What the threads of statements had computed when growth was last counted."""
+        """CPU ticks of the statements' threads when growth was last counted, by thread."""
         self._known: dict[int, int] = {}
-        """Bytes counted to each statement at the last look."""
+        """Bytes counted to each statement at the last look, by its number."""
         self._left = 0
-        """Bytes counted to statements that have ended, and not gone."""
+        """Bytes counted to ended statements that the process still holds."""
         self._ended: dict[int, float] = {}
-        """When each statement was ended for its memory."""
+        """Time at which each statement was cancelled for its memory."""
         self._given_back = -math.inf
         self._calm_since: float | None = None
-        """When the process was first seen to hold more than at its last rest, and to do nothing since."""
+        """Time at which the process was first idle with more memory than at its last rest."""
         self._rested = self.held
-        """Bytes that the process held at its last rest."""
+        """Bytes held by the process at its last rest."""
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sharkpy-memory", daemon=True)
 
@@ -82,12 +84,12 @@ class MemoryWatch:
                 _log.exception("the memory of the process could not be looked at")
 
     def look(self, held: int) -> None:
-        """Count what has changed since the last look, and act on it."""
+        """Count the change since the last look, and act on it. `held` is in bytes."""
         self.held = held
         change = held - self._counted
         is_noticed = abs(change) >= _NOTICED_BYTES
         if not (is_noticed or self._known or held > self.limit or self._left >= _LEFT_BYTES):
-            # Nothing to do, as nearly always: the sessions are not asked for their statements.
+            # The usual case: nothing to do, so the sessions are not asked for their statements.
             self._ticks.clear()
             self._rest()
             return
@@ -104,7 +106,7 @@ class MemoryWatch:
         elif self._left >= _LEFT_BYTES and self._may_give_back:
             self._give_back()
 
-    # Who has taken it
+    # Counting memory to statements
 
     def _note_ended(self, statements: Sequence[Statement]) -> None:
         present = {one.number for one in statements}
@@ -113,13 +115,13 @@ class MemoryWatch:
         self._ended = {number: when for number, when in self._ended.items() if number in present}
 
     def _count(self, statements: Sequence[Statement], change: int) -> None:
-        # A statement's thread is looked at once: it may end, or begin, meanwhile.
+        # Read each statement's thread once: the statement may start or end meanwhile.
         working = [(one, thread) for one in statements if (thread := one.thread)]
         ticks = {thread: thread_ticks(thread) for _, thread in working}
         if change < 0:
             self._debit(statements, -change)
         elif working and not self._ticks and self.held <= self.limit:
-            # What their threads compute from now on tells whose it is.
+            # The CPU time from now on will tell which statement grows.
             self._ticks = ticks
             return
         elif working:
@@ -129,8 +131,8 @@ class MemoryWatch:
         self._known = {one.number: one.grown_bytes for one in statements if one.grown_bytes}
 
     def _credit(self, working: Sequence[tuple[Statement, int]], ticks: dict[int, int], size: int) -> None:
-        """Count growth to the statements that work, by what their threads have computed since the last look."""
-        # A tick for those that wait for other threads, such as those of DuckDB.
+        """Count growth to working statements by the CPU time of their threads since the last look."""
+        # Add one tick for threads that wait for other threads, such as DuckDB's.
         spent = [1 + ticks[thread] - self._ticks.get(thread, ticks[thread]) for _, thread in working]
         for (statement, _), share in zip(working, spent, strict=True):
             statement.grown_bytes += size * share // sum(spent)
@@ -138,7 +140,7 @@ class MemoryWatch:
             working[0][0].alone_bytes += size
 
     def _debit(self, statements: Sequence[Statement], size: int) -> None:
-        """Take what has gone from what ended statements have left, then from all others by what they have."""
+        """Subtract freed bytes from those of ended statements, then from all others in proportion."""
         gone = min(size, self._left)
         self._left -= gone
         size -= gone
@@ -148,10 +150,10 @@ class MemoryWatch:
                 statement.grown_bytes -= min(size, total) * statement.grown_bytes // total
             statement.alone_bytes = min(statement.alone_bytes, statement.grown_bytes)
 
-    # What is done about it
+    # Acting on it
 
     def _relieve(self, statements: Sequence[Statement]) -> None:
-        """End the statement that has most, unless those that are ending have enough."""
+        """Cancel the statement with most memory, unless those that are ending hold enough."""
         now = time.monotonic()
         if self._may_give_back:
             gc.collect()
@@ -163,7 +165,7 @@ class MemoryWatch:
         too_much = self.held - self._left - sum(one.grown_bytes for one in ending) - self.limit
         if not running or too_much <= 0:
             return
-        # Of equals the newest: the others have kept within the limit so far.
+        # Among equals choose the newest, because the others kept within the limit so far.
         chosen = max(running, key=lambda one: (one.grown_bytes, one.number))
         if chosen.grown_bytes * _FAIR_SHARES * len(running) < too_much:
             return
@@ -181,7 +183,7 @@ class MemoryWatch:
         statement.cancel(ResourceError(f"out of memory: {fact}", hint=hint, sqlstate="53200"))
 
     def _rest(self) -> None:
-        """Give back what nobody uses, once nothing has run for a while: many small statements leave it behind."""
+        """Return unused memory after a while without work; many small statements leave it."""
         if self.held - self._rested < _LEFT_BYTES:
             return
         now = time.monotonic()
@@ -199,17 +201,17 @@ class MemoryWatch:
         return time.monotonic() - self._given_back >= _GIVE_BACK_SECONDS
 
     def _give_back(self) -> None:
-        """Let the allocators return what nobody uses: they keep it for the next one who asks."""
+        """Let the allocators return unused memory, which they keep for later requests."""
         before = self.held
         give_back_memory()
         self._given_back = time.monotonic()
         self.held = self._counted = private_memory()
-        # A part of what stays is taken for what others have got hold of by now.
+        # Assume that other statements have taken a part of what remains.
         self._left = max(0, self._left - max(before - self.held, 0)) * 3 // 4
 
 
 def _alone_limit(limit: int) -> float:
-    """Growth that a statement may cause by itself: DuckDB keeps to its limit, and other parts need memory beside it."""
+    """Growth that a statement may cause: DuckDB keeps its limit, but other parts need memory too."""
     return max(2 * limit, limit + _BESIDE_BYTES) if limit else math.inf
 
 

@@ -1,4 +1,4 @@
-"""Running sessions of this process; the newest serves callers that are given none."""
+"""Running sessions of this process; the newest one is the default."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def note_stopped(session: EngineSession) -> None:
 
 
 def newest_session() -> EngineSession:
-    """Newest running session; ExecutionError if none runs."""
+    """Return the newest running session; raise ExecutionError if there is none."""
     with _lock:
         for ref in reversed(_running):
             if (session := ref()) is not None:

@@ -1,4 +1,4 @@
-"""Restrictions of a session on the machine that runs it; those of remote users have some."""
+"""Restrictions of a session; sessions of remote users have some."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Restrictions:
-    """Restrictions of a session. Commands check them before they touch a path of the statement, and before a setting
-    changes.
+    """Restrictions of a session; commands check them before they use a path or change a setting.
 
-    1. `folders`: where the paths of statements may point, and below; None: anywhere.
-    2. `closed`: folders of the engine itself, which no path enters (see `PathGate`).
-    3. `guards_settings`: settings for the engine's owner alone, by the table of settings, keep their values.
-    4. `refuses_code`: no code of the session's runs in the engine, as functions, JARs and scripts would.
-    5. `refuses_connections`: no statement of the session's lets the engine connect to an address.
-    6. `sees_own_statements`: of the history of statements it sees those of its own user alone.
-    7. `remote`: remote locations at and below which its statements may name files, read with the owner's keys.
+    1. `folders`: folders in which statements may name paths; None means any.
+    2. `closed`: the engine's own folders, which no path may enter (see `PathGate`).
+    3. `guards_settings`: settings reserved for the engine's owner cannot be changed.
+    4. `refuses_code`: the session may not bring code: functions, JARs, scripts.
+    5. `refuses_connections`: no statement may make the engine connect to an address.
+    6. `sees_own_statements`: in the history, the session sees only its own user's statements.
+    7. `remote`: remote locations in which statements may name files, read with the owner's keys.
     """
 
     folders: tuple[Path, ...] | None = None
@@ -41,37 +40,38 @@ class Restrictions:
 
     @property
     def gate(self) -> PathGate:
-        """Gate for the paths of the session's statements."""
+        """Gate that checks the paths of the session's statements."""
         return PathGate(self.folders, self.closed, self.remote)
 
     @property
     def bounds(self) -> tuple[str, ...] | None:
-        """Folders and remote locations that the session's statements may name; None: any."""
+        """Folders and remote locations that the session's statements may name; None means any."""
         if self.folders is None:
             return ("/",) if self.guards_settings else None
         return (*map(str, self.folders), *self.remote)
 
     def within(self, bounds: Sequence[str]) -> Restrictions:
-        """These for what runs in the name of a session with some `bounds`: it uses storage and catalogs as they are by
-        the settings of the engine's owner.
+        """Restrictions for background work in the name of a session with `bounds`.
+
+        The work uses storage and catalogs with the settings of the engine's owner.
         """
         folders = tuple(Path(one) for one in bounds if not uri.is_remote(one))
         return replace(self, folders=folders, guards_settings=True, remote=tuple(filter(uri.is_remote, bounds)))
 
     def check_path(self, path: str) -> str:
-        """Real place that a path names, after links; NotAllowedError if it is out of bounds."""
+        """Return the path with links resolved; raise NotAllowedError if it is out of bounds."""
         return self.gate.check(path)
 
     def check_location(self, location: str) -> None:
-        """NotAllowedError for where a new table's files may not be read: see `PathGate.check_location`."""
+        """Raise NotAllowedError if a new table may not be at the location: see `PathGate.check_location`."""
         self.gate.check_location(location)
 
     def opens(self, location: str) -> bool:
-        """True for a remote location that the session's statements may name without keys of their own."""
+        """True if the session's statements may name the remote location without keys of their own."""
         return self.folders is not None and self.gate.opens(location)
 
     def check_setting(self, key: str) -> None:
-        """Raise NotAllowedError for a setting that this session may not change."""
+        """Raise NotAllowedError if this session may not change the setting."""
         if self.keeps(key):
             raise NotAllowedError(f"{key} cannot be set in this session", hint="the engine's owner sets it")
         if is_address(key):
@@ -97,13 +97,13 @@ UNRESTRICTED = Restrictions()
 
 
 def of_owner(conf: Conf, catalog: Catalog) -> Restrictions:
-    """Restrictions of the engine's owner: none but on the folders that the engine keeps for itself."""
+    """Restrictions of the engine's owner: only the engine's own folders are closed."""
     warehouse = Path(catalog.home)
     blocks = blocks_folder(conf, warehouse).absolute()
-    # A folder of blocks that was set to one which holds the warehouse would close the warehouse too.
+    # If the blocks' folder contains the warehouse, closing it would close the warehouse too.
     mine = () if warehouse.is_relative_to(blocks) else (blocks,)
     return Restrictions(closed=(Path(catalog.state_dir), *mine))
 
 
 SCRIPT = "a script in a query"
-"""Action that `check_code` gets for TRANSFORM, MAP and REDUCE."""
+"""Action passed to `check_code` for TRANSFORM, MAP and REDUCE."""

@@ -1,4 +1,4 @@
-"""Folders of the engine: one for temporary files, swept when its process is gone, and that of evicted blocks."""
+"""Folders of the engine: a temporary one, removed after its process ends, and one for evicted blocks."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _PREFIX = "sharkpy-"
 
 
 def make_scratch(parent: str | None = None) -> Path:
-    """Make a folder of this process under `parent` (default: the system's), and remove orphans of others."""
+    """Make a folder for this process under `parent` (default: the system's), and remove those of dead processes."""
     base = Path(parent or tempfile.gettempdir())
     sweep_scratch(base)
     return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=base))
 
 
 def blocks_folder(conf: Conf, warehouse: Path) -> Path:
-    """Folder of blocks that do not fit shared memory: that of the setting, or one in the warehouse."""
+    """Return the folder of blocks that do not fit shared memory: the setting's, or `.blocks` in the warehouse."""
     return Path(conf.value(STORE_LOCAL_DIR) or warehouse / ".blocks")
 
 
 def sweep_scratch(base: Path) -> list[Path]:
-    """Remove the folders of processes that have ended; returns them."""
+    """Remove the folders of dead processes, and return them."""
     removed = []
     for folder in base.glob(f"{_PREFIX}[0-9]*-*"):
         owner = folder.name.removeprefix(_PREFIX).split("-", 1)[0]

@@ -1,4 +1,4 @@
-"""Running statement of a session: its cancellation, its time, and its turn among other statements."""
+"""Running statement of a session: its cancellation, timeout and admission."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _numbers = itertools.count(1)
 
 
 class Turn(Protocol):
-    """Turn of the admission queue, which counts only while its statement works."""
+    """Slot of the admission queue, which is used only while its statement works."""
 
     def resume(self) -> None: ...
 
@@ -28,47 +28,47 @@ class Turn(Protocol):
 class Statement(Cancellation):
     """Running statement of a session.
 
-    1. `active` is entered by one thread at a time, while it works; in between the reader of the rows works.
-    2. The time of `timeout` runs, and the turn is held, only inside `active`.
-    3. `end` is called once, when the statement has returned its last row or has failed.
-    4. `listener` gets its progress, from any thread; it must not wait.
-    5. Figures and plans are kept for its record in the history, the plans' text up to `plan_bytes`.
+    1. One thread at a time enters `active`, while it works; in between, the reader of the rows works.
+    2. The timeout runs, and the admission slot is used, only inside `active`.
+    3. `end` is called once, after the last row or a failure.
+    4. `listener` gets progress reports from any thread, and must not block.
+    5. Figures and plans are kept for the history, the plans' text up to `plan_bytes`.
     """
 
     def __init__(self, timeout: float = 0.0, listener: ProgressListener = ignore_progress, plan_bytes: int = 0) -> None:
         super().__init__()
         self.turn: Turn | None = None
         self.query_id = ""
-        """Its id in the history; empty where it is not to be there."""
+        """Id in the history; "" if the statement is not recorded."""
         self.text = ""
         self.kind = ""
-        """SELECT, CREATE TABLE and so on, once that is known."""
+        """SELECT, CREATE TABLE and so on; "" until it is known."""
         self.rows_read = 0
         self.rows_written = 0
         self.changed_rows = 0
-        """Rows that the write which ended last has changed, of those it wrote."""
+        """Rows that the last finished write changed, of those it wrote."""
         self.malformed_rows = 0
-        """Rows of streams that did not parse, in an epoch."""
+        """Rows of streams that could not be parsed, in an epoch."""
         self.queued_seconds = 0.0
         self.progress: Progress | None = None
         self.plan = ""
-        """Text of the plans that it has run."""
+        """Text of the plans that the statement has run."""
         self.thread = 0
-        """System's number of the thread that works for it; 0 while none does."""
+        """Native id of the thread that works for the statement; 0 if there is none."""
         self.grown_bytes = 0
-        """Bytes by which this process has grown while it worked: its share, as far as that can be told."""
+        """Estimate of the bytes by which this process has grown for the statement."""
         self.alone_bytes = 0
-        """Bytes of these that came while no other statement worked."""
+        """Part of `grown_bytes` that was added while no other statement worked."""
         self.memory_limit = 0
-        """Bytes that it may use in this process; 0: any."""
+        """Limit on the bytes it may use in this process; 0 means none."""
         self.number = next(_numbers)
-        """Number that no other statement of this process has."""
+        """Number unique among the statements of this process."""
         self._plan_bytes = plan_bytes
         self._listener = listener
         self._timeout = timeout
         self._clock = threading.Lock()
         self._num_active = 0
-        """Number of times that `active` is entered now."""
+        """Number of current entries into `active`."""
         self._timer: threading.Timer | None = None
         self._spent = 0.0
         self._since: float | None = None
@@ -93,18 +93,18 @@ class Statement(Cancellation):
         self._listener(progress)
 
     def keep_plan(self, text: Callable[[], str]) -> None:
-        """Add the text of a plan that has run, made if there is room for any."""
+        """Add the text of a plan that has run, unless `plan_bytes` is used up."""
         if len(self.plan) < self._plan_bytes:
             self.plan = f"{self.plan}\n{text()}" if self.plan else text()
 
     @property
     def is_active(self) -> bool:
-        """Whether a thread works for it."""
+        """Whether a thread works for the statement."""
         return self._since is not None
 
     @property
     def working_seconds(self) -> float:
-        """Time inside `active` so far."""
+        """Seconds spent inside `active` so far."""
         with self._clock:
             return self._spent + (time.monotonic() - self._since if self._since is not None else 0.0)
 
@@ -119,7 +119,7 @@ class Statement(Cancellation):
         with self._clock:
             self._num_active += 1
             if self._num_active > 1:
-                # Within itself, or another thread that works for it: its time goes on already.
+                # A nested entry, or another thread of the statement: its time runs already.
                 return
         if self.turn is not None:
             self.turn.resume()
@@ -148,7 +148,7 @@ class Statement(Cancellation):
         self._timer.start()
 
     def _look(self) -> None:
-        """Cancel the statement if its time would be up, had it worked all along."""
+        """Cancel the statement if its working time exceeds the timeout; otherwise set the timer again."""
         with self._clock:
             self._timer = None
             if self._since is None or self._is_over:

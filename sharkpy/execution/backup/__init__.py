@@ -1,1 +1,1 @@
-"""Backups of a warehouse: a copy of one state of it, checked when it is restored."""
+"""Backups of a warehouse: consistent copies, checked when they are restored."""

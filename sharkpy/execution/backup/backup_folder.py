@@ -21,11 +21,14 @@ from sharkpy.sources.named_files import Access
 WAREHOUSE = "warehouse"
 """Folder of a backup that holds the files of the warehouse."""
 _MOST_BYTES = 1 << 30
-"""Bytes of a remote manifest."""
+"""Largest remote manifest that is read, in bytes."""
 
 
 def folder_at(location: str | os.PathLike[str], access: Access | None) -> BackupFolder:
-    """Folder at a path or URI. `access` finds the id of the access to a remote one; without it, UnsupportedError."""
+    """Return the folder at a path or URI.
+
+    `access` returns the access id for a remote location. Raise UnsupportedError for a remote location without `access`.
+    """
     place = os.fspath(location)
     if not uri.is_remote(place):
         return BackupFolder(str(Path(place.removeprefix("file:")).expanduser().resolve()))
@@ -37,9 +40,9 @@ def folder_at(location: str | os.PathLike[str], access: Access | None) -> Backup
 
 @dataclass(frozen=True, slots=True)
 class BackupFolder:
-    """A folder that a backup, or a warehouse that is made of one, is put into. Names in it are relative.
+    """Folder of a backup, or of a warehouse restored from one.
 
-    Remote folders need no making: they are there with what is in them.
+    Names of files are relative to it. A remote folder exists as soon as it has a file, so it is never created.
     """
 
     location: str
@@ -57,7 +60,7 @@ class BackupFolder:
         return uri.join(self.location, *names)
 
     def require_free(self, hint: str) -> None:
-        """SourceError 58030 where anything is there, UnsupportedError where nothing can be put."""
+        """Raise SourceError 58030 if the folder is not empty, UnsupportedError if its store cannot write or list."""
         if self.is_remote:
             store = store_with(self.location, self.access_id)
             if not (store.traits.writes and store.traits.lists):
@@ -73,7 +76,7 @@ class BackupFolder:
             raise SourceError(f'"{self.shown}" exists and is not empty', hint=hint, sqlstate="58030")
 
     def make(self, folders: Iterable[str]) -> None:
-        """Make folders that have to be there."""
+        """Create folders on this machine; do nothing for a remote folder."""
         if self.is_remote:
             return
         try:
@@ -83,7 +86,7 @@ class BackupFolder:
             raise storage_error(self.location, error) from None
 
     def sync(self) -> None:
-        """Let the names in all folders reach the disk."""
+        """Sync all directories to the disk; do nothing for a remote folder."""
         if self.is_remote:
             return
         try:
@@ -93,7 +96,7 @@ class BackupFolder:
             raise storage_error(self.location, error) from None
 
     def files(self) -> dict[str, DataFile]:
-        """All files in the folder by their names."""
+        """Return all files in the folder by their relative names."""
         if self.is_remote:
             found = checked(store_with(self.location, self.access_id).list(self.location))
             return {uri.below(one.path, self.location) or "": file_of(one, self.access_id) for one in found}
@@ -101,18 +104,18 @@ class BackupFolder:
         return {str(path.relative_to(self.location)): local_file(str(path)) for path in paths if path.is_file()}
 
     def folders(self) -> list[str]:
-        """Folders in a local one."""
+        """Return the relative paths of all folders in a local folder."""
         return [os.path.relpath(folder, self.location) for folder, _, _ in os.walk(self.location)]
 
     def put(self, name: str, content: bytes) -> None:
-        """Put a small file, whole or not at all."""
+        """Write a small file atomically."""
         if self.is_remote:
             store_with(self.location, self.access_id).put(self.at(name), content)
         else:
             write_file(self.at(name), memoryview(content), sync=True)
 
     def content(self, name: str) -> bytes | None:
-        """Content of a file; None where it is not there."""
+        """Return the content of a file, or None if it does not exist."""
         path = self.at(name)
         if not self.is_remote:
             try:
@@ -130,7 +133,10 @@ class BackupFolder:
             return file.read()
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove what was put here in vain, as far as storage lets it, whatever has ended the statement."""
+        """Remove the remote files of a failed backup or restore, even if the statement was cancelled.
+
+        Errors of the storage are ignored.
+        """
         if not self.is_remote:
             return
         removal = Removal(self.location, store_with(self.location, self.access_id), self.access_id)
@@ -139,5 +145,6 @@ class BackupFolder:
                 removal.store.delete([self.at(name) for name in names])
                 removal.remove_empty()
         except SharkError:
-            # The error that is raised says more. What stays is no backup, and no warehouse.
+            # The original error says more. Without its manifest or catalog, the folder is neither a backup nor a
+            # warehouse.
             return

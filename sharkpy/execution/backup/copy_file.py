@@ -1,4 +1,4 @@
-"""Copies of files between a warehouse and its backup, each with its checksum where the bytes pass through here."""
+"""Copies of files between a warehouse and its backup, with checksums of the bytes that pass through this process."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ from sharkpy.sources.layout import DataFile
 from sharkpy.sources.local_copy import facts_of, file_of, opened, store_with
 
 _AT_ONCE = 8
-"""Files that are copied side by side: each waits for the disk, or for its store, which copies it."""
+"""Number of copies at once on the local disk, or within a store."""
 _THROUGH_AT_ONCE = 4
-"""Files from or to a store whose bytes pass through this process at once: each has up to 100 MB under way."""
+"""Number of copies at once between this machine and a store; each buffers up to 100 MB."""
 _CHUNK = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Copy of a file: where it is now, XXH3's checksum of 64 bits, empty where a store has made it, and the time of its
-    source.
+    """Copy of a file: its new location, its XXH3-64 checksum, and the modification time of its source.
+
+    The checksum is empty if a store made the copy.
     """
 
     file: DataFile
@@ -41,7 +42,7 @@ class Copy:
 
 
 def local_file(path: str) -> DataFile:
-    """A file of this machine; SourceError if it cannot be read."""
+    """Describe a file of this machine; raise SourceError if it cannot be read."""
     try:
         status = Path(path).stat()
     except OSError as error:
@@ -50,9 +51,9 @@ def local_file(path: str) -> DataFile:
 
 
 def copy_files(copies: Sequence[tuple[DataFile, str]], access_id: str) -> list[Copy]:
-    """Copy files, each to a location of its own, several at once; `access_id`: the access to remote ones.
+    """Copy each file to its target, several at once, and return the copies in the same order.
 
-    The first failure is raised, and ends all others, as the end of the statement does.
+    `access_id` is the access to remote targets. A failure, or the end of the statement, cancels the other copies.
     """
     through = [one for one in copies if _passes_through(*one, access_id)]
     others = [one for one in copies if not _passes_through(*one, access_id)]
@@ -79,9 +80,9 @@ def _side_by_side(copies: Sequence[tuple[DataFile, str]], access_id: str, at_onc
 
 
 def copy_file(source: DataFile, target: str, access_id: str = "") -> Copy:
-    """Copy a file; on this machine with its mode and times, and to the disk for certain.
+    """Copy a file; a copy on this machine is synced to the disk and keeps the source's modification time.
 
-    SourceError if `source` cannot be read, ResourceError or ExecutionError if a local `target` cannot be written.
+    Raise SourceError if `source` cannot be read, ResourceError or ExecutionError if a local `target` cannot be written.
     """
     check_cancelled()
     if _stays_in_store(source, target, access_id):
@@ -93,12 +94,12 @@ def copy_file(source: DataFile, target: str, access_id: str = "") -> Copy:
 
 
 def _stays_in_store(source: DataFile, target: str, access_id: str) -> bool:
-    """Whether a store makes the copy by itself, of an object whose tag tells that it is the one that was found."""
+    """Whether the store can copy the object itself, checked by the object's tag."""
     return bool(source.tag) and is_within_store(source, target, access_id)
 
 
 def _passes_through(source: DataFile, target: str, access_id: str) -> bool:
-    """Whether bytes go from or to a store, and not within it."""
+    """Whether the bytes pass through this process from or to a store."""
     is_far = uri.is_remote(source.path) or uri.is_remote(target)
     return is_far and not _stays_in_store(source, target, access_id)
 
@@ -108,7 +109,7 @@ def _to_store(source: DataFile, target: str, access_id: str) -> Copy:
     try:
         facts = store_with(target, access_id).put(target, cast(BinaryIO, reading))
     finally:
-        # A remote source is not closed: a thread of the store's library may still read, where the work was ended.
+        # A remote source is not closed: after a cancellation, a thread of the store's library may still read it.
         if not source.access:
             reading.close()
     if facts.size_bytes != reading.size_bytes:
@@ -148,7 +149,7 @@ def _modified_ns(source: DataFile) -> int:
 
 
 class _Digested(io.RawIOBase):
-    """Reader of a file with the checksum of what was read; it begins anew with who goes back to the start."""
+    """File reader that computes the checksum of the bytes read; seeking to the start resets it."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Files of tables in remote folders: which counted is noted while writers wait, and listed later."""
+"""Files of tables in remote folders: generations are noted while writers wait, and files are listed later."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ Visible = Sequence[tuple[Generation, Sequence[DataFile]]]
 
 @dataclass(frozen=True, slots=True)
 class FarFolder:
-    """Remote folder of a table or Hive partition, with its place in the backup. `newest`: the last generation that
-    counts, None where that is not known yet; `is_owned`: files that are missing there are missing.
+    """Remote folder of a table or Hive partition, with its place in the backup.
+
+    `newest` is the last committed generation, or None if it is not known yet. If `is_owned`, a missing bucket is an
+    error.
     """
 
     location: str
@@ -34,8 +36,9 @@ class FarFolder:
 
 
 def with_newest(folders: Sequence[FarFolder], access: Access) -> list[FarFolder]:
-    """Folders with the last generation that is there now. What comes later, and what hides it then, has a higher
-    number, and what is hidden stays for who reads the folder.
+    """Fill in the last generation of each folder.
+
+    Later writes have higher numbers. Files that they hide stay in the folder, because the backup is one of its readers.
     """
 
     def noted(one: FarFolder) -> FarFolder:
@@ -47,10 +50,11 @@ def with_newest(folders: Sequence[FarFolder], access: Access) -> list[FarFolder]
 
 
 def saved_files(tables: Sequence[Sequence[FarFolder]], access: Access) -> dict[str, DataFile]:
-    """Data files of some folders by their places. Those of each table are in one store, and listed together.
+    """Return the data files of the tables' folders by their places in the backup.
 
-    A generation is a folder in a backup, as in a local table's; a remote one counts it, too. Its files are numbered in
-    the order of their rows. Plain files keep their names.
+    The folders of one table are in one store and are listed together. In the backup, each generation is a folder, as in
+    a local table; a remote table reads such folders too. Files of a generation are numbered in the order of their rows.
+    Plain files keep their names.
     """
     found = dict[str, DataFile]()
     for files in side_by_side(lambda folders: _files_of(folders, access), tables, _TABLES_AT_ONCE):
@@ -71,12 +75,12 @@ def _visible(one: FarFolder, access: Access) -> Visible:
     folder = table_folder(one.location, access)
     if visible := folder.visible(one.newest):
         return visible
-    # The location may be that of one file.
+    # The location may name a single file.
     return [(Generation("", 0, 0), folder.files(lambda: one.newest))]
 
 
 def _unless_missing(one: FarFolder, ask: Callable[[], T], otherwise: T) -> T:
-    """An answer; another one for a folder where nothing is: those of tables without rows are not there."""
+    """Return `ask()`, or `otherwise` if the folder does not exist; tables without rows have no remote folder."""
     try:
         return ask()
     except SourceError as error:
@@ -99,5 +103,5 @@ def _placed(one: FarFolder, visible: Visible) -> Iterator[tuple[str, DataFile]]:
 
 
 def below(place: str, *names: str) -> str:
-    """Place of what is called `names` in the folder of a place, which may be that of the warehouse itself."""
+    """Join `names` to the place of a folder; "." is the warehouse itself."""
     return "/".join(names if place == "." else (place, *names))

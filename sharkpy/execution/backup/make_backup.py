@@ -1,4 +1,4 @@
-"""Making of a backup: one state of a warehouse, while others go on reading and writing."""
+"""Making a consistent backup of a warehouse while other sessions read and write."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from sharkpy.sources.layout import DataFile
 
 
 def make_backup(catalog: Catalog, target: str | os.PathLike[str]) -> Manifest:
-    """Make a backup of the warehouse in the new or empty folder `target`, a path or a URI.
+    """Back up the warehouse into the new or empty folder `target`, a path or a URI.
 
-    1. In one transaction, which holds writers off: the catalog is copied, the files of its tables are listed, and
-       linked aside, so that nothing that happens later can take them away. Of remote folders the last generation that
-       counts is noted; their files are listed later, and stay for the backup, which is a reader of them.
-    2. The files are copied, their checksums noted. What stays in one bucket is copied by its store.
-    3. The manifest is written last: without it `restore` takes the folder for no backup.
+    1. One transaction, which makes writers wait, copies the catalog and lists the files of its tables. Local files are
+       linked aside, so that later statements cannot remove them. For remote folders it notes the last generation; their
+       files are listed after the transaction. The backup is a reader of them, so they stay.
+    2. The files are copied and their checksums noted. A store copies files within a bucket by itself.
+    3. The manifest is written last. `restore` refuses a folder without one.
 
-    What a failure leaves in `target` can be deleted. Blocks of cached tables are not saved: they are made again.
+    If the backup fails, the files in `target` can be deleted. Blocks of cached tables are not saved: they are rebuilt.
     """
     if catalog.is_shared:
         hint = "save the metastore by its own means, then the folders of its tables"
@@ -66,7 +66,7 @@ def _copied(catalog: Catalog, saved: SavedTables, folder: BackupFolder, links: P
         raise storage_error(str(links), error) from None
     saved.list_far(catalog)
     settle_catalog(str(copy), saved, str(links / WAREHOUSE))
-    # What streams want goes once they have read it: it is copied first.
+    # Files that streams have still to read are removed once read, so the linked files are copied first.
     sources = {**linked, **{place: file for place, file in saved.files.items() if place not in linked}}
     sources[CATALOG_FILE] = local_file(str(copy))
     folder.make(f"{WAREHOUSE}/{place}" for place in saved.folders)
@@ -87,7 +87,10 @@ def _copied(catalog: Catalog, saved: SavedTables, folder: BackupFolder, links: P
 
 
 def _linked(files: Mapping[str, DataFile], links: Path) -> dict[str, DataFile]:
-    """Second names of files, which stay when a table is renamed or dropped; those of another file system have none."""
+    """Hard-link local files, so that they survive a rename or DROP of their table.
+
+    Files on another file system, and remote files, are used where they are.
+    """
     linked = dict(files)
     for number, (place, source) in enumerate(files.items()):
         if not uri.is_remote(source.path):

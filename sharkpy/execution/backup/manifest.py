@@ -1,4 +1,4 @@
-"""Manifest of a backup: its files with their checksums, and what is not in it."""
+"""Manifest of a backup: its files with their checksums, and the files left out."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NAME = "backup.json"
 
 @dataclass(frozen=True, slots=True)
 class SavedFile:
-    """File of a backup; `path` is relative to the warehouse, `checksum` is XXH3's of 64 bits, of what a store has
-    copied by itself empty.
+    """File of a backup; `path` is relative to the warehouse.
 
-    `modified_ns`: time of its source, 0 where that is not noted. `tag`: that of the backup's own file, in storage.
+    `checksum` is XXH3-64, or empty if a store copied the file. `modified_ns` is the source's modification time, 0 if
+    unknown. `tag` is the object tag of the backup's own file in storage.
     """
 
     path: str
@@ -34,10 +34,10 @@ class SavedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """State of a warehouse: `num_tables` and the files of their data. `left_out` names what lies elsewhere.
+    """State of a warehouse: the number of its tables and the files of their data.
 
-    `place`: where the backup was made, as tags of its files count there alone. `folders`: those that have to be there
-    without files, too; None in backups of format 1, which have them all.
+    `left_out` names files outside the warehouse that are not saved. `place` is where the backup was made; tags of its
+    files are valid only there. `folders` must exist even without files; None in format 1, whose backups contain them.
     """
 
     num_tables: int
@@ -60,7 +60,7 @@ def new_manifest(
 
 
 def write_manifest(folder: BackupFolder, manifest: Manifest) -> None:
-    """Write the manifest, which makes a backup complete: last, and whole or not at all."""
+    """Write the manifest atomically; it comes last and makes the backup complete."""
     body = {"format": FORMAT, "written_by": __version__, **asdict(manifest)}
     folder.put(_NAME, json.dumps(body, indent=1).encode())
 
@@ -68,7 +68,8 @@ def write_manifest(folder: BackupFolder, manifest: Manifest) -> None:
 def read_manifest(folder: BackupFolder) -> Manifest:
     """Read the manifest of the backup in `folder`.
 
-    SourceError for a folder without one, ConfigurationError for one of a later version of sharkpy.
+    Raise SourceError if there is none, ConfigurationError if a later version of sharkpy wrote it, and CorruptionError
+    if it is damaged.
     """
     content = folder.content(_NAME)
     path = f"{folder.shown}/{_NAME}"
@@ -97,5 +98,5 @@ def read_manifest(folder: BackupFolder) -> Manifest:
 
 
 def _leaves(path: str) -> bool:
-    """True if the path does not lie in the warehouse."""
+    """True if the path leads out of the warehouse."""
     return path.startswith("/") or ".." in PurePosixPath(path).parts

@@ -1,4 +1,4 @@
-"""Restoring of a backup into a new warehouse."""
+"""Restoring a backup into a new warehouse."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ def restore_backup(
     home: str | os.PathLike[str] | None = None,
     access: Access | None = None,
 ) -> Manifest:
-    """Make the warehouse, a new or empty folder, from the backup in `source`; both may be paths or URIs. `home`: local
-    folder of the catalog of a warehouse at a URI, new or empty too. `access` finds the ids of accesses to storage.
+    """Restore the backup in `source` into `warehouse`, a new or empty folder; both are paths or URIs.
 
-    The files are copied and checked beside a local warehouse, and get its name together. At a URI they are no warehouse
-    until the catalog is in its folder, which comes last. CorruptionError names a file that is missing, or is not the
-    one that was saved. After a failure nothing stays, as far as storage lets that be removed.
+    `home` is the local catalog folder of a warehouse at a URI, also new or empty. `access` returns access ids for
+    storage.
+
+    Files of a local warehouse are copied and checked in a staging folder, which is then renamed. At a URI, the
+    warehouse exists only when its catalog is in place, which comes last. Raise CorruptionError, naming the file, if a
+    file is missing or differs from the saved one. After a failure, the copied files are removed as far as storage
+    allows.
     """
     folder = folder_at(source, access)
     manifest = read_manifest(folder)
@@ -61,8 +64,8 @@ def restore_backup(
 
 @dataclass(slots=True)
 class _Restoring:
-    """Restoring of the backup in `folder` into the warehouse `data`, whose own folder `home` is `staging` until all is
-    there.
+    """Restore of the backup in `folder` into the warehouse `data`; `staging` becomes its local folder `home` at the
+    end.
     """
 
     folder: BackupFolder
@@ -94,13 +97,13 @@ class _Restoring:
             raise
 
     def take_back(self) -> None:
-        """Remove what was put at a URI."""
+        """Remove the files copied to a URI."""
         self.data.remove(one.path for one in self.manifest.files if not is_state(one.path))
 
     def _restored(
         self, files: Sequence[SavedFile], known: Mapping[str, DataFile], moved: Mapping[str, str]
     ) -> dict[str, DataFile]:
-        """Files by their places in the backup, as they are now."""
+        """Copy and check `files`; return the copies by their places in the backup."""
         targets = [self._target(one.path, moved) for one in files]
         copies = copy_files(
             [(known[one.path], target) for one, target in zip(files, targets, strict=True)],

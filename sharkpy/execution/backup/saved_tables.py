@@ -1,4 +1,4 @@
-"""Places of tables' files in a backup, which holds all that the warehouse owns."""
+"""Places of tables' files in a backup, which saves all files that the warehouse owns."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from sharkpy.sources.folders.table_folder import table_folder
 from sharkpy.sources.layout import DataFile
 
 _SAVED = "saved"
-"""Folder in a stream's own of the files that it wants and that lay in its table's."""
+"""Folder, in a stream's folder, of files to be read that were in its table's remote folder."""
 
 
 @dataclass(slots=True)
 class SavedTables:
-    """Files of a warehouse's tables by their paths in the backup, and folders that have to be there.
+    """Files of a warehouse's tables by their paths in the backup, and the folders that must exist.
 
-    A folder in the warehouse has the same place in the backup, and what the engine keeps beside the catalog of a
-    warehouse at a URI has that of a local warehouse. Others are saved if they belong to a table that deletes its files
-    with itself, under a name of their own, so that the restored warehouse owns all it deletes.
+    A folder in the warehouse has the same place in the backup. State that is stored with the catalog of a warehouse at
+    a URI gets the place that it has in a local warehouse. A folder outside is saved, under a new name, if its table
+    owns the data. So the restored warehouse owns every file that it may delete.
     """
 
     warehouse: str
@@ -42,14 +42,15 @@ class SavedTables:
     folders: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     wanted: dict[str, list[StreamFile]] = field(default_factory=dict)
-    """Files in remote folders of tables that streams, by their ids, want to read, as they are in the backup."""
+    """Unread files of streams in remote folders of tables, by stream id, with their names in the backup."""
     _far: list[list[FarFolder]] = field(default_factory=list)
     _readings: list[Reading] = field(default_factory=list)
 
     def add_all(self, catalog: Catalog) -> None:
-        """Add all permanent tables; inside a transaction, so that no write is half in the backup.
+        """Add all permanent tables; call inside a transaction, so that no write is half saved.
 
-        Their folders are entered as by a reader, up to `leave`. Of remote ones is noted what counts.
+        The backup becomes a reader of their folders until `leave`. For remote folders, only the last generation is
+        noted.
         """
         for database in catalog.database_names():
             for table in catalog.tables(database, with_states=True):
@@ -68,19 +69,19 @@ class SavedTables:
         self._far = [*([one] for one in noted), *(folders for folders in self._far if len(folders) != 1)]
 
     def list_far(self, catalog: Catalog) -> None:
-        """List the files in remote folders, as they were when all was added."""
+        """List the files in remote folders, as of the generations noted by `add_all`."""
         self.files |= saved_files(self._far, catalog.access_id)
         self.folders += [one.place for folders in self._far for one in folders if one.place not in self.files]
 
     def leave(self, catalog: Catalog) -> None:
-        """Leave the folders: what is dropped and hidden there may go."""
+        """Stop being a reader of the folders, so that dropped and hidden files may be removed."""
         while self._readings:
             catalog.readers.leave(self._readings.pop())
 
     def _add(self, table: Table, catalog: Catalog) -> None:
         location, place = table.location or "", self.place(table, None)
         if place is None or is_lake(table):
-            # What lists a lake table's files has their paths whole, and would mean those of the original.
+            # A lake table's metadata has absolute paths, which would lead to the files of the original.
             self._leave_out(table, location)
         elif uri.is_remote(location) and not (table.is_partitioned or table.is_stream):
             self._far.append([FarFolder(location, place, catalog.newest_generation(table), table.owns_data)])
@@ -114,7 +115,7 @@ class SavedTables:
             self._far.append(together)
 
     def _add_wanted(self, stream: Table, place: str, catalog: Catalog) -> None:
-        """Add the files that a stream wants where they are, in the remote folder of its table."""
+        """Add the files that a stream has still to read, which are in the remote folder of its table."""
         if not stream.is_stream or catalog.streams.feeding(stream.table_id) is None:
             return
         for one in catalog.streams.files(stream.table_id, 0, catalog.streams.end(stream.table_id)):
@@ -139,7 +140,7 @@ class SavedTables:
             self.files[below(place, uri.below(file.path, folder) or uri.name_of(file.path))] = file
 
     def place(self, table: Table, one: HivePartition | None) -> str | None:
-        """Place of the folder of a table or Hive partition; None if it is not saved."""
+        """Return the place of the folder of a table or Hive partition, or None if it is not saved."""
         inside = self._inside((table.location or "") if one is None else one.folder(table))
         if inside is not None or not table.owns_data:
             return inside
@@ -147,7 +148,8 @@ class SavedTables:
         return top if one is None else f"{top}/{one.name}"
 
     def _inside(self, location: str) -> str | None:
-        """Place of what lies in the warehouse, or beside its catalog."""
+        """Return the place of a location in the warehouse or in the catalog's state folder, or None if it is outside.
+        """
         path = location if uri.is_remote(location) else local_path(location)
         if (state := uri.below(path, self.state_dir)) is not None:
             return f"{STATE_FOLDER}/{state}"

@@ -1,6 +1,4 @@
-"""Copies of a catalog: in a backup it has the saved places, and nothing of the original's; restored, those of its new
-warehouse.
-"""
+"""Copies of a catalog, with the paths of a backup or of a restored warehouse."""
 
 from __future__ import annotations
 
@@ -22,8 +20,7 @@ from sharkpy.sources.layout import DataFile
 
 
 def settle_catalog(path: str, saved: SavedTables, folder: str) -> None:
-    """Let the copy of a catalog, for a warehouse in a local `folder`, have the saved places, and nothing of the
-    original's.
+    """Adapt a copied catalog to a warehouse in a local `folder`: set the saved places, drop references to the original.
     """
     file = CatalogFile(path, folder, Locations.below(folder))
     store = OwnTables(file, folder)
@@ -48,8 +45,10 @@ def settle_catalog(path: str, saved: SavedTables, folder: str) -> None:
 
 
 def settle_at_uri(path: str, warehouse: str, home: str) -> dict[str, str]:
-    """Let the catalog of a backup be that of a warehouse at a URI, whose own folder is `home`. What a local warehouse
-    has beside its catalog lies there, and so do files of functions: their places in the backup, with those in `home`.
+    """Adapt the catalog of a backup to a warehouse at a URI with the local folder `home`.
+
+    State that a local warehouse stores with its catalog moves to `home`, and so do the files of functions. Return the
+    new places of these files, relative to `home`, by their places in the backup.
     """
     file = CatalogFile(path, home, Locations.below(warehouse))
     store = OwnTables(file, warehouse)
@@ -78,7 +77,7 @@ def settle_at_uri(path: str, warehouse: str, home: str) -> dict[str, str]:
 
 
 def settle_streams(path: str, warehouse: str, home: str, restored: Mapping[str, DataFile]) -> None:
-    """Let streams know the files of their folders, by places, as they are in the restored warehouse."""
+    """Update streams' records of their files, by places, to the times and tags in the restored warehouse."""
     file = CatalogFile(path, home, Locations.below(warehouse))
     store, streams = OwnTables(file, warehouse), StreamStore(file)
     sql = "UPDATE stream_file_ SET modified_ns = ?, tag = ? WHERE table_id = ? AND number = ?"
@@ -99,12 +98,13 @@ def settle_streams(path: str, warehouse: str, home: str, restored: Mapping[str, 
 
 
 def is_state(place: str) -> bool:
-    """True for the place of what a warehouse has beside its catalog."""
+    """True for a place in the state folder of a warehouse's catalog."""
     return place.startswith(f"{STATE_FOLDER}/")
 
 
 def _is_of_original(table: Table, folder: str) -> bool:
-    """True for a table whose files are not in the backup, and would go with a DROP in the restored warehouse."""
+    """True for a managed table whose files were not saved; DROP in the restored warehouse would delete the original's.
+    """
     return table.kind is TableKind.MANAGED and is_lake(table) and not _stays(table.location or folder, folder)
 
 
@@ -116,7 +116,7 @@ def _stays(location: str, folder: str) -> bool:
 def _outside(
     store: OwnTables, database: str, saved: SavedTables, folder: str
 ) -> Iterator[tuple[Table, tuple[HivePartition, ...]]]:
-    """Tables outside of the warehouse that are saved, and those of their Hive partitions that have places."""
+    """Tables saved from outside the warehouse, each with its Hive partitions that were saved from outside."""
     for table in store.tables(database):
         if table.location is None or is_lake(table):
             continue

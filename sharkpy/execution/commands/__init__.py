@@ -1,4 +1,4 @@
-"""Commands: statements that are not queries, carried out; one file per group of commands."""
+"""Execution of commands, the statements that are not queries; one file per group."""
 
 from sharkpy.execution.commands.command_result import CommandResult
 from sharkpy.execution.commands.run import run_command

@@ -1,5 +1,6 @@
-"""ALTER TABLE for properties kept by the catalog: columns, formats, locations, buckets, constraints; data is not
-changed.
+"""ALTER TABLE for properties in the catalog: columns, formats, locations, buckets, constraints.
+
+Data does not change.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from sharkpy.plan.commands import AlterPartition, AlterTable, TouchTable
 
 
 def alter_table(command: AlterTable, session: EngineSession) -> CommandResult:
-    """Alter a table: its files are read in the new form from now on, and blocks of the old form are dropped.
+    """Alter a table; its files are read in the new form from now on, and blocks of the old form are dropped.
 
-    Existing Hive partitions stay where they are.
+    Existing Hive partitions keep their locations.
     """
     old, altered = command.table, command.altered
     if not old.is_view:
@@ -43,7 +44,7 @@ def alter_table(command: AlterTable, session: EngineSession) -> CommandResult:
         with session.catalog.transaction():
             session.catalog.alter_table(altered, was=old, cascade=command.is_cascading)
             if altered.location != old.location and session.catalog.newest_generation(altered) is not None:
-                # The number of the last generation that counts is that of a folder.
+                # A generation's number is valid only in its folder, so it is read from the new one.
                 newest = folder_at(altered.location or "", session).newest()
                 session.catalog.streams.set_newest(altered.table_id, newest)
     session.table_cache.properties_changed(old, altered)
@@ -56,7 +57,7 @@ def _checked(old: Table, altered: Table, session: EngineSession) -> Table:
     if altered.location != old.location:
         place = altered.location or ""
         session.restrictions.check_location(place)
-        # What a dropped table has left there is not this one's, and goes before rows are put beside it.
+        # Remove files that a dropped table left there before this table writes rows.
         session.catalog.clear_garbage(path_or_uri(place))
         kind = kind_at(place, old.kind, session)
         altered = dataclasses.replace(altered, kind=kind, location=managed_folder(place, kind, session, old.table_id))
@@ -73,7 +74,7 @@ def _checked(old: Table, altered: Table, session: EngineSession) -> Table:
 
 
 def alter_partition(command: AlterPartition, session: EngineSession) -> CommandResult:
-    """Alter all Hive partitions with the given values; files in an old folder stay there."""
+    """Alter all Hive partitions that match the given values; files in an old folder stay there."""
     table = command.table
     location = command.location
     if location is not None:

@@ -1,4 +1,4 @@
-"""ANALYZE TABLE: figures of a table or of its Hive partitions, written into the catalog."""
+"""ANALYZE TABLE: statistics of a table or of its Hive partitions, written into the catalog."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Row = tuple[object, ...]
 
 
 def analyze_table(command: AnalyzeTable, session: EngineSession) -> CommandResult:
-    """Compute figures for the catalog. Files written meanwhile invalidate them, and they are not used then; files that
-    were folded do not.
+    """Compute statistics and store them in the catalog.
 
-    A table that is in memory alone has its figures with its blocks and needs no others.
+    If files are written meanwhile, the statistics are stale and not used. Folding of files does not make them stale. A
+    table that is only in memory needs none: its blocks have statistics.
     """
     table = command.table
     if table.location is None:
@@ -74,7 +74,7 @@ def _rows(command: AnalyzeTable, session: EngineSession) -> list[Row]:
 
 
 def _rows_by_partition(table: Table, rows: Sequence[Row], partitions: Sequence[HivePartition]) -> dict[str, Row]:
-    """Rows of figures by the Hive partitions whose values are in the first columns."""
+    """Return the rows of figures by name of the Hive partition, whose values are in the first columns."""
     num_keys, known = len(table.partition_columns), by_values(table, partitions)
     return {known[row[:num_keys]].name: row[num_keys:] for row in rows if row[:num_keys] in known}
 

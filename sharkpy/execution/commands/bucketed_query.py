@@ -1,4 +1,4 @@
-"""Queries that write bucketed tables: their rows together by bucket, and sorted within one if the table wants it."""
+"""Queries that write bucketed tables: rows are grouped by bucket, and sorted if the table says so."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sharkpy.values.types import Schema
 def chosen_buckets(
     spec: BucketSpec | None, query: LogicalPlan | None, session: EngineSession, snapshot: QuerySnapshot
 ) -> BucketSpec | None:
-    """Buckets of a table with their number: by default one that suits the rows of the statement's query."""
+    """Return the table's buckets; if no number is given, choose one that suits the query's size."""
     if spec is None or spec.num_buckets or query is None:
         return spec
     estimate = estimated_bytes(plan_query(session, query, snapshot).root)
@@ -26,12 +26,12 @@ def chosen_buckets(
 
 
 def bucketed_query(query: LogicalPlan, schema: Schema, spec: BucketSpec | None) -> LogicalPlan:
-    """Query with the rows of a bucket in one task, which writes few files; its columns are those of `schema`."""
+    """Return `query` with each bucket's rows in one task, which writes few files; its columns are those of `schema`."""
     if spec is None:
         return query
     columns = dict(zip(schema.names, query.output, strict=True))
     order = tuple(SortKey(columns[name], ascending, ascending) for name, ascending in spec.sort_columns)
-    # What the query itself says of where its rows go is done with that.
+    # The table's distribution and order replace those of the query.
     if order and isinstance(query, Sort) and not query.is_global:
         query = query.child
     if isinstance(query, Distribute):

@@ -20,7 +20,10 @@ def cache_table(command: CacheTable, session: EngineSession) -> CommandResult:
 
 
 def uncache_table(command: UncacheTable, session: EngineSession) -> CommandResult:
-    """Stop caching a table, also by its property. A table that is blocks alone stays until it is dropped."""
+    """Stop caching a table, and reset its cache property.
+
+    Raise UnsupportedError for a table that is only in memory.
+    """
     if command.table is None:
         return NOTHING
     if command.table.location is None and not command.table.is_view:

@@ -1,4 +1,4 @@
-"""Count of the rows that an UPDATE, DELETE or MERGE changes, from the write of the rows that stay."""
+"""Number of rows that UPDATE, DELETE or MERGE changes, derived from the rows that it writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.plan.steps.count_changes import CountChanges
 
 
 def counting(rows: LogicalPlan, command: ChangeRows) -> LogicalPlan:
-    """Rows to write, from those of `command`: the tasks that write them count the updated ones."""
+    """Return the rows to write; the tasks that write them count the updated ones."""
     if not command.marks_updates:
         return rows
     *columns, is_updated = rows.output
@@ -20,8 +20,9 @@ def counting(rows: LogicalPlan, command: ChangeRows) -> LogicalPlan:
 
 
 def num_changed(before: Aggregate | None, statement: Statement, session: EngineSession, snapshot: QuerySnapshot) -> int:
-    """Number of rows that the write which was staged last has updated or left out. `before` counts all rows there
-    were, mostly from statistics.
+    """Return the number of rows that the last staged write updated or left out.
+
+    `before` counts all rows before the write, mostly from statistics.
     """
     num_updated, num_kept = statement.changed_rows, statement.rows_written
     if before is None:

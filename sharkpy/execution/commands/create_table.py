@@ -54,9 +54,9 @@ from sharkpy.values.types import Schema
 
 
 def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Create a table, all or nothing: the catalog knows it exactly when its data is in place.
+    """Create a table atomically: it is in the catalog if and only if its data is in place.
 
-    A table that is replaced stays whole until the new one, which lies beside it, is there.
+    A table that is replaced stays whole until the new one, in a folder of its own, is complete.
     """
     if command.storage is not None and command.storage.name in LAKES:
         return create_lake_table(command, session, snapshot)
@@ -87,7 +87,7 @@ def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySn
 
 
 def _known(command: CreateTable, session: EngineSession) -> Table | None:
-    """Table that has the name already. A temporary table may shadow a permanent one."""
+    """Return the table that already has the name; a temporary table may shadow a permanent one."""
     found = session.catalog.find_table(command.database, command.name)
     if found is None or command.kind is not TableKind.TEMPORARY:
         return found
@@ -145,7 +145,7 @@ def new_table(command: CreateTable, session: EngineSession, snapshot: QuerySnaps
 def _given_place(
     command: CreateTable, properties: dict[str, str], session: EngineSession
 ) -> tuple[TableKind, str | None]:
-    """Kind of the new table, and the folder that its statement names, if any."""
+    """Return the kind of the new table, and the folder that its statement names, if any."""
     kind, location = command.kind, command.location
     if kind is TableKind.MANAGED and EXTERNAL in properties:
         kind = kind_of_property(properties[EXTERNAL])
@@ -160,7 +160,7 @@ def _given_place(
 
 
 def _require_empty(location: str, session: EngineSession) -> None:
-    """BindError unless the folder of CREATE TABLE AS SELECT is empty: its rows would hide what is there."""
+    """Raise BindError if the folder of CREATE TABLE AS SELECT is not empty: the new rows would hide its files."""
     session.restrictions.check_location(location)
     is_far = uri.is_remote(location)
     session.catalog.clear_garbage(location if is_far else local_path(location))
@@ -170,17 +170,19 @@ def _require_empty(location: str, session: EngineSession) -> None:
 
 
 def _is_engines(location: str, command: CreateTable, session: EngineSession) -> bool:
-    """True if files at the usual place of a table are the engine's: in the warehouse, or where the statement says so.
+    """True if the engine owns files at a table's default location: in the warehouse, or by property EXTERNAL.
 
-    The folder of a database elsewhere may hold others.
+    The folder of a database elsewhere may hold other files.
     """
     is_said = EXTERNAL in dict(command.properties)
     return is_said or uri.below(location, session.catalog.warehouse_dir) is not None
 
 
 def _is_free(location: str, command: CreateTable, session: EngineSession) -> bool:
-    """True if a new table may lie at its usual place: nobody reads there, no other table lies there, and neither would
-    a query's rows hide files, nor a DROP take what others have in a bucket that is the warehouse.
+    """True if a new table may use its default location.
+
+    The location is not free if a reader or another table uses it. A folder with files is not free either if a query's
+    rows would hide them or a later DROP would delete them, as in a bucket that is the warehouse.
     """
     catalog, is_far = session.catalog, uri.is_remote(location)
     if catalog.readers.is_read(location) or is_taken(location, session):
@@ -192,7 +194,7 @@ def _is_free(location: str, command: CreateTable, session: EngineSession) -> boo
 
 
 def _goes_with_table(location: str, session: EngineSession) -> bool:
-    """True for a remote folder in the warehouse: a table there is managed, whatever is there already."""
+    """True for a remote folder in the warehouse: a table there is always managed, so DROP deletes the folder."""
     catalog = session.catalog
     is_own = uri.is_remote(location) and not catalog.is_shared
     return is_own and uri.below(location, catalog.warehouse_dir) is not None
@@ -203,8 +205,9 @@ def _rows(query: LogicalPlan, table: Table) -> LogicalPlan:
 
 
 def make_folder(table: Table, command: CreateTable) -> None:
-    """Make the folder of a table, unless its location is one file. CREATE EXTERNAL TABLE describes others' data: where
-    these alone may make the folder, a missing one is an error of its queries.
+    """Create the folder of a table, unless its location is a file or remote.
+
+    For CREATE EXTERNAL TABLE, a folder that cannot be created is not an error: its queries raise it.
     """
     if table.location is None:
         return
@@ -234,7 +237,7 @@ def _create_in_memory(
 def _create_partitioned(
     table: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot, replace: bool
 ) -> None:
-    """Create a partitioned table, as `_create_from_query`; each Hive partition has a folder of its own."""
+    """Create a partitioned table from a query; each Hive partition has a folder of its own."""
     location = table.location or ""
     session.catalog.clear_garbage(location)
     folder = folder_at(location, session)
@@ -259,7 +262,7 @@ def _create_partitioned(
 def _create_from_query(
     table: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot, replace: bool
 ) -> None:
-    """Create a table with the rows of a query; the new base hides any files left there by others."""
+    """Create a table with the rows of a query; the new base generation hides other files in the folder."""
     location = table.location or ""
     session.catalog.clear_garbage(location)
     folder = folder_at(location, session)
@@ -271,7 +274,7 @@ def _create_from_query(
         if table.is_plain:
             publish([TableFiles(table, location, staging, True, session)], session.catalog)
             return
-        # An empty folder has nothing to hide: no request comes between what counts and what can be undone.
+        # A new folder has nothing to hide, so no request separates the commit from what can be undone.
         place = folder.place if uri.is_remote(location) else folder.publish
         if (placed := place(staging, overwrite=True)) is not None:
             published.append(placed)

@@ -40,7 +40,10 @@ def alter_database(command: AlterDatabase, session: EngineSession) -> CommandRes
 
 
 def _place(location: str, session: EngineSession) -> str:
-    """Folder of a database, which the session may name; UnsupportedError where no tables can be written."""
+    """Check and return the folder of a database.
+
+    Raise NotAllowedError if the session may not name it, UnsupportedError if tables cannot be written there.
+    """
     from sharkpy.sources.storage.stores import is_supported
 
     session.restrictions.check_location(location)
@@ -53,7 +56,7 @@ def _place(location: str, session: EngineSession) -> str:
 
 
 def drop_database(command: DropDatabase, session: EngineSession) -> CommandResult:
-    """Drop a database; a session whose current database it is goes on in the default one."""
+    """Drop a database; a session that uses it continues in the default database."""
     if command.cascade and session.catalog.find_database(command.name) is not None:
         for table in session.catalog.tables(command.name.lower()):
             if table.owns_data:

@@ -63,7 +63,7 @@ def _partition_fields(table: Table) -> Iterator[Row]:
 
 
 def _memory_rows(table: Table, one: HivePartition | None, session: EngineSession) -> Iterator[Row]:
-    """Rows about the parts of a cached partitioned table in memory, and its cache policy."""
+    """Rows about the Hive partitions of a cached table in memory, and its cache policy."""
     if not table.is_partitioned or not session.table_cache.is_cached(table):
         return
     held = session.table_cache.bytes_by_partition(table)
@@ -80,7 +80,7 @@ def _memory_rows(table: Table, one: HivePartition | None, session: EngineSession
 
 
 def _facts(table: Table, session: EngineSession) -> Iterator[Row]:
-    """Rows of one fact each, for dbt and Spark's clients, then Hive's one row with all of them."""
+    """Rows of one fact each, for dbt and Spark's clients, then Hive's single row with all facts."""
     yield "# Detailed Table Information", None, None
     statistics = memory_statistics(table, session.table_cache) or file_statistics(table, session)
     of_streams = [*stream_facts(table, session.catalog), *watermark_facts(table, session)]

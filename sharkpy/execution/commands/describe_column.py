@@ -17,7 +17,7 @@ _DESERIALIZED = "from deserializer"
 
 
 def column_rows(command: DescribeTable, one: HivePartition | None, session: EngineSession) -> Iterator[Row]:
-    """Row of the column; for a part that is a struct, a row a field."""
+    """Rows that describe the column; for a nested struct, one row per field."""
     name, *rest = command.column
     field = command.table.shown_schema[name]
     if not rest and command.style == "formatted":

@@ -1,4 +1,4 @@
-"""Sections of DESCRIBE FORMATTED: a fact a row, in Hive's words."""
+"""Sections of DESCRIBE FORMATTED: one fact per row, under Hive's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EXPORT TABLE and IMPORT: a folder with the files of a table and, in `_metadata`, its entry in the catalog."""
+"""EXPORT TABLE and IMPORT: a folder with a table's files and its catalog entry in `_metadata`."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from sharkpy.sources.remote_texts import text_at
 
 METADATA = "_metadata"
 DATA = "data"
-"""Folder of a table without partitions; Hive partitions have their own names."""
+"""Folder of the data of a table without Hive partitions; the folders of Hive partitions have their names."""
 _EXISTS = "42710"
 
 
 def export_table(command: ExportTable, session: EngineSession) -> CommandResult:
-    """Export the current table into a folder that was empty or missing."""
+    """Export the table's current version into an empty or new folder."""
     table = command.table
     if table.location is None:
         raise UnsupportedError(f'EXPORT of "{table.name}", which is in memory only')
@@ -82,7 +82,7 @@ def _check_local_target(path: str, session: EngineSession) -> None:
 
 
 def _copies(table: Table, chosen: Sequence[HivePartition], session: EngineSession) -> Iterator[tuple[DataFile, str]]:
-    """Files of a table, each with its name in the export."""
+    """Files of the table and the chosen Hive partitions, each with its name in the export."""
     if not table.is_partitioned:
         yield from _named(table_files(table, session.catalog), DATA)
     for one in chosen:
@@ -103,7 +103,9 @@ def _chosen(command: ExportTable, session: EngineSession) -> list[HivePartition]
 
 @dataclass(frozen=True, slots=True)
 class _Export:
-    """Export in a folder: the table as it was, and the names of its Hive partitions. `access_id`: of a remote one."""
+    """Export in a folder: the table as exported and the names of its Hive partitions; `access_id` is "" for a local
+    folder.
+    """
 
     folder: str
     access_id: str
@@ -118,10 +120,10 @@ class _Export:
 
 
 def import_table(command: ImportTable, session: EngineSession) -> CommandResult:
-    """Import a new table, or rows for a table of the same columns without rows or with other Hive partitions, all or
-    nothing.
+    """Import a new table, or rows into an existing table with the same columns, atomically.
 
-    An external table without LOCATION reads the exported folder.
+    The existing table must have no rows, or other Hive partitions. An external table without LOCATION reads the
+    exported folder.
     """
     if command.location is not None:
         session.restrictions.check_location(command.location)
@@ -177,7 +179,7 @@ def _read(command: ImportTable, session: EngineSession) -> _Export:
 
 
 def _checked(name: str, table: Table) -> str:
-    """Check the name of a Hive partition, which becomes a path; ValueError for any other text."""
+    """Check and return the name of a Hive partition, which becomes a path; raise ValueError for any other text."""
     values = partition_values(name)
     if (
         tuple(values) != table.partition_columns
@@ -199,7 +201,7 @@ def _new_table(export: _Export, command: ImportTable, session: EngineSession) ->
         if session.catalog.readers.is_read(location) or is_taken(location, session):
             location = f"{location}-{export.table.table_id[:8]}"
     table = dataclasses.replace(export.table, kind=kind, location=location, created_at=0.0)
-    # The rows are exported, and not what had computed them.
+    # The export has the rows, not the stream or continuous query that computed them.
     return dataclasses.replace(table, continuous="", state_of="", stream=None, sink=None, watermark=None)
 
 
@@ -211,7 +213,7 @@ def _import_new(export: _Export, table: Table, command: ImportTable, session: En
                 for name in export.partitions:
                     changes.add(name)
         return
-    # Before its files are staged there, which would go with what dropped tables have left.
+    # Garbage goes before files are staged: the staged files would be removed with it.
     session.catalog.clear_garbage(table.location or "")
     if _holds_any(table.location or "", session):
         raise BindError(f'folder "{table.location}" is not empty', sqlstate=_EXISTS)
@@ -227,7 +229,7 @@ def _holds_any(location: str, session: EngineSession) -> bool:
 
 
 def _staged(export: _Export, table: Table, staging: str, session: EngineSession) -> StagedWrite:
-    """Stage the exported files in `staging`, which is not made anew if it went away with the table."""
+    """Stage the exported files in `staging`, which is not recreated if it was dropped with the table."""
     location = table.location or ""
     access_id = session.catalog.access_id(location) if uri.is_remote(location) else ""
     write: StagedWrite
@@ -279,6 +281,6 @@ def _errors(path: str) -> Iterator[None]:
 
 
 def _named(files: Sequence[DataFile], folder: str) -> Iterator[tuple[DataFile, str]]:
-    """Files with names that keep their order, which is that of the rows."""
+    """Files with numbered names, which keep the order of the files and so of the rows."""
     for number, file in enumerate(files):
         yield file, str(PurePosixPath(folder, f"{number:05d}-{uri.name_of(file.path).lstrip('_.')}"))

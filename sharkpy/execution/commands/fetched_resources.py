@@ -1,4 +1,4 @@
-"""Remote files that a session's scripts and functions use: copied into a folder of the session, each once."""
+"""Remote files of a session's scripts and functions, each copied once into a folder of the session."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from sharkpy.sources.local_copy import file_of, store_with
 from sharkpy.sources.storage.store import ObjectFacts
 
 MOST_BYTES = 1 << 30
-"""Limit on the copies of a session, in all."""
+"""Limit on the total bytes of a session's copies."""
 
 
 def fetched_resource(location: str, session: EngineSession) -> str:
-    """Path of a copy of a remote file, which has the file's name. NotAllowedError for a location that the session's
-    statements may not name, SourceError 58P01 where there is no file, ResourceError 54000 for more than MOST_BYTES.
+    """Return the path of a local copy of a remote file; the copy keeps the file's name.
 
-    A file that has changed since it was fetched is fetched again, beside its copy: functions may have that open.
+    A file that has changed is fetched again into a new folder, because functions may have the old copy open. Raise
+    NotAllowedError if the session's statements may not name the location, SourceError 58P01 if there is no file,
+    ResourceError 54000 if all copies together exceed MOST_BYTES.
     """
     access_id = session.catalog.named_access_id(location)
     resources = session.catalog.resources
@@ -41,7 +42,10 @@ def fetched_resource(location: str, session: EngineSession) -> str:
 
 
 def facts_of_file(location: str, access_id: str) -> ObjectFacts:
-    """Facts about a remote file. BindError 42602 where no copy can have its name, SourceError 58P01 where it is not."""
+    """Return the facts about a remote file.
+
+    Raise BindError 42602 if its name is not valid for a local copy, SourceError 58P01 if it does not exist.
+    """
     name = uri.name_of(location)
     if name in ("", ".", "..") or "\0" in name:
         raise BindError(f'"{uri.shown(location)}" has no name that a file can have here', sqlstate="42602")
@@ -52,7 +56,7 @@ def facts_of_file(location: str, access_id: str) -> ObjectFacts:
 
 
 def check_room(facts: ObjectFacts, taken: int, rule: str) -> None:
-    """ResourceError 54000, with the rule as its hint, for a file that is too much beside the bytes of others."""
+    """Raise ResourceError 54000 if the file and the `taken` bytes exceed MOST_BYTES; `rule` is the hint."""
     if taken + facts.size_bytes > MOST_BYTES:
         message = f'"{uri.shown(facts.path)}" has {facts.size_bytes} bytes, and {taken} are fetched already'
         raise ResourceError(message, hint=rule.format(MOST_BYTES >> 20), sqlstate="54000")
@@ -63,7 +67,7 @@ def _copied(facts: ObjectFacts, access_id: str, session: EngineSession) -> str:
         folder = tempfile.mkdtemp(prefix="added-", dir=session.engine.scratch)
     except OSError as error:
         raise io_error(error, str(session.engine.scratch)) from None
-    # The engine's folder goes with its process.
+    # The engine's scratch folder is removed at exit, so this folder needs no exit handler.
     weakref.finalize(session.catalog.resources, shutil.rmtree, folder, ignore_errors=True).atexit = False
     target = str(Path(folder, uri.name_of(facts.path)))
     copy_files([(file_of(facts, access_id), target)])

@@ -1,4 +1,4 @@
-"""Columns of a table that declares none: those of its files, when it is made."""
+"""Columns of a new table that declares none, inferred from its files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from sharkpy.sources.named_files import files_at
 
 
 def with_inferred_columns(command: CreateTable, session: EngineSession) -> CreateTable:
-    """`command` with the columns of its files, if it has none; SourceError where these tell none."""
+    """Return `command` with the columns of its files if it declares none.
+
+    Raise SourceError if the files do not define columns, or are in folders of Hive partitions.
+    """
     if len(command.schema) or command.storage is None or command.location is None:
         return command
     found = files_at(command.location, session.restrictions.check_path, session.catalog.named_access_id)

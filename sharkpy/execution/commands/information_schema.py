@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = tuple[str | int | None, ...]
 CATALOG = "default"
-"""The one catalog, as the standard's names have three parts."""
+"""Name of the only catalog; the standard's names have three parts."""
 _TYPES = {
     TableKind.MANAGED: "BASE TABLE",
     TableKind.EXTERNAL: "EXTERNAL",
@@ -30,7 +30,7 @@ _TYPES = {
 
 
 def information_tables(catalog: Catalog) -> Mapping[str, SystemTable]:
-    """Tables of `information_schema` by qualified name."""
+    """Return the tables of `information_schema` by qualified name."""
     made: dict[str, tuple[str, Callable[[Catalog], Iterable[Row]]]] = {
         "schemata": ("catalog_name schema_name schema_owner comment", _schemata),
         "tables": ("table_catalog table_schema table_name table_type table_owner comment", _tables),

@@ -1,4 +1,4 @@
-"""INSERT INTO and OVERWRITE tables and folders, one target or many."""
+"""INSERT INTO and INSERT OVERWRITE, into one or several tables and folders."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 BadRows: TypeAlias = "Callable[[QuerySnapshot], Insert]"
-"""Gives the INSERT of the malformed rows of a snapshot's streams."""
+"""Function that returns the INSERT of the malformed rows of a snapshot's streams."""
 
 
 def insert(command: Insert | InsertDirectory, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Insert the rows of a query. Files are staged and become data by one rename, after the query has read its
-    input.
+    """Insert the rows of a query.
+
+    Files are staged and become visible by one rename, after the query has read its input.
     """
     if isinstance(command, Insert) and command.keeps_rows:
         retried(lambda: _insert_all([command], session, snapshot), snapshot)
@@ -54,7 +55,7 @@ def insert(command: Insert | InsertDirectory, session: EngineSession, snapshot: 
 
 
 def multi_insert(command: MultiInsert, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Insert into several targets, put in place together or not at all; all queries read one snapshot."""
+    """Insert into several targets atomically; all queries read one snapshot."""
     _insert_shared(command, session, snapshot)
     return NOTHING
 
@@ -66,8 +67,9 @@ def insert_with(
     also: StagedWrite,
     bad_rows: BadRows | None = None,
 ) -> None:
-    """Insert the rows of a query, or of several; `also` is placed with them, in the same transaction of the catalog,
-    and so are the malformed rows that were skipped.
+    """Insert the rows of one or several queries, and commit `also` in the same catalog transaction.
+
+    The malformed rows that the queries skipped are inserted by `bad_rows` in this transaction too.
     """
 
     def insert_all() -> None:
@@ -80,14 +82,14 @@ def insert_with(
     try:
         insert_all()
     except BlocksReplacedError:
-        # The tables that it reads have other blocks now, and nothing that it made is seen yet.
+        # The tables that it reads have new blocks. Nothing is committed yet, so it can run again.
         snapshot.renew()
         insert_all()
 
 
 @contextmanager
 def added_rows(command: StateInserts, session: EngineSession, snapshot: QuerySnapshot) -> Iterator[None]:
-    """Compute what an epoch adds to a state into blocks, which live as long as the body."""
+    """Compute the rows that an epoch adds to a state into blocks, which are dropped after the body."""
     rows, read = command.rows, (command.added, *(one.query for one in (*command.kept, *command.given)))
     snapshot.see(table for table in read_tables(*read) if table != rows)
     try:
@@ -138,9 +140,9 @@ def _insert_all(
                 else:
                     stage(command, session, snapshot, writes)
                 num_rows += statement.rows_written
-                # Targets that read the same records have the same malformed ones.
+                # Targets that read the same records have the same malformed rows.
                 most = max(most, statement.malformed_rows)
-            # What is added to a state is of the same records, too.
+            # Rows added to a state come from the same records too.
             malformed = max(of_source, most) if kept else of_source + most
             statement.rows_written, statement.malformed_rows = num_rows, malformed
             stage_uncounted(kept, statement, session, snapshot, writes)
@@ -157,7 +159,7 @@ def stage_uncounted(
     snapshot: QuerySnapshot,
     writes: list[StagedWrite],
 ) -> None:
-    """Stage rows that a statement does not count among those that it has written."""
+    """Stage rows without adding to the statement's counts of written and malformed rows."""
     counted = statement.rows_written, statement.malformed_rows
     for command in commands:
         stage(command, session, snapshot, writes)
@@ -165,7 +167,7 @@ def stage_uncounted(
 
 
 def _check_lakes(commands: Sequence[Insert | InsertDirectory], also: Sequence[StagedWrite]) -> None:
-    """UnsupportedError for a lake table beside other targets: its commit is its own."""
+    """Raise UnsupportedError if a lake table is one of several targets: its commit is separate."""
     lake = next((one.table for one in commands if isinstance(one, Insert) and is_lake(one.table)), None)
     if lake is not None and (also or len(commands) > 1):
         message = f"{lake.qualified_name}, a table of {lake.storage.name}, as one of several targets"
@@ -179,7 +181,7 @@ def stage_bad_rows(
     snapshot: QuerySnapshot,
     writes: list[StagedWrite],
 ) -> None:
-    """Stage the malformed rows that a statement has skipped, if there are any: they are read once more."""
+    """Stage the malformed rows that the statement skipped, if any, by reading the input again."""
     if not statement.malformed_rows:
         return
     num_rows = statement.rows_written
@@ -188,7 +190,7 @@ def stage_bad_rows(
 
 
 def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writes: list[StagedWrite]) -> None:
-    """Stage the rows; `writes` has the target as soon as there is something to discard."""
+    """Stage the rows; the write is in `writes` as soon as there is something to discard."""
     table = command.table
     if table.is_view:
         raise BindError(f'"{table.name}" is a view: rows cannot be inserted', sqlstate="42809")
@@ -238,7 +240,7 @@ def _stage_directory(
 
 
 def _distinct_names(query: LogicalPlan) -> Schema:
-    """Columns of the query, which formats with column names need to be distinct."""
+    """Columns of the query with distinct names, which formats with column names require."""
     taken: set[str] = set()
     fields: list[Field] = []
     for column in query.output:

@@ -1,4 +1,4 @@
-"""Files of permanent functions: local ones stay where they are, remote ones are copied beside the catalog."""
+"""Files of permanent functions: local ones stay in place, remote ones are copied into the catalog's state folder."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from sharkpy.sources.staged_files import sync_folders
 
 
 def create_kept(database: str, command: CreateFunction, session: EngineSession) -> None:
-    """Create a permanent function, whose code is loaded now. Its remote files are read this once, with the access of
-    who creates it; all who call it later read the copies, and need no storage.
+    """Create a permanent function and load its code.
+
+    Remote files are read only now, with the creator's access. Later calls use the copies and need no access to the
+    storage.
     """
     functions, unfinished = session.catalog.functions, session.catalog.unfinished
     entry, is_made = FunctionEntry(database, command.name, command.target), False
@@ -43,7 +45,10 @@ def create_kept(database: str, command: CreateFunction, session: EngineSession) 
 
 
 def _kept(given: Sequence[tuple[str, str]], folder: str, session: EngineSession) -> tuple[tuple[str, str], ...]:
-    """Resources with paths that stay. Copies, in folders of their own below `folder`, have the names of the files."""
+    """Return the resources with lasting local paths.
+
+    Each remote file is copied, under its own name, into a subfolder of `folder`.
+    """
     found, copied, taken = list[tuple[str, str]](), list[str](), 0
     for number, (kind, path) in enumerate(given):
         if not uri.is_remote(path):

@@ -1,4 +1,4 @@
-"""Statements about lake tables: those that make, change and write them, and those that they do not have."""
+"""Statements about lake tables: creation, changes and writes, and the statements that they do not support."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 _NAME = "name"
 _CATALOG, _OWN_CATALOG = "iceberg.catalog", "default"
 _HAS_NAMES = "iceberg"
-"""Format that has catalogs with names of tables."""
+"""Format whose own catalogs name tables."""
 _OWN = ("shark.", "iceberg.", "external.")
-"""Beginnings of properties that are the engine's, and not the format's."""
+"""Prefixes of properties that belong to the engine, not to the format."""
 
 
 def create_lake_table(command: commands.CreateTable, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Make a table in its format, with the rows of a query if there is one, then its entry in the catalog."""
+    """Create a table in its format, with the rows of the query if there is one, then its catalog entry."""
     catalog = session.catalog
     lake = "" if command.storage is None else command.storage.name
     if catalog.is_shared:
@@ -83,7 +83,7 @@ def create_lake_table(command: commands.CreateTable, session: EngineSession, sna
 
 
 def _of_same_form(command: commands.CreateTable, old: Table, session: EngineSession) -> LakeTable | None:
-    """The table that is replaced, if CREATE OR REPLACE changes its rows alone: it then keeps its history."""
+    """Return the replaced table if CREATE OR REPLACE changes only its rows; the table then keeps its history."""
     if command.storage is None or old.storage.name != command.storage.name:
         return None
     table = session.catalog.lakes.current(old)
@@ -138,12 +138,12 @@ def _new_entry(command: commands.CreateTable, session: EngineSession, old: Table
     table_id, kind = new_table_id(), command.kind
     is_named = command.storage is not None and command.storage.name == _HAS_NAMES
     if old is not None and is_named and old.storage.name == _HAS_NAMES and _NAME not in dict(properties):
-        # The old table has the usual name in the format's catalog until the new one is there.
+        # The old table keeps the default name in the format's catalog until the new table exists.
         properties = (*properties, (_NAME, f"{old.qualified_name}_{table_id[:8]}"))
     if kind is TableKind.MANAGED and command.location is not None and command.keeps_location:
         kind = TableKind.EXTERNAL
     if kind is TableKind.MANAGED and not command.schema.fields:
-        # Who finds a table that is there does not own it.
+        # A table without declared columns exists already, so this entry does not own it.
         kind = TableKind.EXTERNAL
     location = _location(command, kind, table_id, session)
     return Table(
@@ -161,7 +161,7 @@ def _new_entry(command: commands.CreateTable, session: EngineSession, old: Table
 
 
 def _location(command: commands.CreateTable, kind: TableKind, table_id: str, session: EngineSession) -> str | None:
-    """Folder of a new table; None where the format's catalog knows it."""
+    """Return the folder of a new table, or None if the format's catalog sets it."""
     catalog = session.catalog
     if command.location is not None:
         check_lake_place(command.location)
@@ -186,7 +186,7 @@ def stage_lake(
     snapshot: QuerySnapshot,
     writes: list[StagedWrite],
 ) -> None:
-    """Stage the rows of an INSERT; those of a table that are merely written anew take the place of all."""
+    """Stage the rows of an INSERT; a rewrite that keeps the rows (`keeps_rows`) replaces all files."""
     replaced = Replaced.SAME_VALUES if command.overwrite else Replaced.NOTHING
     replaced = Replaced.ALL if command.keeps_rows else replaced
     write = LakeWrite.begin(table, replaced, session, is_unchanged=command.keeps_rows)
@@ -195,7 +195,7 @@ def stage_lake(
 
 
 def _change_rows(command: commands.ChangeRows, table: LakeTable, session: EngineSession, snapshot: Any) -> None:
-    """Write all rows anew as they are afterwards. TableChangedError where others have written the table meanwhile."""
+    """Rewrite the table with the changed rows; raise TableChangedError if another write has changed it meanwhile."""
     parts = [part for part in (command.rows, command.added) if part is not None]
     snapshot.see(read_tables(*parts, *([] if command.source is None else [command.source])))
     replaced = Replaced.NOTHING if command.rows is None else Replaced.ALL
@@ -224,7 +224,7 @@ def _truncate(command: commands.TruncateTable, table: LakeTable, session: Engine
 
 
 def _alter(command: commands.AlterTable, table: LakeTable, session: EngineSession, _snapshot: object) -> None:
-    """Change columns in the format, and the owner in the catalog."""
+    """Alter columns in the format, and the owner in the catalog; other changes raise UnsupportedError."""
     altered = command.altered
     same = dataclasses.replace(altered, schema=table.schema, owner=table.owner)
     if any(getattr(same, field.name) != getattr(table, field.name) for field in dataclasses.fields(Table)):
@@ -238,7 +238,7 @@ def _alter(command: commands.AlterTable, table: LakeTable, session: EngineSessio
 
 
 def _rename(command: commands.RenameTable, table: LakeTable, session: EngineSession, _snapshot: object) -> None:
-    """Rename a table here: its format's catalog keeps the name that it has there."""
+    """Rename a table in this catalog; the format's own catalog keeps its name."""
     entry = _entry(table, session)
     given = dict(entry.properties)
     if given.get("iceberg.catalog") != "location_based_table":
@@ -271,7 +271,7 @@ def _set_properties(
 
 
 def _check_same_place(entry: Table, given: Mapping[str, str], unset: Collection[str]) -> None:
-    """UnsupportedError for properties that would make an entry that of another table, which DROP would drop."""
+    """Raise UnsupportedError if properties would point the entry to another table, which DROP would then drop."""
     known = dict(entry.properties)
     for key in (_CATALOG, _NAME):
         if known.get(key) != (None if key in unset else given.get(key, known.get(key))):
@@ -279,7 +279,7 @@ def _check_same_place(entry: Table, given: Mapping[str, str], unset: Collection[
 
 
 def _entry(table: LakeTable, session: EngineSession) -> Table:
-    """The table as the catalog keeps it."""
+    """Return the table's entry in the catalog."""
     session.catalog.require(table)
     found = session.catalog.find_entry(table.database, table.name)
     assert found is not None  # it was just there
@@ -293,7 +293,7 @@ _CHANGES: dict[type[commands.Command], Callable[[Any, LakeTable, EngineSession, 
     commands.RenameTable: _rename,
     commands.SetTableProperties: _set_properties,
 }
-"""Commands that change a lake table otherwise than other tables."""
+"""Commands that change a lake table in a way of its own."""
 _REFUSED: dict[type[commands.Command], str] = {
     commands.LoadData: "LOAD DATA into",
     commands.ExportTable: "EXPORT of",
@@ -309,8 +309,9 @@ _REFUSED: dict[type[commands.Command], str] = {
 
 
 def run_for_lake(command: commands.Command, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult | None:
-    """Carry out a command that lake tables have a way of their own for; None for any other. UnsupportedError for one
-    that they do not have.
+    """Run a command that lake tables implement themselves; return None for any other.
+
+    Raise UnsupportedError for a command that lake tables do not support.
     """
     table = getattr(command, "table", None)
     if not isinstance(table, LakeTable):

@@ -41,7 +41,7 @@ _NOT_LINKED = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP)
 
 
 def load_data(command: LoadData, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Load the files of a path, or their rows; afterwards files that are not LOCAL are gone from there."""
+    """Load the files of a path, or insert their rows; files that are not LOCAL are then deleted from the path."""
     table = command.table
     if table.is_view or table.location is None:
         raise BindError(f'LOAD DATA into "{table.name}", which has no files', sqlstate="42809")
@@ -61,7 +61,10 @@ def load_data(command: LoadData, session: EngineSession, snapshot: QuerySnapshot
 
 
 def _require_movable(sources: Sequence[DataFile], session: EngineSession) -> None:
-    """BindError if files that are about to be moved belong to a managed table, UnsupportedError where they stay."""
+    """Check that the source files may be moved.
+
+    Raise BindError if they belong to a managed table, UnsupportedError if their store cannot delete them.
+    """
     if any(not store_at(file).traits.writes for file in sources if file.access):
         hint = "LOAD DATA LOCAL copies files"
         raise UnsupportedError(f'moving "{uri.shown(sources[0].path)}", which cannot be deleted there', hint=hint)
@@ -75,13 +78,14 @@ def _require_movable(sources: Sequence[DataFile], session: EngineSession) -> Non
 def _insert_rows(
     command: LoadData, sources: Sequence[DataFile], session: EngineSession, snapshot: QuerySnapshot
 ) -> None:
-    """Insert the rows of files, as a table for this statement whose last columns are partition columns without a
-    value.
+    """Insert the rows of files, read as a temporary external table.
+
+    Partition columns without a given value are its last columns.
     """
     table = command.table
     given = {name for name, value in command.partition if value is not None}
     schema = Schema(tuple(field for field in table.schema if field.name not in given))
-    # Every file was checked by itself: the folder that holds it need not be.
+    # Each file was checked separately; their folder need not be allowed.
     named = NamedFiles(sources[0].path, tuple(sources))
     kind, storage = TableKind.EXTERNAL, command.storage or table.storage
     files = FileTable(new_table_id(), table.database, "loaded", kind, schema, storage, named.root, named=named)
@@ -91,7 +95,7 @@ def _insert_rows(
 
 
 def _take_files(command: LoadData, sources: Sequence[DataFile], session: EngineSession) -> None:
-    """Take files over: local ones that are moved are linked aside, others copied, and put in place at once."""
+    """Add the files to the table atomically: local files that are moved are hard-linked, others are copied."""
     table = command.table
     partition = spec_name(table, command.partition, session)
     location = target_folder(table, session, overwrite=command.overwrite and not partition)
@@ -111,8 +115,9 @@ def _take_files(command: LoadData, sources: Sequence[DataFile], session: EngineS
 
 
 def source_files(path: str, session: EngineSession) -> list[DataFile]:
-    """Data files that a path, folder or pattern names; SourceError 58P01 if there are none. NotAllowedError for those
-    that the session's statements may not name.
+    """Return the data files that a path, folder or pattern names.
+
+    Raise SourceError 58P01 if there are none, NotAllowedError if the session's statements may not name one.
     """
     if uri.is_remote(path):
         found = _remote_sources(path, session.catalog.named_access_id(path))
@@ -150,7 +155,7 @@ def _glob(pattern: str) -> list[str]:
 
 
 def _is_linked(source: DataFile, target: str) -> bool:
-    """Give a local file a second name, where the system can."""
+    """Hard-link a local file; return False if the system cannot."""
     if uri.is_remote(source.path) or uri.is_remote(target):
         return False
     try:
@@ -163,7 +168,7 @@ def _is_linked(source: DataFile, target: str) -> bool:
 
 
 def _free_names(sources: Sequence[DataFile]) -> list[str]:
-    """Names for files in one folder, each once; those that are hidden where they are count here."""
+    """Return distinct names for the files in one folder; leading `_` and `.` are removed, which would hide files."""
     taken: dict[str, None] = {}
     for file in sources:
         first = name = uri.name_of(file.path).lstrip("_.") or "file"

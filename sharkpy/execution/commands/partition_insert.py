@@ -1,4 +1,4 @@
-"""Inserts into Hive partitions by the rows of a query."""
+"""Inserts of a query's rows into Hive partitions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def has_partition(command: Insert, session: EngineSession) -> bool:
 def stage_partitions(
     command: Insert, session: EngineSession, snapshot: QuerySnapshot, writes: list[StagedWrite]
 ) -> None:
-    """Stage rows by Hive partition; one with all values given is written even without rows."""
+    """Stage rows by Hive partition; a partition with all values given is written even without rows."""
     table = command.table
     staging = table_staging(table, table.location or "", session)
     write = TablePartitions(table, staging, (), command.overwrite, session, only_new=command.if_not_exists)
@@ -56,9 +56,9 @@ def write_partitions(
     snapshot: QuerySnapshot,
     known: Sequence[HivePartition] = (),
 ) -> list[str]:
-    """Write files below `staging`, in folders named after their Hive partitions; returns the names of these.
+    """Write files in folders of `staging` named after Hive partitions; return the partitions' names.
 
-    Those of `known` keep their format, the others have the table's.
+    Partitions in `known` keep their formats; others have the table's.
     """
     dynamic = tuple(name for name, value in spec if value is None)
     static = spec_name(table, spec, session)
@@ -89,7 +89,7 @@ def write_partitions(
 
 
 def _by_folder(query: LogicalPlan, table: Table, num_dynamic: int) -> LogicalPlan:
-    """Query with each task's rows sorted by folder, and the texts that name the folders as last columns."""
+    """Return the query with each task's rows sorted by folder; its last columns are the texts that name the folder."""
     if not num_dynamic:
         return query
     texts = [dataclasses.replace(field, dtype=STRING) for field in table.partition_schema.fields[-num_dynamic:]]

@@ -30,9 +30,9 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def spec_name(table: Table, spec: PartitionSpec, session: EngineSession) -> str:
-    """Name of a Hive partition, or prefix of names, from the values of `spec`.
+    """Return the name of a Hive partition, or the prefix of names, for the values of `spec`.
 
-    TypeMismatchError 22018 for a value outside its column's type.
+    Raise TypeMismatchError 22018 for a value outside its column's type.
     """
     columns = [name for name, value in spec if value is not None]
     texts = [_normal(name, value or "", table.schema[name].dtype, session) for name, value in spec if value is not None]
@@ -40,7 +40,7 @@ def spec_name(table: Table, spec: PartitionSpec, session: EngineSession) -> str:
 
 
 def _normal(column: str, text: str, dtype: DataType, session: EngineSession) -> str | None:
-    """Normal text of the value `text` of a column: '01' is 1 in an INT column."""
+    """Return the normal form of a value's text: '01' is '1' in an INT column."""
     if text == DEFAULT_VALUE or dtype == STRING:
         return text
     value = _typed(column, text, dtype)
@@ -53,7 +53,7 @@ def _normal(column: str, text: str, dtype: DataType, session: EngineSession) -> 
 
 
 def _typed(column: str, text: str, dtype: DataType) -> object:
-    """Value as Python's; None is the default value."""
+    """Return the value as a Python object, None for the default value."""
     if text == DEFAULT_VALUE:
         return None
     value = single_value(text, dtype)[0].as_py()
@@ -64,14 +64,14 @@ def _typed(column: str, text: str, dtype: DataType) -> object:
 
 
 def by_values(table: Table, partitions: Iterable[HivePartition]) -> dict[tuple[object, ...], HivePartition]:
-    """Hive partitions by their typed values."""
+    """Return the Hive partitions by their typed values."""
     found = list(partitions)
     values = typed_values([one.name for one in found], table.partition_schema)
     return dict(zip(values, found, strict=True))
 
 
 class PartitionIndex:
-    """Hive partitions of a table by their typed values: a statement may name thousands of them, one by one."""
+    """Index of a table's Hive partitions by typed values; a statement may name thousands of them."""
 
     def __init__(self, table: Table, partitions: Iterable[HivePartition]) -> None:
         self._table = table
@@ -85,7 +85,7 @@ class PartitionIndex:
             self._by_values.setdefault(values, []).append(one)
 
     def matching(self, terms: PartitionFilter) -> list[HivePartition]:
-        """Those for which all comparisons hold; NULL equals the default value alone, and has no order."""
+        """Return the partitions that satisfy all comparisons; NULL equals only the default value and has no order."""
         check_cancelled()
         wanted = [
             (self._places[name], sign, _typed(name, text, self._table.schema[name].dtype)) for name, sign, text in terms
@@ -109,7 +109,7 @@ def matching_spec(table: Table, partitions: Iterable[HivePartition], spec: Parti
 
 
 def the_partition(table: Table, partitions: Sequence[HivePartition], spec: PartitionSpec) -> HivePartition:
-    """Hive partition with all values of `spec`; BindError 42S02 if there is none."""
+    """Return the Hive partition with all values of `spec`; raise BindError 42S02 if there is none."""
     found = matching_spec(table, partitions, spec)
     if not found:
         raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in spec))

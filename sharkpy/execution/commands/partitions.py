@@ -37,8 +37,9 @@ _EXISTS = "42710"
 
 
 def add_partitions(command: AddPartitions, session: EngineSession) -> CommandResult:
-    """Add Hive partitions, all or none; files already in their folders are their rows. Those of views are names
-    alone.
+    """Add Hive partitions atomically; files already in their folders become their rows.
+
+    Partitions of views are names only.
     """
     table = command.table
     named = [(spec, spec_name(table, spec, session)) for spec, _ in command.partitions]
@@ -46,7 +47,7 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
     with session.catalog.partition_changes(table) as changes:
         index = PartitionIndex(table, changes.known.values())
         for (spec, name), location in zip(named, folders, strict=True):
-            # An empty text is the default value, as NULL is.
+            # An empty text means the default value, like NULL.
             if name in changes.known or index.matching_spec(spec):
                 if not command.if_not_exists:
                     raise _exists(table, name)
@@ -64,15 +65,16 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
 
 
 def _folder(table: Table, place: str, session: EngineSession) -> str:
-    """Folder of a LOCATION; a relative path is below the table's folder, as in Hive."""
+    """Return the folder of a LOCATION; a relative path starts at the table's folder, as in Hive."""
     is_relative = ":" not in place and not Path(place).expanduser().is_absolute()
     path = uri.join(table.location or "", place) if is_relative else place
     return managed_folder(path, table.kind, session, table.table_id)
 
 
 def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandResult:
-    """Drop Hive partitions, with the data that lies in a managed table's own folder. Each PARTITION (…) has to match
-    one, unless IF EXISTS.
+    """Drop Hive partitions, with their data if it is in a managed table's own folder.
+
+    Each PARTITION (…) must match a partition, unless IF EXISTS is given.
     """
     table = command.table
     with session.catalog.partition_changes(table) as changes:
@@ -95,8 +97,9 @@ def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandR
 
 
 def rename_partition(command: RenamePartition, session: EngineSession) -> CommandResult:
-    """Rename a Hive partition, with its folder if a managed table's folder is named after it. What lies in a remote
-    folder is copied into the new one.
+    """Rename a Hive partition, and its folder if a managed table's folder is named after it.
+
+    Files in a remote folder are copied into the new one.
     """
     table = command.table
     name = spec_name(table, command.new, session)
@@ -125,13 +128,13 @@ def rename_partition(command: RenamePartition, session: EngineSession) -> Comman
 
 
 def _check_move(one: HivePartition, source: Table, target: str, table: Table, session: EngineSession) -> None:
-    """NotAllowedError if links lead from the old or the new folder of a Hive partition out of the bounds."""
+    """Raise NotAllowedError if links lead out of the bounds from the partition's old or new folder."""
     session.catalog.check_folders(source, [one])
     session.restrictions.gate.check_folder(target, table.location)
 
 
 def _is_moved(one: HivePartition, table: Table) -> bool:
-    """Whether the folder of a Hive partition gets the partition's new name."""
+    """Whether a rename also renames the partition's folder."""
     return one.location is None and table.kind is not TableKind.EXTERNAL
 
 
@@ -150,7 +153,7 @@ def _move(folder: str, target: str) -> None:
 
 
 def exchange_partition(command: ExchangePartition, session: EngineSession) -> CommandResult:
-    """Move the source's Hive partitions with the given values and their data; the table may have none of these."""
+    """Move the matching Hive partitions of the source, with their data; the table must not have them."""
     table, source = command.table, command.source
     wanted = matching_spec(source, session.catalog.partitions(source), command.partition)
     targets = [(one, uri.join(table.location or "", one.name)) for one in wanted if one.location is None]
@@ -184,7 +187,7 @@ def _exchange(
     session: EngineSession,
     moved: list[tuple[str, str]],
 ) -> None:
-    """Move one Hive partition; `moved` gets the folders of one that is renamed."""
+    """Move one Hive partition; add its old and new folder to `moved` if the folder is renamed."""
     source, table = there.table, here.table
     storage = None if one.storage_of(source) == table.storage else one.storage_of(source)
     folder, target = one.folder(source), uri.join(table.location or "", one.name)

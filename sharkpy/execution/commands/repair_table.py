@@ -1,4 +1,4 @@
-"""MSCK REPAIR TABLE: the catalog's Hive partitions brought in line with the folders that are there."""
+"""MSCK REPAIR TABLE: updates the catalog's Hive partitions to the folders that exist."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 Values = tuple[str, ...]
 Subfolders = Callable[[Sequence[str]], Sequence[Sequence[str]]]
-"""Folders that may be data in each of some folders, by name."""
+"""Function from folders to the subfolders of each that may hold data, sorted by name."""
 
 
 def repair_table(command: RepairTable, session: EngineSession) -> CommandResult:
-    """Repair a table; returns a line for each folder and Hive partition that was out of line, as Hive writes them.
+    """Repair a table; return a line for each difference between folders and Hive partitions, in Hive's words.
 
-    A folder whose name is no value of the partition column's type is left alone, and listed, as are folders that stand
-    for the same values, and a link that leads out of the session's bounds: it is not looked into.
+    Three kinds of folders are listed but not added: a name that is no value of the column's type, several folders with
+    the same values, and a link out of the session's bounds.
     """
     table = command.table
     session.catalog.check_folders(table)
@@ -80,9 +80,7 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges, cata
 
 
 def _doubles(table: Table, named: dict[str, list[str]], changes: PartitionChanges) -> Iterator[str]:
-    """Lines for folders that stand for the same values, of which it is not clear which one is the Hive partition; or
-    for those of one that lies elsewhere.
-    """
+    """Lines for folders with the same values, of which none can be chosen, or with those of a partition elsewhere."""
     for name, folders in sorted(named.items()):
         if (one := changes.known.get(name)) is not None:
             for folder in folders:
@@ -92,7 +90,7 @@ def _doubles(table: Table, named: dict[str, list[str]], changes: PartitionChange
 
 
 def _is_text(folder: str) -> bool:
-    """False for a path of bytes that are no UTF-8: no text of a statement or the catalog can name it."""
+    """False for a path that is not UTF-8: neither a statement nor the catalog can name it."""
     return _shown(folder) == folder
 
 
@@ -101,12 +99,12 @@ def _shown(folder: str) -> str:
 
 
 def _is_there(folder: str, access: Access) -> bool:
-    """True for a folder that is there; a remote one is if it holds anything."""
+    """True if the folder exists; a remote one exists if it holds a file."""
     return has_files(folder, access(folder)) if uri.is_remote(folder) else Path(folder).is_dir()
 
 
 def _fits(table: Table, values: Values) -> bool:
-    """True if each value is one of its column's type."""
+    """True if each value has its column's type."""
     pairs = zip(table.partition_schema, values, strict=True)
     return all(text == DEFAULT_VALUE or single_value(text, field.dtype).null_count == 0 for field, text in pairs)
 
@@ -114,8 +112,9 @@ def _fits(table: Table, values: Values) -> bool:
 def _folders(
     home: str, columns: tuple[str, ...], subfolders_of: Subfolders, gate: PathGate
 ) -> Iterator[tuple[str, Values | None]]:
-    """Folders column=value, one level a column, with their values; None for a folder with another name, or out of
-    bounds.
+    """Yield folders named column=value, one level per column, with their values.
+
+    The values are None for a folder with another name or out of bounds.
     """
     level = list[tuple[str, Values]]([(home, ())])
     for column in columns:
@@ -140,7 +139,7 @@ def _is_open(folder: str, home: str, gate: PathGate) -> bool:
 
 
 def _subfolders_of(home: str, access: Access) -> Subfolders:
-    """How the folders below a table's are found: remote ones by a request each, several at once."""
+    """Return the function that lists subfolders; each remote folder takes a request, several at once."""
     if not uri.is_remote(home):
         return lambda folders: [_local_subfolders(folder) for folder in folders]
     return partial(side_by_side, partial(subfolders, access_id=access(home)))

@@ -1,4 +1,4 @@
-"""ADD, LIST and DELETE of JARs, files and archives, which a session's functions and scripts use."""
+"""ADD, LIST and DELETE of JARs, files and archives for a session's functions and scripts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def delete_resources(command: DeleteResources, session: EngineSession) -> Comman
 
 
 def _added_path(path: str, session: EngineSession) -> str:
-    """Path under which a file was added: of a remote one that of its copy."""
+    """Return the path under which a file was added; for a remote file, the path of its copy."""
     if not uri.is_remote(path):
         return str(Path(local_path(path)).absolute())
     copy = session.catalog.resources.fetched(path)
@@ -45,7 +45,10 @@ def _added_path(path: str, session: EngineSession) -> str:
 
 
 def resource_path(path: str, session: EngineSession) -> str:
-    """Absolute path of an existing file that the session may read; of a remote one that of a copy."""
+    """Return the absolute path of a file that the session may read; for a remote file, the path of its copy.
+
+    Raise SourceError if it does not exist, NotAllowedError if the session may not read it.
+    """
     if uri.is_remote(path):
         return fetched_resource(path, session)
     session.restrictions.check_path(path)

@@ -1,4 +1,4 @@
-"""UPDATE, DELETE and MERGE: changed parts are written anew beside the old rows and put in their place at once."""
+"""UPDATE, DELETE and MERGE: changed parts are rewritten and replace the old ones atomically."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from sharkpy.plan.read_tables import read_tables
 from sharkpy.values.types import BOOLEAN
 
 _MOST_NAMED = 500
-"""Limit on the Hive partitions to which a scan is restricted by their values; with more, all are scanned."""
+"""Largest number of Hive partitions to which a scan is restricted; with more, all are scanned."""
 _SEVERAL_ROWS = "21000"
 Texts = tuple[str | None, ...]
-"""Values of a Hive partition's columns, as texts."""
+"""Values of a Hive partition's columns as texts."""
 
 
 def change_rows(command: ChangeRows, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Change rows, starting again if others have written the table meanwhile: no row of theirs is lost."""
+    """Change rows; start again if another write has changed the table meanwhile, so that none of its rows is lost."""
     try:
         retried(lambda: _change(command, session, snapshot), snapshot)
     except ExecutionError as error:
@@ -68,7 +68,7 @@ def _stage(
     snapshot: QuerySnapshot,
     writes: list[StagedWrite],
 ) -> int:
-    """Stage the rows that stay and those that are added; returns the number of changed rows."""
+    """Stage the remaining and the added rows; return the number of changed rows."""
     table, changed = command.table, 0
     if command.rows is not None:
         rows, before = resolved(command.rows), command.before
@@ -90,7 +90,7 @@ def _stage(
 
 
 def _partitions(changed: LogicalPlan, table: Table, session: EngineSession, snapshot: QuerySnapshot) -> Sequence[Texts]:
-    """Texts of the Hive partitions with changed rows."""
+    """Return the values of the Hive partitions with changed rows."""
     columns = table.partition_columns
     return [
         tuple(row[name] for name in columns)
@@ -107,7 +107,7 @@ def _stage_partitions(
     snapshot: QuerySnapshot,
     writes: list[StagedWrite],
 ) -> None:
-    """Stage the Hive partitions with changed rows, each with all its new rows, even if there are none."""
+    """Stage all new rows of each Hive partition with changed rows, even if it has none."""
     columns = table.partition_columns
     staging = table_staging(table, table.location or "", session)
     names = [partition_name(columns, texts) for texts in found]
@@ -120,7 +120,7 @@ def _stage_partitions(
 
 
 def _of_partitions(rows: LogicalPlan, table: Table, found: Sequence[Texts]) -> LogicalPlan:
-    """Rows of the Hive partitions with these texts."""
+    """Restrict `rows` to the Hive partitions with these values."""
     named = {column.name: column for column in rows.output}
     columns = table.partition_columns
     terms = [

@@ -1,4 +1,4 @@
-"""Dispatch of commands to the functions that carry them out."""
+"""Dispatch of commands to the functions that execute them."""
 
 from __future__ import annotations
 
@@ -126,14 +126,14 @@ _WRITERS: dict[type[commands.Command], Writer] = {
     commands.ChangeRows: change_rows,
     commands.LoadData: load_data,
 }
-"""Commands with queries, which read the tables in the statement's snapshot."""
+"""Commands with queries, which read tables in the statement's snapshot."""
 
 _FREEING = (commands.DropTable, commands.DropDatabase, commands.DropPartitions, commands.TruncateTable)
-"""Commands that free space, and so have to work where there is none."""
+"""Commands that free space, and so must work on a full disk."""
 
 
 def run_command(command: commands.Command, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Carry out `command`, whose statement has `snapshot`; UnsupportedError for a command without a function."""
+    """Execute `command` with the statement's `snapshot`; raise UnsupportedError if no function executes it."""
     try:
         return _run(command, session, snapshot)
     except OSError as error:
@@ -156,6 +156,6 @@ def _run(command: commands.Command, session: EngineSession, snapshot: QuerySnaps
     try:
         return writer(command, session, snapshot)
     except BlocksReplacedError:
-        # The tables that it reads have other blocks now, and nothing that it made is seen yet.
+        # The tables that it reads have new blocks. Nothing is committed yet, so it can run again.
         snapshot.renew()
         return writer(command, session, snapshot)

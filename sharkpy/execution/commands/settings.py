@@ -11,7 +11,7 @@ from sharkpy.sql.grammar.variables import variable
 
 
 def set_conf(command: SetConf, session: EngineSession) -> CommandResult:
-    """Set or list settings; they are listed as `key=value` in one column, as in Hive, without secrets."""
+    """Set a setting, or list settings as `key=value` in one column, as in Hive, without secrets."""
     conf = session.conf
     if command.key is None:
         docs = {setting.key: f"  -- {setting.doc}" for setting in SETTINGS} if command.verbose else {}
@@ -31,7 +31,7 @@ def set_conf(command: SetConf, session: EngineSession) -> CommandResult:
 
 
 def reset_conf(command: ResetConf, session: EngineSession) -> CommandResult:
-    """Reset one setting, or all but those that the session may not change."""
+    """Reset one setting, or all settings that the session may change."""
     conf, restrictions = session.conf, session.restrictions
     if command.key is not None:
         restrictions.check_setting(command.key)

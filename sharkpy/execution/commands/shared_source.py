@@ -1,4 +1,4 @@
-"""Source shared by several queries of a statement: read by each if that is cheap, else computed once."""
+"""Source shared by several queries of a statement: each reads it if that is cheap, else it is computed once."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 Resolve = Callable[[LogicalPlan], LogicalPlan]
-"""Function from a query over SharedRows to one that can be planned."""
+"""Function from a query over SharedRows to a query that can be planned."""
 
 
 @contextmanager
 def shared_source(
     source: LogicalPlan | None, queries: Sequence[LogicalPlan], session: EngineSession, snapshot: QuerySnapshot
 ) -> Iterator[Resolve]:
-    """Make the source part of each query if it is a scan with filters and computed columns: each then prunes its reads.
+    """Put the source into each query if it is a scan with filters and computed columns; each query prunes its own
+    reads.
 
-    Any other source, or one with new rows each time, is computed once, with the columns that some query uses, into
-    blocks that live as long as the statement.
+    Any other source, or one with random values, is computed once into blocks. The blocks have the columns that the
+    queries use and live as long as the statement.
     """
     if source is None:
         yield lambda query: query
@@ -69,7 +70,7 @@ def shared_source(
 
 
 def is_read_again(source: LogicalPlan) -> bool:
-    """True if each query computes the source for itself."""
+    """True if each query computes the source itself."""
     is_plain = all(isinstance(node, (Scan, Filter, Project, Values)) for node in source.walk())
     has_subqueries = any(
         isinstance(part, SUBQUERIES) for node in source.walk() for expr in node.expressions for part in expr.walk()
@@ -78,7 +79,7 @@ def is_read_again(source: LogicalPlan) -> bool:
 
 
 def _clustering(source: LogicalPlan) -> list[Sort | Distribute]:
-    """Steps that gather and order the rows of the source, from below: steps above it rely on them."""
+    """Distributions and sorts of the source, bottom up; later steps rely on them."""
     found: list[Sort | Distribute] = []
     while isinstance(source, (Project, Filter, Sort, Distribute)):
         if isinstance(source, (Sort, Distribute)):
@@ -88,7 +89,7 @@ def _clustering(source: LogicalPlan) -> list[Sort | Distribute]:
 
 
 def _used(queries: Iterable[LogicalPlan]) -> set[int]:
-    """Ids of columns that occur in expressions or in the output."""
+    """Return the ids of columns in expressions or in the output."""
     found: set[int] = set()
     for query in queries:
         found |= query.output_ids | _columns_used(query.walk())
@@ -100,7 +101,7 @@ def _columns_used(nodes: Iterable[LogicalPlan]) -> set[int]:
 
 
 def _table(columns: list[ColumnRef]) -> Table:
-    """Table of blocks alone that is in no catalog."""
+    """Make a table that is only blocks and in no catalog."""
     return Table(
         new_table_id(),
         "",
@@ -112,7 +113,7 @@ def _table(columns: list[ColumnRef]) -> Table:
 
 
 def _scan(table: Table, columns: list[ColumnRef], source: LogicalPlan) -> LogicalPlan:
-    """Scan of the kept rows under the ids of `source`; a column without a type has no values to keep."""
+    """Scan the stored rows under the ids of `source`; columns of type NULL become literals."""
     scan = Scan(table, tuple(columns), table.schema.names)
     void = tuple(one.holding(Literal(None, NULL)) for one in source.output if one.dtype == NULL)
     return replace(Project(scan, ()), items=(*columns, *void)) if void else scan

@@ -39,7 +39,7 @@ def show_tables(command: ShowTables, session: EngineSession) -> CommandResult:
 
 
 def show_table_extended(command: ShowTableExtended, session: EngineSession) -> CommandResult:
-    """Rows of SHOW TABLE EXTENDED in Spark's form, which dbt reads, by one read of the catalog."""
+    """Return SHOW TABLE EXTENDED in Spark's form, which dbt reads, from one read of the catalog."""
     if command.partition is not None:
         return _one_partition(command, session)
     tables = {table.name: table for table in session.catalog.tables(command.database)}
@@ -52,7 +52,7 @@ def show_table_extended(command: ShowTableExtended, session: EngineSession) -> C
 
 
 def _one_partition(command: ShowTableExtended, session: EngineSession) -> CommandResult:
-    """Facts of the table, followed by those of the Hive partition."""
+    """Return one row with the facts of a Hive partition."""
     table = session.catalog.table(command.database, command.pattern)
     one = the_partition(table, session.catalog.partitions(table), command.partition or ())
     values = ", ".join(one.name.split("/"))
@@ -66,7 +66,7 @@ def _one_partition(command: ShowTableExtended, session: EngineSession) -> Comman
 
 
 def show_columns(command: ShowColumns, _: EngineSession) -> CommandResult:
-    """Columns of a table, in its order."""
+    """Return the columns of a table, in its order."""
     taken = set(matching(command.table.shown_schema.names, command.pattern))
     return text_rows(("field",), [(name,) for name in command.table.shown_schema.names if name in taken])
 
@@ -97,7 +97,7 @@ def _value(key: str, session: EngineSession) -> str:
 
 
 def show_table_properties(command: ShowTableProperties, _: EngineSession) -> CommandResult:
-    """Properties of a table; for one property the value alone, in the first column, as in Hive."""
+    """Return the properties of a table, or one property's value in the first column, as in Hive."""
     properties = dict(command.table.properties)
     if command.key is None:
         return text_rows(("prpt_name", "prpt_value"), sorted(properties.items()))

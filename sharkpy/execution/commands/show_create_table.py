@@ -1,4 +1,4 @@
-"""SHOW CREATE TABLE: a statement that makes the table again."""
+"""SHOW CREATE TABLE: the statement that recreates the table."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _SKIPPED = ("skip.header.line.count", "skip.footer.line.count")
 
 
 def show_create_table(command: ShowCreateTable, session: EngineSession) -> CommandResult:
-    """Statement that makes the table, one row a line, as in Hive."""
+    """Return the statement that recreates the table, one row per line, as in Hive."""
     table = command.table
     query = session.catalog.streams.find(table.continuous) if table.continuous else None
     if query is not None:
@@ -138,9 +138,9 @@ def _place_of(table: Table, source: StreamSource) -> str:
 
 
 def _named_place(table: Table, session: EngineSession) -> str | None:
-    """LOCATION that a continuous table was made with; None for the usual place."""
+    """Return the LOCATION that a continuous table was created with, or None for the default location."""
     if (state := session.catalog.state_table(table)) is not None:
-        # The usual place has its name, in another database's folder too, where the table was renamed into this one.
+        # The default location is named after the state table, even in another database's folder after a rename.
         place = state.location or ""
         return None if uri.name_of(place).startswith(state.name) else place
     if table.location is None or table.is_continuous_sink:
@@ -152,7 +152,7 @@ def _named_place(table: Table, session: EngineSession) -> str | None:
 def _continuous(
     table: Table, query: ContinuousQuery, bad_rows: Table | None, late_rows: Table | None, place: str | None
 ) -> Iterator[str]:
-    """A continuous query; its text is in the current database of then, which `USE` may have to name."""
+    """Lines of a continuous query; its text refers to the database that was current at creation, which may need USE."""
     yield f"CREATE {table.streaming_kind.upper()} `{table.database}`.`{table.name}`"
     if table.is_partitioned:
         yield f"PARTITIONED BY ({', '.join(f'`{name}`' for name in table.partition_columns)})"
@@ -179,7 +179,7 @@ def _continuous(
 
 
 def _outside(sink: Table) -> Iterator[str]:
-    """Where the rows of a sink go."""
+    """Clauses that say where a sink's rows go."""
     kind = sink_kind(sink)
     yield f"TO {kind.name} {quoted(sink.location or '')}" if kind.place else f"TO {kind.name}"
     if sink.sink is not None:
@@ -229,7 +229,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _divided(table: Table) -> Iterator[str]:
-    """Fields that divide the files of a lake table; what was one once is none that a statement can make."""
+    """Partition fields of a lake table; removed fields ("void") are left out, since no statement can create them."""
     fields = table.divided_by if isinstance(table, LakeTable) else ()
     texts = [str(replace(one, column=f"`{one.column}`")) for one in fields if one.transform != "void"]
     if texts:
@@ -238,7 +238,7 @@ def _divided(table: Table) -> Iterator[str]:
 
 
 def _listed(items: Sequence[str]) -> Iterator[str]:
-    """Lines of a list, an item each; the last closes the parenthesis opened before it."""
+    """Lines of a list, one item per line; the last line closes the parenthesis."""
     yield from (f"  {item}," for item in items[:-1])
     yield f"  {items[-1]})"
 
@@ -305,7 +305,8 @@ def _buckets(buckets: BucketSpec | None) -> Iterator[str]:
 
 
 def _storage(storage: StorageFormat) -> Iterator[str]:
-    """Clauses ROW FORMAT and STORED AS, if these describe all of the storage, else the SerDe with its properties."""
+    """Clauses ROW FORMAT DELIMITED and STORED AS if they describe the whole storage, else the SerDe and its properties.
+    """
     properties = {key: value for key, value in storage.properties if key not in (SERDE_KEY, *_SKIPPED)}
     clauses = [f"  {words} {quoted(properties[key])}" for key, words in _CLAUSES if key in properties]
     if serde_of(storage) == LAZY_SIMPLE and len(clauses) == len(properties):
@@ -318,7 +319,7 @@ def _storage(storage: StorageFormat) -> Iterator[str]:
 
 
 def _using(storage: StorageFormat) -> Iterator[str]:
-    """Clauses of Spark, for the format that Hive has not."""
+    """Spark's clauses, for the format that Hive does not have."""
     yield f"USING {provider_of(storage)}"
     yield from _properties("OPTIONS", sorted(storage.properties))
 
@@ -331,7 +332,7 @@ def _properties(clause: str, items: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def quoted(text: str) -> str:
-    """Literal of HiveQL for a string."""
+    """Return the HiveQL literal of a string."""
     escapes = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
     return "'" + "".join(_visible(escapes.get(char, char)) for char in text) + "'"
 

@@ -24,7 +24,7 @@ def show_functions(command: ShowFunctions, session: EngineSession) -> CommandRes
 
 
 def _matching_regex(names: frozenset[str], pattern: str | None) -> list[str]:
-    """Names that match a regular expression as a whole; none if the pattern is not one."""
+    """Return the names that fully match a regular expression, or none if the pattern is invalid."""
     if pattern is None:
         return sorted(names)
     try:
@@ -35,7 +35,7 @@ def _matching_regex(names: frozenset[str], pattern: str | None) -> list[str]:
 
 
 def describe_function(command: DescribeFunction, session: EngineSession) -> CommandResult:
-    """Usage of a function; with EXTENDED also its other names, an example, and that it is built in."""
+    """Describe a function's usage; EXTENDED adds its synonyms, an example and its type."""
     name = command.name.lower()
     functions = session.catalog.functions
     is_java_form = isinstance(registry.special_form(name), JavaForm) and functions.find_temporary(name) is None
@@ -68,7 +68,7 @@ def _described(name: str, extended: bool) -> list[str]:
 
 
 def _answer(answer: Answer) -> list[str]:
-    """Lines of an example's answer, below its statement."""
+    """Lines of an example's answer."""
     match answer:
         case Failure(message):
             return [f"  Error: {message}"]

@@ -1,4 +1,4 @@
-"""SHOW PARTITIONS, with WHERE, ORDER BY and LIMIT as a query over their values."""
+"""SHOW PARTITIONS; WHERE, ORDER BY and LIMIT run as a query over the partitions' values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def show_partitions(command: ShowPartitions, session: EngineSession) -> CommandR
 
 
 def _over(query: LogicalPlan, leaf: LogicalPlan, table: Table, partitions: Sequence[HivePartition]) -> LogicalPlan:
-    """Query over the Hive partitions' values and names in place of `leaf`."""
+    """Replace `leaf` in the query by the values and names of the Hive partitions."""
     fields = table.partition_schema.fields
     values = typed_values([one.name for one in partitions], table.partition_schema)
     rows = tuple(

@@ -1,4 +1,4 @@
-"""SHOW QUERIES and SHOW QUERY: the statements that run and those that have ended."""
+"""SHOW QUERIES and SHOW QUERY: running and finished statements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COLUMNS = Schema(
 
 
 def show_queries(command: ShowQueries, session: EngineSession) -> CommandResult:
-    """Without the listing itself. Times are of the session's zone."""
+    """List the statements without this one; times are in the session's time zone."""
     limit = DEFAULT_STATEMENTS if command.limit is None else command.limit
     statement, zone = current_cancellation(), _zone(session)
     own = statement.query_id if isinstance(statement, Statement) else ""
@@ -59,7 +59,7 @@ def _row(record: StatementRecord, zone: tzinfo | None) -> tuple[str | int | None
 
 
 def _properties(record: StatementRecord, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
-    """The columns of the listing, and the plan, a row a line of it: clients show rows in lines."""
+    """Columns of the listing, then the plan with one row per line, which clients display well."""
     for field, value in zip(_COLUMNS, _row(record, zone), strict=True):
         yield field.name, "" if value is None else str(value)
     for number, line in enumerate(record.plan.splitlines()):

@@ -1,4 +1,4 @@
-"""Storage clauses of a statement, checked and completed by defaults."""
+"""Storage clauses of a statement: checks and defaults."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from sharkpy.values.types import NULL, STRING, ArrayType, DataType, MapType, Sch
 
 Properties = tuple[tuple[str, str], ...]
 EXTERNAL = "EXTERNAL"
-"""Property that makes a table external, or managed again; it becomes the table's kind and is not stored itself."""
+"""Property that makes a table external or managed; it sets the table's kind and is not stored."""
 
 
 def check_properties(properties: Sequence[tuple[str, str]]) -> None:
-    """Raise ConfigurationError if a property's value cannot be obeyed."""
+    """Raise ConfigurationError if the value of a cache property is invalid."""
     mode = dict(properties).get(CACHE_PROPERTY)
     known = [*CacheMode.__members__, "TRUE", "FALSE"]
     if mode is not None and mode.upper() not in known:
@@ -57,7 +57,7 @@ def _check_policy(properties: dict[str, str]) -> None:
 
 
 def kind_of_property(external: str) -> TableKind:
-    """Kind of table by the value of the property EXTERNAL."""
+    """Return the kind of table for the value of property EXTERNAL; raise ConfigurationError if it is invalid."""
     kinds = {"true": TableKind.EXTERNAL, "false": TableKind.MANAGED}
     if external.lower() not in kinds:
         raise ConfigurationError(f'"{external}" is not a value of {EXTERNAL}', hint="TRUE or FALSE", sqlstate="22023")
@@ -65,7 +65,7 @@ def kind_of_property(external: str) -> TableKind:
 
 
 def with_cache_property(name: str, properties: Properties, conf: Conf) -> Properties:
-    """Properties with caching switched on for a table named *_cached, unless they say otherwise."""
+    """Return the properties, with caching switched on for a table named *_cached unless they set it."""
     if name.lower().endswith("_cached") and CACHE_PROPERTY not in dict(properties) and conf.value(CACHE_CHECK_NAME):
         return (*properties, (CACHE_PROPERTY, CacheMode.MEMORY.value))
     return properties
@@ -74,10 +74,10 @@ def with_cache_property(name: str, properties: Properties, conf: Conf) -> Proper
 def storage_format(
     storage: StorageFormat | None, properties: Properties, session: EngineSession, *, is_from_query: bool = False
 ) -> StorageFormat:
-    """Storage format of the statement, or the default: text, as in Hive. NotAllowedError if its properties name a file
-    out of the session's bounds.
+    """Return the statement's storage format, or the default: text, as in Hive.
 
-    A table made from a query is Parquet unless the setting is set: no line break in a string tears a row.
+    A table made from a query is Parquet by default, so that strings with line breaks survive. Raise NotAllowedError if
+    a property names a file out of the session's bounds.
     """
     conf = session.conf
     if storage is None:
@@ -93,8 +93,9 @@ def storage_format(
 
 
 def check_named_files(properties: Properties, session: EngineSession) -> None:
-    """Raise NotAllowedError if properties of a format name a file out of the session's bounds. Its own keys open none:
-    who reads the table later has others.
+    """Raise NotAllowedError if properties of a format name a file out of the session's bounds.
+
+    The session's own storage keys do not extend the bounds: later readers of the table have other keys.
     """
     if (path := schema_path(properties)) is not None:
         session.restrictions.check_location(path)
@@ -103,13 +104,14 @@ def check_named_files(properties: Properties, session: EngineSession) -> None:
 def epoch_format(
     storage: StorageFormat | None, properties: Properties, session: EngineSession, *, is_from_query: bool = False
 ) -> StorageFormat:
-    """`storage_format` of what epochs read or write, in which a schema that is named by a URI is its text of now."""
+    """Return `storage_format` for a stream or sink, with the current text of a schema that is named by a URI."""
     return with_kept_schema(storage_format(storage, properties, session, is_from_query=is_from_query), session)
 
 
 def with_kept_schema(storage: StorageFormat, session: EngineSession) -> StorageFormat:
-    """Format of a stream or sink with the text of a remote schema that it names: brokers' readers and background epochs
-    ask no storage for it.
+    """Return the format of a stream or sink with the text of a remote schema that it names.
+
+    So readers and background epochs need no access to the storage.
     """
     check_named_files(storage.properties, session)
     properties = with_schema_text(storage.properties, session.catalog.named_schema_text)
@@ -117,9 +119,9 @@ def with_kept_schema(storage: StorageFormat, session: EngineSession) -> StorageF
 
 
 def kind_at(location: str, kind: TableKind, session: EngineSession) -> TableKind:
-    """Kind of a table that gets a LOCATION: where files lie already the table is external, so that DROP keeps them.
+    """Return the kind of a table with a LOCATION: external if files are already there, so that DROP keeps them.
 
-    A folder that is for no table stays an error of managed ones (see `managed_folder`).
+    A folder that no managed table may have remains an error of `managed_folder`.
     """
     if uri.is_remote(location):
         if kind is not TableKind.MANAGED:
@@ -139,8 +141,9 @@ def _holds_warehouse(path: str, session: EngineSession) -> bool:
 
 
 def is_taken(usual: str, session: EngineSession) -> bool:
-    """True if the usual place of a new table, a path or a URI, has another one's files: that of a table which was
-    renamed, and whose files stayed. A metastore is not asked for all its tables.
+    """True if a new table's default location has another table's files, whose table was renamed.
+
+    Always False for a metastore, which is not asked for all its tables.
     """
     if session.catalog.is_shared or not (uri.is_remote(usual) or Path(usual).exists()):
         return False
@@ -148,10 +151,10 @@ def is_taken(usual: str, session: EngineSession) -> bool:
 
 
 def managed_folder(location: str, kind: TableKind, session: EngineSession, besides: str | None = None) -> str:
-    """Path of a LOCATION that the session may use, or its remote location. BindError if dropping a managed table there
-    would delete the warehouse or the files of others too, UnsupportedError where the storage is read alone.
+    """Check a LOCATION and return its path or URI; `besides` is the id of the table itself, if it exists.
 
-    `besides`: id of the table itself, if there is one.
+    Raise NotAllowedError if the session may not use it. Raise BindError if dropping a managed table there would delete
+    the warehouse or files of others. Raise UnsupportedError if the storage cannot be written.
     """
     session.restrictions.check_location(location)
     path = _remote_folder(location, kind, session) if uri.is_remote(location) else local_path(location)
@@ -168,7 +171,8 @@ def managed_folder(location: str, kind: TableKind, session: EngineSession, besid
 
 
 def _remote_folder(location: str, kind: TableKind, session: EngineSession) -> str:
-    """A remote LOCATION, of a storage that there is; that of a table which is not external can be written."""
+    """Return a remote LOCATION; raise UnsupportedError if the table is not external and the storage cannot be written.
+    """
     from sharkpy.sources.storage.stores import is_supported
 
     if not is_supported(location):
@@ -183,8 +187,10 @@ def _remote_folder(location: str, kind: TableKind, session: EngineSession) -> st
 
 
 def check_storage(storage: StorageFormat, schema: Schema, session: EngineSession) -> None:
-    """Raise ConfigurationError or UnsupportedError if the SerDe cannot obey its properties or hold such columns,
-    NotAllowedError if they name a file out of the session's bounds.
+    """Check that the format accepts the properties and columns.
+
+    Raise ConfigurationError or UnsupportedError if it does not, NotAllowedError if the properties name a file out of
+    the session's bounds.
     """
     check_named_files(storage.properties, session)
     properties = with_schema_text(storage.properties, session.catalog.named_schema_text)
@@ -192,7 +198,8 @@ def check_storage(storage: StorageFormat, schema: Schema, session: EngineSession
 
 
 def stored_schema(schema: Schema) -> Schema:
-    """Schema with STRING for columns that hold only NULLs; UnsupportedError for types that cannot be stored."""
+    """Return the schema with STRING for columns of type NULL; raise UnsupportedError for types that cannot be stored.
+    """
     for field in schema:
         if is_interval(field.dtype):
             raise UnsupportedError(f'storing column "{field.name}" of type {field.dtype}')
@@ -211,7 +218,7 @@ def stored_type(dtype: DataType) -> DataType:
 
 
 def stored_query(query: LogicalPlan, schema: Schema) -> LogicalPlan:
-    """Query with its columns cast to `schema` (its `stored_schema`) where they differ."""
+    """Return the query with its columns cast to `schema` (its `stored_schema`) if they differ."""
     if all(column.dtype == field.dtype for column, field in zip(query.output, schema, strict=True)):
         return query
     top = max(used_ids(query), default=0)
@@ -223,7 +230,7 @@ def stored_query(query: LogicalPlan, schema: Schema) -> LogicalPlan:
 
 
 def used_ids(plan: LogicalPlan) -> set[int]:
-    """Column ids that occur anywhere in `plan`, including its subqueries."""
+    """Return all column ids in `plan` and its subqueries."""
     from sharkpy.plan.subquery import SUBQUERIES
 
     found: set[int] = set()

@@ -19,7 +19,7 @@ Fact = tuple[str, str]
 
 
 def stream_facts(table: Table, catalog: Catalog) -> list[Fact]:
-    """Facts about a stream, a continuous table or a continuous insert; none about others."""
+    """Return facts about a stream, continuous table or continuous insert; an empty list for other tables."""
     if table.stream is not None:
         source = current_source(table, table.stream, catalog)
         options = ", ".join(f"{key}={value}" for key, value in shown_options(source.options))
@@ -33,14 +33,14 @@ def stream_facts(table: Table, catalog: Catalog) -> list[Fact]:
 
 
 def _outside(table: Table) -> Iterator[Fact]:
-    """Where the rows of a sink go that is not into a folder."""
+    """Fact about a sink that does not write to a folder."""
     if table.sink is not None:
         options = ", ".join(f"{key}={value}" for key, value in shown_options(table.sink.options))
         yield "Sink", f"{table.sink.kind}{f' ({options})' if options else ''}"
 
 
 def current_source(stream: Table, source: StreamSource, catalog: Catalog) -> StreamSource:
-    """Source of a stream, with the name that its table has now."""
+    """Return a stream's source, with the current name of the table that it reads."""
     table = catalog.source_of(stream)
     return source if table is None else replace(source, place=table.qualified_name)
 
@@ -71,7 +71,7 @@ def _query_facts(query: ContinuousQuery, catalog: Catalog) -> Iterator[Fact]:
 
 
 def _state_facts(table: Table, catalog: Catalog) -> Iterator[Fact]:
-    """What is kept of a continuous table from epoch to epoch."""
+    """Facts about the state that a continuous table keeps between epochs."""
     state = catalog.state_table(table)
     if state is None:
         return

@@ -29,11 +29,11 @@ _TYPES = {
 
 
 _SHOWN_TEXT = 200
-"""Limit on the characters of a property that DESCRIBE shows whole; a model's text, say, is longer."""
+"""Longest property value, in characters, that DESCRIBE shows whole; a model's text is longer."""
 
 
 def shown_properties(table: Table) -> Iterator[tuple[str, str]]:
-    """Properties by name, long values cut: SHOW TBLPROPERTIES shows them whole."""
+    """Properties by name with long values shortened; SHOW TBLPROPERTIES shows them whole."""
     for key, value in sorted(table.properties):
         is_long = len(value) > _SHOWN_TEXT
         yield key, f"{value[: _SHOWN_TEXT // 2]}… ({len(value):,} characters)" if is_long else value
@@ -64,14 +64,14 @@ def table_facts(table: Table, statistics: str | None) -> Iterator[tuple[str, str
 
 
 def memory_statistics(table: Table, cache: TableCache) -> str | None:
-    """Text `N bytes, M rows` of a table in memory; None if nothing is there. No file is read."""
+    """Return `N bytes, M rows` for a table in memory, or None if it is not loaded; reads no file."""
     is_whole = not table.is_view and table.cache_policy.kind is PolicyKind.ALL
     version = cache.known_version(table) if is_whole else None
     return None if version is None else f"{version.size_bytes} bytes, {version.num_rows} rows"
 
 
 def file_statistics(table: Table, session: EngineSession) -> str | None:
-    """Text `N bytes` of the files of a table now; None if it has none, or they cannot be listed."""
+    """Return `N bytes` for a table's current files, or None if it has none or they cannot be listed cheaply."""
     if table.is_view or table.location is None:
         return None
     files = files_if_listed(table, None, session.catalog)
@@ -79,7 +79,7 @@ def file_statistics(table: Table, session: EngineSession) -> str | None:
 
 
 def schema_tree(table: Table) -> Iterator[str]:
-    """Lines of a schema as Spark draws it, with Hive's names of types: nested types in one line."""
+    """Lines of a schema in Spark's layout with Hive's type names; nested types take one line."""
     yield "Schema: root"
     for field in table.schema:
         yield f" |-- {field.name}: {field.dtype} (nullable = true)"

@@ -39,7 +39,7 @@ COMMENT = "comment"
 
 
 def temporary_folder(catalog: Catalog, table_id: str) -> str:
-    """Folder of a temporary table whose statement names none; another one stays when the table goes."""
+    """Return the folder of a temporary table without LOCATION; it is deleted with the table."""
     return str(Path(catalog.state_dir, "temporary", table_id))
 
 
@@ -66,7 +66,7 @@ def create_view(command: CreateView, session: EngineSession) -> CommandResult:
 
 
 def drop_table(command: DropTable, session: EngineSession) -> CommandResult:
-    """Drop a table, with the data of a managed or temporary one; that of an external one stays."""
+    """Drop a table; the data of a managed or temporary table is deleted, that of an external one stays."""
     table = command.table
     if table is None:
         return NOTHING
@@ -88,7 +88,7 @@ def _drop(table: Table, catalog: Catalog, cache: TableCache) -> None:
 
 
 def release_dropped(table: Table, catalog: Catalog, cache: TableCache) -> None:
-    """Release the blocks and files of a table that the catalog no longer knows."""
+    """Release the blocks and files of a table that is no longer in the catalog."""
     cache.drop(table)
     if table.owns_data:
         catalog.collect_garbage()
@@ -97,8 +97,9 @@ def release_dropped(table: Table, catalog: Catalog, cache: TableCache) -> None:
 
 
 def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
-    """Rename a table. A managed table's folder moves with it if it lies where managed tables lie, and is local: storage
-    has no renames.
+    """Rename a table.
+
+    A managed table's folder is renamed too if it is at the default location and local; remote storage has no renames.
     """
     table, catalog = command.table, session.catalog
     renamed = dataclasses.replace(table, database=command.database, name=command.name)
@@ -109,7 +110,7 @@ def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
     source = local_path(table.location or "")
     target = path_or_uri(catalog.managed_location(command.database, command.name))
     if uri.is_remote(target):
-        # Into a database in storage: the files stay where they are.
+        # The new database is remote, so the files stay.
         catalog.alter_table(renamed, was=table)
         return NOTHING
     for folder in (source, target):
@@ -120,7 +121,7 @@ def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
 
 
 def _move_folder(source: str, target: str) -> None:
-    """Move a folder by one rename: either the old place or the new one has the data."""
+    """Move a folder by one rename, so that the data is either at the old or at the new place."""
     try:
         Path(target).parent.mkdir(parents=True, exist_ok=True)
         if Path(target).is_dir() and any(Path(target).iterdir()):
@@ -132,7 +133,7 @@ def _move_folder(source: str, target: str) -> None:
 
 
 def _kind(table: Table, external: str, session: EngineSession) -> TableKind:
-    """Kind of table, managed or external, by the value of the property."""
+    """Return the table's kind, managed or external, for the value of property EXTERNAL."""
     kind = kind_of_property(external)
     if table.kind not in (TableKind.MANAGED, TableKind.EXTERNAL):
         raise BindError(f'"{table.name}" can be neither external nor managed', sqlstate="42809")
@@ -141,7 +142,7 @@ def _kind(table: Table, external: str, session: EngineSession) -> TableKind:
 
 
 def check_purge(table: Table, properties: dict[str, str], session: EngineSession) -> None:
-    """Raise an error if files must not go with an external table that is to be purged."""
+    """Raise BindError if an external table is to be purged but its folder may not be deleted."""
     is_purged = properties.get(PURGE_PROPERTY, "").lower() == "true"
     if is_purged and table.kind is TableKind.EXTERNAL and not table.owns_data:
         managed_folder(table.location or "", TableKind.MANAGED, session, table.table_id)
@@ -150,8 +151,9 @@ def check_purge(table: Table, properties: dict[str, str], session: EngineSession
 def _stream_storage(
     stream: Table, given: dict[str, str], kept: tuple[tuple[str, str], ...], session: EngineSession
 ) -> StorageFormat:
-    """Format of a stream with the properties that a statement gives. The text of a remote schema stays until one names
-    a schema.
+    """Return a stream's format with the given properties.
+
+    The text of a remote schema is replaced only when a statement names a schema.
     """
     storage = stream.storage
     if URL in given and LITERAL not in dict(kept):
@@ -161,7 +163,7 @@ def _stream_storage(
 
 
 def set_table_properties(command: SetTableProperties, session: EngineSession) -> CommandResult:
-    """Set properties; `comment` and `EXTERNAL` are the table's comment and kind, as in Hive."""
+    """Set properties; `comment` and `EXTERNAL` set the table's comment and kind, as in Hive."""
     check_properties(command.properties)
     old, given = command.table, dict(command.properties)
     if old.stream is not None:

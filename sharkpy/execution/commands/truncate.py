@@ -1,4 +1,4 @@
-"""TRUNCATE TABLE: all rows are removed, at once."""
+"""TRUNCATE TABLE: removes all rows atomically."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def truncate_table(command: TruncateTable, session: EngineSession) -> CommandRes
 
 
 def without_rows(table: Table, session: EngineSession, partition: PartitionSpec | None = None) -> StagedWrite:
-    """Write that leaves a table, or some of its Hive partitions, without rows."""
+    """Return a write that empties a table, or some of its Hive partitions."""
     if table.is_partitioned:
         return _empty_partitions(table, session, partition)
     if table.location is None:
@@ -33,7 +33,7 @@ def without_rows(table: Table, session: EngineSession, partition: PartitionSpec 
 
 
 def _empty_partitions(table: Table, session: EngineSession, partition: PartitionSpec | None) -> TablePartitions:
-    """Write without rows for all Hive partitions, or those of a statement; they stay registered."""
+    """Return a write that empties all or the given Hive partitions; they stay registered."""
     chosen = list(session.catalog.partitions(table))
     if partition is not None:
         chosen = matching_spec(table, chosen, partition)

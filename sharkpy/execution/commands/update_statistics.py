@@ -1,4 +1,4 @@
-"""ALTER TABLE … UPDATE STATISTICS: figures given by hand, for the current data."""
+"""ALTER TABLE … UPDATE STATISTICS: statistics given by the user for the current data."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _figures(command: UpdateStatistics) -> dict[str, object]:
 
 
 def _base(known: TableStatistics | None, files: tuple[DataFile, ...], mark: str) -> TableStatistics:
-    """Known statistics of these files, which may be only their number and size."""
+    """Return the known statistics of these files, or only their number and size."""
     if known is not None and is_content_of(known.content, files):
         return known
     return TableStatistics(content_of(files), len(files), sum(file.size_bytes for file in files), mark=mark)

@@ -22,7 +22,7 @@ from sharkpy.udf.user.kept_code import kept_code
 
 
 def create_function(command: CreateFunction, session: EngineSession) -> CommandResult:
-    """Create a function. Its code is loaded now, so that an error about it comes here and not from a query."""
+    """Create a function; its code is loaded now, so that errors come here and not from a query."""
     session.restrictions.check_code("CREATE FUNCTION")
     functions = session.catalog.functions
     if command.database is None:
@@ -40,8 +40,9 @@ def create_function(command: CreateFunction, session: EngineSession) -> CommandR
 
 
 def keep_function(name: str, function: UserFunction, session: EngineSession, *, replace: bool) -> None:
-    """Make a function of this process a permanent one, by value; its name may be that of a database, a dot, and its
-    own. BindError 42723 if there is one of that name, unless `replace` is given.
+    """Store a function of this process as a permanent one, by value.
+
+    `name` may be qualified with a database. Raise BindError 42723 if the function exists, unless `replace` is given.
     """
     session.restrictions.check_code("CREATE FUNCTION")
     database, short = qualified(name, session.current_database)

@@ -1,4 +1,4 @@
-"""How far the times of a continuous table's streams are, for DESCRIBE."""
+"""Watermarks of a continuous table's streams, for DESCRIBE."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sharkpy.sql.incremental.divided_query import LATE_ROWS, NOT_IDLE
 
 
 def watermark_facts(table: Table, session: EngineSession) -> list[Fact]:
-    """Facts about the watermarks of a table with state; none of others, and of one whose query has an error."""
+    """Return facts about the watermarks of a table with state; none for other tables or if its query fails to bind."""
     state = session.catalog.state_table(table) if table.has_state else None
     query = None if state is None else session.catalog.streams.find(state.continuous)
     if state is None or query is None:

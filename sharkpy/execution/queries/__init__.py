@@ -1,1 +1,1 @@
-"""Queries of a session: planned, kept among known plans, admitted in turn, run, written."""
+"""Queries of a session: planning, plan cache, admission, running, writing."""

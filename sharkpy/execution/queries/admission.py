@@ -1,8 +1,8 @@
-"""Admission of queries: a bounded number at once, fair among pools, short ones apart from long ones.
+"""Admission of queries: a limited number at once, fair among pools, short queries separate from long ones.
 
-Waiting queries stand in the queue of their pool, first come first served. A free place goes to the pool that has used
-least of the lane's time for its weight. Short queries have a lane of their own: they never wait for long ones. A query
-that exceeds its lane's time moves on to the next one, so that it keeps nobody waiting.
+Each pool has a first-in, first-out queue. A free slot goes to the pool that has used the least time of the lane for its
+weight. Short queries have a lane of their own and never wait for long ones. A query that exceeds its lane's time moves
+to the next lane, so that others need not wait for it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LONG_SECONDS = 10.0
 
 @dataclass(slots=True)
 class _Share:
-    """Share of a pool in a lane: its use, in seconds by its weight, and its waiting queries."""
+    """Share of a pool in a lane: its weighted use in seconds, and its waiting queries."""
 
     used: float = 0.0
     waiting: deque[Turn] = field(default_factory=deque)
@@ -43,11 +43,11 @@ class _Lane:
     most: Callable[[], int]
     """Limit on queries that run at once."""
     seconds: float
-    """Time after which a query moves on to the next lane, if that has room."""
+    """Seconds after which a query moves to the next lane, if that lane has room."""
     running: set[Turn] = field(default_factory=set)
     shares: dict[str, _Share] = field(default_factory=dict)
     least: float = 0.0
-    """Use of the pool that was served last: a new pool starts from it and has saved up nothing."""
+    """Use of the pool served last; new pools start from it and so have no credit."""
 
     @property
     def num_waiting(self) -> int:
@@ -56,7 +56,7 @@ class _Lane:
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """Turn of a query: waiting, running, or paused while the reader of its rows is busy elsewhere."""
+    """Turn of a query: waiting, running, or paused until its next rows are read."""
 
     admission: Admission
     lane: _Lane
@@ -65,16 +65,16 @@ class Turn:
     woken: threading.Event = field(default_factory=threading.Event)
 
     def pause(self) -> None:
-        """Let others run: the query does nothing until the next rows are read."""
+        """Free the slot: the query does nothing until its next rows are read."""
         self.admission.leave(self)
 
     def resume(self) -> None:
-        """Go on at once, even beyond the limit on running queries."""
+        """Continue at once, even beyond the limit on running queries."""
         self.admission.enter(self)
 
 
 class Admission:
-    """Admission of all sessions of an engine; `conf` is that of the engine's owner."""
+    """Admission for all sessions of an engine; `conf` is the engine owner's."""
 
     def __init__(self, conf: Conf, num_cores: Callable[[], int]) -> None:
         self._conf = conf
@@ -86,7 +86,7 @@ class Admission:
         self._lanes = (self._short, self._long, self._endless)
 
     def _most_long(self) -> int:
-        """Limit on long queries. One in the driver has work for all cores; two of them only take turns."""
+        """Limit on long queries: one in the driver can use all cores, so more would only take turns."""
         return self._conf.value(settings.QUERY_CONCURRENT) or max(1, self._num_cores() // 2)
 
     def _most_endless(self) -> int:
@@ -102,10 +102,10 @@ class Admission:
 
     @contextmanager
     def turn(self, work_rows: int, pool: Pool, statement: Statement, report: Callable[[int], None]) -> Iterator[None]:
-        """Wait for the query's turn and run the body in it. `report` gets the number of queries before it while it
-        waits.
+        """Wait for the query's turn and run the body in it.
 
-        ResourceError 53300 if too many wait already, or this one has waited too long.
+        While it waits, `report` gets the number of queries before it. Raise ResourceError 53300 if too many queries
+        wait, or this one has waited too long.
         """
         if not work_rows or statement.turn is not None:
             yield
@@ -132,7 +132,7 @@ class Admission:
                 self._call_next(turn.lane)
 
     def _is_admitted(self, turn: Turn) -> bool:
-        """True if the query runs now; else it waits in its pool's queue."""
+        """Start the query and return True, or put it in its pool's queue."""
         with self._lock:
             lane = turn.lane
             if not lane.num_waiting and len(lane.running) < lane.most():
@@ -179,8 +179,9 @@ class Admission:
             return turn in turn.lane.running
 
     def _num_before(self, turn: Turn) -> int:
-        """Number of waiting queries before this one: earlier ones of its pool, and at most as many of each other
-        pool.
+        """Number of waiting queries before this one.
+
+        They are the earlier ones of its pool, and at most as many of each other pool.
         """
         with self._lock:
             share = turn.lane.shares[turn.pool.name]
@@ -197,7 +198,7 @@ class Admission:
                 self._stop(turn)
             self._call_next(turn.lane)
 
-    # Under the lock
+    # Called under the lock
 
     def _start(self, turn: Turn) -> None:
         turn.since = time.monotonic()
@@ -212,7 +213,7 @@ class Admission:
         while len(lane.running) < lane.most():
             queues = [share for share in lane.shares.values() if share.waiting]
             if not queues:
-                # Nobody waits: who has used what is of no account any more.
+                # If no query waits, past use no longer matters.
                 lane.shares = {turn.pool.name: lane.shares.get(turn.pool.name, _Share()) for turn in lane.running}
                 return
             share = min(queues, key=lambda one: one.used)
@@ -222,11 +223,12 @@ class Admission:
             turn.woken.set()
 
     def _move_slow_ones(self) -> None:
-        """Move queries that exceed their lane's time out of it."""
+        """Move queries that exceed their lane's time to the next lane."""
         now = time.monotonic()
         for lane, following in itertools.pairwise(self._lanes):
             for turn in [turn for turn in lane.running if now - turn.since > lane.seconds]:
-                # A lane that is full takes the short ones nevertheless: those behind them are shorter still.
+                # Slow queries leave the short lane even if the next lane is full: the queries waiting in it are
+                # shorter.
                 if lane is self._short or len(following.running) < following.most():
                     self._stop(turn)
                     turn.lane = following

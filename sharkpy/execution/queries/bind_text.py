@@ -1,4 +1,4 @@
-"""Binding of a statement's text: variables replaced by their values, names resolved for a session."""
+"""Binding of a statement's text: variables are substituted, names resolved for a session."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
 
 
 def substituted(session: EngineSession, text: str) -> str:
-    """Replace the variables of `text` by their values; those of the environment are not for remote users. Halves
-    of characters that stand alone become question marks, as in Java.
+    """Replace the variables in `text` by their values; remote users cannot read environment variables.
+
+    Unpaired surrogates become question marks, as in Java.
     """
     found = substitute_variables(text, session.conf, of_machine=not session.restrictions.guards_settings)
     return found if found.isascii() else found.encode("utf-8", "replace").decode()
 
 
 def bind_text(session: EngineSession, text: str) -> LogicalPlan | Command:
-    """Bind `text` to a query or a command, after replacing its variables."""
+    """Bind `text` to a query or a command, after substituting its variables."""
     from sharkpy.sql.binder import bind
 
     session.check_open()

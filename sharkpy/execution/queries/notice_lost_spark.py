@@ -1,4 +1,4 @@
-"""A JVM that has ended under a statement, whoever notices it first."""
+"""Detection of a JVM that ended during a statement."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from sharkpy.execution.spark.lost import lost_spark, raising_spark_lost
 
 @contextmanager
 def noticing_lost_spark(session: EngineSession) -> Iterator[None]:
-    """Raise SparkLostError for a JVM that has ended, once the engine knows of it: what runs next starts another one.
+    """Raise SparkLostError if the JVM has ended; the next job then starts another one.
 
-    Where another thread has noticed it first, what is left of the context fails in ways of its own.
+    If another thread noticed it first, the remains of the context may fail with other errors. These become
+    SparkLostError too.
     """
     before = _lost_sparks(session)
     try:
@@ -31,6 +32,6 @@ def noticing_lost_spark(session: EngineSession) -> Iterator[None]:
 
 
 def _lost_sparks(session: EngineSession) -> int:
-    """Number of them so far; an engine is not made to know it."""
+    """Number of lost Sparks so far; does not create the engine."""
     engine = session.known_engine
     return 0 if engine is None else engine.lost_sparks

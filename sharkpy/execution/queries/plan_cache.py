@@ -1,4 +1,4 @@
-"""Cache of query plans of a session: reused for the same text as long as nothing they depend on has changed."""
+"""Cache of a session's query plans, valid while the tables and names that they depend on are unchanged."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 Given = Callable[[str, bool], "GivenRows | None"]
-"""From a name, and whether it is a registered one rather than a variable's, to its rows."""
+"""Function from a name, and whether it is a registered name or a variable's, to its rows."""
 MOST_PLANS = 128
 NO_TABLES: Mapping[tuple[str, str], Table] = {}
 _MOST_TEXT = 100_000
-"""Limit on the length of texts: longer ones are generated, and do not come again."""
+"""Longest text that is cached; longer ones are generated and do not recur."""
 
 
 class CatalogLookups:
-    """Catalog for one binding, which records its look-ups and their results."""
+    """Catalog for one binding; it records its lookups and their results."""
 
     def __init__(self, catalog: CatalogReader, given: Given | None = None) -> None:
-        """`given` finds rows of the program that runs the statement."""
+        """`given` finds rows of the calling program."""
         self._catalog = catalog
         self._given = given
         self._found_given: dict[tuple[str, bool], GivenRows] = {}
@@ -49,7 +49,7 @@ class CatalogLookups:
         self._functions: dict[tuple[str, str], CatalogFunction | None] = {}
 
     def table(self, database: str, name: str) -> Table:
-        # Where there is none, the query may read files of that name.
+        # If there is no table, the query may read files of that name.
         self._tables[database, name] = None
         found = self._catalog.table(database, name)
         self._tables[database, name] = found
@@ -90,7 +90,7 @@ class CatalogLookups:
         return found
 
     def forget_given(self) -> dict[tuple[str, bool], GivenRows]:
-        """Look for no more rows of the program; those that were found. They may be others next time."""
+        """Stop finding rows of the program and return those found; they may differ next time."""
         self._given = None
         return self._found_given
 
@@ -130,10 +130,10 @@ class CatalogLookups:
         self._catalog.check_path(path)
 
     def is_current(self, catalog: CatalogReader, read: Mapping[tuple[str, str], Table] = NO_TABLES) -> bool:
-        """True if `catalog` gives the same results now; an unchanged table is the same object. Tables that were `read`
-        of it, by database and name, are not looked up.
+        """True if `catalog` gives the same results now; an unchanged table is the same object.
 
-        It may be another session's, whose temporary tables are other ones.
+        Tables in `read`, by database and name, were just read and are not looked up. `catalog` may be another
+        session's, with other temporary tables.
         """
         names_hold = all((read.get(key) or catalog.find_table(*key)) is found for key, found in self._tables.items())
         names_hold = names_hold and all(catalog.find_function(*key) is found for key, found in self._functions.items())
@@ -145,7 +145,7 @@ class CatalogLookups:
 
 
 def _file_table(catalog: CatalogReader, word: str, place: str, given: FileOptions) -> Table | None:
-    """None, too, where the files are gone or may not be read any more: who binds the query anew is told."""
+    """Return the table of files, or None if they are gone or may not be read; binding again raises the error."""
     with contextlib.suppress(SharkError):
         return catalog.file_table(word, place, given)
     return None
@@ -153,10 +153,10 @@ def _file_table(catalog: CatalogReader, word: str, place: str, given: FileOption
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuery:
-    """Query ready to run. `stage` is its only stage, lowered, if it has no exchange.
+    """Query ready to run; `stage` is its only stage, lowered, if it has no exchange.
 
-    It depends on `lookups` and `tables`: names in the catalog, and the versions or files of the tables that planning
-    has looked at, some of those that the query `reads`.
+    The plan depends on `lookups` (names in the catalog) and on `tables` (the versions or files of tables that planning
+    read). `tables` are some of the tables that the query `reads`.
     """
 
     schema: Schema
@@ -168,7 +168,7 @@ class PlannedQuery:
     reads: tuple[Table, ...] = field(repr=False)
 
     def is_current(self, snapshot: QuerySnapshot) -> bool:
-        """True if planning now, over `snapshot`, would see the same tables and names."""
+        """True if planning now over `snapshot` would see the same tables and names."""
         if not self.lookups.is_current(snapshot.catalog):
             return False
         snapshot.see(self.reads)
@@ -177,17 +177,17 @@ class PlannedQuery:
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """Query whose names and types are resolved: it holds whichever rows its tables have, as long as `lookups` do."""
+    """Query with resolved names and types; valid for any rows of its tables while `lookups` hold."""
 
     plan: LogicalPlan
     lookups: CatalogLookups
 
 
 class PlanCache:
-    """Cache of plans, bound and physical, that drops the least recently used first. Safe to use from several threads.
+    """LRU cache of bound and physical plans; thread-safe.
 
-    A key has all inputs of planning besides catalog and tables: the text, the database, the settings. A bound plan
-    stays when a table has other rows.
+    A key has all inputs of planning except catalog and tables: the text, the database, the settings. A bound plan stays
+    valid if a table's rows change.
     """
 
     def __init__(self, limit: int = MOST_PLANS) -> None:
@@ -200,7 +200,7 @@ class PlanCache:
         return len(self._plans)
 
     def find(self, key: Hashable, snapshot: QuerySnapshot) -> PlannedQuery | None:
-        """Plan for `key`; an outdated one is dropped."""
+        """Return the plan for `key`, or None; drop an outdated one."""
         with self._lock:
             known = self._plans.get(key)
         if known is None:
@@ -215,7 +215,7 @@ class PlanCache:
         return known if is_current else None
 
     def find_bound(self, key: Hashable, catalog: CatalogReader) -> BoundQuery | None:
-        """Bound plan for `key`; an outdated one is dropped."""
+        """Return the bound plan for `key`, or None; drop an outdated one."""
         with self._lock:
             known = self._bound.get(key)
         if known is None or known.lookups.is_current(catalog):
@@ -226,17 +226,17 @@ class PlanCache:
         return None
 
     def keep(self, key: Hashable, text: str, planned: PlannedQuery, plan: LogicalPlan) -> None:
-        """Keep what was made of a query; `plan`: as it was bound."""
+        """Store the plans of a query; `plan` is its bound form."""
         lowered = 0 if planned.stage is None else len(planned.stage.program.sql)
         if max(len(text), lowered) > _MOST_TEXT:
-            # A short text may have become a long constant.
+            # A short text may have a long constant in its plan.
             return
         with self._lock:
             _put_last(self._plans, key, planned, self._limit)
             _put_last(self._bound, key, BoundQuery(plan, planned.lookups), self._limit)
 
     def drop_table(self, table: Table) -> None:
-        """Drop the plans over `table`, which keep its blocks alive."""
+        """Drop the plans over `table`, which hold its blocks in memory."""
         with self._lock:
             for key, planned in list(self._plans.items()):
                 if any(known.table_id == table.table_id for known, _ in planned.tables):

@@ -1,4 +1,4 @@
-"""Listeners to the progress of a session's plans, and what collects the profiles of a thread's plans."""
+"""Progress listeners of a session's plans, and collectors of a thread's query profiles."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ if TYPE_CHECKING:
 
 
 _of_thread = threading.local()
-"""`profiles` of the thread's plans, whichever session runs them: epochs that a statement runs have one of their own."""
+"""`profiles` of the thread's plans in any session, since a statement may run epochs in sessions of their own."""
 
 
 class PlanObservers:
-    """Listeners of a session, which get the progress of all its plans, and the profiles of a thread that asks for
-    them.
-    """
+    """Progress listeners of a session, and the profiles of a thread that collects them."""
 
     def __init__(self) -> None:
         self._listeners: list[ProgressListener] = []
@@ -35,7 +33,7 @@ class PlanObservers:
         return lambda: self._listeners.remove(listener)
 
     def reporter(self) -> ProgressListener:
-        """Listener that reports to all listeners, and to the statement that this thread works for."""
+        """Return a listener that reports to all listeners and to this thread's statement."""
         statement = current_cancellation()
 
         def report(progress: Progress) -> None:
@@ -47,7 +45,7 @@ class PlanObservers:
         return report
 
     def notify(self, text: str) -> bool:
-        """Give a notice to the statement that this thread works for; False if nobody listens."""
+        """Send a notice to this thread's statement and the listeners; return False if there is no listener."""
         statement = current_cancellation()
         if not self._listeners and not (isinstance(statement, Statement) and statement.has_listener):
             return False
@@ -60,7 +58,7 @@ class PlanObservers:
 
     @contextlib.contextmanager
     def taking_profiles(self, most: int | None = None) -> Iterator[deque[QueryProfile]]:
-        """Collect the profiles of this thread's plans: the last ones, where there are more than `most`."""
+        """Collect the profiles of this thread's plans, at most the last `most`."""
         profiles: deque[QueryProfile] = deque(maxlen=most)
         _of_thread.profiles = profiles
         try:

@@ -1,4 +1,4 @@
-"""Planning of a bound query: optimised and planned over the tables of a snapshot."""
+"""Planning of a bound query over the tables of a snapshot."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sharkpy.sql.nesting import within_stack
 def plan_query(
     session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot | None = None, placement: Place | None = None
 ) -> PlacedPlan:
-    """Physical plan of a query over the tables as they are now, or in `snapshot`."""
+    """Return a query's physical plan over the current tables, or those in `snapshot`."""
     return plan_steps(session, logical, snapshot, placement)[1]
 
 
 def plan_steps(
     session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot | None = None, placement: Place | None = None
 ) -> tuple[LogicalPlan, PlacedPlan]:
-    """Optimised logical plan of a query, and its physical plan."""
+    """Return a query's optimised logical plan and its physical plan."""
     context = _look_at(session, logical, session.snapshot() if snapshot is None else snapshot, placement)
 
     def plan() -> tuple[LogicalPlan, PlacedPlan]:
@@ -40,8 +40,9 @@ def plan_steps(
 def plan_stage(
     session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot
 ) -> tuple[PlacedPlan, Stage | None]:
-    """Physical plan of a query over the tables in `snapshot`, and its stage where that is kept: that of a bound query
-    which is planned again, because its tables have other rows.
+    """Return a query's physical plan over `snapshot`, and its stage if one is cached.
+
+    A stage is cached for a bound query that is planned again because its tables' rows have changed.
     """
     context = _look_at(session, logical, snapshot)
 
@@ -57,7 +58,7 @@ def plan_stage(
 def _look_at(
     session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot, placement: Place | None = None
 ) -> PlanContext:
-    """What the planner is to know, with the tables of a query as they are in `snapshot`."""
+    """Return the planner's context over the query's tables in `snapshot`."""
     _load_tables(session, logical)
     snapshot.see(read_tables(logical))
     return PlanContext(
@@ -72,7 +73,7 @@ def _look_at(
 
 
 def _optimized(session: EngineSession, logical: LogicalPlan, context: PlanContext) -> tuple[LogicalPlan, bool]:
-    """Optimised plan of a query, and whether it was known."""
+    """Return a query's optimised plan, and whether it was cached."""
     known, changes, statistics = session.engine.optimized_plans, session.conf.changes(), context.statistics
     found = known.find(logical, changes, statistics)
     if found is not None:
@@ -83,7 +84,7 @@ def _optimized(session: EngineSession, logical: LogicalPlan, context: PlanContex
 
 
 def trace_rules(session: EngineSession, logical: LogicalPlan) -> Trace:
-    """Changes that each rule of the optimizer makes to a query on its way to the plan of `plan_query`."""
+    """Trace the changes that each optimizer rule makes to a query, as `plan_query` would plan it."""
     snapshot = session.snapshot()
     _load_tables(session, logical)
 

@@ -1,4 +1,4 @@
-"""WITH RECURSIVE, carried out: step by step, each over the rows that the one before has found."""
+"""Execution of WITH RECURSIVE, step by step, each over the rows of the step before."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Blocks = Sequence[tuple[BlockHandle, PackedStatistics]]
 
 
 def write_recursive_table(session: EngineSession, table: RecursiveTable, snapshot: QuerySnapshot) -> Blocks:
-    """Compute all rows of a recursive query. ExecutionError 42836 if it has not ended after the most steps."""
+    """Compute all rows of a recursive query; raise ExecutionError 42836 if it exceeds the limit of steps."""
     limit = session.conf.value(RECURSION_LIMIT)
     found: list[Table] = []
     try:
@@ -50,7 +50,7 @@ def _sink(session: EngineSession, table: Table) -> BlockSink:
 
 
 def _kept(session: EngineSession, table: RecursiveTable, plan: LogicalPlan, snapshot: QuerySnapshot) -> Table | None:
-    """Table of the rows of a step; None if there are none."""
+    """Store the rows of a step in a table; return None if there are none."""
     blocks = write_blocks(session, plan, _sink(session, table), snapshot)
     if not any(handle.num_rows for handle, _ in blocks):
         return None
@@ -60,7 +60,7 @@ def _kept(session: EngineSession, table: RecursiveTable, plan: LogicalPlan, snap
 
 
 def _next(table: RecursiveTable, found: Sequence[Table]) -> LogicalPlan:
-    """Query of the rows of the next step."""
+    """Return the query for the rows of the next step."""
 
     def over_last(node: LogicalPlan) -> LogicalPlan:
         if isinstance(node, Scan) and node.table.table_id == table.last.table_id:
@@ -77,7 +77,7 @@ def _next(table: RecursiveTable, found: Sequence[Table]) -> LogicalPlan:
 
 
 def _all(table: RecursiveTable, found: Sequence[Table], last_id: int = 0) -> LogicalPlan:
-    """All rows that were found, under ids after `last_id`."""
+    """Return a query of all rows found so far, with column ids after `last_id`."""
     if not found:
         return table.query
     ids = itertools.count(last_id + 1)

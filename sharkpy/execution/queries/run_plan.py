@@ -1,4 +1,4 @@
-"""Running of a session's plans: each in its turn, with progress for listeners."""
+"""Running of a session's plans, with admission and progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def new_runner(session: EngineSession, plan: PlacedPlan, description: str) -> PlanRunner:
-    """Runner of a plan under the session's limits; its profile goes into the list that collects this thread's."""
+    """Return a runner of the plan under the session's limits; its profile is added to this thread's collector."""
     from sharkpy.base.settings import QUERY_MEMORY
     from sharkpy.execution.stages.plan_runner import PlanRunner
     from sharkpy.execution.stages.query_run import QueryRun
@@ -47,7 +47,7 @@ def new_runner(session: EngineSession, plan: PlacedPlan, description: str) -> Pl
 def run_batches(
     session: EngineSession, runner: PlanRunner, only_stage: Stage | None = None
 ) -> Generator[pa.RecordBatch]:
-    """Rows of the plan, run in the query's turn."""
+    """Yield the rows of the plan; it runs when the query is admitted."""
     session.check_open()
     with _turn(session, runner):
         yield from runner.batches(only_stage)
@@ -56,7 +56,7 @@ def run_batches(
 def query_rows(
     session: EngineSession, plan: LogicalPlan, snapshot: QuerySnapshot | None = None
 ) -> Generator[pa.RecordBatch]:
-    """Rows of a query over the tables as they are now, or in `snapshot`."""
+    """Yield the rows of a query over the current tables, or those in `snapshot`."""
     from sharkpy.execution.queries.plan_query import plan_query
     from sharkpy.execution.tables.snapshot import reading
 
@@ -67,7 +67,7 @@ def query_rows(
 def run_to_sink(
     session: EngineSession, runner: PlanRunner, sink: FileSink | BlockSink, only_stage: Stage | None = None
 ) -> Sequence[object]:
-    """Blocks or files that the plan's tasks stored, when the query's turn has come."""
+    """Run the plan into a sink when it is admitted; return the blocks or files that its tasks stored."""
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tasks.report import num_rows
 

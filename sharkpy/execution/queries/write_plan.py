@@ -1,4 +1,4 @@
-"""Writing of a query's rows into files or blocks, for commands and machine learning."""
+"""Writing a query's rows into files or blocks, for commands and machine learning."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 def write_files(
     session: EngineSession, plan: LogicalPlan, sink: FileSink, snapshot: QuerySnapshot
 ) -> Sequence[tuple[str, int, int]]:
-    """Write files; returns (path, rows, bytes) of each when all tasks are done, or raises the error of one that
-    failed.
+    """Write files; return (path, rows, bytes) of each when all tasks are done.
+
+    Raise the error of a failed task.
     """
     sink = replace(sink, properties=_with_output_settings(sink.properties, session.conf))
     sink = _with_schema_texts(sink, session.catalog.schema_text)
@@ -42,7 +43,7 @@ def write_files(
     results = run_to_sink(session, new_runner(session, physical, plan.label), sink, stage)
     files = [one for one in results if isinstance(one, FileResult)]
     if sink.access:
-        # What else tasks have put there is of attempts that failed.
+        # Other files in the folder are from failed attempts of tasks.
         STAGED.report(sink.directory, (_staged(file, sink.access) for file in files))
     return [(one.path, one.num_rows, one.encoded_bytes) for one in files]
 
@@ -52,7 +53,7 @@ def _staged(file: FileResult, access: str) -> DataFile:
 
 
 def _with_schema_texts(sink: FileSink, schema_text: Callable[[str], str]) -> FileSink:
-    """Sink whose formats have the texts of schemas at remote locations, which its tasks do not read."""
+    """Return the sink with the texts of remote schemas, which its tasks do not read."""
     forms = tuple(
         (name, replace(storage, properties=with_schema_text(storage.properties, schema_text)), columns)
         for name, storage, columns in sink.forms
@@ -63,7 +64,7 @@ def _with_schema_texts(sink: FileSink, schema_text: Callable[[str], str]) -> Fil
 def write_blocks(
     session: EngineSession, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot
 ) -> Sequence[tuple[BlockHandle, PackedStatistics]]:
-    """Write the blocks of a query; its plan is kept, so that lost blocks can be made again."""
+    """Write the blocks of a query; its plan is stored, so that lost blocks can be rebuilt."""
     contents = _contents(session, plan, snapshot)
     physical, stage = plan_stage(session, plan, snapshot)
     sink = replace(sink, is_checked=is_repeatable(plan))
@@ -78,8 +79,9 @@ def write_blocks(
 
 
 def _contents(session: EngineSession, plan: LogicalPlan, snapshot: QuerySnapshot) -> Contents:
-    """Contents of the tables that a query reads; of rows that were given to it alone, as those of an epoch, some that
-    are equal to no others.
+    """Return the contents of the tables that a query reads.
+
+    If it reads rows given to it alone, as an epoch does, the result equals no other.
     """
     is_given = any(isinstance(node, Scan) and snapshot.has_own_rows(node.table) for node in plan.walk())
     return (object(),) if is_given else session.table_cache.contents(plan)
@@ -97,7 +99,7 @@ def write_query_table(
 
 
 def _with_output_settings(properties: tuple[tuple[str, str], ...], conf: Conf) -> tuple[tuple[str, str], ...]:
-    """Properties of a sink, with the session's codec, and whether rows of text may be torn."""
+    """Return a sink's properties with the session's codec, and whether text rows may be torn."""
     told = (OUTPUT_CODEC, OUTPUT_COMPRESSION_TYPE) if conf.value(COMPRESS_OUTPUT) else ()
     torn = ((TEXT_TORN.key, "true"),) if conf.value(TEXT_TORN) else ()
     return (*((setting.key, conf.value(setting)) for setting in told), *torn, *properties)

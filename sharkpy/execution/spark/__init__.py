@@ -1,1 +1,1 @@
-"""Spark for the engine: finding Java, starting the JVM, the context, jobs over raw frames, pools, reports."""
+"""Spark for the engine: its JVM and context, RDD jobs over byte frames, pools, task reports."""

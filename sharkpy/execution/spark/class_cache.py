@@ -1,7 +1,7 @@
-"""Class cache of the JVM: classes loaded and linked in a training run, mapped at its next start.
+"""Class cache of the JVM: classes loaded and linked in a training run, mapped at the next start.
 
-Java 25 and newer write an AOT cache, older ones a dynamic archive of class data. A cache is for one Java, one pyspark
-and one set of options: it is found under a name made of these, and a JVM that meets a foreign one starts without it.
+Java 25 and newer write an AOT cache, older versions a dynamic class data archive. A cache is valid for one Java, one
+pyspark and one set of options; its name is a hash of these. A JVM that finds an unsuitable cache starts without it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sharkpy.base.java import Java
 FIRST_WITH_AOT = 25
 _log = logging.getLogger("sharkpy")
 _FORMAT = "1"
-"""Version of the cache: changes whenever older ones would not fit, as for another class path or collector."""
+"""Version of the cache; change it if older caches no longer fit, as after a new class path or collector."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassCache:
-    """Class cache at `path`; its metadata lies beside it."""
+    """Class cache at `path`; its metadata is in a file with the same name and suffix .json."""
 
     path: Path
     is_aot: bool
@@ -34,15 +34,15 @@ class ClassCache:
         return self.path.with_suffix(".json")
 
     def use(self) -> list[str]:
-        """Options of a JVM that starts with the cache."""
+        """Return the options of a JVM that starts with the cache."""
         return [f"-XX:AOTCache={self.path}"] if self.is_aot else [f"-XX:SharedArchiveFile={self.path}"]
 
     def train(self, target: Path) -> str:
-        """Option of a JVM that writes the cache, to `target`, at its end."""
+        """Return the option of a JVM that writes the cache to `target` when it exits."""
         return f"-XX:AOTCacheOutput={target}" if self.is_aot else f"-XX:ArchiveClassesAtExit={target}"
 
     def publish(self, written: Path) -> int:
-        """Publish the cache that a training run wrote; returns its bytes."""
+        """Publish the cache written by a training run; return its size in bytes."""
         size = written.stat().st_size
         self.note.unlink(missing_ok=True)
         written.replace(self.path)
@@ -54,7 +54,7 @@ class ClassCache:
         self.path.unlink(missing_ok=True)
 
     def fault(self) -> str | None:
-        """Reason for which the cache cannot be used: None if it can, "" if there is none."""
+        """Return why the cache cannot be used: None if it can, "" if it does not exist."""
         try:
             known = json.loads(self.note.read_text())
             found = self.path.stat()
@@ -68,12 +68,12 @@ class ClassCache:
 
 
 def cache_dir() -> Path:
-    """Folder of the user for files that can be made again."""
+    """Return the user's folder for files that can be recreated."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sharkpy"
 
 
 def class_cache(java: Java, pyspark_home: Path) -> ClassCache:
-    """Class cache of this Java with this pyspark, which may not exist."""
+    """Return the class cache for this Java and pyspark; it may not exist."""
     executable = Path(java.executable).resolve()
     release = executable.parent.parent / "release"
     parts = (
@@ -89,7 +89,7 @@ def class_cache(java: Java, pyspark_home: Path) -> ClassCache:
 
 
 def find_class_cache(java: Java, pyspark_home: Path) -> ClassCache | None:
-    """Find a complete cache to start with; a damaged one is ignored with a warning."""
+    """Return a complete cache, or None; a damaged one is ignored with a warning."""
     cache = class_cache(java, pyspark_home)
     fault = cache.fault()
     if fault:
@@ -98,5 +98,5 @@ def find_class_cache(java: Java, pyspark_home: Path) -> ClassCache | None:
 
 
 def is_training(options: str) -> bool:
-    """True if a JVM with these options writes a cache at its end, which takes a while."""
+    """True if a JVM with these options writes a cache when it exits, which takes a while."""
     return "-XX:AOTCacheOutput=" in options or "-XX:ArchiveClassesAtExit=" in options

@@ -1,4 +1,4 @@
-"""Start the JVM of a local session directly, with no launcher and no shell, and stop it again."""
+"""Start and stop of a local session's JVM, without a launcher or shell."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _OPENED = (
     "java.base/sun.util.calendar",
     "java.security.jgss/sun.security.krb5",
 )
-"""Java modules that Spark's launcher opens, without its incubator vector module, which packaged JREs lack."""
+"""Java packages that Spark's launcher opens; the incubator vector module is left out, as packaged JREs lack it."""
 
 _LOGGING = """\
 rootLogger.level = {level}
@@ -59,25 +59,25 @@ appender.console.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 
 
 def logging_properties(level: str) -> str:
-    """Configuration of log4j2 for a JVM that logs `level` and worse to its standard error."""
+    """Return a log4j2 configuration that logs `level` and above to standard error."""
     return _LOGGING.format(level=level)
 
 
 @dataclass(frozen=True, slots=True)
 class JvmProcess:
-    """Running JVM with its Py4J gateway. It ends when its standard input closes: with this process at the latest."""
+    """Running JVM with its Py4J gateway; it ends when its standard input closes, at the latest with this process."""
 
     process: subprocess.Popen[bytes]
     gateway: Any
     exit_seconds: float = EXIT_SECONDS
-    """Limit on the seconds that its exit may take."""
+    """Limit on the seconds of its exit."""
 
     @property
     def is_alive(self) -> bool:
         return self.process.poll() is None
 
     def await_end(self, seconds: float = EXIT_SECONDS) -> bool:
-        """Wait for a process that is about to end by itself; False if it lives on."""
+        """Wait for a process that is about to end by itself; return False if it still runs."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
         return not self.is_alive
@@ -94,7 +94,7 @@ class JvmProcess:
 
 
 def pyspark_home() -> Path:
-    """Folder of the installed pyspark package, found without importing it."""
+    """Return the folder of the pyspark package without importing it; raise ConfigurationError if it is missing."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
         raise ConfigurationError("the pyspark package is not installed", hint="run: pip install pyspark")
@@ -104,7 +104,7 @@ def pyspark_home() -> Path:
 def java_command(
     java: Java, folder: Path, max_heap_bytes: int, conf: Mapping[str, str], cache: ClassCache | None = None
 ) -> list[str]:
-    """Command that starts Spark's Python gateway; `folder` holds the log configuration."""
+    """Return the command that starts Spark's Python gateway; `folder` has the log configuration."""
     opens = [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]
     newer = (
         ["--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"] if java.version >= 24 else []
@@ -115,14 +115,14 @@ def java_command(
         f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
         f"-Xmx{max_heap_bytes >> 20}m",
         "-XX:+UseParallelGC",
-        # The JVM schedules tasks and moves bytes: optimising it further takes cores away from the tasks.
+        # The JVM only schedules tasks and moves bytes: further optimisation would take cores from the tasks.
         "-XX:TieredStopAtLevel=1",
         "-XX:+IgnoreUnrecognizedVMOptions",
     )
-    # Secrets come by the connection: the arguments of a process are for all to see.
+    # Secrets are sent over the connection, because everybody can read a process's arguments.
     shown = {key: value for key, value in conf.items() if not names_secret(key)}
     submit = [text for key, value in shown.items() for text in ("--conf", f"{key}={value}")]
-    # Others' classes come last: so the cache of Spark's own is still one of the class path's beginning.
+    # Other classes come last, so that the class cache of Spark's own still matches the start of the class path.
     given = filter(None, [conf.get(EXTRA_CLASS_PATH, "")])
     classpath = os.pathsep.join([str(pyspark_home() / "jars" / "*"), *hadoop_folders(conf), *given])
     start = ["-cp", classpath, "org.apache.spark.deploy.SparkSubmit", *submit, "pyspark-shell"]
@@ -131,9 +131,9 @@ def java_command(
 
 
 def hadoop_folders(conf: Mapping[str, str]) -> list[str]:
-    """Folders of Hadoop's settings for the JVM's class path, where Spark looks for the addresses of YARN.
+    """Return the folders of Hadoop's settings for the JVM's class path, where Spark finds the addresses of YARN.
 
-    None on this machine alone: a default file system that is elsewhere would be that of Spark's local files.
+    Empty for a local master: another default file system would apply to Spark's local files.
     """
     if conf.get("spark.master", "").startswith("local"):
         return []
@@ -149,10 +149,10 @@ def start_jvm(
 ) -> JvmProcess:
     """Start the JVM and connect to it; `meanwhile` runs while it starts. Its output goes to `folder`/jvm.log.
 
-    It uses its class cache, if there is one; a cache that it does not start with is dropped.
+    It uses its class cache, if there is one; a cache with which it does not start is deleted.
     """
     trains = is_training(conf.get(EXTRA_OPTIONS, ""))
-    # A cache is made for one class path.
+    # A cache is valid for one class path.
     cache = None if trains or hadoop_folders(conf) else find_class_cache(java, pyspark_home())
     try:
         return _start(java_command(java, folder, max_heap_bytes, conf, cache), java, folder, conf, meanwhile, trains)
@@ -180,7 +180,7 @@ def _start(
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection_file),
         "SPARK_HOME": str(pyspark_home()),
         "SPARK_CONNECT_MODE": "0",
-        # For the executors of a local-cluster: Spark would look for its own build to learn the version.
+        # Needed for executors of a local-cluster: Spark would search its own build for the version.
         "SPARK_SCALA_VERSION": "2.13",
         "SPARK_WORKER_DIR": str(folder / "work"),
         "JAVA_HOME": str(Path(java.executable).resolve().parent.parent),
@@ -188,7 +188,7 @@ def _start(
     if address := conf.get("spark.driver.bindAddress"):
         environ["SPARK_LOCAL_IP"] = address
     with (folder / "jvm.log").open("wb") as log:
-        # A session of its own keeps Ctrl-C in the terminal from the JVM; the pipe ends it with this process.
+        # Its own session keeps Ctrl-C in the terminal from the JVM. The closed pipe ends it with this process.
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -224,7 +224,7 @@ def _await_gateway(process: subprocess.Popen[bytes], file: Path, log: Path) -> t
 
 
 def _connect(port: int, secret: str, process: subprocess.Popen[bytes]) -> Any:
-    """Gateway object of pyspark over a JVM that already runs."""
+    """Return pyspark's gateway object for a running JVM."""
     from pyspark.java_gateway import launch_gateway
 
     known = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}

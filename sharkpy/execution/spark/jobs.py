@@ -1,4 +1,4 @@
-"""RDD jobs of one SparkContext: stages of raw byte frames, built and run through Py4J."""
+"""RDD jobs of one SparkContext: stages over byte frames, built and run through Py4J."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from sharkpy.execution.workers.stop_file import stop_file
 from sharkpy.execution.workers.task_error import HEARD_RUN, carried_error
 
 _SMALL_COMMAND = 256 << 10
-"""Limit on the bytes of a pickled stage that travels with each task."""
+"""Largest pickled stage, in bytes, that is sent with each task."""
 _GENERATION = "SHARKPY_WORKERS"
-"""Variable in the environment of workers: Spark has a daemon for each environment."""
+"""Variable in the workers' environment; Spark has one daemon per environment."""
 _NOT_STARTED = re.compile(r"PythonWorkerFactory\.|reading the port number")
 _TRACE = re.compile(r"at (?!org\.apache\.spark\.api\.python\.PythonWorkerFactory)")
-"""Lines of a Java stack trace, except for those about a worker that was not started."""
+"""Lines of a Java stack trace, except those that tell of a worker that did not start."""
 
 
 class SparkJobs:
-    """Stages and jobs over a SparkContext. Safe to use from several threads, one query each."""
+    """Stages and jobs over a SparkContext; safe for several threads, with one query each."""
 
     def __init__(self, spark: SparkHandle, scratch: Path) -> None:
         from pyspark.serializers import NoOpSerializer
@@ -68,7 +68,7 @@ class SparkJobs:
         self._next_run = 0
         self._num_renewed = 0
         self.reports = self.context.accumulator([], _report_param(self.book))
-        # Each look at a class, each list or map handed over is a round trip to the JVM: what never changes is kept.
+        # Each class lookup, list or map is a round trip to the JVM, so whatever never changes is cached.
         self.scala_context: Any = self.context._jsc.sc()
         self.java_rdd: Any = self.jvm.org.apache.spark.api.java.JavaRDD
         self.pair_rdd: Any = self.jvm.JavaPairRDD
@@ -84,7 +84,7 @@ class SparkJobs:
         self._no_broadcasts: Any = self.jvm.java.util.ArrayList()
 
     def new_run(self) -> int:
-        """Number for one run of one stage, under which its tasks report."""
+        """Return a new number for one run of a stage; its tasks report under it."""
         with self._lock:
             self._next_run += 1
             return self._next_run
@@ -93,9 +93,9 @@ class SparkJobs:
     def job_group(
         self, group: str, description: str, pool: Pool = DEFAULT_POOL, run_id: int | None = None
     ) -> Iterator[None]:
-        """Jobs that this thread starts inside share the tasks of `pool`, and can be cancelled by `cancel(group)`.
+        """Run this thread's jobs in `pool`; `cancel(group)` cancels them.
 
-        Reports of the tasks of `run_id` are heard; others, of map stages whose output was lost, raise their errors.
+        Reports of tasks of `run_id` are received. Other tasks, of map stages whose output was lost, raise their errors.
         """
         self.context.setJobGroup(group, description, interruptOnCancel=True)
         self.context.setLocalProperty("spark.scheduler.pool", self._pools.use(pool))
@@ -107,20 +107,20 @@ class SparkJobs:
             self.context.setLocalProperty("spark.jobGroup.id", None)
 
     def cancel(self, group: str) -> None:
-        """End the group's jobs, including those about to be submitted; no job can run under its name again."""
+        """Cancel the group's jobs, including those about to be submitted; no later job can use the group."""
         if self.spark.is_local:
             stop_file(self._scratch, group).touch()
         self.scala_context.cancelJobGroupAndFutureJobs(group)
 
     def slots(self, count: int) -> Any:
-        """JavaRDD of `count` partitions with next to no content; made once for each count."""
+        """Return a JavaRDD of `count` nearly empty partitions; made once for each count."""
         with self._lock:
             if count not in self._slots:
                 self._slots[count] = self.frames_rdd([b"\0"] * count, count)
             return self._slots[count]
 
     def placed_slots(self, hosts: tuple[str, ...]) -> Any:
-        """JavaRDD with one partition for each of `hosts`, which Spark prefers for its task; "": any host."""
+        """Return a JavaRDD with one partition per host, which Spark prefers for the task; "" means any host."""
         with self._lock:
             if hosts not in self._placed:
                 pairs = self.jvm.java.util.ArrayList()
@@ -132,7 +132,7 @@ class SparkJobs:
             return self._placed[hosts]
 
     def frames_rdd(self, frames: Sequence[bytes], num_partitions: int = 1) -> Any:
-        """JavaRDD of `frames`, which the JVM keeps."""
+        """Return a JavaRDD of `frames`, which the JVM stores."""
         path = self._scratch / f"frames-{uuid.uuid4().hex}"
         try:
             path.write_bytes(b"".join(struct.pack("!i", len(frame)) + frame for frame in frames))
@@ -141,11 +141,11 @@ class SparkJobs:
             path.unlink(missing_ok=True)
 
     def stage_rdd(self, frames: Any, task: StageTask | FunctionTask | PassTask) -> Any:
-        """JavaRDD of the stage's output frames over the JavaRDD of its input frames."""
+        """Return a JavaRDD of the stage's output frames over the JavaRDD of its input frames."""
         return self.python_rdd(frames.rdd(), replace(task, reports=self.reports), self._frames, self._frames)
 
     def given_rdd(self, rdd: Any, function: Callable[[int, Iterable[Any]], Iterator[Any]]) -> Any:
-        """JavaRDD of the stage's output over the elements of a pyspark RDD, whose functions run in the same process."""
+        """Return a JavaRDD of the stage's output over a pyspark RDD, whose functions run in the same process."""
         function = replace(function, reports=self.reports) if isinstance(function, StageTask) else function
         whole = rdd.mapPartitionsWithIndex(function)
         below, deserializer = whole._prev_jrdd.rdd(), whole._prev_jrdd_deserializer
@@ -161,8 +161,9 @@ class SparkJobs:
         keeps: bool = False,
         is_barrier: bool = False,
     ) -> Any:
-        """JavaRDD of the results of `function(partition, elements)` over a Scala RDD; `keeps`: each stays in its
-        partition.
+        """Return a JavaRDD of `function(partition, elements)` over a Scala RDD.
+
+        `keeps` says that each result stays in its partition.
         """
         pickled, broadcasts = self._pickled_command((function, None, deserializer, serializer))
         wrapped = self._python_function(
@@ -177,7 +178,7 @@ class SparkJobs:
         return self._python_rdd(rdd, wrapped, keeps, is_barrier).asJavaRDD()
 
     def _pickled_command(self, command: object) -> tuple[bytes, Any]:
-        """Pickled command and the Java list of its broadcasts; a large command is itself broadcast."""
+        """Return the pickled command and the Java list of its broadcasts; a large command is itself broadcast."""
         from pyspark.core.rdd import _prepare_for_python_RDD
         from pyspark.serializers import CloudPickleSerializer
 
@@ -189,16 +190,16 @@ class SparkJobs:
         return pickled, broadcasts
 
     def values(self, pairs: Any, tags: tuple[Any, Any]) -> Any:
-        """JavaRDD of the values of an RDD of pairs; `tags` are the class tags of keys and values."""
+        """Return a JavaRDD of the values of an RDD of pairs; `tags` are the class tags of keys and values."""
         return self._python_rdd.valueOfPair(self.pair_rdd.fromRDD(pairs, *tags))
 
     def release_shuffles(self, shuffle_ids: Sequence[int]) -> None:
-        """Delete the files of shuffles, without making the caller wait."""
+        """Delete the files of shuffles in the background."""
         if shuffle_ids:
             self._cleaning.submit(self._release_shuffles, tuple(shuffle_ids))
 
     def _release_shuffles(self, shuffle_ids: tuple[int, ...]) -> None:
-        # What a JVM that is ending says is of no interest.
+        # Errors of a JVM that is ending do not matter.
         with suppress(Exception):
             cleaner = self.scala_context.cleaner()
             if cleaner.isDefined():
@@ -206,16 +207,16 @@ class SparkJobs:
                     cleaner.get().doCleanupShuffle(shuffle_id, False)
 
     def failure(self, error: Exception) -> SharkError:
-        """Error to raise for an exception of Spark's; if workers did not start, the next job gets other ones."""
+        """Return the error to raise for an exception of Spark; if workers did not start, the next job gets new ones."""
         failure = spark_error(error)
         if isinstance(failure, WorkersLostError):
             self.renew_workers()
         return failure
 
     def renew_workers(self) -> None:
-        """Have Spark start other worker daemons: an executor whose daemon died at its start never starts another.
+        """Make Spark start new worker daemons: an executor whose daemon died at its start never starts another.
 
-        They serve stages, and RDDs of the user's own that are made from now on.
+        They serve stages, and the user's own RDDs made from now on.
         """
         with self._lock:
             self._num_renewed += 1
@@ -224,11 +225,11 @@ class SparkJobs:
             self.context.environment[_GENERATION] = number
 
     def close(self) -> None:
-        """Wait for background work after queries."""
+        """Wait for background cleanup of queries."""
         self._cleaning.shutdown(wait=True)
 
     def collect(self, frames: Any, partitions: Sequence[int], *, is_all: bool = False) -> list[pa.Buffer]:
-        """Frames of `partitions` in order (`is_all`: there are no others). Raises Spark's errors."""
+        """Return the frames of `partitions` in order; `is_all` if there are no others. Raise Spark's errors."""
         from pyspark.util import _load_from_socket
 
         connection = self._serve_all(frames) if is_all else self._serve(frames, partitions)
@@ -239,14 +240,12 @@ class SparkJobs:
         return self._python_rdd.runJob(self.scala_context, frames, self._numbers(partitions))
 
     def _serve_all(self, frames: Any) -> Any:
-        """Serve frames as `_serve` does, without runJob's parsing of the whole class SparkContext, which takes
-        milliseconds.
-        """
+        """Serve frames like `_serve`, without runJob's parsing of the class SparkContext, which takes milliseconds."""
         collected = frames.collectAsync().get()
         return self._python_rdd.serveIterator(self._converters.asScala(collected).iterator(), "sharkpy-frames")
 
     def _numbers(self, numbers: Sequence[int]) -> Any:
-        """Java list of numbers; that of a range is kept, as filling one is a round trip for each number."""
+        """Return a Java list of numbers; a range's list is cached, as each number takes a round trip."""
         if not isinstance(numbers, range):
             return self.jvm.java.util.ArrayList(list(numbers))
         with self._lock:
@@ -255,8 +254,9 @@ class SparkJobs:
             return self._ranges[numbers]
 
     def check_tasks(self, run_id: int, partitions: Iterable[int] = ()) -> None:
-        """Raise the first error that a task of the run has reported; ExecutionError if one of `partitions`, which have
-        ended, reported nothing, so that its success and output are unknown.
+        """Raise the first error that a task of the run reported.
+
+        Raise ExecutionError if one of `partitions`, which have ended, sent no report: its outcome is unknown.
         """
         reports = self.book.seen(run_id)
         _raise_task_error(reports)
@@ -265,7 +265,10 @@ class SparkJobs:
 
     @contextmanager
     def reported(self, run_id: int, listener: Any) -> Iterator[list[TaskReport]]:
-        """Collect the run's reports into the list given; a task's error is raised at the end, or instead of Spark's."""
+        """Collect the run's reports into the yielded list.
+
+        A task's error is raised at the end, or instead of Spark's error.
+        """
         reports: list[TaskReport] = []
         self.book.open(run_id, listener)
         try:
@@ -282,14 +285,14 @@ class SparkJobs:
 
 
 def _raise_task_error(reports: Sequence[TaskReport]) -> None:
-    """Raise the error of the first task that has one."""
+    """Raise the first task's error, if any."""
     for report in reports:
         if report.error is not None:
             raise report.error
 
 
 def spark_error(error: Exception) -> SharkError:
-    """Error of the engine for one of Spark's or Py4J's: one line for its long message."""
+    """Convert an error of Spark or Py4J to one of the engine, with one line for its long message."""
     if isinstance(error, SharkError):
         return error
     java = java_exception(error)
@@ -298,7 +301,7 @@ def spark_error(error: Exception) -> SharkError:
     said = java_messages(java)
     if carried := carried_error(said):
         return carried
-    # A daemon that died before its program began says of that, too, that it cannot be run.
+    # The message of a daemon that died before its program began also says that it cannot be run.
     is_dead = any("spawn helper" in text for text in said)
     if not is_dead and (problem := worker_problem("\n".join(said))):
         return problem
@@ -316,12 +319,13 @@ def spark_error(error: Exception) -> SharkError:
 
 
 def java_exception(error: Exception) -> Any:
-    """Java exception behind one of Py4J's, or of pyspark's, which converts them once a SparkSession exists."""
+    """Return the Java exception of an error of Py4J, or of pyspark, which converts errors once a SparkSession exists.
+    """
     return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
 
 
 def java_messages(java: Any) -> list[str]:
-    """Messages of a Java exception and of its causes."""
+    """Return the messages of a Java exception and of its causes."""
     texts: list[str] = []
     while java is not None and len(texts) < 10:
         texts.append(str(java.getMessage()))
@@ -330,13 +334,13 @@ def java_messages(java: Any) -> list[str]:
 
 
 def _without_trace(text: str) -> str:
-    """Message in one line, without the stack traces that Spark puts in it."""
+    """Return the message in one line, without the stack traces that Spark puts in it."""
     lines = [line.strip() for line in text.splitlines()]
     return " ".join(line for line in lines if line and not _TRACE.match(line))[:500]
 
 
 def split_by_partition(frames: Sequence[pa.Buffer]) -> dict[int, list[pa.Buffer]]:
-    """Result frames by the partition that their header names."""
+    """Group result frames by the partition in their headers."""
     parts: dict[int, list[pa.Buffer]] = {}
     for frame in frames:
         (partition,) = struct.unpack_from("<q", frame)
@@ -349,7 +353,7 @@ def payload_batches(frame: pa.Buffer) -> Iterator[pa.RecordBatch]:
 
 
 def _report_param(book: ReportBook) -> Any:
-    """Accumulator parameter that collects lists in a worker and hands each report to `book` in the driver."""
+    """Return an accumulator parameter that collects lists in workers and passes each report to `book` in the driver."""
     from sharkpy.execution.spark.report_param import DriverReports
 
     return DriverReports(book)

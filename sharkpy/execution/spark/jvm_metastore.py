@@ -1,4 +1,4 @@
-"""Client of Hive's metastore, by the classes that Spark brings, in the session's JVM."""
+"""Client of Hive's metastore in the session's JVM, with the classes that Spark ships."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FLAGS = frozenset({"compressed", "storedAsSubDirectories", "rewriteEnabled", "t
 
 @dataclass(frozen=True, slots=True)
 class MetastorePlace:
-    """Place of a metastore: `site` is a hive-site.xml, and `settings` add to its own or replace them."""
+    """Place of a metastore: `site` is a hive-site.xml; `settings` override its own."""
 
     settings: tuple[tuple[str, str], ...] = ()
     site: str = ""
@@ -39,8 +39,10 @@ class MetastorePlace:
 
 
 def metastore_place(conf: Conf, warehouse: str) -> MetastorePlace:
-    """Place of the metastore by the settings: addresses, a Derby folder, a hive-site.xml, that of HIVE_CONF_DIR; else a
-    Derby folder of the warehouse.
+    """Return the metastore's place by the first of these settings: addresses, Derby folder, hive-site.xml,
+    HIVE_CONF_DIR.
+
+    The default is a Derby folder in the warehouse.
     """
     site = conf.value(METASTORE_SITE)
     if site and not Path(site).is_file():
@@ -70,13 +72,13 @@ def metastore_place(conf: Conf, warehouse: str) -> MetastorePlace:
 
 
 class JvmMetastore:
-    """`MetastoreClient` in the JVM, connected by the first call; one call at a time.
+    """`MetastoreClient` in the JVM; it connects on the first call and makes one call at a time.
 
-    Structs come as JSON by one of Thrift's own protocols: one round trip to the JVM, however large they are.
+    Structs are sent as JSON by one of Thrift's protocols: one round trip to the JVM for any size.
     """
 
     def __init__(self, jvm: Callable[[], Any], place: MetastorePlace, conf: Conf) -> None:
-        """Make a client; `jvm` starts the JVM unless it runs. The settings of file systems are those of `conf`."""
+        """Make a client; `jvm` starts the JVM if needed, and `conf` has the settings of file systems."""
         self._start, self._place, self._conf = jvm, place, conf
         self._lock = threading.RLock()
         self._jvm: Any = None
@@ -156,7 +158,7 @@ class JvmMetastore:
                     url = f"jdbc:derby:;databaseName={folder};shutdown=true"
                     self._jvm.java.sql.DriverManager.getConnection(url)
             except Py4JError:
-                # Derby says by an exception that it is shut down.
+                # Derby reports its shutdown by an exception.
                 return
 
     def _connect(self) -> None:
@@ -171,7 +173,7 @@ class JvmMetastore:
             for key, value in (*_of_file_systems(self._conf), *self._place.settings):
                 conf.set(key, value)
             if str(conf.get(_POOLING)).lower() == "bonecp":
-                # The default, whose classes Spark does not bring.
+                # Spark does not ship the classes of the default.
                 conf.set(_POOLING, "DBCP")
             if self._place.derby:
                 jvm.java.lang.System.setProperty("derby.stream.error.file", f"{self._place.derby}.log")
@@ -183,7 +185,7 @@ class JvmMetastore:
         self._jvm = jvm
 
     def _find(self, method: str, *arguments: object) -> Any:
-        """Call a method that finds something; None if it is missing."""
+        """Call a lookup method; return None if the object does not exist."""
         try:
             return self._call(method, *arguments)
         except _NotThereError:
@@ -209,11 +211,11 @@ class JvmMetastore:
             try:
                 return str(self._serializer.toString(struct))
             except Py4JJavaError as error:
-                # The protocol has no maps from lists, which say where skewed values have folders of their own.
+                # The protocol cannot write maps with lists as keys, which give the folders of skewed values.
                 raise UnsupportedError(f"an object of the Hive metastore: {_reason(error)}") from None
 
     def _struct(self, name: str, body: Body) -> Any:
-        """Thrift struct of that name with the fields of `body`."""
+        """Make the Thrift struct `name` with the fields of `body`."""
         with self._lock:
             if self._client is None:
                 self._connect()
@@ -235,7 +237,7 @@ class JvmMetastore:
 
 
 def _of_file_systems(conf: Conf) -> Iterator[tuple[str, str]]:
-    """Settings of Hadoop's file systems, keys too: the metastore's client may make folders by itself."""
+    """Settings of Hadoop's file systems, including secrets: the metastore's client may create folders."""
     for key in conf:
         name = key.removeprefix("spark.hadoop.")
         if name.startswith(("fs.", "dfs.")) and (given := conf.given(key)) is not None:
@@ -243,11 +245,11 @@ def _of_file_systems(conf: Conf) -> Iterator[tuple[str, str]]:
 
 
 class _NotThereError(BindError):
-    """Error for a thing that does not exist."""
+    """Error for an object that does not exist."""
 
 
 def _reason(error: Any) -> str:
-    """Message of the innermost cause that has one."""
+    """Return the message of the innermost cause that has one."""
     reason, cause = "", error.java_exception
     while cause is not None:
         reason = str(cause.getMessage() or "") or reason or str(cause.getClass().getSimpleName())

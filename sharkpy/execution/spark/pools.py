@@ -1,4 +1,4 @@
-"""Fair pools: a session's statements share one, and pools share the engine."""
+"""Fair pools: each session has one, and the pools share the engine."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Pool of statements. Pools share in proportion to their weights; statements of one pool go in the order of
-    arrival.
-    """
+    """Pool of statements; pools share by weight, and statements of a pool run in order of arrival."""
 
     name: str
     weight: int = 1
@@ -21,7 +19,7 @@ DEFAULT_POOL = Pool("default")
 
 
 class SparkPools:
-    """Pools of Spark's fair scheduler, made at run time: its configuration file knows no sessions."""
+    """Pools of Spark's fair scheduler, made at run time because its configuration file cannot list sessions."""
 
     def __init__(self, context: Any) -> None:
         self._context = context
@@ -29,7 +27,7 @@ class SparkPools:
         self._known: set[str] = set()
 
     def use(self, pool: Pool) -> str:
-        """Name of Spark's pool. Its weight cannot change: another weight is another pool."""
+        """Return the name of Spark's pool, made if needed; a pool with another weight is another pool."""
         name = pool.name if pool.weight == 1 else f"{pool.name} x{pool.weight}"
         with self._lock:
             if name not in self._known:

@@ -12,7 +12,7 @@ Reports = list[TaskReport]
 
 
 class WorkerReports(AccumulatorParam[Reports]):
-    """Accumulator in a worker: reports of the task in a list."""
+    """Accumulator in a worker: a list of its task's reports."""
 
     def zero(self, value: Reports) -> Reports:  # noqa: ARG002 - the protocol's
         return []
@@ -22,7 +22,7 @@ class WorkerReports(AccumulatorParam[Reports]):
 
 
 class DriverReports(WorkerReports):
-    """Accumulator in the driver: reports go to the book as they arrive, so it stays empty."""
+    """Accumulator in the driver; it stays empty, because reports go to the book as they arrive."""
 
     def __init__(self, book: ReportBook) -> None:
         self.book = book

@@ -1,4 +1,4 @@
-"""SparkContext of a session: the user's active one, or one made with settings for short tasks."""
+"""SparkContext of a session: the user's active one, or a new one with settings for short tasks."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ _QUICK_TASKS = {
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.daemon.module": _DAEMON,
 }
-"""Settings that cut some tens of milliseconds from each task; without them it works, too."""
+"""Optional settings that save tens of milliseconds per task."""
 _log = logging.getLogger("sharkpy")
 
 
 @dataclass(frozen=True, slots=True)
 class SparkHandle:
-    """SparkContext with the means to end it; `jvm` is None if the context is the user's."""
+    """SparkContext and its JVM; `jvm` is None if the context is the user's."""
 
     context: Any
     jvm: JvmProcess | None
     is_local: bool
-    """True if workers run on this machine: they can map files that the driver writes."""
+    """True if workers run on this machine and so can map files of the driver."""
     environ: Mapping[str, str] = field(default_factory=dict)
-    """Variables that worker processes need in their environment beyond those of the context."""
+    """Variables that workers need in addition to the context's environment."""
 
     local_parallelism: int = 0
-    """Number of tasks that run at once on this machine; on other hosts executors come and go."""
+    """Number of tasks that run at once on this machine; 0 on other hosts, where executors come and go."""
 
     @property
     def parallelism(self) -> int:
-        """Number of tasks that run at once, as far as Spark knows now."""
+        """Number of tasks that run at once, as far as Spark knows."""
         return self.local_parallelism or int(self.context.defaultParallelism)
 
     @property
     def is_alive(self) -> bool:
-        """True if the JVM runs; for the user's own, if its context was not stopped."""
+        """True if the JVM runs; for the user's context, if it was not stopped."""
         return self.context._jsc is not None if self.jvm is None else self.jvm.is_alive
 
     @property
@@ -67,11 +67,11 @@ class SparkHandle:
         return self.jvm is not None and not self.jvm.is_alive
 
     def stop(self) -> None:
-        """End the context and its JVM, unless the user made them."""
+        """Stop the context and its JVM, unless they are the user's."""
         if self.jvm is None:
             return
         if self.is_lost:
-            # What is left of the context is in this process.
+            # Only the Python part of the context is left.
             self.context._jsc = None
         try:
             self.context.stop()
@@ -81,7 +81,7 @@ class SparkHandle:
 
 
 def spark_conf(master: str, scratch: Path, overrides: Mapping[str, str]) -> dict[str, str]:
-    """Spark's settings for short Python tasks, overridden by `overrides` (keys starting with "spark.")."""
+    """Return Spark's settings for short Python tasks; `overrides` with keys starting with "spark." replace them."""
     local = is_local_master(master)
     conf = {
         "spark.master": retrying_master(master),
@@ -91,7 +91,7 @@ def spark_conf(master: str, scratch: Path, overrides: Mapping[str, str]) -> dict
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(scratch),
-        # Over TCP a worker waits for delayed acknowledgements: 40 ms a task.
+        # Over TCP, a worker waits 40 ms per task for delayed acknowledgements.
         **_QUICK_TASKS,
         "spark.python.worker.reuse": "true",
         "spark.task.maxFailures": str(TASK_ATTEMPTS),
@@ -111,10 +111,10 @@ def _on_this_machine(scratch: Path) -> dict[str, str]:
         "spark.python.unix.domain.socket.dir": socket_dir(scratch),
         "spark.executorEnv.PYTHONPATH": driver_python_path(),
         "spark.locality.wait": "0",
-        # A shuffle file that is lost once makes Spark forget the executor of local mode, which cannot register again:
-        # ten minutes of failed heartbeats later it would end the JVM.
+        # A lost shuffle file makes Spark forget local mode's executor, which cannot register again. After ten minutes
+        # of failed heartbeats it would end the JVM.
         "spark.executor.heartbeat.maxFailures": str((1 << 31) - 1),
-        # On one machine payloads go through the page cache: compressing them costs more than it saves.
+        # On one machine, payloads stay in the page cache: compression costs more than it saves.
         "spark.shuffle.compress": "false",
         "spark.shuffle.spill.compress": "false",
     }
@@ -122,9 +122,9 @@ def _on_this_machine(scratch: Path) -> dict[str, str]:
 
 def _on_other_hosts(master: str) -> dict[str, str]:
     conf = {
-        # The driver's folders are not there.
+        # The driver's folders do not exist on other hosts.
         "spark.python.unix.domain.socket.dir": "/tmp",
-        # Long enough for a task to get a place beside its block, short beside reading it from afar.
+        # Long enough for a task to get a slot on its block's host, short compared to a remote read.
         "spark.locality.wait": "300ms",
         "spark.shuffle.compress": "true",
         "spark.shuffle.spill.compress": "true",
@@ -135,35 +135,37 @@ def _on_other_hosts(master: str) -> dict[str, str]:
 
 
 def driver_python_path() -> str:
-    """Python path of this process: the package and its libraries."""
+    """Return this process's Python path: the package and its libraries."""
     package_root = str(Path(__file__).resolve().parents[3])
     return os.pathsep.join(dict.fromkeys([package_root, *filter(None, sys.path)]))
 
 
 def own_address(master: str) -> str | None:
-    """Address of this machine as a standalone master sees it; None if Spark is to find one."""
+    """Return this machine's address as a standalone master sees it, or None if Spark is to find one."""
     match = _STANDALONE.match(master)
     if match is None:
         return None
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        # Nothing is sent: the system only says which of its addresses it would use.
+        # Nothing is sent: the system only tells which address it would use.
         probe.connect((match.group(1), int(match.group(2))))
         return str(probe.getsockname()[0])
     return None
 
 
 def socket_dir(scratch: Path) -> str:
-    """Folder for sockets: `scratch`, unless their paths would be longer than the system allows (108 bytes)."""
+    """Return the folder for sockets: `scratch`, or /tmp if paths would exceed the system's limit of 108 bytes."""
     return str(scratch) if len(os.fsencode(scratch)) <= _MAX_SOCKET_DIR else "/tmp"
 
 
 def is_local_master(master: str) -> bool:
-    """True if tasks run on this machine, in the driver's JVM or in executors beside it."""
+    """True if tasks run on this machine, in the driver's JVM or in local executors."""
     return bool(_LOCAL.match(master) or _LOCAL_CLUSTER.match(master))
 
 
 def retrying_master(master: str) -> str:
-    """Master that retries tasks: `local[n]` as `local[n,4]`, as Spark's local mode retries none by default."""
+    """Return the master with retries: `local[n]` becomes `local[n,4]`, as Spark's local mode retries no task by
+    default.
+    """
     match = _LOCAL.match(master)
     if match is None:
         return master
@@ -174,7 +176,7 @@ def retrying_master(master: str) -> str:
 def connect_spark(
     master: str, scratch: Path, overrides: Mapping[str, str], java_home: str | None, max_heap_bytes: int
 ) -> SparkHandle:
-    """Active SparkContext of this process, else a new one with its own JVM."""
+    """Return the process's active SparkContext, or a new one with its own JVM."""
     if active := _active_context():
         return _borrowed(active, scratch)
     java = find_java(java_home)
@@ -199,12 +201,12 @@ def connect_spark(
 
 
 def _shipped_path(package: Path, more: str | None) -> str:
-    """PYTHONPATH of a worker: the zip lies in the folder in which its executor starts it."""
+    """Return a worker's PYTHONPATH; the zip is in the folder in which the executor starts it."""
     return os.pathsep.join(filter(None, (package.name, more)))
 
 
 def _borrowed(context: Any, scratch: Path) -> SparkHandle:
-    """Handle of the user's own context, unchanged: settings that it lacks cost time, and are logged once."""
+    """Return a handle of the user's context, which is not changed; missing settings that cost time are logged once."""
     conf = context.getConf()
     lacking = [f"{key}={value}" for key, value in _QUICK_TASKS.items() if conf.get(key, "") != value]
     if lacking:
@@ -221,14 +223,15 @@ def _borrowed(context: Any, scratch: Path) -> SparkHandle:
 
 
 def _await_executors(context: Any, master: str) -> None:
-    """Wait for the first executor and those that follow it closely; ConfigurationError if none comes in a minute, or
-    in the time that Spark's own setting gives.
+    """Wait for the first executor and those that follow shortly.
+
+    Raise ConfigurationError if none registers within a minute, or within Spark's own setting.
     """
     seconds = int(context._jsc.sc().conf().getTimeAsSeconds(_WAITING, "60s"))
     deadline = time.monotonic() + seconds
     seen, settled = 0, deadline
     while time.monotonic() < settled:
-        # The driver counts as one.
+        # The driver is counted as one.
         count = int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1
         if count > seen:
             seen, settled = count, time.monotonic() + _SETTLING_SECONDS
@@ -242,7 +245,7 @@ def _await_executors(context: Any, master: str) -> None:
 
 
 def active_master() -> str | None:
-    """Master of the user's own context, if there is one."""
+    """Return the master of the user's own context, or None."""
     active = _active_context()
     return None if active is None else str(active.master)
 
@@ -260,7 +263,7 @@ def _import_pyspark() -> None:
 
 
 def _forget_context() -> None:
-    """Forget the active context, whose JVM ends."""
+    """Forget the active context, whose JVM is ending."""
     from pyspark import SparkContext
 
     SparkContext._gateway = None
@@ -275,7 +278,7 @@ def _make_context(jvm: JvmProcess, conf: Mapping[str, str], local: bool) -> Any:
     os.environ.setdefault("SPARK_HOME", str(pyspark_home()))
     is_main = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGINT) if is_main else None
-    # For YARN and Kubernetes Spark's launcher has added settings of its own to the JVM.
+    # For YARN and Kubernetes, Spark's launcher has added its own settings to the JVM.
     spark = SparkConf(loadDefaults=False) if local else SparkConf(loadDefaults=True, _jvm=jvm.gateway.jvm)
     for key, value in conf.items():
         spark.set(key, value)
@@ -286,9 +289,9 @@ def _make_context(jvm: JvmProcess, conf: Mapping[str, str], local: bool) -> Any:
         reason = str(error.java_exception.getMessage()).splitlines()[0]
         raise ConfigurationError(f"Spark did not start on master {conf['spark.master']}: {reason}") from None
     if is_main:
-        # pyspark turns Ctrl-C into the end of all jobs; here each query ends its own.
+        # pyspark would cancel all jobs on Ctrl-C; here each query handles its own cancellation.
         signal.signal(signal.SIGINT, handler)
-    # It would print how the connection ended that brings updates: of a lost JVM the next call tells.
+    # It would print how the connection for accumulator updates ended; the next call reports a lost JVM.
     context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
     context.pythonExec = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON", sys.executable)
     return context

@@ -1,5 +1,5 @@
-"""One query's stages: the runner that plans again between them, and what each of them reads, leaves and observes.
+"""Stages of one query: the runner that replans between them, and what each stage reads, leaves and observes.
 
-`Runner` takes a physical plan stage by stage; `StageRunner` runs a stage in the driver or as an RDD job, and keeps
-what exchanges and broadcasts hold until the query ends.
+`PlanRunner` runs a physical plan stage by stage. `StageRunner` runs a stage in the driver or as an RDD job, and holds
+exchanges and broadcasts until the query ends.
 """

@@ -1,4 +1,4 @@
-"""One pass of a function over blocks: an RDD job, or threads of this process. Lost blocks are made anew on the way."""
+"""Pass of a function over blocks, as an RDD job or in threads of this process; lost blocks are rebuilt."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from sharkpy.execution.workers.pass_task import Numbered, PassTask, call
 from sharkpy.udf.user.python_code import PythonCode, pickled, unpickled
 
 _MOST_RUNS = 4
-"""Times that what is missing of a pass is run, where blocks or workers were lost."""
+"""Number of runs for the missing parts of a pass after blocks or workers were lost."""
 _Failure = CorruptionError | WorkersDiedError | WorkersLostError
 
 
 @dataclass(slots=True)
 class BlockPasses:
-    """Passes over the same blocks. The parts of tasks are pickled once."""
+    """Passes over the same blocks; the parts of tasks are pickled once."""
 
     engine: Engine
     handles: tuple[BlockHandle, ...]
@@ -40,12 +40,12 @@ class BlockPasses:
     _parts: tuple[bytes, ...] = ()
     _hosts: tuple[str, ...] = ()
     num_tasks: int = field(default=0)
-    """RDD tasks that all passes together have started."""
+    """Number of RDD tasks started by all passes."""
 
     def run(self, function: PythonCode, argument: Any, description: str, *, in_driver: bool) -> list[Any]:
-        """[function(number, block, argument) for each block], in their order.
+        """Return [function(number, block, argument) for each block], in order.
 
-        What a run gave is kept where it met lost blocks: after the repair only the others are run.
+        If a run meets lost blocks, its other results are kept: after the repair only the missing ones run.
         """
         found: dict[int, Any] = {}
         packed = b"" if in_driver else pickled(argument)
@@ -109,7 +109,7 @@ class BlockPasses:
         return None
 
     def _dealt(self, rest: Sequence[Numbered]) -> tuple[tuple[bytes, ...], tuple[str, ...]]:
-        """The blocks of each task, pickled, and the host that it should run on."""
+        """Return the pickled blocks of each task, and its preferred host."""
         if len(rest) == len(self.handles) and self._parts:
             return self._parts, self._hosts
         dealt = deal_blocks(rest, self.engine.parallelism)
@@ -120,7 +120,10 @@ class BlockPasses:
 
 
 def deal_blocks(blocks: Sequence[Numbered], num_tasks: int) -> list[tuple[Numbered, ...]]:
-    """At most `num_tasks` runs of blocks of about equal bytes; more where they lie on more hosts: a run is of one."""
+    """Divide the blocks into at most `num_tasks` parts of about equal bytes; more parts if there are more hosts.
+
+    Each part has blocks of one host.
+    """
     by_host: dict[str, list[Numbered]] = {}
     for block in blocks:
         by_host.setdefault(block[1].host, []).append(block)
@@ -133,7 +136,7 @@ def deal_blocks(blocks: Sequence[Numbered], num_tasks: int) -> list[tuple[Number
 
 
 def _cut(blocks: Sequence[Numbered], count: int) -> list[tuple[Numbered, ...]]:
-    """In the order of the blocks."""
+    """Cut the blocks, in order, into at most `count` parts of about equal bytes."""
     parts: list[list[Numbered]] = [[] for _ in range(count)]
     total = sum(handle.size_bytes for _, handle in blocks) or 1
     before = 0

@@ -1,4 +1,4 @@
-"""The values that the keys of a build side take, computed from its rows in the driver."""
+"""Values of the keys of a build side, computed from its rows in the driver."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 MOST_VALUES = 5000
-"""Distinct keys up to which all of them are kept; above, the least and the greatest."""
+"""Number of distinct keys up to which all are kept; above, only the least and the greatest."""
 
 
 def key_values(read: ExchangeRead, key: Expr, rows: pa.Table, connection: DuckDBPyConnection) -> KeyValues | None:
-    """The values of `key` over the `rows` of `read`; None where they have no order or no Python value."""
+    """Return the values of `key` in the `rows` of `read`, or None if they have no order or no Python value."""
     if is_nested(key.dtype) or key.dtype == NULL:
         return None
     bits = key_bits(rows.column(column_name(key.column_id))) if isinstance(key, ColumnRef) else None
@@ -41,14 +41,14 @@ def key_values(read: ExchangeRead, key: Expr, rows: pa.Table, connection: DuckDB
     try:
         return replace(_read(source, name, connection), bits=bits)
     except (ValueError, OverflowError):
-        # A date or timestamp that Python does not have.
+        # Python cannot represent the date or timestamp.
         return None
     finally:
         connection.unregister(relation)
 
 
 def first_keys(batches: Sequence[pa.RecordBatch], key: ColumnRef | None) -> list[PythonValue] | None:
-    """The values of a column; None where some have no Python value."""
+    """Return the values of a column, or None if some have no Python value."""
     if key is None:
         return None
     name = column_name(key.column_id)
@@ -59,7 +59,7 @@ def first_keys(batches: Sequence[pa.RecordBatch], key: ColumnRef | None) -> list
 
 
 def _few_values(column: pa.ChunkedArray[Any]) -> KeyValues | None:
-    """The values, where they are few, without a query."""
+    """Return the values if they are few, without a query."""
     import pyarrow.compute as pc
 
     try:

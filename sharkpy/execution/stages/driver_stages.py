@@ -1,4 +1,4 @@
-"""Stages that run in this process, with all its cores."""
+"""Stages that run in this process on all its cores."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ _RELATION = re.compile(r"\bin[0-9]+\b")
 
 @dataclass(slots=True)
 class DriverStages:
-    """Runs one task after the other; a task that met lost blocks, or a database full of what others have, is run again,
-    where none of its rows was given.
+    """Runner of stages in the driver, one task after the other.
+
+    A task runs again if blocks were lost or other queries had filled its database, provided that none of its rows was
+    given out.
     """
 
     run: QueryRun
     outputs: StageOutputs
     given_whole: Stage | None = None
-    """The stage whose batch that was given last is known to be its last one."""
+    """Stage whose last batch was given out, if that is known."""
 
     def batches(self, stage: Stage) -> Generator[pa.RecordBatch]:
-        """The stage's rows as they come."""
+        """Yield the stage's rows as they are made."""
         with self.run.observer.running(stage):
             yield from self._batches(stage)
 
@@ -89,7 +91,7 @@ class DriverStages:
                     raise self.run.failure(error) from error
 
     def results(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[BlockResult | FileResult]:
-        """Blocks or files that the stage's sink stored; of `only_tasks`, where there are others."""
+        """Return the blocks or files that the stage's sink stored, of `only_tasks` if given."""
         with self.run.observer.running(stage):
             return self._results(stage, only_tasks)
 
@@ -130,7 +132,7 @@ class DriverStages:
                 break
             except BaseException as error:
                 self.run.discard_blocks(results)
-                # Other rows might make other files than those that are written so far.
+                # Rows may come in another order and then would not fit the files already written.
                 is_moved = own.rows_out == 0 and self.run.is_moved(error, began)
                 if not is_moved and not self.run.is_mended(error, stage, attempt):
                     raise self.run.failure(error) from error
@@ -163,14 +165,14 @@ class DriverStages:
 
 
 def _keeps_order(program: StageProgram) -> bool:
-    """True if rows that come before the end of the input come in its order: of one scan, which DuckDB streams."""
+    """True if rows stream in input order: one scan, which DuckDB streams."""
     if len(program.inputs) != 1 or not program.sql:
         return False
     return _RELATION.findall(program.sql).count(program.inputs[0].relation) == 1
 
 
 def _rest(batches: Iterator[pa.RecordBatch], num_given: int) -> Iterator[pa.RecordBatch]:
-    """The rows past the first ones, which were given before."""
+    """Yield the rows after the first `num_given`."""
     for batch in batches:
         if num_given < batch.num_rows:
             yield batch.slice(num_given) if num_given else batch
@@ -178,8 +180,9 @@ def _rest(batches: Iterator[pa.RecordBatch], num_given: int) -> Iterator[pa.Reco
 
 
 def _begun(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, bool]]:
-    """The batches, each with whether it is known to be the last: a first one that is not full, and so mostly the last,
-    comes when the end has been read, too.
+    """Yield the batches, each with whether it is known to be the last.
+
+    A first batch that is not full is mostly the last one, so it is given out after the next read.
     """
     first = next(batches, None)
     if first is None:

@@ -1,9 +1,9 @@
-"""Exchanges: Arrow payloads through Spark's shuffle, measured before anyone reads them.
+"""Exchanges: Arrow payloads through Spark's shuffle, measured before they are read.
 
-The map stage is submitted alone; what it wrote per bucket is known before the reading stage is planned.
-Readers take whole buckets, several small ones in a task; the payloads of several exchanges (the sides of
-a join) reach the same task bucket by bucket, each naming its exchange in its header. Small outputs that
-the driver needs anyway (broadcasts, LIMIT) are held there and never enter the shuffle.
+The map stage is submitted alone; the bytes of its buckets are known before the reading stage is planned. Readers take
+whole buckets, several small ones per task. The payloads of several exchanges (the sides of a join) reach the same task
+bucket by bucket; the header of each names its exchange. Small outputs that the driver needs anyway (broadcasts, LIMIT)
+are held there and never enter the shuffle.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sharkpy.physical.distribution import DealtBuckets
 
 @dataclass(frozen=True, slots=True)
 class MapOutput:
-    """Output of a map stage: the shuffled RDD (Py4J) and its size by bucket."""
+    """Output of a map stage: the shuffled RDD (Py4J) and its bytes per bucket."""
 
     exchange_id: int
     shuffled: Any
@@ -29,12 +29,12 @@ class MapOutput:
     shuffle_id: int
     bytes_per_bucket: tuple[int, ...]
     is_ordered: bool = False
-    """Whether the buckets are ranges that follow each other."""
+    """Whether the buckets are consecutive ranges."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOutput:
-    """Payloads that lie in the driver: one bucket."""
+    """Payloads held in the driver: one bucket."""
 
     exchange_id: int
     payloads: tuple[pa.Buffer, ...]
@@ -49,9 +49,9 @@ ExchangeOutput = MapOutput | HeldOutput
 
 @dataclass(frozen=True, slots=True)
 class ExchangeInput:
-    """An output as a stage reads it: `is_single` sends all its buckets to the first task.
+    """Output as a stage reads it; with `is_single`, the first task reads all buckets.
 
-    `dealt`: which planned task reads which bucket, where that is not bucket i by task i.
+    `dealt` says which planned task reads which bucket, if that is not bucket i by task i.
     """
 
     output: ExchangeOutput
@@ -59,13 +59,13 @@ class ExchangeInput:
     dealt: DealtBuckets | None = None
 
     def buckets(self, tasks: Packed) -> tuple[int, ...]:
-        """The buckets that a task standing for the planned `tasks` reads, each once."""
+        """Return the buckets that a task for the planned `tasks` reads, each once."""
         count = len(self.output.bytes_per_bucket)
         if self.is_single:
             return tuple(range(count)) if 0 in tasks else ()
         if self.dealt is None:
             return tuple(task for task in tasks if task < count)
-        # Joins side by side in a stage may have been dealt to different numbers of tasks.
+        # Sibling joins of a stage may be dealt to different numbers of tasks.
         dealt = self.dealt.buckets
         return tuple(sorted({bucket for task in tasks if task < len(dealt) for bucket in dealt[task]}))
 
@@ -76,7 +76,7 @@ class ExchangeInput:
 def run_map_stage(
     jobs: SparkJobs, frames: Any, exchange_id: int, num_buckets: int, *, is_ordered: bool = False
 ) -> MapOutput:
-    """Run the stage whose output `frames` alternate buckets and payloads; nothing but sizes comes back."""
+    """Run a map stage, whose output `frames` alternate buckets and payloads; only sizes come back."""
     pairs = jobs.pairwise_rdd(frames.rdd()).asJavaPairRDD()
     partitioned = pairs.partitionBy(jobs.partitioner(num_buckets, 0))
     shuffled = partitioned.rdd()
@@ -90,9 +90,9 @@ def run_map_stage(
 def pack_tasks(
     inputs: Sequence[ExchangeInput], num_tasks: int, parallelism: int, scanned_bytes: Sequence[int] = ()
 ) -> list[Packed]:
-    """The planned tasks that one task carries out, for each task (see `pack_buckets`).
+    """Return the planned tasks of each task to run (see `pack_buckets`).
 
-    `scanned_bytes`: what each planned task reads beside the exchanges; above 0 where that is anything.
+    `scanned_bytes` are the bytes that each planned task reads apart from the exchanges; above 0 if it reads anything.
     """
     sizes = task_sizes(inputs, num_tasks, scanned_bytes)
     if any(one.dealt and one.dealt.is_apart for one in inputs):
@@ -103,7 +103,7 @@ def pack_tasks(
 
 
 def task_sizes(inputs: Sequence[ExchangeInput], num_tasks: int, scanned_bytes: Sequence[int] = ()) -> list[int]:
-    """The bytes that each planned task reads."""
+    """Return the bytes that each planned task reads."""
     scanned = scanned_bytes or (0,) * num_tasks
     return [_task_bytes(inputs, task) + scanned[task] for task in range(num_tasks)]
 
@@ -113,7 +113,7 @@ def _task_bytes(inputs: Sequence[ExchangeInput], task: int) -> int:
 
 
 def payload_rdd(jobs: SparkJobs, inputs: Sequence[ExchangeInput], tasks: Sequence[Packed]) -> Any:
-    """The JavaRDD of the payloads of all `inputs`, with one partition for each of `tasks`."""
+    """Return a JavaRDD of the payloads of all `inputs`, with one partition per task."""
     merged = _merged(inputs)
     if merged is not None and [*tasks] == [(bucket,) for bucket in range(len(merged.bytes_per_bucket))]:
         return jobs.values(merged.shuffled, merged.pair_tags)
@@ -128,14 +128,14 @@ def payload_rdd(jobs: SparkJobs, inputs: Sequence[ExchangeInput], tasks: Sequenc
 
 
 def _merged(inputs: Sequence[ExchangeInput]) -> MapOutput | None:
-    """All inputs as one shuffled RDD, where every task reads the same buckets of each."""
+    """Return all inputs as one shuffled RDD if every task reads the same buckets of each, else None."""
     outputs = [
         one.output for one in inputs if isinstance(one.output, MapOutput) and not one.is_single and one.dealt is None
     ]
     if len(outputs) != len(inputs) or len({len(output.bytes_per_bucket) for output in outputs}) != 1:
         return None
     first = outputs[0]
-    # Equal partitioners: Spark's union then joins partition with partition instead of appending them.
+    # With equal partitioners, Spark's union combines partitions pairwise instead of appending them.
     shuffled = first.shuffled
     for output in outputs[1:]:
         shuffled = shuffled.union(output.shuffled)
@@ -143,12 +143,12 @@ def _merged(inputs: Sequence[ExchangeInput]) -> MapOutput | None:
 
 
 def _buckets_of(jobs: SparkJobs, output: ExchangeOutput, buckets: Packed) -> Any:
-    """The JavaRDD of the payloads of `buckets`, one partition each."""
+    """Return a JavaRDD of the payloads of `buckets`, one partition each."""
     if isinstance(output, HeldOutput):
         return jobs.frames_rdd([bytes(payload) for payload in output.payloads])
     chosen = output.shuffled
     if len(buckets) < len(output.bytes_per_bucket):
-        # A Scala set of numbers is the function that PartitionPruningRDD asks for.
+        # PartitionPruningRDD takes a function; a Scala set of numbers is one.
         wanted = jobs.python_utils.toSeq(list(buckets)).toSet()
         chosen = jobs.pruning_rdd.create(chosen, wanted)
     return jobs.values(chosen, output.pair_tags)
@@ -169,7 +169,7 @@ def _append(jobs: SparkJobs, rdds: Sequence[Any]) -> Any:
 
 
 def collect_payloads(jobs: SparkJobs, output: ExchangeOutput) -> list[pa.Buffer]:
-    """All payloads of an exchange, in the driver: for broadcasts, which are small."""
+    """Return all payloads of an exchange to the driver; for broadcasts, which are small."""
     if isinstance(output, HeldOutput):
         return list(output.payloads)
     frames = jobs.values(output.shuffled, output.pair_tags)
@@ -177,5 +177,5 @@ def collect_payloads(jobs: SparkJobs, output: ExchangeOutput) -> list[pa.Buffer]
 
 
 def release(jobs: SparkJobs, outputs: Iterable[ExchangeOutput]) -> None:
-    """Delete the shuffles' files, in the background."""
+    """Delete the shuffles' files in the background."""
     jobs.release_shuffles([output.shuffle_id for output in outputs if isinstance(output, MapOutput)])

@@ -1,4 +1,4 @@
-"""One RDD job that calls a function once for each of some numbers, and brings back what it returned."""
+"""RDD job that calls a function once per number and returns the results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sharkpy.execution.workers.function_task import FunctionTask
 from sharkpy.udf.user.python_code import unpickled
 
 _MOST_RUNS = 3
-"""Times that a job is run where workers did not start."""
+"""Number of runs if workers do not start."""
 
 
 def run_functions(
@@ -28,10 +28,10 @@ def run_functions(
     pool: Pool = DEFAULT_POOL,
     hosts: Sequence[str] = (),
 ) -> list[Any]:
-    """[function(number, argument) for each of `numbers`], as RDD tasks. The first error of a task is raised.
+    """Return [function(number, argument) for each of `numbers`], computed by RDD tasks; raise the first task's error.
 
-    A task may run twice, side by side too: the function gives the same for the same arguments. What it returns is
-    small: data goes through the block store. `hosts`: where each task should run, "": no matter where.
+    A task may run twice, even at the same time, so the function must be deterministic. Its result should be small: data
+    goes through the block store. `hosts` are the tasks' preferred hosts, "" for any.
     """
     for attempt in itertools.count(1):
         job = TaskJob(engine, description, pool)

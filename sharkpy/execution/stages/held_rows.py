@@ -1,4 +1,4 @@
-"""Rows that the driver keeps for a query between its stages: in memory while they are few, else in a mapped file."""
+"""Rows that the driver holds between a query's stages: in memory if few, else in a mapped file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sharkpy.execution.tasks.sinks import encode_payload, windows
 from sharkpy.execution.workers.frame_files import map_once, write_stream
 
 HELD_BYTES = 64 << 20
-"""Bytes of rows beyond which they are written to a file."""
+"""Bytes of rows above which they are written to a file."""
 
 
 def hold_rows(
     exchange_id: int, schema: pa.Schema, batches: Iterable[pa.RecordBatch], folder: Path
 ) -> tuple[pa.Buffer, int]:
-    """The payload of all `batches`, and how many rows it has."""
+    """Return the payload of all `batches`, and its number of rows."""
     counter = _Counter(batches)
     stream = windows(counter, HELD_BYTES)
     window = next(stream, [])
@@ -34,7 +34,7 @@ def hold_rows(
 
 
 class _Counter:
-    """Counts the rows that go by."""
+    """Iterable that counts the rows of its batches."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self.rows = 0

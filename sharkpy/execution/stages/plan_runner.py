@@ -1,4 +1,4 @@
-"""Runs of physical plans: map stage by map stage, replanned with what each one showed, then the result."""
+"""Run of a physical plan: one map stage after the other, with replanning by their statistics, then the result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from sharkpy.plan.expr import Expr
 
 
 class PlanRunner:
-    """Runs one plan, once, where it was placed; `run` has its profile, and its statement, which may end it."""
+    """Runner of one plan, once, at its placement; `run` has its profile and its statement, which may cancel it."""
 
     def __init__(self, plan: PlacedPlan, run: QueryRun, conf: Conf) -> None:
         self.plan = plan
@@ -59,13 +59,13 @@ class PlanRunner:
 
     @property
     def is_complete(self) -> bool:
-        """True once the batch that `batches` gave last is known to be the last one: its end comes without waiting."""
+        """True if the last batch from `batches` is known to be the final one."""
         return self._last_stage is not None and self.stages.driver.given_whole is self._last_stage
 
     def batches(self, only_stage: Stage | None = None) -> Iterator[pa.RecordBatch]:
-        """The plan's rows, streamed; closing the iterator early ends the query.
+        """Yield the plan's rows; closing the iterator early ends the query.
 
-        `only_stage`: the stage that the whole plan is, where it was lowered before.
+        `only_stage` is the whole plan as one stage, if it was lowered before.
         """
         start = time.perf_counter()
         try:
@@ -81,9 +81,9 @@ class PlanRunner:
     def to_sink(
         self, sink: StageSink, only_tasks: frozenset[int] | None = None, only_stage: Stage | None = None
     ) -> list[BlockResult | FileResult]:
-        """Run the plan into a block or file sink: what its tasks stored, in the order of tasks.
+        """Run the plan into a block or file sink; return what its tasks stored, in task order.
 
-        `only_tasks`: of the last stage no others run. `only_stage`: as for `batches`, with any sink.
+        If `only_tasks` is given, no other tasks of the last stage run. `only_stage` is as for `batches`, with any sink.
         """
         start = time.perf_counter()
         try:
@@ -98,21 +98,22 @@ class PlanRunner:
             self.run.profile.seconds = time.perf_counter() - start
 
     def prepared(self, num_buckets: int | None = None) -> PreparedStage:
-        """The last stage of a plan for RDD tasks, not run: its exchanges have, and are kept until `stages.close()`.
+        """Run the exchanges of a plan for RDD tasks, and return its last stage without running it.
 
-        With `num_buckets` task i reads bucket i of the tables in that many buckets, empty ones too.
+        The exchanges are held until `stages.close()`. With `num_buckets`, task i reads bucket i of tables with that
+        many buckets, even an empty one.
         """
         return self.stages.rdd.prepared(self._stage(self._run_exchanges(), ResultSink(), num_buckets))
 
     def _run_exchanges(self) -> PhysicalPlan:
-        """The plan with every Exchange run and replaced by its read."""
+        """Run every Exchange and replace it by its read."""
         observed: dict[int, ExchangeStatistics] = {}
         decisions = self.run.profile.decisions
         decisions += planned_decisions(self.plan, self._conf, self._parallelism)
         decisions += spared_exchanges(self.plan.root)
         plan = self._run_early(self.plan.root)
         if next_exchange(plan) is not None:
-            # What a map stage is told before it runs.
+            # Decisions that affect a map stage before it runs.
             plan, _ = replan(plan, observed, self._conf)
         while (exchange := next_exchange(plan)) is not None:
             statistics = self._run_exchange(exchange)
@@ -125,7 +126,7 @@ class PlanRunner:
         return plan
 
     def _run_early(self, plan: PhysicalPlan) -> PhysicalPlan:
-        """`plan` with what small build sides without an exchange say of the scans that are joined to them."""
+        """Run small build sides without an exchange, and filter the scans that are joined to them."""
         plan = self._run_early_first_rows(plan)
         while self._learns:
             exchange_id = self._new_exchange_id(plan)
@@ -138,7 +139,7 @@ class PlanRunner:
         return plan
 
     def _run_early_first_rows(self, plan: PhysicalPlan) -> PhysicalPlan:
-        """`plan` with what each TopN and Limit over scans of one task gives, found in a few blocks."""
+        """Replace each TopN and Limit over scans of one task by its rows, found in a few blocks."""
         while True:
             early = ((node, self._waves(node)) for node in plan.walk() if isinstance(node.distribution, Single))
             found, waves = next(((node, waves) for node, waves in early if waves is not None), (None, None))
@@ -149,13 +150,13 @@ class PlanRunner:
             plan = satisfied_limits(replace_node(plan, found, found.with_children(read)))
 
     def _waves(self, plan: PhysicalPlan) -> Waves | None:
-        """The blocks of a TopN or Limit in order of promise, where it is worth while to open some before others."""
+        """Return the blocks of a TopN or Limit, best first, if reading them in waves is worthwhile."""
         if not self._conf.value(settings.PRUNING):
             return None
         return first_row_waves(plan, self._parallelism)
 
     def _run_waves(self, waves: Waves, exchange: Exchange) -> ExchangeStatistics:
-        """Open block after block until none is left that could have one of the first rows."""
+        """Read blocks until no other can have one of the first rows."""
         kept: list[pa.RecordBatch] = []
         opened, number = 0, 0
         while waves.num_blocks:
@@ -167,7 +168,7 @@ class PlanRunner:
         return self.stages.outputs.hold(exchange.schema, exchange.exchange_id, kept)
 
     def _new_exchange_id(self, plan: PhysicalPlan) -> int:
-        """A number that no exchange of the query has had."""
+        """Return a number that no exchange of the query has had."""
         ids = (node.exchange_id for node in plan.walk() if isinstance(node, (Exchange, ExchangeRead)))
         self._last_exchange_id = max(self._last_exchange_id, *ids, 0) + 1
         return self._last_exchange_id
@@ -177,7 +178,7 @@ class PlanRunner:
         return self._conf.value(settings.PRUNING) and self._conf.value(settings.LEARNED_FILTERS)
 
     def _learn(self, plan: PhysicalPlan) -> PhysicalPlan:
-        """`plan` with its scans restricted by the keys of the exchanges that have run."""
+        """Restrict the plan's scans by the keys of the exchanges that have run."""
         if not self._learns:
             return plan
         plan, learned = learn_filters(plan, self._key_values)
@@ -187,7 +188,7 @@ class PlanRunner:
         return plan
 
     def _key_values(self, read: ExchangeRead, key: Expr) -> KeyValues | None:
-        """From rows that lie in the driver, or must come there in any case."""
+        """Return the values of a key if the exchange's rows are held in the driver or will be broadcast."""
         if not (isinstance(read.partitioning, BroadcastPartitioning) or self.stages.outputs.is_held(read.exchange_id)):
             return None
         if (read.exchange_id, key) not in self._known_keys:
@@ -213,7 +214,7 @@ class PlanRunner:
                 return self._run_waves(waves, exchange)
             case SinglePartitioning() if (wanted := _held_rows(exchange.child)) is not None:
                 stage = self._stage(exchange.child, ResultSink())
-                # All the rows of a TopN's tasks compete: only a plain LIMIT is satisfied early.
+                # All rows of a TopN's tasks compete, so only a plain LIMIT can be satisfied early.
                 limit = wanted if isinstance(exchange.child, LimitOperator) else None
                 return self.stages.hold(stage, exchange.exchange_id, limit)
             case RangePartitioning() as partitioning:
@@ -224,7 +225,7 @@ class PlanRunner:
         return self.stages.rdd.exchange(stage, exchange.exchange_id, bucket_count(stage.program.sink))
 
     def _sample(self, exchange: Exchange) -> pa.Table:
-        """Sort keys of some rows of each task, the same ones on every run."""
+        """Return the sort keys of a sample of each task's rows, the same on every run."""
         stage = self._stage(sample_plan(exchange), ResultSink())
         sql = stage.program.sql or f'SELECT * FROM "{stage.program.inputs[0].relation}"'
         sampled = f"SELECT * FROM ({sql}) USING SAMPLE reservoir({SAMPLE_ROWS} ROWS) REPEATABLE (42)"
@@ -249,11 +250,11 @@ class PlanRunner:
         return placement
 
     def _map_stage(self, exchange: Exchange, sink: StageSink) -> Stage:
-        """The map stage of an exchange, placed as its plan: rows enter Spark's shuffle from RDD tasks alone."""
+        """Lower the map stage of an exchange, placed like its plan: only RDD tasks write into Spark's shuffle."""
         return lower_stage(exchange.child, sink, self._parallelism, placement=self.plan.placement)
 
     def _note_placement(self, fragment: PhysicalPlan, placement: Placement) -> None:
-        """Show what has been decided for a stage otherwise than for the plan; once, where waves run it many times."""
+        """Record a stage's placement if it differs from the plan's, once even if waves run it many times."""
         where = "in the driver" if placement.is_driver else "as RDD tasks"
         decision = Decision("placement", f"{fragment.label} runs {where}: {placement.reason}", placement.figures)
         if decision not in self.run.profile.decisions:
@@ -261,7 +262,7 @@ class PlanRunner:
 
 
 def _held_rows(plan: PhysicalPlan) -> int | None:
-    """The most rows a task of `plan` gives, where LIMIT says so and they are few."""
+    """Return the largest number of rows per task of `plan` if LIMIT bounds it and it is small, else None."""
     if isinstance(plan, (LimitOperator, TopN)) and plan.count is not None and not plan.offset:
         return plan.count if plan.count <= MOST_ROWS else None
     return None

@@ -1,4 +1,4 @@
-"""Stages prepared to run as RDDs: what exchanges bring to their tasks, packed, and what each task gets beside it."""
+"""Stages prepared to run as RDDs: the exchanges' payloads packed by task, and each task's own inputs."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _UNLIMITED = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class PreparedStage:
-    """A stage before a run of it: the JavaRDD of what exchanges bring to its tasks, and the function over it."""
+    """Stage before a run: the JavaRDD of its tasks' exchange payloads, and the function over it."""
 
     frames: Any
     task: StageTask
     tasks: tuple[TaskInput, ...]
     given: GivenRows | None = None
-    """Rows of an RDD of a Python program, which the tasks read in the place of frames."""
+    """Rows of a Python program's RDD, which the tasks read instead of frames."""
 
     @property
     def blocks(self) -> tuple[BlockHandle, ...]:
-        """The blocks that its tasks read."""
+        """Blocks that its tasks read."""
         return tuple(handle for part in self.tasks for _, handles in part.blocks for handle in handles)
 
     @property
@@ -54,7 +54,7 @@ class PreparedStage:
         return len(self.tasks)
 
     def rdd(self, jobs: SparkJobs) -> Any:
-        """The frames that the tasks give, as a JavaRDD."""
+        """Return a JavaRDD of the frames that the tasks make."""
         if self.given is not None:
             return jobs.given_rdd(self.given.rdd, self.task)
         return jobs.stage_rdd(self.frames, self.task)
@@ -68,7 +68,7 @@ def prepare(
     run_id: int,
     writer: BlockWriter | ExecutorWriter | None = None,
 ) -> PreparedStage:
-    """The stage for the run `run_id`, whose rows go to `exchange_id` and whose blocks `writer` writes."""
+    """Prepare the stage for run `run_id`; its rows go to `exchange_id`, and `writer` writes its blocks."""
     jobs, engine = run.engine.jobs, run.engine
     base, packed = _input_frames(run, outputs, jobs, stage)
     tasks = tuple(for_workers(merged([stage.tasks[planned] for planned in task])) for task in packed)
@@ -84,7 +84,7 @@ def prepare(
 
 
 def _input_frames(run: QueryRun, outputs: StageOutputs, jobs: SparkJobs, stage: Stage) -> tuple[Any, list[Packed]]:
-    """The RDD of what exchanges bring to the stage's tasks, and the planned tasks that each one carries out."""
+    """Return the RDD of the exchanges' payloads, and the planned tasks of each of its tasks."""
     inputs = outputs.exchange_inputs(stage)
     planned = len(stage.tasks)
     if not inputs:
@@ -109,7 +109,7 @@ def _payloads(jobs: SparkJobs, base: Any, task: int) -> Payloads:
 
 
 def _scanned_bytes(stage: Stage) -> list[int]:
-    """Encoded bytes of the blocks and files that each planned task alone reads."""
+    """Return the encoded bytes of the blocks and files that only one planned task reads, by task."""
     if all(part == stage.tasks[0] for part in stage.tasks):
         return [0] * len(stage.tasks)
     inputs = [spec for spec in stage.program.data_inputs if isinstance(spec, BlockColumns)]
@@ -123,7 +123,7 @@ def _scanned_bytes(stage: Stage) -> list[int]:
 
 
 def _accesses(tasks: Sequence[TaskInput], sink: StageSink) -> tuple[StorageAccess, ...]:
-    """Accesses to the remote files that tasks read and write."""
+    """Return the accesses to the remote files that tasks read and write."""
     ids = {split.access for part in tasks for _, splits in part.splits for split in splits}
     if isinstance(sink, FileSink):
         ids.add(sink.access)
@@ -131,7 +131,7 @@ def _accesses(tasks: Sequence[TaskInput], sink: StageSink) -> tuple[StorageAcces
 
 
 def _pickled_parts(tasks: Sequence[TaskInput]) -> tuple[bytes, ...]:
-    """Each task's part of the data; equal parts are one object, which is sent once."""
+    """Return each task's inputs, pickled; equal inputs are one object, which is sent once."""
     if not any(part.blocks or part.splits for part in tasks):
         return ()
     if all(part == tasks[0] for part in tasks[1:]):

@@ -1,4 +1,4 @@
-"""Profile of a query that has run, for Result.profile and EXPLAIN ANALYZE."""
+"""Profile of a finished query, for Result.profile and EXPLAIN ANALYZE."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StageProfile:
-    """One stage that ran; `seconds` is wall time, `task_seconds` the sum over its tasks."""
+    """Stage that ran; `seconds` is wall time, `task_seconds` the sum over its tasks."""
 
     label: str
     placement: str
@@ -27,7 +27,7 @@ class StageProfile:
     rows_in: int
     rows_out: int
     bytes_out: int
-    """Bytes that RDD tasks handed on; 0 in the driver, where rows stay."""
+    """Bytes that RDD tasks passed on; 0 in the driver, where rows stay."""
     seconds: float
     task_seconds: float
     exchange_id: int | None = None
@@ -35,47 +35,47 @@ class StageProfile:
     malformed_lines: int = 0
     malformed_fields: int = 0
     malformed_rows: int = 0
-    """Rows of streams with any of that, in epochs of continuous queries."""
+    """Malformed rows of streams, in epochs of continuous queries."""
     changed_rows: int = 0
-    """Rows written that an UPDATE or MERGE has changed."""
+    """Written rows that an UPDATE or MERGE changed."""
     fragment: PhysicalPlan | None = field(default=None, repr=False)
-    """The operators that the stage ran."""
+    """Operators that the stage ran."""
     leaves: tuple[tuple[str, PhysicalPlan], ...] = field(default=(), repr=False)
-    """The scans and exchange reads of `fragment` by the relation they were in the stage's query."""
+    """Scans and exchange reads of `fragment`, by their relation in the stage's query."""
     operators: tuple[OperatorFigures, ...] = ()
-    """Measurements of DuckDB, summed over tasks; under EXPLAIN ANALYZE alone."""
+    """DuckDB's measurements, summed over tasks; only under EXPLAIN ANALYZE."""
     cpu_seconds_per_task: tuple[float, ...] = ()
-    """Time that the tasks' processes computed, in the order of tasks: other load does not show; 0 in the driver."""
+    """CPU seconds of each task's process, in task order, which other load does not affect; 0 in the driver."""
     rows_per_task: tuple[int, ...] = ()
     """Rows that each task read."""
     placed_tasks: int = 0
-    """Tasks that read blocks which lie in the memory of other hosts than the driver's."""
+    """Number of tasks that read blocks in the memory of hosts other than the driver's."""
     beside_tasks: int = 0
-    """Tasks of these that ran on the host of most of their blocks."""
+    """Number of these tasks that ran on the host of most of their blocks."""
     blocks_rebuilt: int = 0
-    """Lost or damaged blocks that the stage's tasks made whole again themselves."""
+    """Number of lost or damaged blocks that the stage's tasks rebuilt themselves."""
     requested: Requested = Requested()  # noqa: RUF009  it is frozen
-    """Requests of the stage to storage."""
+    """Requests of the stage to remote storage."""
 
 
 @dataclass(slots=True)
 class QueryProfile:
-    """Stages in the order they ended, and the decisions that were made before and between them."""
+    """Profile of a query: its stages in the order they ended, and the decisions before and between them."""
 
     stages: list[StageProfile] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     plan: PhysicalPlan | None = field(default=None, repr=False)
-    """The plan as it was run in the end: the operators of its last stage, which `stages` have too once that ended."""
+    """Final plan: the operators of its last stage, which `stages` has too after it ended."""
     seconds: float = 0.0
-    """From the first stage's start to the last row."""
+    """Seconds from the first stage's start to the last row."""
     queued_seconds: float = 0.0
-    """Before that: how long the query waited for its turn."""
+    """Seconds that the query waited for admission, before the first stage."""
     queued_behind: int = 0
-    """Queries that waited before it when it came."""
+    """Number of queries that waited before it when it arrived."""
 
     @property
     def physical(self) -> str:
-        """Text of the plan as it was run, made for those who ask; empty before the last stage begins."""
+        """Text of the final plan, made on demand; empty before the last stage begins."""
         return "" if self.plan is None else self.plan.explain()
 
 
@@ -87,7 +87,7 @@ def stage_profile(
     exchange_id: int | None = None,
     bytes_per_bucket: tuple[int, ...] = (),
 ) -> StageProfile:
-    """The profile of a run of `stage` from the reports of its tasks."""
+    """Return the profile of a run of `stage`, from its tasks' reports."""
     reads = [report.read for report in reports if report.read is not None]
     return StageProfile(
         stage.label,

@@ -1,4 +1,4 @@
-"""How far a query has come, for the shell's progress line."""
+"""Progress of a query, for the shell's progress line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Figures of the stage that runs now; earlier stages of the query are complete."""
+    """Figures of the running stage; earlier stages of the query are complete."""
 
     stage: str
     stages_done: int
@@ -16,13 +16,13 @@ class Progress:
     tasks_total: int
     rows_read: int
     queued_behind: int | None = None
-    """While the query waits for its turn: how many wait before it."""
+    """Number of queries before it while it waits for admission."""
     notice: str | None = None
-    """A message to the statement's user beside its answer; then there are no figures."""
+    """Message to the statement's user apart from its result; there are no figures then."""
 
 
 ProgressListener = Callable[[Progress], None]
 
 
 def ignore_progress(progress: Progress) -> None:
-    """Do nothing: the listener where nobody follows a query."""
+    """Do nothing; the listener if nobody follows a query."""

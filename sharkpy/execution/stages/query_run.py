@@ -1,4 +1,4 @@
-"""State that the stages of one running query share: its limits, its end, its repairs, and its profile."""
+"""State shared by the stages of a running query: its limits, cancellation, repairs and profile."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _MOST_REPAIRS = 3
-"""Times that a stage is run again after lost blocks were made anew."""
+"""Number of times a stage runs again after lost blocks were rebuilt."""
 Repair = Callable[[Sequence[BlockHandle]], None]
-"""Makes those of the blocks anew that are lost or damaged; CorruptionError where one cannot be."""
+"""Function that rebuilds the lost or damaged ones of the blocks; raises CorruptionError if one cannot be rebuilt."""
 
 
 def new_group() -> str:
-    """A name for the Spark jobs of a query, or of a part of it."""
+    """Return a new name for the Spark jobs of a query, or of a part of it."""
     return f"sharkpy-{uuid.uuid4().hex}"
 
 
 @dataclass(slots=True)
 class QueryRun:
-    """One query while it runs. Its statement ends it from any thread; `close` lets go of what it holds here."""
+    """Running query; its statement can cancel it from any thread, and `close` frees its resources."""
 
     engine: Engine
     progress: ProgressListener = ignore_progress
@@ -58,20 +58,20 @@ class QueryRun:
     """Whether DuckDB measures each operator, for EXPLAIN ANALYZE."""
     repair: Repair | None = None
     pool: Pool = DEFAULT_POOL
-    """The session's share of Spark's tasks."""
+    """Pool that gives the session its share of Spark's tasks."""
     memory_limit: int = 0
-    """Bytes that the query may use in this process, of DuckDB's and of rows held; 0: what there is."""
+    """Limit on the query's bytes in this process, for DuckDB and held rows; 0 means none."""
     observer: StageObserver = field(default_factory=Unobserved)
     profile: QueryProfile = field(default_factory=QueryProfile)
     stages: list[Stage] = field(default_factory=list)
-    """Stages that have run as RDD jobs: what they read may be read again, where their output is lost."""
+    """Stages that have run as RDD jobs; their inputs are read again if their output is lost."""
     statement: Cancellation = field(default_factory=lambda: current_cancellation() or Cancellation())
-    """This thread's statement, which ends the query from outside."""
+    """This thread's statement, which can cancel the query."""
     group: str = field(default_factory=new_group)
     _connections: HeldConnections = field(default_factory=HeldConnections)
     _own_database: ConnectionPool | None = None
     _shared_failure: SharkError | None = None
-    """Error by which the query left the database that it shared with others."""
+    """Error because of which the query left the shared database."""
     _forget: Callable[[], None] = field(default=lambda: None)
 
     def __post_init__(self) -> None:
@@ -83,10 +83,10 @@ class QueryRun:
     def connection(
         self, program: StageProgram | None = None, part: TaskInput = NO_INPUT
     ) -> Iterator[DuckDBPyConnection]:
-        """DuckDB for the program over `part`. Where it cannot know the rows of all inputs joins stay in our order, and
-        build the sides that we chose where we knew them.
+        """Borrow a DuckDB connection for the program over `part`.
 
-        That takes another database: two that are in use divide their memory whenever one begins or ends.
+        If DuckDB cannot know the row counts of all inputs, joins keep the planned order, and build the planned sides if
+        those were known. That takes another database: two that are in use divide their memory when one begins or ends.
         """
         database = self.database
         if program is not None and len(program.inputs) > 1 and reads_streams(program, part):
@@ -97,7 +97,7 @@ class QueryRun:
 
     @property
     def database(self) -> ConnectionPool:
-        """The session's, or one of the query's own where its memory is limited, or others have filled the session's."""
+        """The shared database, or the query's own if its memory is limited or others have filled the shared one."""
         if self._own_database is None:
             if not self.memory_limit:
                 return self.engine.pool
@@ -105,9 +105,10 @@ class QueryRun:
         return self._own_database
 
     def is_moved(self, error: BaseException, began: float) -> bool:
-        """Whether work that began then, by time.monotonic(), may begin anew in a database of the query's own: `error`
-        told that the shared one is full, and others have filled it, or that it has ended. Each of the others meets the
-        same when it asks for more.
+        """Whether work that began at `began`, by time.monotonic(), may restart in a database of the query's own.
+
+        That is so if `error` says that the shared database has ended, or is full and others have filled it. Other
+        queries get the same error when they ask for more memory.
         """
         if self._own_database is not None or self.memory_limit or self.statement.is_cancelled:
             return False
@@ -122,14 +123,14 @@ class QueryRun:
         self._own_database = shared.limited(shared.wanted_memory)
         return True
 
-    # Failures, and running again
+    # Failures and retries
 
     def check(self) -> None:
-        """Raise what ended the query, if anything did."""
+        """Raise the error that ended the query, if any."""
         self.statement.check()
 
     def failure(self, error: BaseException) -> SharkError:
-        """The error to raise for an exception of a stage that ran in this process."""
+        """Return the error to raise for an exception of a stage in this process."""
         self.check()
         failure = as_shark_error(error)
         if self._shared_failure is not None and failure.sqlstate == "53200":
@@ -143,9 +144,10 @@ class QueryRun:
         return ResourceError(f"{fact}: {limit}", hint="raise it, or set it to 0", sqlstate="53200")
 
     def is_mended(self, error: BaseException, stage: Stage, attempt: int) -> bool:
-        """Whether the stage may run again: `error` told of workers that did not start, or of a lost or damaged block,
-        and all such blocks of the query's stages are whole again; or DuckDB has met text that is not UTF-8 in a file
-        that the engine's own reader reads from now on.
+        """Repair what made the stage fail, and return whether it may run again.
+
+        It may if workers did not start, or if lost or damaged blocks of the query's stages were rebuilt. It may also if
+        DuckDB met text that is not UTF-8: the engine's own reader reads that file from now on.
         """
         if self.statement.is_cancelled:
             return False
@@ -163,12 +165,12 @@ class QueryRun:
         if self.repair is None or not tells_of_damage(error, blocks):
             return False
         self.repair(blocks)
-        # Tasks of the failed run may still be on their way to being cancelled under its name.
+        # Tasks of the failed run may still be in cancellation under the old group.
         self.group = new_group()
         return True
 
     def discard_blocks(self, results: Iterable[BlockResult | FileResult]) -> None:
-        """Free the blocks that a failed run stored."""
+        """Free the blocks stored by a failed run."""
         handles = [one.handle for one in results if isinstance(one, BlockResult)]
         if handles:
             self.engine.store.adopt(handles)
@@ -177,7 +179,9 @@ class QueryRun:
     # Watching
 
     def listener(self, jobs: SparkJobs, stage: Stage, total: int) -> Callable[[TaskReport], None]:
-        """Called as each task ends, in a thread of pyspark's; the first error ends the stage's other tasks."""
+        """Return a listener of task ends, called in a thread of pyspark; the first error cancels the stage's other
+        tasks.
+        """
         done = rows = 0
         failed = False
         self.note_progress(stage, 0, total, 0)
@@ -193,7 +197,9 @@ class QueryRun:
         return listen
 
     def note_progress(self, stage: Stage, done: int, total: int, rows: int) -> None:
-        """So many of the stage's tasks are done, and read so many rows. Who listens badly harms no query."""
+        """Report progress: `done` of the stage's tasks are finished and have read `rows`. Errors of a listener are
+        logged.
+        """
         try:
             self.progress(Progress(stage.label, len(self.profile.stages), done, total, rows))
         except Exception:  # noqa: BLE001 - whoever looks on
@@ -208,7 +214,7 @@ class QueryRun:
         exchange_id: int | None = None,
         sizes: tuple[int, ...] = (),
     ) -> None:
-        """A run of the stage that began at `start` is over."""
+        """Record a finished run of the stage that began at `start`."""
         self.observer.ended(stage, reports)
         seconds = time.perf_counter() - start
         profile = stage_profile(stage, count, reports, seconds, exchange_id, sizes)
@@ -219,7 +225,7 @@ class QueryRun:
     # Ending
 
     def end_jobs(self, jobs: SparkJobs) -> None:
-        """End the jobs that run; the query goes on under another name."""
+        """Cancel the running jobs; the query continues with a new job group."""
         group, self.group = self.group, new_group()
         jobs.cancel(group)
 
@@ -229,13 +235,13 @@ class QueryRun:
             self.engine.jobs.cancel(self.group)
 
     def outlive_statement(self) -> None:
-        """The end of the statement is not that of what it has left here."""
+        """Keep the query's outputs beyond its statement, whose cancellation no longer ends it."""
         self._forget()
-        # What it refers to refers to this object, whose profile holds the handles of blocks.
+        # Its closure refers to this object, whose profile holds block handles.
         self._forget = _nothing
 
     def close(self) -> None:
-        """Idempotent."""
+        """Detach from the statement and close the query's own database. Idempotent."""
         self.outlive_statement()
         if self._own_database is not None:
             self._own_database.close()
@@ -243,4 +249,4 @@ class QueryRun:
 
 
 def _nothing() -> None:
-    """There is nothing to take back."""
+    """Do nothing."""

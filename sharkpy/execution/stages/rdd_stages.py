@@ -28,15 +28,15 @@ from sharkpy.physical.stage import Stage
 
 @dataclass(frozen=True, slots=True)
 class RddStages:
-    """Runs a stage as one job, or wave after wave; again where blocks or workers were lost and are there anew."""
+    """Runner of stages as RDD jobs: one job or several waves, repeated after blocks or workers were restored."""
 
     run: QueryRun
     outputs: StageOutputs
     _name: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
-    """Prefix of the names of blocks that the query's tasks write."""
+    """Prefix for the names of blocks written by the query's tasks."""
 
     def exchange(self, stage: Stage, exchange_id: int, num_buckets: int) -> ExchangeStatistics:
-        """Run a map stage, whose sink writes `num_buckets` in all; returns what it observed."""
+        """Run a map stage, whose sink writes `num_buckets`, and return its statistics."""
         with self.run.observer.running(stage):
             return self._exchange(stage, exchange_id, num_buckets)
 
@@ -57,7 +57,7 @@ class RddStages:
         return ExchangeStatistics(rows, output.bytes_per_bucket, **collected)
 
     def reports(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[TaskReport]:
-        """The reports of tasks whose sinks store blocks or files, in the order of tasks; of `only_tasks`."""
+        """Run a stage whose sink stores blocks or files; return the reports in task order, of `only_tasks` if given."""
         with self.run.observer.running(stage):
             return self._reports(stage, only_tasks)
 
@@ -77,9 +77,9 @@ class RddStages:
     def batches(
         self, stage: Stage, first_rows: int | None = None, exchange_id: int | None = None
     ) -> Generator[pa.RecordBatch]:
-        """The stage's rows in the order of its tasks, in waves of tasks: one is read while the next one runs.
+        """Yield the stage's rows in task order, in waves of tasks: one is read while the next runs.
 
-        With `first_rows` the waves start small: the reader wants no more than that many rows.
+        With `first_rows` the waves start small, because the reader wants no more rows than that.
         """
         with self.run.observer.running(stage):
             yield from self._batches(stage, first_rows, exchange_id)
@@ -102,7 +102,7 @@ class RddStages:
                         given += 1
                 return
             except (CorruptionError, InvalidTextError, WorkersDiedError, WorkersLostError) as error:
-                # Waves that were not given out are run again: tasks give the same rows each time.
+                # Only waves that were not given out run again: a task makes the same rows each time.
                 if not self.run.is_mended(error, stage, attempt):
                     raise
             finally:
@@ -110,7 +110,7 @@ class RddStages:
                 self.run.note(stage, len(reports), reports, start, exchange_id)
 
     def prepared(self, stage: Stage) -> PreparedStage:
-        """The stage, not run: RDDs of users begin with it, until the query's outputs are closed."""
+        """Prepare the stage without running it; users' RDDs start from it until the query's outputs are closed."""
         if stage.given_rdd is not None:
             hint = "call cache() on the TableRDD first, or save it as a table"
             raise UnsupportedError(f"an RDD over {stage.given_rdd.label} that is read for a TableRDD", hint=hint)
@@ -126,7 +126,7 @@ class RddStages:
         run: Callable[[Any], Any],
         only_tasks: frozenset[int] | None = None,
     ) -> tuple[Any, list[TaskReport]]:
-        """Answer of one job over all tasks, and their reports; run again where blocks were lost and made anew."""
+        """Run one job over all tasks, again after lost blocks were rebuilt; return its result and the reports."""
         jobs = self.run.engine.jobs
         for attempt in itertools.count():
             prepared = self._prepared_run(stage, exchange_id)
@@ -152,7 +152,7 @@ class RddStages:
         return output, reports
 
     def _prepared_run(self, stage: Stage, exchange_id: int | None) -> PreparedStage:
-        """The stage for one run of it, with the blocks that its tasks write under a name of the run's."""
+        """Prepare the stage for one run, with a prefix of the run's own for blocks."""
         self.run.check()
         self.run.stages.append(stage)
         run_id = self.run.engine.jobs.new_run()
@@ -164,7 +164,7 @@ class RddStages:
         return f"{self._name}-{run_id}-"
 
     def _release_untold(self, stage: Stage, run_id: int, reports: Sequence[TaskReport]) -> None:
-        """Free the blocks of tasks that were killed, or run a second time, after they had written them."""
+        """Free blocks of tasks that were killed, or ran twice, after writing them."""
         if isinstance(stage.program.sink, BlockSink):
             told = (one.handle for report in reports for one in report.results if isinstance(one, BlockResult))
             store = self.run.engine.store

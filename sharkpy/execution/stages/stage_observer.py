@@ -17,19 +17,21 @@ if TYPE_CHECKING:
     from sharkpy.execution.workers.connection_pool import ConnectionSettings
 
 Payloads = Mapping[int, Sequence["pa.Buffer"]]
-"""Payloads that exchanges bring to a task, by the exchange's id."""
+"""Exchange payloads of a task, by the exchange's id."""
 
 
 class StageObserver(Protocol):
-    """Hears of each stage of a query: `running` is entered, one of the `_task` calls follows for each run of the
-    stage (again after a repair), then `ended`, and `running` is left.
+    """Observer of each stage of a query.
+
+    `running` is entered, then each run of the stage (again after a repair) calls one of the `_task` methods and
+    `ended`, and finally `running` is left.
     """
 
     def running(self, stage: Stage) -> AbstractContextManager[None]:
-        """Around all runs of the stage."""
+        """Context around all runs of the stage."""
 
     def driver_task(self, stage: Stage, number: int, data: TaskData, connection: ConnectionSettings) -> None:
-        """A task is about to run in the driver."""
+        """Called before a task runs in the driver."""
 
     def rdd_tasks(
         self,
@@ -38,10 +40,10 @@ class StageObserver(Protocol):
         payloads: Callable[[int], Payloads],
         table: Callable[[BroadcastColumns], pa.Table],
     ) -> None:
-        """Tasks are about to run in an RDD job; what they read is fetched where it is asked for."""
+        """Called before tasks run in an RDD job; their inputs are fetched on demand."""
 
     def ended(self, stage: Stage, reports: Sequence[TaskReport]) -> None:
-        """A run of the stage is over."""
+        """Called after a run of the stage."""
 
 
 class Unobserved:

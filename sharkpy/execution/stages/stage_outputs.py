@@ -1,4 +1,4 @@
-"""Outputs of a query's stages: what its exchanges and broadcasts hold until it ends, for later stages."""
+"""Outputs of a query's stages: exchanges and broadcasts, held until the query ends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sharkpy.values.types import Schema, arrow_schema
 
 
 class StageOutputs:
-    """The outputs of the stages that have run, by exchange: in Spark's shuffle, or held in this process."""
+    """Outputs of the finished stages by exchange, in Spark's shuffle or held in this process."""
 
     def __init__(self, run: QueryRun) -> None:
         self._run = run
@@ -34,7 +34,7 @@ class StageOutputs:
         self._tables: dict[int, pa.Table] = {}
         self._sources: dict[int, BroadcastSource] = {}
         self._jobs: SparkJobs | None = None
-        """The jobs that made the shuffles: where Spark was started again since, others have their numbers."""
+        """Jobs that made the shuffles; after a restart of Spark, other shuffles have their numbers."""
 
     def add(self, output: ExchangeOutput) -> None:
         if not isinstance(output, HeldOutput):
@@ -42,7 +42,7 @@ class StageOutputs:
         self._outputs[output.exchange_id] = output
 
     def hold(self, schema: Schema, exchange_id: int, batches: Iterable[pa.RecordBatch]) -> ExchangeStatistics:
-        """Keep rows that come to the driver as the output of an exchange: in a file, where they are many."""
+        """Hold rows in the driver as the output of an exchange, in a file if there are many."""
         try:
             payload, rows = hold_rows(exchange_id, arrow_schema(schema), batches, self._run.engine.scratch)
         except OSError as error:
@@ -53,18 +53,18 @@ class StageOutputs:
         return ExchangeStatistics(rows, output.bytes_per_bucket)
 
     def is_held(self, exchange_id: int) -> bool:
-        """Whether the exchange's rows lie in the driver."""
+        """Whether the exchange's rows are held in the driver."""
         return isinstance(self._outputs.get(exchange_id), HeldOutput)
 
     def exchange_inputs(self, stage: Stage) -> list[ExchangeInput]:
-        """The outputs that the stage reads bucket by bucket."""
+        """Return the outputs that the stage reads bucket by bucket."""
         ids = dict.fromkeys(spec.exchange_id for spec in stage.program.data_inputs if isinstance(spec, ExchangeColumns))
         single = len(stage.tasks) == 1
         dealt = dict(stage.dealt)
         return [ExchangeInput(self._output(one), single or one in stage.singles, dealt.get(one)) for one in ids]
 
     def payloads(self, exchange_id: int) -> list[pa.Buffer]:
-        """All that the exchange holds, in this process."""
+        """Return all payloads of the exchange, in this process."""
         output = self._output(exchange_id)
         if isinstance(output, HeldOutput):
             return list(output.payloads)
@@ -74,13 +74,13 @@ class StageOutputs:
         return self.whole(spec.exchange_id, spec.schema)
 
     def whole(self, exchange_id: int, schema: Schema) -> pa.Table:
-        """All rows of an exchange that tasks read whole; fetched once."""
+        """Return all rows of an exchange that tasks read whole; fetched once."""
         if exchange_id not in self._tables:
             self._tables[exchange_id] = broadcast_table(self.payloads(exchange_id), arrow_schema(schema))
         return self._tables[exchange_id]
 
     def source(self, jobs: SparkJobs, spec: BroadcastColumns) -> BroadcastSource:
-        """The place where tasks find the rows of a broadcast; sent once."""
+        """Return where tasks find the rows of a broadcast; sent once."""
         if spec.exchange_id not in self._sources:
             engine = self._run.engine
             try:
@@ -104,7 +104,7 @@ class StageOutputs:
         return self._outputs[exchange_id]
 
     def _check_held(self) -> None:
-        """ResourceError where the rows held here are more than the query may hold."""
+        """Raise ResourceError if the query holds more rows here than its limit allows."""
         limit = self._run.memory_limit
         held = sum(output.bytes_per_bucket[0] for output in self._outputs.values() if isinstance(output, HeldOutput))
         if limit and held > limit:

@@ -1,4 +1,4 @@
-"""Stages of one query, run where their placement says; what they leave is kept until the query ends."""
+"""Stages of one query, run at their placement; their outputs are held until the query ends."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sharkpy.physical.stage import Stage
 
 
 class StageRunner:
-    """Runs stages in this process or as RDD jobs, as each one's placement says.
+    """Runner of stages in this process or as RDD jobs, by each stage's placement.
 
-    1. `run` has the query's limits, end and profile; `outputs` are what exchanges and broadcasts hold.
-    2. `driver` and `rdd` run stages in one place each; map stages, whose rows enter Spark's shuffle, only the latter.
+    1. `run` has the query's limits, cancellation and profile; `outputs` holds exchanges and broadcasts.
+    2. `driver` and `rdd` each run stages in one place; only `rdd` runs map stages, which write into Spark's shuffle.
     3. `close` frees the outputs. Idempotent.
     """
 
@@ -33,24 +33,26 @@ class StageRunner:
     def batches(
         self, stage: Stage, first_rows: int | None = None, exchange_id: int | None = None
     ) -> Generator[pa.RecordBatch]:
-        """The stage's rows, in the order of its tasks, as they come.
+        """Yield the stage's rows in task order.
 
-        `first_rows`: the reader wants no more than that many, so RDD tasks are not all started at once.
+        `first_rows` is the most that the reader wants, so that not all RDD tasks start at once.
         """
         if stage.placement.is_driver:
             return self.driver.batches(stage)
         return self.rdd.batches(stage, first_rows, exchange_id)
 
     def results(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[BlockResult | FileResult]:
-        """Blocks or files that the stage's sink stored, in the order of tasks; `only_tasks`: others do not run."""
+        """Run the stage and return the blocks or files that its sink stored, in task order; with `only_tasks` no others
+        run.
+        """
         if stage.placement.is_driver:
             return self.driver.results(stage, only_tasks)
         return [result for report in self.rdd.reports(stage, only_tasks) for result in report.results]
 
     def hold(self, stage: Stage, exchange_id: int, max_rows: int | None = None) -> ExchangeStatistics:
-        """Run a stage whose rows the driver keeps: a build side to broadcast, or the rows that a LIMIT wants.
+        """Run a stage whose rows the driver holds: a build side to broadcast, or the rows of a LIMIT.
 
-        With `max_rows` no task is started once there are that many.
+        With `max_rows` no task starts after that many rows.
         """
         with contextlib.closing(self.batches(stage, max_rows, exchange_id)) as batches:
             return self.outputs.hold(stage.program.output, exchange_id, _first_rows(batches, max_rows))
@@ -61,7 +63,7 @@ class StageRunner:
 
 
 def _first_rows(batches: Iterable[pa.RecordBatch], max_rows: int | None) -> Iterator[pa.RecordBatch]:
-    """Whole batches, until there are `max_rows`."""
+    """Yield whole batches until there are `max_rows` rows."""
     rows = 0
     for batch in batches:
         yield batch

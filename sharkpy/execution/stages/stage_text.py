@@ -1,4 +1,4 @@
-"""Texts about plans that have run: figures, one line a stage, and a whole run for the history of statements."""
+"""Texts about plans that have run: figures, one line per stage, and a whole run for the history."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def run_text(profile: QueryProfile, planned: PhysicalPlan, *, is_whole: bool) -> str:
-    """The stages that ran, each with its figures and operators, the one that did not come to its end, the decisions.
+    """Return the text of a run: each stage with figures and operators, the unfinished stage, the decisions.
 
-    `planned`: the plan before its first stage ran; `is_whole`: its last stage came to its end.
+    `planned` is the plan before its first stage ran; `is_whole` if its last stage finished.
     """
     lines = []
     for number, stage in enumerate(profile.stages, 1):
@@ -41,7 +41,7 @@ def _indented(plan: str) -> str:
 
 
 def stage_work(stage: StageProfile) -> str:
-    """Where a stage ran, in how many tasks, and how long."""
+    """Return where a stage ran, in how many tasks, and how long."""
     tasks = count_of(stage.num_tasks, "task")
     if stage.placement == "driver":
         text = f"{tasks} in the driver, {format_seconds(stage.seconds)}"

@@ -1,4 +1,4 @@
-"""One RDD job whose tasks read no exchange: it ends with its statement, and its tasks run where they should."""
+"""RDD job whose tasks read no exchange; it ends with its statement and prefers given hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sharkpy.execution.workers.pass_task import PassTask
 
 
 class TaskJob:
-    """`run_id` is for the task that it is made for. It runs once."""
+    """Job that runs once; its task needs the job's `run_id`."""
 
     def __init__(self, engine: Engine, description: str, pool: Pool) -> None:
         self._statement = current_cancellation() or Cancellation()
@@ -29,9 +29,9 @@ class TaskJob:
     def run(
         self, task: FunctionTask | PassTask, hosts: Sequence[str], take: Callable[[Iterable[pa.Buffer]], object]
     ) -> None:
-        """Hand the frames of all tasks to `take`, and raise the first error that a task has reported after that.
+        """Pass the frames of all tasks to `take`, then raise the first error that a task reported.
 
-        `hosts`: where each task should run, "": no matter where.
+        `hosts` are the tasks' preferred hosts, "" for any.
         """
         jobs, numbers = self._jobs, range(len(hosts))
         slots = jobs.placed_slots(tuple(hosts)) if any(hosts) else jobs.slots(len(hosts))
@@ -49,4 +49,4 @@ class TaskJob:
 
 
 def _unheard(report: TaskReport) -> None:
-    """Nobody follows the job's tasks."""
+    """Ignore the report."""

@@ -1,4 +1,4 @@
-"""Waves of tasks whose rows the driver reads: one is read while the next one runs."""
+"""Waves of tasks whose rows the driver reads: one is read while the next runs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sharkpy.execution.spark.jobs import SparkJobs, split_by_partition
 from sharkpy.execution.stages.query_run import QueryRun
 
 _WAVES_AHEAD = 4
-"""Tasks of a wave of results, per core: what the driver holds at most is two waves."""
+"""Tasks per core in a wave; the driver holds at most two waves."""
 
 
 def waves(count: int, parallelism: int, *, starts_small: bool) -> list[range]:
-    """Partitions in runs: of some tasks per core each, or starting with one per core and growing."""
+    """Divide the partitions into waves of some tasks per core, or of one per core and then growing."""
     found: list[range] = []
     size = parallelism if starts_small else parallelism * _WAVES_AHEAD
     start = 0
@@ -31,7 +31,7 @@ def waves(count: int, parallelism: int, *, starts_small: bool) -> list[range]:
 
 @dataclass(frozen=True, slots=True)
 class WaveReader:
-    """Reads the frames of one run of a stage, of `count` tasks."""
+    """Reader of the frames of one run of a stage with `count` tasks."""
 
     run: QueryRun
     jobs: SparkJobs
@@ -40,7 +40,7 @@ class WaveReader:
     count: int
 
     def frames(self, waves: Sequence[range]) -> Iterator[list[pa.Buffer]]:
-        """The frames of each wave in the order of tasks, one wave ahead of the reader."""
+        """Yield the frames of each wave in task order, one wave ahead of the reader."""
         if len(waves) == 1:
             yield self._ordered(self._collect(waves[0]), waves[0])
             return

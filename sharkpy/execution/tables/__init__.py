@@ -1,1 +1,1 @@
-"""Tables in memory: versions kept in step with files, loading, lost blocks made again, compaction, cache policies."""
+"""Tables in memory: versions that follow the files, loading, repair of lost blocks, compaction, cache policies."""

@@ -1,4 +1,4 @@
-"""Statistics that ANALYZE TABLE has put into the catalog, if they still hold."""
+"""Statistics of ANALYZE TABLE in the catalog, if they still hold."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sharkpy.sources.layout import DataFile
 
 
 def content_of(files: Sequence[DataFile]) -> str:
-    """Text that is equal for the same files, unchanged, wherever the folder is that holds them all."""
+    """Return a digest that is equal for the same unchanged files, even if their folder has moved."""
     return _digest(files, _name_start([file.path for file in files]))
 
 
 def _name_start(paths: Sequence[str]) -> int:
-    """Offset in some paths at which their names in the folder that holds them all begin."""
+    """Return the offset in the paths at which names relative to their common folder begin."""
     if not paths:
         return 0
     first, last = min(paths), max(paths)
@@ -32,7 +32,7 @@ def _name_start(paths: Sequence[str]) -> int:
 
 
 def is_content_of(content: str, files: Sequence[DataFile]) -> bool:
-    """True if `content` is that of these files. It had their whole paths before."""
+    """True if `content` is the digest of these files; older digests had the whole paths."""
     return content in (content_of(files), _digest(files, 0))
 
 
@@ -46,18 +46,18 @@ def _digest(files: Iterable[DataFile], start: int) -> str:
 
 
 def mark_of(one: HivePartition) -> str:
-    """Mark of a Hive partition, which changes with each write of the engine."""
+    """Return a mark of a Hive partition that changes with each of the engine's writes."""
     return f"{one.partition_id}/{one.newest}/{one.location or ''}"
 
 
 def table_statistics(catalog: Catalog, table: Table, files: Sequence[DataFile]) -> TableStatistics | None:
-    """Statistics of a table without Hive partitions whose data are `files`."""
+    """Return the statistics of an unpartitioned table with the data `files`, or None if they are outdated."""
     found = catalog.statistics(table).get("")
     return found if found is not None and is_content_of(found.content, files) else None
 
 
 def all_partitions_statistics(catalog: Catalog, table: Table) -> TableStatistics | None:
-    """Statistics of all of a table's Hive partitions together; None if those of one are missing or outdated."""
+    """Return the statistics of all Hive partitions together, or None if some are missing or outdated."""
     kept = catalog.statistics(table)
     if not kept:
         return None

@@ -1,4 +1,4 @@
-"""Lineage of tables that are blocks alone: the statements that made their blocks, to make lost ones again."""
+"""Lineage of tables without files: the statements that made their blocks, for rebuilding lost ones."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from sharkpy.execution.tasks.report import BlockResult
 
 Contents = tuple[object, ...]
-"""Contents of the tables that a query reads: equal for equal rows."""
+"""Contents of the tables that a query reads; equal for equal rows."""
 Planner = Callable[[LogicalPlan], PlacedPlan]
-"""Plans a query over its tables as they are now."""
+"""Function that plans a query over the current tables."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recipe:
     """Recipe of blocks: the statement that made them.
 
-    1. `plan` ran, here without the blocks of its scans; `inputs` are these. They are held weakly: lineage keeps no data
-       alive.
-    2. If they are gone, `query` is planned anew, provided that its tables have the same `contents`.
+    1. `plan` ran; its scans' blocks are removed here, and `inputs` refers to them. The references are weak, so that
+       lineage keeps no data alive.
+    2. If the blocks are gone, `query` is planned again, provided that its tables have the same `contents`.
     """
 
     query: LogicalPlan
@@ -46,7 +46,7 @@ class Recipe:
     conf: Conf
     plan_anew: Planner
     lock: Any = field(default_factory=threading.RLock)
-    """Held while the recipe is carried out again."""
+    """Held while the recipe runs again."""
 
     @classmethod
     def of(
@@ -70,7 +70,7 @@ class Recipe:
         return cls(query, contents, plan, tuple(inputs), sink, conf.copy(), plan_anew)
 
     def filled_plan(self, only_sources: frozenset[str] | None = None) -> PlacedPlan | None:
-        """Plan over the blocks that it read at first, or those of `only_sources`; None if some are gone."""
+        """Return the plan over its original blocks, or those in `only_sources`; None if some are gone."""
         found = [tuple(block for ref in blocks if (block := ref()) is not None) for blocks in self.inputs]
         if [len(blocks) for blocks in found] != [len(blocks) for blocks in self.inputs]:
             return None
@@ -87,7 +87,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """Block as its statement made it: the `place`-th of its task, or of its `source` (see BlockResult)."""
+    """Block as its statement made it: number `place` of its task, or of its `source` (see BlockResult)."""
 
     recipe: Recipe
     task: int
@@ -102,11 +102,11 @@ class Piece:
 
 
 Pieces = tuple[Piece, ...]
-"""Pieces that a block was merged from, in the order of its rows; mostly one."""
+"""Pieces that a block was merged from, in row order; mostly one."""
 
 
 class BlockLineage:
-    """Pieces of each block, known for as long as anybody holds its handle."""
+    """Pieces of each block, kept while its handle exists."""
 
     def __init__(self) -> None:
         self._pieces: dict[str, Pieces] = {}
@@ -116,7 +116,7 @@ class BlockLineage:
         weakref.finalize(handle, self._pieces.pop, handle.block_id, None).atexit = False
 
     def note_made(self, recipe: Recipe, results: Sequence[BlockResult]) -> None:
-        """Note the blocks that a run of `recipe` made, in the order of its tasks."""
+        """Note the blocks made by a run of `recipe`, in task order."""
         places: dict[int, int] = {}
         for result in results:
             place = places[result.task] = places.get(result.task, -1) + 1
@@ -125,12 +125,12 @@ class BlockLineage:
                 self.note(result.handle, (piece,))
 
     def of(self, block_id: str) -> Pieces:
-        """Pieces of a block; none if its making is unknown."""
+        """Return the pieces of a block; empty if its origin is unknown."""
         return self._pieces.get(block_id, ())
 
 
 def pieces_of(version: TableVersion, recipes: set[Recipe], lineage: BlockLineage) -> dict[Recipe, list[Piece]]:
-    """Pieces of a version that `recipes` made, and those of recipes that share a block with these: by recipe."""
+    """Return, by recipe, the version's pieces made by `recipes` and by recipes that share a block with them."""
     by_block = [lineage.of(block.block_id) for block in version.blocks]
     affected = set(recipes)
     while more := {
@@ -149,7 +149,7 @@ def pieces_of(version: TableVersion, recipes: set[Recipe], lineage: BlockLineage
 
 
 def in_source_order(results: Sequence[BlockResult], physical: PhysicalPlan) -> list[BlockResult]:
-    """Blocks in the order of the scanned blocks that they were made from, if each was made from one alone."""
+    """Sort blocks in the order of the scanned blocks, if each was made from only one of them."""
     scans = (node for node in physical.walk() if isinstance(node, BlockScan))
     places = {block.block_id: place for scan in scans for place, block in enumerate(scan.blocks.blocks)}
     if any(result.source is None for result in results):
@@ -158,16 +158,16 @@ def in_source_order(results: Sequence[BlockResult], physical: PhysicalPlan) -> l
 
 
 def is_row_wise(physical: PhysicalPlan) -> bool:
-    """True if the plan's rows come from one table's blocks, each block by itself."""
+    """True if the plan computes its rows from one table's blocks, each block separately."""
     leaves = [node for node in physical.walk() if not node.children]
     is_by_row = all(isinstance(node, (BlockScan, Filter, Project)) for node in physical.walk())
     return is_by_row and len(leaves) == 1 and isinstance(leaves[0], BlockScan)
 
 
 def is_repeatable(query: LogicalPlan) -> bool:
-    """True if running the query again gives the same rows: no function in it has new values each time.
+    """True if running the query again gives the same rows: it has no non-deterministic function.
 
-    An RDD is computed again; rows that this process hands over are read once.
+    An RDD is computed again. Rows passed by this process can be read only once, so such a query is not repeatable.
     """
     nodes = list(query.walk())
     return not any(isinstance(node, Given) and node.rows.is_here for node in nodes) and all(

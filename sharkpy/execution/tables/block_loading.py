@@ -1,4 +1,4 @@
-"""Loading of file splits as blocks: the division of files into splits, and the loader in the driver's process."""
+"""Loading of file splits as blocks: dividing files into splits, and the loader in the driver's process."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 _SAMPLE_BYTES = 64 << 10
 _LEAST_SPLIT_BYTES = 1 << 20
 _LEAST_BLOCK_ROWS = 128 << 10
-"""Size in rows below which tables are not divided among threads."""
+"""Number of rows below which tables are not divided among threads."""
 _SYNC_THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedBlock:
-    """Block with the split that it was made from, and with others whose rows it has behind those."""
+    """Block with the split it was made from, and other splits whose rows follow in it."""
 
     handle: BlockHandle
     statistics: PackedStatistics
@@ -53,7 +53,8 @@ class LoadedBlock:
 class BlockLoader(Protocol):
     """Loader of splits into blocks: several for a large split, none for one without rows.
 
-    The result is in the order of splits. A failure leaves no blocks. `is_grouped`: many small splits may share blocks.
+    The result is in the order of splits. A failure leaves no blocks. If `is_grouped`, many small splits may share
+    blocks.
     """
 
     def load(
@@ -69,8 +70,9 @@ def loading_splits(
     schema_text: Callable[[str], str],
     num_threads: int = 1,
 ) -> list[Split]:
-    """Splits of equal size for one block each, of at most a block's rows; at least one a thread, for few rows.
-    `schema_text`: as for `file_splits`.
+    """Return splits of about equal size, for one block each; small tables give at least one split per thread.
+
+    `schema_text` is as for `file_splits`.
     """
     groups = by_form(files, storage)
     return [split for form, part in groups for split in _splits(part, schema, form, conf, schema_text, num_threads)]
@@ -97,7 +99,7 @@ def _splits(
 
 
 def _row_groups(files: Sequence[DataFile], schema: Schema, storage: StorageFormat) -> list[Split]:
-    """A split for each row group. What this process has just written need not be opened for that."""
+    """Return a split per row group; files just written by this process are not opened."""
     reader = source(storage.name)
     written = {file: split for file in files if (split := _written_group(file, storage)) is not None}
     if not written:
@@ -110,13 +112,13 @@ def _row_groups(files: Sequence[DataFile], schema: Schema, storage: StorageForma
 
 
 def _written_group(file: DataFile, storage: StorageFormat) -> Split | None:
-    """Split of a file of one row group whose rows are still there."""
+    """Return the split of a file of one row group whose rows are still in memory, else None."""
     last = last_split(file, storage)
     return last if last is not None and (last.start, last.length) == (0, 1) else None
 
 
 def last_split(file: DataFile, storage: StorageFormat) -> Split | None:
-    """Split of the last rows of a file that this process has written, if they are still there."""
+    """Return the split of a file's last rows, if this process wrote them and they are still in memory."""
     kept = kept_rows(file.path)
     if kept is None:
         return None
@@ -124,7 +126,7 @@ def last_split(file: DataFile, storage: StorageFormat) -> Split | None:
 
 
 def _merged(groups: Sequence[Split], block_rows: int) -> Iterator[Split]:
-    """Neighbouring row groups of a file, merged."""
+    """Merge neighbouring row groups of a file."""
     by_file: dict[tuple[str, str], list[Split]] = {}
     for group in groups:
         by_file.setdefault((group.partition, group.path), []).append(group)
@@ -146,7 +148,7 @@ def _merged(groups: Sequence[Split], block_rows: int) -> Iterator[Split]:
 
 
 def _bytes_of_rows(files: Sequence[DataFile], num_rows: int, most: int) -> int:
-    """Approximate bytes of `num_rows` lines like those at the start of the first file."""
+    """Estimate the bytes of `num_rows` lines from the start of the first file with lines, up to `most`."""
     for file in files:
         with opened(file, end=_SAMPLE_BYTES) as stream:
             sample = stream.read(_SAMPLE_BYTES)
@@ -156,10 +158,10 @@ def _bytes_of_rows(files: Sequence[DataFile], num_rows: int, most: int) -> int:
 
 
 class DriverLoader:
-    """Loader in this process, one split a thread. Durable copies are synced while other blocks are encoded."""
+    """Loader in this process, one split per thread; durable copies are synced while other blocks are encoded."""
 
     def __init__(self, store: BlockStore, conf: Conf, num_threads: int, buckets: BucketSpec | None = None) -> None:
-        """Make a loader; with `buckets` each block has rows of one bucket alone."""
+        """Make a loader; with `buckets` each block has rows of only one bucket."""
         self._buckets = buckets
         self._store = store
         self._writer = store.writer()
@@ -198,7 +200,7 @@ class DriverLoader:
         return loaded, total
 
     def _load_here(self, split: Split, schema: Schema) -> tuple[list[LoadedBlock], ReadMetrics]:
-        """Load what is not worth a thread."""
+        """Load a split in this thread."""
         written: list[BlockHandle] = []
         try:
             return self._load((split,), schema, None, written, None, [])
@@ -227,7 +229,7 @@ class DriverLoader:
     def _blocks(
         self, group: tuple[Split, ...], schema: Schema, durable_dir: str | None, metrics: ReadMetrics
     ) -> Iterator[LoadedBlock]:
-        """Blocks of a group of splits: one block, unless the rows turn out to be large."""
+        """Make the blocks of a group of splits: one block, unless the rows are large."""
         if len(group) == 1:
             yield from self.make(checked(read_split_coded(group[0], schema, metrics)), group[0], schema, durable_dir)
             return
@@ -246,7 +248,7 @@ class DriverLoader:
     def make(
         self, tables: Iterable[pa.Table], split: Split, schema: Schema, durable_dir: str | None
     ) -> Iterator[LoadedBlock]:
-        """Blocks of the rows of a split, whose durable copies the caller syncs."""
+        """Make blocks of a split's rows; the caller syncs their durable copies."""
         from sharkpy.columnar.block import encode_block
 
         force = self._conf.value(settings.FORCE_ENCODING)
@@ -256,7 +258,7 @@ class DriverLoader:
             yield LoadedBlock(handle, encoded.statistics, split)
 
     def _block_tables(self, tables: Iterable[pa.Table], schema: Schema) -> Iterator[tuple[int | None, pa.Table]]:
-        """Tables of one block each, with their bucket."""
+        """Yield tables of one block each, with their bucket."""
         limits = self._conf.value(settings.BLOCK_ROWS), self._conf.value(settings.BLOCK_BYTES)
         if self._buckets is None:
             for table in block_tables(tables, *limits):
@@ -272,7 +274,7 @@ def _joined(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def sync_folder(path: str) -> None:
-    """ResourceError where the disk turns out to be full."""
+    """Sync a folder to the disk; raise ResourceError if the disk is full."""
     try:
         sync_directory(path)
     except OSError as error:
@@ -280,11 +282,11 @@ def sync_folder(path: str) -> None:
 
 
 def block_tables(tables: Iterable[pa.Table], block_rows: int, block_bytes: int) -> Iterator[pa.Table]:
-    """Rows of `tables` in their order, in tables of one block each."""
+    """Divide the rows of `tables`, in order, into tables of one block each."""
     pending: list[pa.Table] = []
     rows = size = 0
     for table in tables:
-        # Equal parts: a table of a few rows more than a block's does not end as a full block and a tiny one.
+        # Equal parts, so that a table slightly larger than a block does not end as a full block and a tiny one.
         num_parts = max(math.ceil(table.num_rows / block_rows), 1)
         step = max(math.ceil(table.num_rows / num_parts), 1)
         for start in range(0, table.num_rows, step):

@@ -1,4 +1,4 @@
-"""Repair of lost and damaged blocks from their file splits, under their own names."""
+"""Repair of lost and damaged blocks from their file splits, under the same ids."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def rebuild_blocks(
     access: Callable[[str], str] | None = None,
     schema_text: Callable[[str], str] = local_path,
 ) -> None:
-    """Make the blocks `lost` of `version` again, with the same rows at the same places: handles stay valid.
+    """Rebuild the blocks `lost` of `version` with the same rows in the same places, so that handles stay valid.
 
-    `access` finds that to remote files, `schema_text` reads schemas at remote locations. CorruptionError naming table
-    and block if the source is gone, was changed, or never was a file.
+    `access` returns access ids for remote files; `schema_text` reads remote schemas. Raise CorruptionError, naming
+    table and block, if the source is gone, has changed, or never was a file.
     """
     rebuilder = BlockRebuilder(table, version.schema, conf.value(settings.FORCE_ENCODING), access, schema_text)
     with ThreadPoolExecutor(num_threads) as pool, ThreadPoolExecutor(_WRITE_THREADS) as writes:

@@ -1,4 +1,4 @@
-"""Compaction: runs of small neighbouring blocks, as many small appends leave them, merged into full ones."""
+"""Compaction: runs of small neighbouring blocks, left by small appends, are merged into full ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sharkpy.values.nested_arrow import cast_table
 from sharkpy.values.types import arrow_schema
 
 _SMALL = 2
-"""Divisor of a full block's rows: blocks with fewer are small."""
+"""A block is small if its rows times this are fewer than a full block's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,14 @@ class MergedBlock:
 
 
 def small_runs(version: TableVersion, block_rows: int, min_blocks: int) -> list[range]:
-    """Runs of at least `min_blocks` small blocks that fit one block. Blocks that share a split stay apart, as do
-    buckets. A run begins with a block that has no more rows than those behind it: so each row is merged a few times,
-    however many appends there are.
+    """Return runs of at least `min_blocks` small blocks that fit one block.
+
+    Blocks that share a split, and different buckets, are not merged. A run begins with a block that has no more rows
+    than those that follow it. So each row is merged only a few times, however many appends there are.
     """
     if sum(block.num_rows * _SMALL < block_rows for block in version.blocks) < min_blocks:
         return []
-    # A block of several origins was merged from whole ones.
+    # A block with several origins was merged from whole blocks.
     shared = Counter(origins[0] for origins in version.origins if len(origins) == 1)
     runs: list[range] = []
     start, rows = 0, 0
@@ -58,7 +59,7 @@ def small_runs(version: TableVersion, block_rows: int, min_blocks: int) -> list[
 
 
 def _balanced(run: range, rows: Sequence[int]) -> range:
-    """The run without the blocks at its beginning that are larger than all behind them."""
+    """Drop the blocks at the run's start that have more rows than all that follow."""
     behind = sum(rows[place] for place in run)
     for place in run:
         behind -= rows[place]
@@ -68,12 +69,12 @@ def _balanced(run: range, rows: Sequence[int]) -> range:
 
 
 def _partitions(origins: Origins) -> set[str]:
-    """Hive partition of a block with origins, as a set of one; the empty set without origins."""
+    """Return the Hive partition of a block with origins as a set of one; without origins, the empty set."""
     return {origin.partition for origin in origins}
 
 
 def merge_run(run: range, version: TableVersion, store: BlockStore, conf: Conf, durable_dir: str | None) -> MergedBlock:
-    """Write the merged block, still unpublished. CorruptionError naming a block that has to be repaired first."""
+    """Write the merged block, not published yet; raise CorruptionError naming a block that must be repaired first."""
     from sharkpy.columnar.block import encode_block
 
     replaced = tuple(version.blocks[place] for place in run)
@@ -88,7 +89,7 @@ def merge_run(run: range, version: TableVersion, store: BlockStore, conf: Conf, 
 
 
 def with_merged(version: TableVersion, merged: Sequence[MergedBlock]) -> tuple[TableVersion, list[MergedBlock]]:
-    """`version` with the merged blocks whose parts are still in it, and the list of these."""
+    """Put merged blocks into `version` if their parts are still in it; return it and the blocks used."""
     used = []
     for block in merged:
         ids = [part.block_id for part in block.replaced]

@@ -1,3 +1,1 @@
-"""Writes of statements: rows are staged first, then all targets put in place together. A file for each kind of
-target.
-"""
+"""Writes of statements: rows are staged, then all targets are published together; one file per kind of target."""

@@ -1,4 +1,4 @@
-"""Remains of killed processes in folders of data: nobody sees them, and they are removed at the next start."""
+"""Leftovers of killed processes in data folders, which readers do not see and the next start removes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ _log = logging.getLogger(__name__)
 
 
 def sweep_abandoned(catalog: Catalog) -> list[list[Note]]:
-    """Remove staging folders, generations of Hive partitions beyond the valid ones, and tables whose making did not
-    end. Notes of remote folders, by the process that wrote them, are given back, and noted once more: storage may take
-    long to answer.
+    """Remove local leftovers: staging folders, uncommitted generations of Hive partitions, and folders of unfinished
+    tables.
+
+    Return the notes about remote folders, grouped by the process that wrote them. They are adopted by this process,
+    because storage may answer slowly.
     """
     remote = list[list[Note]]()
     for written in catalog.unfinished.abandoned():
@@ -56,7 +58,7 @@ def _sweep(note: Note, tables: Mapping[str, Table], catalog: Catalog) -> None:
 
 
 def _sweep_partition(folder: str, table: Table, catalog: Catalog) -> None:
-    """Remove the remains in a Hive partition. An unregistered one may be others', unless the table is managed."""
+    """Remove leftovers in a Hive partition; an unregistered folder may belong to others unless the table is managed."""
     known = next((one for one in catalog.partitions(table) if one.folder(table) == folder), None)
     newest = 0 if known is None and table.kind is TableKind.MANAGED else None if known is None else known.newest
     if newest is not None:

@@ -1,4 +1,4 @@
-"""Files of a folder that belongs to no table: INSERT OVERWRITE DIRECTORY."""
+"""Local folders that belong to no table, for INSERT OVERWRITE DIRECTORY and EXPORT."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ACTION = "INSERT OVERWRITE DIRECTORY"
 
 @dataclass(slots=True)
 class Directory(QuietWrite):
-    """Write that puts the content of `staging` in the place of the folder `target`, by one exchange of names."""
+    """Write that replaces the folder `target` by `staging`, by one exchange of names."""
 
     target: str
     staging: str
@@ -34,7 +34,7 @@ class Directory(QuietWrite):
         target = Path(session.restrictions.check_path(path))
         session.restrictions.gate.require_below(path)
         _check_target(target, session)
-        # A dropped table's folder is deleted when its readers have left, with all that is put there until then.
+        # Garbage goes first: a dropped table's folder is deleted after its readers leave, with anything written there.
         session.catalog.clear_garbage(str(target))
         return cls(str(target), new_staging(str(target.parent), session), target.is_dir(), session)
 
@@ -72,7 +72,7 @@ class Directory(QuietWrite):
 
 
 def _check_target(target: Path, session: EngineSession) -> None:
-    """Check the folder, whose content will be deleted: it must hold no table, belong to none, and be no file."""
+    """Check that the target, whose content will be deleted, is no file and holds or belongs to no table."""
     folders = TableFolders(session.catalog)
     folders.require_no_others(str(target), ACTION)
     if (owner := folders.lies_in(str(target))) is not None:

@@ -1,4 +1,4 @@
-"""Files of a lake table: tasks write them, and its format's commit lets them count."""
+"""Files of a lake table: tasks write them, and a commit of the table's format publishes them."""
 
 from __future__ import annotations
 
@@ -38,16 +38,15 @@ if TYPE_CHECKING:
 _CODEC = ("write.parquet.compression-codec", "zstd")
 _UNKNOWN = "40003"
 _MARK = "="
-"""Beginning of the texts of partition fields in names of staged folders: an empty text is another value than NULL."""
+"""Prefix of partition texts in names of staged folders; it distinguishes an empty text from NULL."""
 
 
 @dataclass(slots=True)
 class LakeWrite(QuietWrite):
-    """Write of files into the folder of a table's data.
+    """Write of files into a lake table's data folder.
 
-    They are staged, and local ones get their names in that folder right before the commit; remote ones have them from
-    the start. A process that is killed in the commit may leave files that no snapshot has, as any writer of such
-    tables does.
+    Staged local files are renamed into that folder right before the commit; remote files are written there directly. A
+    process killed during the commit may leave files that no snapshot has, like any writer of such tables.
     """
 
     table: LakeTable
@@ -57,11 +56,11 @@ class LakeWrite(QuietWrite):
     folder: str
     staging: str
     is_unchanged: bool = False
-    """The commit fails where others have written the table since this statement found it."""
+    """If True, the commit fails if another write has changed the table since this statement read it."""
     files: list[NewFile] = field(default_factory=list)
     placed: list[str] = field(default_factory=list)
     is_uncertain: bool = False
-    """It is not known whether the files count."""
+    """True if the outcome of the commit is unknown."""
     is_discarded: bool = False
 
     @classmethod
@@ -75,7 +74,7 @@ class LakeWrite(QuietWrite):
         return cls(table, replaced, session, fields, folder, _begin_staging(table, folder, session), is_unchanged)
 
     def stage(self, query: LogicalPlan, snapshot: QuerySnapshot, stem: str = "part") -> None:
-        """Write the rows of a query with the columns of the table, into files whose names begin with `stem`."""
+        """Write a query's rows, with the table's columns, into files whose names begin with `stem`."""
         table, key = self.table, _CODEC[0]
         names = tuple(f"{one.column}_{one.transform}" for one in self.fields)
         stored = stored_columns(table.schema, self.fields)
@@ -95,7 +94,7 @@ class LakeWrite(QuietWrite):
 
     @property
     def _access_id(self) -> str:
-        """Id of the access to the staged files, which the table's catalog may give; empty for local ones."""
+        """Id of the access to the staged files, which the table's catalog may give; "" for local files."""
         return self.session.catalog.lakes.access_id(self.table, self.staging) if uri.is_remote(self.staging) else ""
 
     def _values(self, path: str) -> tuple[str | None, ...]:
@@ -105,8 +104,9 @@ class LakeWrite(QuietWrite):
         return tuple(text.removeprefix(_MARK) if text.startswith(_MARK) else None for text in partition_texts(name))
 
     def prepare(self) -> None:
-        """Let the files count. The commit is the format's own: inside a transaction of the catalog, other writers would
-        wait for as long as it takes.
+        """Commit the files.
+
+        The format's commit is not inside a catalog transaction, which would make other writers wait.
         """
         placed = self._placed_files()
         try:
@@ -121,7 +121,10 @@ class LakeWrite(QuietWrite):
             raise
 
     def _placed_files(self) -> list[NewFile]:
-        """The files under the names that they keep. The next start lets remote ones be from now on: they may count."""
+        """Return the files under their final names.
+
+        From now on, the next start keeps remote files, because they may be committed.
+        """
         if uri.is_remote(self.staging):
             self.session.catalog.unfinished.keep(self.staging)
             self.placed = [file.path for file in self.files]
@@ -142,7 +145,7 @@ class LakeWrite(QuietWrite):
         return dataclasses.replace(file, path=path)
 
     def _remove_placed(self) -> None:
-        """Remove files that do not count; remote ones go with all that was staged."""
+        """Remove uncommitted local files; remote ones are removed with the staging folder."""
         for path in self.placed:
             if not uri.is_remote(path):
                 Path(path).unlink(missing_ok=True)
@@ -165,14 +168,14 @@ class LakeWrite(QuietWrite):
 
 
 def _check_replaces(table: LakeTable, fields: tuple[PartitionField, ...]) -> None:
-    """UnsupportedError where those rows would go that merely have the same hash."""
+    """Raise UnsupportedError if the overwrite would replace rows that only share a hash bucket."""
     if bucket := next((one for one in fields if one.transform == "bucket"), None):
         message = f"INSERT OVERWRITE of {table.qualified_name}, which is divided by {bucket}"
         raise UnsupportedError(message, hint="DELETE the rows that others replace, or TRUNCATE the table, before")
 
 
 def _begin_staging(table: LakeTable, folder: str, session: EngineSession) -> str:
-    """Staging folder of a write, noted for the next start, which removes it after a kill."""
+    """Make a staging folder, noted so that the next start removes it after a kill."""
     if not uri.is_remote(folder):
         return new_staging(folder, session)
     check_writable_place(folder, session.catalog.lakes.access_id(table, folder))
@@ -182,13 +185,13 @@ def _begin_staging(table: LakeTable, folder: str, session: EngineSession) -> str
 
 
 def stored_columns(schema: Schema, fields: tuple[PartitionField, ...]) -> Schema:
-    """Columns that the files of a table have."""
+    """Return the columns that are stored in a table's files."""
     apart = {one.column for one in fields if not one.is_stored}
     return Schema(tuple(field for field in schema if field.name not in apart))
 
 
 def _by_field(query: LogicalPlan, fields: tuple[PartitionField, ...], stored: Schema) -> LogicalPlan:
-    """Query with each task's rows sorted by the partition fields, whose texts are its last columns."""
+    """Sort each task's rows by the partition fields, and append the texts of the fields as last columns."""
     ids = itertools.count(max(used_ids(query), default=0) + 1)
     named = {column.name: column for column in query.output}
     computed = tuple(one for one in fields if _is_computed(one, named))
@@ -207,7 +210,7 @@ def _by_field(query: LogicalPlan, fields: tuple[PartitionField, ...], stored: Sc
 
 
 def _is_computed(field: PartitionField, named: Mapping[str, ColumnRef]) -> bool:
-    """True where no CAST to STRING gives the text of a field's value. Bytes are no text."""
+    """True if CAST to STRING does not give the text of the field's value, as for transforms and BINARY."""
     if field.transform == "identity":
         return field.is_stored and named[field.column].dtype == BINARY
     return field.transform != "void"

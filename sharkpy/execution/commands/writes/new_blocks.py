@@ -1,4 +1,4 @@
-"""Blocks of files that a statement has added to a table in memory; folds of the files of one that is not."""
+"""Blocks of new files of a table in memory, and folding of new files of other tables."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sharkpy.sources.folders.generations import Placed
 
 
 def make_blocks(blocks: StagedBlocks, staging: str) -> bool:
-    """Make the blocks of staged files before these count, so that nobody who reads them then waits for it.
+    """Make the blocks of staged files before the commit, so that no reader waits for them.
 
-    False if that has failed: it is tried again when the files count.
+    Return False if that fails; it is tried again after the commit.
     """
     try:
         blocks.make(staging)
@@ -30,10 +30,11 @@ def make_blocks(blocks: StagedBlocks, staging: str) -> bool:
 def load_new_blocks(
     table: Table, session: EngineSession, written: Sequence[str] = ("",), added: Placed | None = None
 ) -> None:
-    """Load the blocks of new files. The statement does not depend on it: blocks without room, or of remote files that
-    cannot be read now, are loaded by the next query. A continuous table is loaded before any query asks for it. The
-    files of a table that is not in memory are folded by themselves, in the folders of the Hive partitions that were
-    `written`. Where all that was done is that a generation was `added`, no other files are looked at.
+    """Load the blocks of new files of a table in memory, or fold the files of another table in the background.
+
+    The statement does not depend on it: if memory is full, or remote files cannot be read now, the next query loads
+    them. A continuous table is loaded before the first query. Files are folded in the Hive partitions that were
+    `written`. If the generation `added` is the only change, no other files are read.
     """
     cache = session.table_cache
     if not will_load(table, session):
@@ -50,6 +51,6 @@ def load_new_blocks(
 
 
 def will_load(table: Table, session: EngineSession) -> bool:
-    """Whether blocks of new files are made at once."""
+    """Whether the blocks of new files are made at once."""
     cache = session.table_cache
     return cache.is_loaded(table) or (bool(table.continuous) and cache.is_cached(table))

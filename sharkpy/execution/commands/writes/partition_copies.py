@@ -1,4 +1,4 @@
-"""Hive partitions whose files move between folders of which one is remote: copied, and counted by the catalog."""
+"""Hive partitions that move from or to a remote folder: the files are copied and committed by the catalog."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ _EXISTS = "42710"
 
 @dataclass(slots=True)
 class PartitionCopy:
-    """Copy of what counts of the Hive partition `one` for the folder `target` of a Hive partition of `table`. It is
-    staged in the table's folder: what a dropped one has left in `target` goes until then, with all that is there.
+    """Copy of the committed files of Hive partition `one`, for the folder `target` in `table`.
+
+    The copy is staged in the table's folder: garbage in `target` is removed until the copy is placed.
     """
 
     one: HivePartition
@@ -35,9 +36,10 @@ class PartitionCopy:
     placed: Placed | None = None
 
     def place(self, known: HivePartition) -> int:
-        """Number of the generation that the copy is in the new folder; it counts once the catalog has that. Called
-        inside a transaction, in which the partition is as `known`: TableChangedError if that is no more what was
-        copied, BindError 42710 for a folder that has files of others.
+        """Place the copy in the new folder and return its generation, which the catalog has to commit.
+
+        Call it inside a transaction in which the partition is `known`. Raise TableChangedError if the partition has
+        changed since it was copied, BindError 42710 if the folder has other files.
         """
         if known != self.one:
             raise TableChangedError(f"the partition {self.one.name} was changed while its files were copied")
@@ -54,7 +56,7 @@ class PartitionCopy:
 
 
 def moves_far(folder: str, target: str) -> bool:
-    """True where a rename cannot move a folder."""
+    """True if a rename cannot move the folder, because one of the two is remote."""
     return uri.is_remote(folder) or uri.is_remote(target)
 
 
@@ -62,8 +64,9 @@ def moves_far(folder: str, target: str) -> bool:
 def partition_copies(
     source: Table, moved: Sequence[tuple[HivePartition, str]], table: Table, session: EngineSession
 ) -> Iterator[Mapping[str, PartitionCopy]]:
-    """Copies of Hive partitions of a table for folders of `table`, by name: of those that `moves_far`. A body that
-    fails leaves nothing of them.
+    """Stage copies of the moved Hive partitions that `moves_far`, by name, for folders of `table`.
+
+    If the body fails, the copies are removed.
     """
     copies: dict[str, PartitionCopy] = {}
     try:
@@ -72,7 +75,7 @@ def partition_copies(
                 copies[one.name] = _staged(one, source, table, target, session)
         yield copies
     except BaseException:
-        # Also where the statement was ended.
+        # This also runs after a cancellation.
         with Cancellation().active():
             for copy in copies.values():
                 if copy.placed is not None:

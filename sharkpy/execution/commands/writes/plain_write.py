@@ -1,4 +1,4 @@
-"""Writes of tables that others write too: files lie right in the folder, local or remote."""
+"""Writes of tables that other engines write too: files directly in the folder, local or remote."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from sharkpy.sources.plain_objects import PlainObjects
 
 
 class PlainWrite(Protocol):
-    """Publication of staged files as the content of a folder, or as more of it."""
+    """Publication of staged files as a folder's new content, or in addition to it."""
 
     def place(self) -> None: ...
 
     def take_back(self) -> None: ...
 
     def clean(self) -> None:
-        """Remove what was there before, once all of a statement is in place."""
+        """Remove the replaced files after all targets of the statement are in place."""
 
 
 def plain_write(staging: str, location: str, overwrite: bool, session: EngineSession) -> PlainWrite:
-    """Write of what is staged, at a location that is local or remote as the staging folder is."""
+    """Return the write of the staged files into a location that is local or remote like the staging folder."""
     if not uri.is_remote(location):
         return PlainFiles(staging, local_path(location), overwrite)
     store = store_with(location, session.catalog.access_id(location))

@@ -1,4 +1,4 @@
-"""Publishing of a statement's targets: all put in place together, or none."""
+"""Atomic publication of all targets of a statement."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from sharkpy.catalog.store import Catalog
 class StagedWrite(Protocol):
     """Write of one target, staged where no reader looks.
 
-    1. `start` begins to let what is staged reach the disk, that of all targets at once.
-    2. `prepare` does the other work that takes time or may fail for want of room, and waits for that. Nothing can be
-       seen yet.
-    3. `place`, inside a transaction of the catalog, which holds other writers off: renames and catalog rows.
-    4. `take_back`, if any target of the statement could not be placed, still inside the transaction; or behind it, if
-       that could not be committed.
-    5. `show`, after the transaction, publishes data that is in memory alone. It does not fail.
-    6. `clean` deletes data that is hidden now, and loads blocks of new files.
-    7. `discard` frees the staged rows, at any time, and repeatedly.
+    1. `start` begins to sync staged files to the disk, for all targets at once.
+    2. `prepare` waits for that, and does other work that takes time or may fail if space runs out. Nothing is visible
+       yet.
+    3. `place` runs inside a catalog transaction, while other writers wait: renames and catalog rows.
+    4. `take_back` runs if any target could not be placed, inside the transaction, or after it if its commit failed.
+    5. `show`, after the transaction, publishes data that is only in memory. It does not fail.
+    6. `clean` deletes replaced data and loads blocks of new files.
+    7. `discard` frees the staged rows. It may be called at any time, and repeatedly.
     """
 
     def start(self, syncs: FileSyncs) -> None: ...
@@ -40,7 +39,7 @@ class StagedWrite(Protocol):
 
 
 class QuietWrite:
-    """Base of writes that have something to do in a few of the steps of `StagedWrite`: the others do nothing."""
+    """Base of writes that need only a few of the steps of `StagedWrite`."""
 
     __slots__ = ()
 
@@ -67,10 +66,10 @@ class QuietWrite:
 
 
 def publish(writes: Sequence[StagedWrite], catalog: Catalog) -> None:
-    """Publish the targets, in their order if the same one occurs twice.
+    """Publish the targets, in order if one occurs twice.
 
-    Hive partitions count from the commit on. Folders without a catalog entry of their own, those of tables that
-    are not partitioned, are renamed right before it: a process killed between leaves each one old or new.
+    Hive partitions become visible with the commit. The folders of other tables have no generation in the catalog and
+    are renamed right before the commit. If the process is killed in between, each of them is either old or new.
     """
     with discarding(writes):
         for write in writes:
@@ -93,7 +92,7 @@ def publish(writes: Sequence[StagedWrite], catalog: Catalog) -> None:
 
 
 def _place(writes: Sequence[StagedWrite]) -> None:
-    """Place all or none, inside the transaction: no other writer has the place of what is taken back."""
+    """Place all or none; the transaction keeps other writers away until the rest is taken back."""
     try:
         for write in writes:
             write.place()
@@ -103,7 +102,7 @@ def _place(writes: Sequence[StagedWrite]) -> None:
 
 
 def _take_back(writes: Sequence[StagedWrite]) -> None:
-    """Take all back, the last first, also those behind one where that fails."""
+    """Take back all writes, the last first, even if one of them fails."""
     with contextlib.ExitStack() as stack:
         for write in writes:
             stack.callback(write.take_back)
@@ -111,11 +110,11 @@ def _take_back(writes: Sequence[StagedWrite]) -> None:
 
 @contextlib.contextmanager
 def discarding(writes: Sequence[StagedWrite]) -> Iterator[None]:
-    """Free the rows that `writes` has staged, at the end of the body."""
+    """Discard the staged rows of `writes` at the end of the body."""
     try:
         yield
     finally:
-        # Some may have come in the body.
+        # The body may have added some.
         with contextlib.ExitStack() as stack:
             for write in reversed(writes):
                 stack.callback(write.discard)

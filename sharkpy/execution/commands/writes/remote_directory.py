@@ -1,4 +1,4 @@
-"""Files of a remote folder that belongs to no table: EXPORT and INSERT OVERWRITE DIRECTORY."""
+"""Remote folders that belong to no table, for EXPORT and INSERT OVERWRITE DIRECTORY."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _EXISTS = "42710"
 class RemoteDirectory(QuietWrite):
     """Write that copies files into a remote folder (see `FolderWrite`).
 
-    `copies` gives the files with their names there. `replaces`: what was there goes. `last`: name and text of a file
-    that is written once the others are in place.
+    `copies` returns the files with their names in the folder. If `replaces`, files that were there are removed. `last`
+    is the name and text of a file that is written after the others are in place.
     """
 
     write: FolderWrite
@@ -35,15 +35,17 @@ class RemoteDirectory(QuietWrite):
     copies: Callable[[], Sequence[tuple[DataFile, str]]] = tuple
     last: tuple[str, str] | None = None
     rows: str = ""
-    """Where tasks stage their files."""
+    """Folder in which tasks stage their files."""
     placed: PlacedFiles | None = None
     is_copied: bool = False
     is_discarded: bool = False
 
     @classmethod
     def begin(cls, path: str, action: str, session: EngineSession, *, replaces: bool) -> RemoteDirectory:
-        """Check the folder, and note that it is about to be written. NotAllowedError for one that the session's
-        statements may not name, BindError 42710 for one that has files and may not be replaced.
+        """Check the folder and begin the write.
+
+        Raise NotAllowedError if the session's statements may not name it, BindError 42710 if it has files and
+        `replaces` is False.
         """
         target = path.rstrip("/")
         access_id = session.catalog.named_access_id(target)
@@ -60,7 +62,7 @@ class RemoteDirectory(QuietWrite):
         return cls(write, session, replaces)
 
     def stage_rows(self) -> str:
-        """Folder where tasks stage the files that are to be copied."""
+        """Make the folder in which tasks stage the files to be copied."""
         home = self._home
         self.rows = home.new_staging()
         self.copies = lambda: [(file, uri.name_of(file.path)) for file in home.staged_files(self.rows)]
@@ -95,7 +97,7 @@ class RemoteDirectory(QuietWrite):
             return
         self.is_discarded = True
         try:
-            # Also where the statement was ended.
+            # This also runs after a cancellation.
             with Cancellation().active():
                 if self.placed is None and self.is_copied:
                     self.write.undo()
@@ -103,15 +105,17 @@ class RemoteDirectory(QuietWrite):
                     self._home.discard_staging(self.rows)
                 self.write.remove_staged()
         except SharkError as error:
-            # It stays noted: where this process is killed, the next start tries again.
+            # The write stays noted. If this process is killed, the next start tries again.
             _log.warning('what was to be written in "%s" could not be removed: %s', uri.shown(self.write.target), error)
             return
         self.session.catalog.unfinished.end(self.write.staging)
 
 
 def _is_settled(target: str, session: EngineSession) -> bool:
-    """Whether the next start settles what a kill leaves there. It has the keys of the engine's owner, which are not for
-    where others have led with keys of their own.
+    """Whether the next start cleans up after a kill.
+
+    It uses the keys of the engine's owner, which are not used for locations that a restricted session chose with its
+    own keys.
     """
     restrictions = session.restrictions
     is_restricted = restrictions.folders is not None or restrictions.guards_settings
@@ -119,7 +123,7 @@ def _is_settled(target: str, session: EngineSession) -> bool:
 
 
 def _check_target(target: str, action: str, session: EngineSession) -> None:
-    """Check the folder, whose content will be deleted: it must hold no table, belong to none, and be no whole store."""
+    """Check that the target, whose content will be deleted, is no whole bucket and holds or belongs to no table."""
     if not uri.name_of(target):
         raise BindError(f'{action} would replace all of "{target}"', hint="name a folder in it", sqlstate="42809")
     folders = TableFolders(session.catalog)

@@ -1,4 +1,4 @@
-"""Remains of killed processes in buckets and in HDFS, which a thread of the next process removes."""
+"""Leftovers of killed processes in remote storage, which a thread of the next process removes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _log = logging.getLogger(__name__)
 
 
 class RemoteRemains:
-    """Sweep of what is noted for some dead processes, with the access of the engine's owner.
+    """Removal of the noted writes of dead processes, with the access of the engine's owner.
 
-    Only what is of the noted writes is removed: other processes and machines may write beside it. What cannot be
-    removed now stays noted for the next start.
+    Only files of the noted writes are removed: other processes and machines may write to the same folders. Failed
+    removals stay noted for the next start.
     """
 
     def __init__(self, catalog: Catalog, conf: Conf, processes: Sequence[Sequence[Note]]) -> None:
@@ -38,7 +38,7 @@ class RemoteRemains:
         self._conf = conf
         self._processes = processes
         self._accesses: list[StorageAccess] = []
-        """They are known for as long as somebody has them."""
+        """References that keep the accesses registered."""
         self._end = Cancellation()
         self._thread = threading.Thread(target=self._run, name="sharkpy-remains", daemon=True)
 
@@ -46,7 +46,7 @@ class RemoteRemains:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the sweep, wherever it is."""
+        """Cancel the sweep and wait for its thread."""
         self._end.cancel()
         self._thread.join()
 
@@ -66,7 +66,7 @@ class RemoteRemains:
             _log.warning("what a killed process has left in storage could not be deleted: %s", error)
 
     def _sweep(self, notes: Sequence[Note], tables: Mapping[str, Table]) -> None:
-        """Sweep what one process has noted: its generations that do not count before their files."""
+        """Sweep one process's notes; uncommitted generations are removed before their files."""
         writes = {write_of(note.folder) for note in notes if not note.table_id}
         named = _NamedFiles(self._folder, {note.folder for note in notes if note.table_id})
         left = False
@@ -84,13 +84,13 @@ class RemoteRemains:
                 place = uri.shown(note.folder)
                 _log.warning('what a killed process has left in "%s" could not be deleted: %s', place, error)
                 if note.table_id:
-                    # Its files are known by the generations that could not be removed.
+                    # The generations that could not be removed name its files.
                     return
                 left = True
             else:
                 if not note.table_id:
                     self._catalog.unfinished.end(note.folder)
-        # Until then they tell where manifests of the others are.
+        # Until now, they led to the manifests of the other notes.
         for note in notes:
             if note.table_id and not left:
                 self._catalog.unfinished.end_partition(note.folder)
@@ -109,7 +109,7 @@ class RemoteRemains:
         newest, home = self._counted(folder, table), self._folder(folder)
         if newest is None or not home.has_uncounted(writes, newest):
             return
-        # While nobody gives their names to other generations.
+        # The transaction prevents that another generation takes one of their names.
         with self._catalog.transaction():
             now = self._catalog.current_table(table.table_id)
             newest = None if now is None else self._counted(folder, now)
@@ -117,8 +117,9 @@ class RemoteRemains:
                 home.remove_uncounted(writes, newest)
 
     def _counted(self, folder: str, table: Table) -> int | None:
-        """Last generation that counts in the folder of a Hive partition; None where all may, as in folders that are not
-        the table's, or not any more.
+        """Return the last committed generation in a Hive partition's folder.
+
+        Return None if all may be committed, as in a folder that is not, or no longer, the table's.
         """
         place = uri.place(folder)
         for one in self._catalog.partitions(table):
@@ -141,7 +142,7 @@ class RemoteRemains:
 
 
 class _NamedFiles:
-    """Files that manifests name in the folders of Hive partitions that one process has noted, which are read once."""
+    """Files named by manifests in the Hive partitions' folders that one process noted; each is read once."""
 
     def __init__(self, folder: Callable[[str], RemoteFolder], noted: Collection[str]) -> None:
         self._folder = folder
@@ -149,7 +150,7 @@ class _NamedFiles:
         self._found: dict[str, set[str]] = {}
 
     def of(self, home: RemoteFolder) -> set[str]:
-        """Those of folders below a table's."""
+        """Return the files named in folders below the table's folder."""
         if home.location not in self._found:
             inside = [one for one in sorted(self._noted) if uri.below(one, home.location) is not None]
             self._found[home.location] = {path for one in inside for path in self._folder(one).named()}

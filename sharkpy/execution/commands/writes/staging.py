@@ -1,4 +1,4 @@
-"""Staging folders of tables that others may drop while rows are written there."""
+"""Staging folders of tables, which other sessions may drop during the write."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _MISSING = "58P01"
 
 
 def folder_at(location: str, session: EngineSession) -> TableFolder:
-    """Folder at a location of a table of the catalog, with the session's access to it where it is remote."""
+    """Return the folder of a table's location, with the session's access if it is remote."""
     return table_folder(location, session.catalog.access_id)
 
 
 def new_staging(location: str, session: EngineSession, *, is_new: bool = False, in_new_folder: bool = True) -> str:
-    """Make a staging folder in `location`, and note it; `is_new`: for a table to be made, without a folder yet.
+    """Make and note a staging folder in `location`; `is_new` if the table and its folder do not exist yet.
 
-    SourceError 58P01 where there is no folder `location` and none is to be made, NotAllowedError where links lead from
-    there out of the session's bounds.
+    Raise SourceError 58P01 if `location` does not exist and `in_new_folder` is False. Raise NotAllowedError if links
+    lead out of the session's bounds.
     """
     session.restrictions.gate.check_folder(location)
     folder = folder_at(location, session)
@@ -45,8 +45,10 @@ def new_staging(location: str, session: EngineSession, *, is_new: bool = False, 
 
 
 def discard_staging(staging: str, session: EngineSession) -> None:
-    """Remove what a write has left. Where that fails in a remote folder, or it is not known whether it counts, it stays
-    noted, and goes at the next start of the warehouse if it does not: what has become of the write is told by others.
+    """Remove the staged files of a write.
+
+    In a remote folder, the note stays if the removal fails or the outcome of the write is unknown. The next start of
+    the warehouse then removes uncommitted files.
     """
     folder, unfinished = folder_at(home_of(staging), session), session.catalog.unfinished
     if not uri.is_remote(staging):
@@ -61,8 +63,9 @@ def discard_staging(staging: str, session: EngineSession) -> None:
 
 
 def take_back(placed: Placed, session: EngineSession, *, is_seen: bool = False) -> None:
-    """Undo a write that was put in place; of a remote one what could not be undone is logged. ExecutionError 40003 for
-    rows that readers see already (`is_seen`).
+    """Undo a placed write; failures in remote storage are logged.
+
+    If readers see the rows already (`is_seen`), raise ExecutionError 40003.
     """
     folder = folder_at(placed.location, session)
     if uri.is_remote(placed.location) and not is_seen:
@@ -72,7 +75,7 @@ def take_back(placed: Placed, session: EngineSession, *, is_seen: bool = False) 
 
 
 def _is_done(location: str, clean: Callable[[], None]) -> bool:
-    """Clean up in a remote folder, though the statement may have been ended; False where its storage fails."""
+    """Run a cleanup in remote storage even after a cancellation; return False if the storage fails."""
     try:
         with Cancellation().active():
             clean()
@@ -83,8 +86,10 @@ def _is_done(location: str, clean: Callable[[], None]) -> bool:
 
 
 def table_staging(table: Table, location: str, session: EngineSession) -> str:
-    """Make a folder for the table's rows. TableNotFoundError if the table was dropped and its folder is gone, which
-    stays away; where that is still there, who puts the rows in place is told.
+    """Make a staging folder for the table's rows.
+
+    Raise TableNotFoundError if the table was dropped and its folder is gone. If the folder still exists, placing the
+    rows raises the error.
     """
     if not session.catalog.is_read_only:
         try:
@@ -92,7 +97,7 @@ def table_staging(table: Table, location: str, session: EngineSession) -> str:
         except SourceError as error:
             if error.sqlstate != _MISSING:
                 raise
-    # The first rows of a table make its folder, while nobody can drop it.
+    # The first rows create the table's folder, in a transaction so that nobody drops the table meanwhile.
     with session.catalog.transaction():
         session.catalog.require(table)
         return new_staging(location, session)

@@ -1,4 +1,4 @@
-"""Streams of the rows that are appended to a table: what a write adds gets second names in their folders."""
+"""Streams of a table's appended rows: the files of each write are linked into the streams' folders."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TableFeed:
-    """What one write gives to the streams of a table's appended rows, inside the transaction in which it counts.
+    """Items that one write adds to the streams of a table's appended rows, inside the transaction that commits it.
 
-    1. Files that it adds are items of each stream, under second names: they are there as long as the stream wants them,
-       whatever becomes of the table. Those in remote folders keep their names, and stay for the stream where the table
-       lets go of them (`wanted_files`).
-    2. To streams of windows that a watermark closes nothing is added here: see `sharkpy.streaming.closed_windows`.
-    3. Rows that it replaces or removes are no items, but a mark is, which says that this has happened. Rows that come
-       to an empty table, or Hive partition, are added in any case.
+    1. Each added file is an item of each stream. Local files are hard-linked, so they stay until the stream has read
+       them, whatever happens to the table. Remote files keep their names, and their removal waits for the stream
+       (`wanted_files`).
+    2. Streams of windows closed by a watermark get nothing here: see `sharkpy.streaming.closed_windows`.
+    3. Replaced or removed rows are no items; a mark says that rows were rewritten. Rows written into an empty table or
+       Hive partition are always added.
     """
 
     table: Table
     catalog: Catalog
     is_rewritten: bool = False
-    """Rows of the table were replaced or removed."""
+    """True if rows of the table were replaced or removed."""
     _files: list[DataFile] = field(default_factory=list)
     _streams: list[Table] | None = None
     _folders: list[Path] = field(default_factory=list)
-    """Folders of second names, which no reader sees before the transaction was committed."""
+    """Folders of hard links; no reader sees them before the transaction commits."""
 
     @property
     def streams(self) -> list[Table]:
@@ -55,15 +55,15 @@ class TableFeed:
 
     @property
     def is_wanted(self) -> bool:
-        """True if there are streams of the table's rows."""
+        """True if the table has streams of its rows."""
         return bool(self.streams)
 
     def add_files(self, files: Iterable[DataFile], partition: str = "", form: str = "") -> None:
-        """Add the files of a new generation, of a Hive partition if the table has any."""
+        """Add the files of a new generation, of a Hive partition if the table is partitioned."""
         self._files += [replace(file, partition=partition, form=form) for file in files]
 
     def end(self) -> None:
-        """Give the streams what was added or noted."""
+        """Add the noted files and marks to the streams."""
         for stream in self.streams:
             if self.is_rewritten:
                 mark = StreamFile(0, f"{REWRITE}{uuid.uuid4().hex}", 0, 0)
@@ -72,7 +72,7 @@ class TableFeed:
                 self.add(stream, self._files)
 
     def add(self, stream: Table, files: Sequence[DataFile]) -> None:
-        """Add files of the table to one stream, behind all that it has."""
+        """Add files of the table to the end of one stream."""
         if not files:
             return
         items = [self._remote_item(stream, file) for file in files if uri.is_remote(file.path)]
@@ -102,13 +102,13 @@ class TableFeed:
         return items
 
     def take_back(self) -> None:
-        """Undo what was added, after the transaction has failed."""
+        """Remove the links after the transaction failed."""
         for folder in self._folders:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _give_second_name(path: str, other: str) -> None:
-    """Let a file have another name too; where its file system is another one, the other is a copy."""
+    """Hard-link a file, or copy it if the file system cannot link it."""
     try:
         Path(other).hardlink_to(path)
     except OSError as error:
@@ -119,8 +119,9 @@ def _give_second_name(path: str, other: str) -> None:
 
 
 def _form(stream: Table, table: Table, form: str) -> str:
-    """Format and columns of a file of the table that was written in `form`, where they are not the stream's: the table
-    may have been altered since the stream was made.
+    """Return the format and columns of a table's file written in `form`, if they differ from the stream's.
+
+    The table may have been altered since the stream was created.
     """
     storage, columns = form_from_text(form)
     storage, columns = storage or table.storage, columns or table.data_schema

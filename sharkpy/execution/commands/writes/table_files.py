@@ -27,7 +27,10 @@ from sharkpy.sources.written_rows import WrittenRows
 
 
 def target_folder(table: Table, session: EngineSession, *, overwrite: bool = False) -> str:
-    """Folder of a table for added rows, or for rows that replace its content."""
+    """Return the table's folder for added rows, or for rows that replace its content.
+
+    Raise UnsupportedError if the location is a file.
+    """
     location = table.location or ""
     if not uri.is_remote(location):
         location = local_path(location)
@@ -45,9 +48,9 @@ def _is_file(location: str, session: EngineSession) -> bool:
 
 
 def require_overwritable(table: Table, folders: Iterable[str], session: EngineSession) -> None:
-    """BindError if replacing what is in `folders` of a table would take files of others along.
+    """Raise BindError if replacing the content of a table's `folders` would delete files of others.
 
-    A metastore is not asked for all its tables where a managed one lies at its usual place.
+    A managed table of a metastore at its default location is not checked: that would list all tables.
     """
     catalog = session.catalog
     if catalog.is_shared and table.location == catalog.managed_location(table.database, table.name):
@@ -68,16 +71,16 @@ class TableFiles(QuietWrite):
     overwrite: bool
     session: EngineSession
     placed: Placed | None = None
-    """New generation."""
+    """New generation of the table."""
     plain: PlainWrite | None = None
-    """Write of a table that others write too."""
+    """Write of a table that other engines write too."""
     feed: TableFeed | None = None
     keeps_rows: bool = False
-    """The rows that are replaced are the same."""
+    """True if the replaced rows are the same."""
     rows: WrittenRows | None = None
-    """The staged rows, where blocks will be made of them."""
+    """The staged rows, if blocks will be made of them."""
     syncing: Future[None] | None = None
-    """Staged files that are on their way to the disk."""
+    """Sync of the staged files to the disk."""
     blocks: StagedBlocks | None = None
     """Blocks of the staged rows."""
 
@@ -93,10 +96,10 @@ class TableFiles(QuietWrite):
         return write
 
     def _keep_rows(self) -> None:
-        """Let blocks be made of the rows that will be written, if the table will be in memory."""
+        """Keep the rows that will be written for making blocks, if the table will be in memory."""
         if not will_load(self.table, self.session) or uri.is_remote(self.location):
             return
-        # Rows that replace others may be refused when they are placed, which blocks of all of them would delay.
+        # An overwrite may be refused when it is placed, and blocks of all rows would delay that.
         self.blocks = None if self.overwrite else self.session.table_cache.stage(self.table)
         if self.table.storage.name == "parquet":
             self.rows = WrittenRows(self.staging, None if self.blocks is None else self.blocks.taker)
@@ -128,7 +131,7 @@ class TableFiles(QuietWrite):
             self.placed = self._place_behind(newest)
 
     def _place_behind(self, newest: int) -> Placed | None:
-        """Put the files behind the generations that count: the commit of the catalog lets them count."""
+        """Add the files as a new generation, which the catalog's commit makes visible."""
         folder = folder_at(self.location, self.session)
         if not self.overwrite and not folder.staged_files(self.staging):
             return None

@@ -1,4 +1,4 @@
-"""Files of one or many Hive partitions of a table."""
+"""Files of one or more Hive partitions of a table."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from sharkpy.sources.partition_values import typed_values
 class TablePartitions(QuietWrite):
     """Write of Hive partitions: `staging`/name becomes data of each of `names`, which are registered if new.
 
-    1. The new generation of each is put in place, beyond the valid ones: no reader looks at it.
-    2. The commit of the catalog lets all of them count. Before it nothing is changed, even by failures.
-    3. With `overwrite` they replace the data of these Hive partitions, and hidden data is deleted afterwards; the
-       format is the table's from then on. With `only_new` registered ones are left alone.
+    1. The new generation of each partition is placed beyond the committed ones, where no reader looks.
+    2. The catalog's commit makes all of them visible. Before it nothing changes, even if it fails.
+    3. `overwrite` replaces the data of these partitions and deletes the old data afterwards; they then have the table's
+       format. `only_new` skips registered partitions.
     """
 
     table: Table
@@ -49,14 +49,14 @@ class TablePartitions(QuietWrite):
     placed: list[Placed] = field(default_factory=list)
     """New generations."""
     written: list[str] = field(default_factory=list)
-    """Hive partitions that have one, by name."""
+    """Names of the Hive partitions with a new generation."""
     plain: list[PlainWrite] = field(default_factory=list)
-    """Writes of a table that others write too: they count as soon as they are in place."""
+    """Writes of a table that other engines write too; they are visible as soon as they are placed."""
     feed: TableFeed | None = None
     keeps_rows: bool = False
-    """The rows that are replaced are the same."""
+    """True if the replaced rows are the same."""
     syncing: Future[None] | None = None
-    """Staged files that are on their way to the disk."""
+    """Sync of the staged files to the disk."""
 
     def start(self, syncs: FileSyncs) -> None:
         self.syncing = syncs.begin(
@@ -116,7 +116,7 @@ class TablePartitions(QuietWrite):
         discard_staging(self.staging, self.session)
 
     def _settle(self) -> None:
-        """Give a Hive partition of which everything counts a last valid generation, before there is another."""
+        """Set the last committed generation of Hive partitions that have none, before a new one is added."""
         with self.session.catalog.partition_changes(self.table) as changes:
             targets = self._targets(changes)
             self._check_places(targets)
@@ -127,7 +127,7 @@ class TablePartitions(QuietWrite):
                     changes.alter(one, dataclasses.replace(one, newest=newest))
 
     def _targets(self, changes: PartitionChanges) -> dict[str, HivePartition | None]:
-        """Registered Hive partition for each name: one with equal values may be spelt in another way."""
+        """Return the registered Hive partition for each name; one with equal values may be spelled differently."""
         if all(name in changes.known for name in self.names):
             return {name: changes.known[name] for name in self.names}
         known = by_values(self.table, changes.known.values())
@@ -136,8 +136,10 @@ class TablePartitions(QuietWrite):
         return {name: changes.known.get(name) or known.get(value) for name, value in pairs}
 
     def _check_places(self, targets: Mapping[str, HivePartition | None]) -> None:
-        """UnsupportedError for a Hive partition that staged files cannot be data of where they are: remote files stay
-        in the table's folder. NotAllowedError for one that links lead out of the session's bounds.
+        """Check that staged files can be placed in the Hive partitions' folders.
+
+        Raise UnsupportedError if a remote table's partition is outside its folder, NotAllowedError if links lead out of
+        the session's bounds.
         """
         home = self.table.location or ""
         for name, known in targets.items():
@@ -153,8 +155,10 @@ class TablePartitions(QuietWrite):
         return uri.join(self.table.location or "", name) if known is None else known.folder(self.table)
 
     def _is_cleared(self, name: str) -> bool:
-        """Remove what a dropped Hive partition has left in the folder of a new one; False if somebody may read it, so
-        that it has to be hidden.
+        """Remove the files of a dropped Hive partition from a new one's folder; return False if readers still need
+        them.
+
+        The new generation then hides them.
         """
         catalog, folder = self.session.catalog, uri.join(self.table.location or "", name)
         if not self.table.is_plain and catalog.keep_garbage(folder):
@@ -163,7 +167,7 @@ class TablePartitions(QuietWrite):
         return True
 
     def _place(self, name: str, known: HivePartition | None, changes: PartitionChanges, *, is_kept: bool) -> None:
-        """Put a Hive partition's rows in place. `is_kept`: its folder holds data of a dropped one."""
+        """Place a Hive partition's rows; `is_kept` if the folder still holds files of a dropped one."""
         location, staged = self._folder(name, known), uri.join(self.staging, name)
         if self.table.is_plain:
             self.plain.append(plain_write(staged, location, self.overwrite, self.session))
@@ -191,7 +195,7 @@ class TablePartitions(QuietWrite):
     def _give(
         self, feed: TableFeed, folder: TableFolder, placed: Placed, name: str, known: HivePartition | None
     ) -> None:
-        """Give the new generation in a folder to the streams of the table's rows."""
+        """Add the new generation to the streams of the table's rows."""
         if known is None:
             feed.add_files(folder.files_of(placed), name)
         elif not self.overwrite:
@@ -202,7 +206,10 @@ class TablePartitions(QuietWrite):
             feed.add_files(folder.files_of(placed), known.name)
 
     def _newest(self, known: HivePartition | None, folder: TableFolder) -> int:
-        """Newest generation of a folder. An external table's may have been registered before, and keeps its data."""
+        """Return the newest generation of a partition's folder.
+
+        An external table's partition may have been registered before, and keeps its data.
+        """
         if known is None and self.table.kind is not TableKind.EXTERNAL:
             return 0
         if known is None or known.newest is None:

@@ -1,4 +1,4 @@
-"""Check that nobody has written a table since a statement read it."""
+"""Check that a table was not written since a statement read it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _ATTEMPTS = 5
 
 @dataclass(slots=True)
 class Unchanged(QuietWrite):
-    """First of a statement's writes: raises TableChangedError, before any other does, if the rows it read are old."""
+    """First of a statement's writes; it raises TableChangedError, before others are placed, if the table has changed.
+    """
 
     table: Table
     session: EngineSession
@@ -30,7 +31,7 @@ class Unchanged(QuietWrite):
 
     @classmethod
     def now(cls, table: Table, session: EngineSession) -> Unchanged:
-        """Note the table's state, before the table is read."""
+        """Note the table's state before it is read."""
         return cls(table, session, _state(table, session))
 
     def place(self) -> None:
@@ -39,9 +40,9 @@ class Unchanged(QuietWrite):
 
 
 def retried(work: Callable[[], None], snapshot: QuerySnapshot) -> None:
-    """Do some work with the rows of a snapshot, again with those of then where others have written meanwhile.
+    """Run `work`, again over a renewed snapshot if another write has changed the table meanwhile.
 
-    TableChangedError where that goes on.
+    Raise TableChangedError after 5 attempts.
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
@@ -61,7 +62,7 @@ def _newest(one: HivePartition, table: Table, session: EngineSession) -> int:
 
 
 def _state(table: Table, session: EngineSession) -> object:
-    """State of a table, which every write of it changes."""
+    """Return a table's state, which changes with every write."""
     if table.is_partitioned:
         known = session.catalog.partitions(table)
         newest = [_newest(one, table, session) for one in known]

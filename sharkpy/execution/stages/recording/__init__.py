@@ -1,1 +1,1 @@
-"""Records of stages that ran, under `shark.debug.record`: written while a query runs, read to run one task again."""
+"""Records of stages under `shark.debug.record`: written while a query runs, read to rerun one task."""

@@ -1,4 +1,4 @@
-"""One task of a recorded stage run again in this process, alone."""
+"""Rerun of one task of a recorded stage in this process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """Rows and figures of a task that was run again."""
+    """Rows and figures of a rerun task."""
 
     schema: Schema
     batches: tuple[pa.RecordBatch, ...]
@@ -34,9 +34,9 @@ class Rerun:
 def rerun_task(
     folder: Path, stage: int, task: int, block_id: str | None = None, before: Callable[[], None] = lambda: None
 ) -> Rerun:
-    """Run a recorded task with what it read then; raises what the task raises.
+    """Run a recorded task with its recorded inputs, and raise its error.
 
-    `before` is called when all is ready. What would be stored as blocks or files is only computed.
+    `before` is called when everything is ready. Blocks and files are computed, not stored.
     """
     content = read_content(folder, stage)
     data = read_task(folder, stage, task, content)

@@ -1,7 +1,8 @@
-"""Records of stages: all that each one read and gave, so that it can be run again alone, in a debugger.
+"""Records of stages: each one's inputs and results, so that it can be rerun alone in a debugger.
 
-A record is a folder: `stage.json` says what ran and what came of it, `stage.pickle` holds program and tasks, and
-Arrow streams hold what exchanges and broadcasts brought. Blocks with a durable copy, and files, are referred to.
+A record is a folder. `stage.json` describes the stage and its outcome, `stage.pickle` has its program and tasks, and
+Arrow streams have the payloads of exchanges and broadcasts. Files, and blocks with a durable copy, are only referred
+to.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _PROGRAM = "stage.pickle"
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """Figures of one recorded task, and its error; a stage in the driver has one for all its parts."""
+    """Figures and error of a recorded task; a stage in the driver has one outcome for all its tasks."""
 
     task: int
     rows_in: int
@@ -40,7 +41,7 @@ class TaskOutcome:
 
 @dataclass(frozen=True, slots=True)
 class StageFacts:
-    """Description of a recorded stage, readable without running anything."""
+    """Description of a recorded stage, which can be read without running anything."""
 
     number: int
     query: str
@@ -56,7 +57,7 @@ class StageFacts:
 
 @dataclass(frozen=True, slots=True)
 class StageContent:
-    """Program and inputs of a recorded stage: pickled by Spark's serializer, for the same versions of the engine."""
+    """Program and inputs of a recorded stage, pickled; only the same versions can read it."""
 
     program: StageProgram
     tasks: tuple[TaskInput, ...]
@@ -66,7 +67,7 @@ class StageContent:
 
 @dataclass(slots=True)
 class StageRecord:
-    """One stage's folder while it is written. `room` is what may still be copied into it, in bytes."""
+    """Folder of one stage while it is written; `room` is the number of bytes that may still be copied into it."""
 
     folder: Path
     facts: StageFacts
@@ -86,7 +87,7 @@ class StageRecord:
                     self._copy_block(handle)
 
     def save_payloads(self, task: int, payloads: Mapping[int, Sequence[pa.Buffer]]) -> None:
-        """Keep what exchanges bring to a task; a task whose payloads do not fit is recorded without them."""
+        """Save a task's exchange payloads; if they do not fit, the task is recorded without them."""
         sizes = sum(len(payload) for arrived in payloads.values() for payload in arrived)
         folder = self.folder / f"task-{task}"
         if folder.is_dir() or not self._takes(sizes):
@@ -104,7 +105,7 @@ class StageRecord:
                 writer.write_table(table)
 
     def _copy_block(self, handle: BlockHandle) -> None:
-        """Blocks that end with the session are copied, each once."""
+        """Copy a block that ends with the session, once."""
         if handle.durable_path is None and handle.block_id not in self.kept and self._takes(handle.size_bytes):
             self.kept.add(handle.block_id)
             blocks = self.folder / "blocks"
@@ -119,7 +120,7 @@ class StageRecord:
 
 
 def new_folder(parent: Path) -> tuple[Path, int]:
-    """The next numbered folder; several queries may record at once."""
+    """Make the next numbered folder; several queries may record at the same time."""
     try:
         parent.mkdir(parents=True, exist_ok=True)
         taken = [int(folder.name) for folder in parent.iterdir() if folder.name.isdigit()]
@@ -144,7 +145,7 @@ def outcome(report: TaskReport) -> TaskOutcome:
 
 
 def recorded_stages(parent: Path) -> list[StageFacts]:
-    """The records of a folder in the order in which the stages began."""
+    """Return the records in a folder, in the order in which the stages began."""
     if not parent.is_dir():
         raise ExecutionError(f'"{parent}" is no folder of recorded stages', sqlstate="58030")
     folders = sorted(folder for folder in parent.iterdir() if folder.name.isdigit())
@@ -174,7 +175,7 @@ def read_content(parent: Path, number: int) -> StageContent:
 
 
 def read_task(parent: Path, number: int, task: int, content: StageContent) -> TaskData:
-    """All that a task read. ExecutionError where it was too large to be recorded."""
+    """Return a task's inputs; raise ExecutionError if they were too large to be recorded."""
     folder = parent / f"{number:04d}"
     part = content.tasks[task] if task < len(content.tasks) else TaskInput()
     part = replace(part, blocks=_map_handles(part, lambda handle: _copied(handle, folder)))
@@ -194,7 +195,7 @@ def read_task(parent: Path, number: int, task: int, content: StageContent) -> Ta
 
 
 def only_block(part: TaskInput, block_id: str) -> TaskInput:
-    """`part` with the relations that have blocks whose id starts with `block_id` restricted to these."""
+    """Restrict `part` to the blocks whose id starts with `block_id`, in relations that have any."""
     found = False
     blocks = []
     for relation, handles in part.blocks:
@@ -214,7 +215,7 @@ def _map_handles(
 
 
 def _copied(handle: BlockHandle, folder: Path) -> BlockHandle:
-    """The handle of the copy in the record, where there is one."""
+    """Return the handle of the block's copy in the record, if there is one."""
     copy = folder / "blocks" / f"{handle.block_id}.arrow"
     return replace(handle, memory_path=str(copy), host="") if copy.is_file() else handle
 

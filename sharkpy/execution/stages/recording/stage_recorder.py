@@ -1,4 +1,4 @@
-"""Keeps a record of each stage that runs, under `shark.debug.record`."""
+"""Recorder of each stage that runs under `shark.debug.record`."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns, Ta
 
 
 def stage_observer(engine: Engine, conf: Conf, description: str) -> StageObserver:
-    """The observer of the stages of a query under these settings."""
+    """Return the observer of a query's stages under these settings."""
     return StageRecorder(engine, conf, description) if conf.value(settings.DEBUG_RECORD) else Unobserved()
 
 
 @dataclass(frozen=True, slots=True)
 class StageRecorder:
-    """StageObserver that keeps what each stage read and gave."""
+    """StageObserver that records each stage's inputs and results."""
 
     engine: Engine
     conf: Conf
     description: str
     records: dict[int, StageRecord] = field(default_factory=dict)
-    """The records of the stages that run now, by the stage's identity."""
+    """Records of the running stages, by the stage's identity."""
 
     @contextmanager
     def running(self, stage: Stage) -> Iterator[None]:
@@ -81,7 +81,7 @@ class StageRecorder:
     def _record(
         self, stage: Stage, placement: str, tasks: tuple[TaskInput, ...], connection: ConnectionSettings
     ) -> StageRecord:
-        """The stage's record, begun where there is none: a stage that is repaired runs more than once."""
+        """Return the stage's record, begun if there is none: a repaired stage runs more than once."""
         if (known := self.records.get(id(stage))) is not None:
             return known
         folder, number = new_folder(Path(self.conf.value(settings.DEBUG_RECORD)))

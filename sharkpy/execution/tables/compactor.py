@@ -1,4 +1,4 @@
-"""Compaction of cached tables, at once or in the background."""
+"""Compaction of cached tables, immediately or in the background."""
 
 from __future__ import annotations
 
@@ -23,17 +23,14 @@ from sharkpy.sources.folders.generations import is_folded
 
 _FOLDS_AT_ONCE = 4
 _STATE_FACTOR = 4
-"""Times as many blocks of a state are merged as of another table: folds put them together sooner, if few epochs are
-kept.
-"""
+"""Factor for the number of blocks that a state's merge needs, as folds usually merge them sooner."""
 
 
 class Compactor:
-    """Compactor: publishes versions with merged runs of small blocks, one table at a time in the background. The files
-    that a merged block was made from are folded, too.
+    """Compactor: merges runs of small blocks, one table at a time in the background, and folds their files.
 
-    Of the state of a continuous query that is otherwise: its folds merge blocks together with files. Blocks of epochs
-    that these leave for long, since they are kept, are merged in memory alone.
+    Blocks of a continuous query's state are merged by its folds, together with the files. If retained epochs delay the
+    folds for long, the blocks are merged in memory only.
     """
 
     def __init__(self, versions: TableVersions, lineage: BlockLineage, folding: FileFolding) -> None:
@@ -43,13 +40,13 @@ class Compactor:
         self._lock = threading.Lock()
         self._background: ThreadPoolExecutor | None = None
         self._written: Counter[tuple[str, str]] = Counter()
-        """Writes into tables, by id, and their Hive partitions since the files of these were folded."""
+        """Number of writes since the files were last folded, by table id and Hive partition."""
         self._left: Counter[str] = Counter()
-        """Blocks of tables, by id, that were looked at because their files had not been folded."""
+        """Number of blocks examined because their files had not been folded, by table id."""
         self._folds: dict[str, Future[None]] = {}
 
     def compact(self, table: Table) -> TableVersion | None:
-        """Publish a version with merged runs of small blocks; readers keep theirs."""
+        """Merge runs of small blocks and publish the new version; readers keep theirs."""
         versions, store = self._versions, self._versions.store
         entry = versions.entry(table)
         version = entry.version
@@ -78,12 +75,12 @@ class Compactor:
         return entry.version
 
     def _fold_left(self, entry: Entry) -> None:
-        """Fold what blocks of many files were made from: epochs that were kept have held that back."""
+        """Fold the files of blocks with many files, which retained epochs had delayed."""
         version, least = entry.version, self._versions.parts.conf.value(COMPACTION_BLOCKS)
         if version is None or not entry.table.continuous:
             return
         many = [place for place, origins in enumerate(version.origins) if len(origins) >= least]
-        # Each comes to its turn: those of a Hive partition that is written all the time are never without new files.
+        # Take turns: a Hive partition that is always being written would otherwise never be done.
         first = self._left[entry.table.table_id]
         self._left[entry.table.table_id] += _FOLDS_AT_ONCE
         for number in range(first, first + min(_FOLDS_AT_ONCE, len(many))):
@@ -91,7 +88,7 @@ class Compactor:
             self._folding.fold(entry, version.blocks[place], version.origins[place])
 
     def compact_later(self, entry: Entry) -> None:
-        """Compact the table in the background, if that is worth while. Called under the entry's lock."""
+        """Compact the table in the background if worthwhile; called under the entry's lock."""
         is_busy = entry.compaction is not None and not entry.compaction.done()
         if entry.version is None or is_busy or not self._versions.parts.conf.value(COMPACTION):
             return
@@ -99,8 +96,9 @@ class Compactor:
             entry.compaction = self._submit(partial(self._try_to_compact, entry.table))
 
     def fold_later(self, table: Table, partitions: Sequence[str]) -> None:
-        """Fold the files of a table that is not in memory, in the folders of Hive partitions that were written, each
-        time that so many writes have left some there as make a fold.
+        """Fold the files of a table that is not in memory in the background, in the written Hive partitions.
+
+        A partition is folded after as many writes as make a fold.
         """
         if not may_fold(table):
             return
@@ -117,7 +115,7 @@ class Compactor:
                 self._folds[table_id] = begun
 
     def forget(self, table: Table) -> None:
-        """Forget a table that was dropped."""
+        """Remove the records of a dropped table."""
         for key in [key for key in list(self._written) if key[0] == table.table_id]:
             del self._written[key]
         self._left.pop(table.table_id, None)
@@ -144,12 +142,12 @@ class Compactor:
                 entry.compaction.result()
 
     def close(self) -> None:
-        """End background work."""
+        """Stop background work."""
         if self._background is not None:
             self._background.shutdown(wait=True, cancel_futures=True)
 
     def _try_to_compact(self, table: Table) -> None:
-        # Small blocks are slower to read and nothing worse: whatever fails is tried again after the next append.
+        # Small blocks are only slower to read, so a failure is retried after the next append.
         with contextlib.suppress(SharkError, OSError):
             self.compact(table)
 
@@ -171,6 +169,6 @@ class Compactor:
 
 
 def _behind_folds(run: range, version: TableVersion) -> range:
-    """The run without blocks that have rows of folds."""
+    """Shorten the run to the blocks after the last one with rows of folds."""
     folds = [place for place in run if any(is_folded(origin.path) for origin in version.origins[place])]
     return range(folds[-1] + 1 if folds else run.start, run.stop)

@@ -1,4 +1,4 @@
-"""Files of continuous tables by the number of the last generation that counts: their folders need not be listed."""
+"""Files of continuous tables by their last committed generation, without listing their folders."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
 
 _LIST_SECONDS = 10.0
-"""Time after which a folder is listed nevertheless: another process may have folded files, which changes no row."""
+"""Seconds after which a folder is listed anyway: another process may have folded files, which changes no row."""
 _MOST_GENERATIONS = 1000
 
 
 def counted_state(
     table: Table, catalog: Catalog, published: Published | None
 ) -> tuple[int | None, tuple[HivePartition, ...] | None]:
-    """What changes in the catalog with each change of a table's rows: a number, or the rows of its Hive partitions.
-    Neither for a table that has nothing of the kind.
+    """Return the catalog's state that changes with each change of a continuous table's rows.
 
-    A continuous table has it, since its query alone writes its files.
+    It is the last generation, or the Hive partitions. Both are None for other tables: only the query of a continuous
+    table writes its files.
     """
     if not table.continuous or table.as_of is not None:
         return None, None
@@ -42,7 +42,7 @@ def counted_state(
 def files_of_partitions(
     entry: Entry, partitions: Sequence[HivePartition], access: Access | None = None
 ) -> tuple[DataFile, ...] | None:
-    """Files of Hive partitions, of which those that have changed are listed; None where all have to be."""
+    """Return the files of Hive partitions, listing only changed ones, or None if all must be listed."""
     if entry.version is None or entry.files is None or entry.partitions is None:
         return None
     if time.monotonic() - entry.listed >= _LIST_SECONDS:
@@ -61,8 +61,9 @@ def files_of_partitions(
 def files_added_to(
     entry: Entry, partitions: Sequence[HivePartition], access: Access | None = None
 ) -> list[DataFile] | None:
-    """Files of Hive partitions behind those that `entry` has blocks of; None where more has changed than that some were
-    added, or where all have to be listed to know.
+    """Return the files added to Hive partitions since `entry` was loaded.
+
+    Return None if anything else has changed, or if all must be listed to know.
     """
     if entry.version is None or entry.files is None or entry.partitions is None:
         return None
@@ -85,7 +86,7 @@ def files_added_to(
 def _added_to(
     table: Table, old: HivePartition | None, one: HivePartition, access: Access | None
 ) -> Sequence[DataFile] | None:
-    """Files that were added to a Hive partition; all of a new one's."""
+    """Return the files added to a Hive partition, all files of a new one, or None if anything else has changed."""
     if old is None:
         return partition_files(table, [one], access)
     if old.newest is None or one.newest is None or replace(old, newest=one.newest) != one:
@@ -98,8 +99,7 @@ def _added_to(
 
 
 def added_files(entry: Entry, newest: int, access: Access | None = None) -> list[DataFile] | None:
-    """Files of the generations up to `newest` behind those that `entry` has blocks of; None where the folder has to be
-    listed to know.
+    """Return the files added since `entry` was loaded, up to generation `newest`, or None if only a listing can tell.
     """
     before = entry.newest
     if entry.version is None or entry.files is None or before is None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def table_files(table: Table, catalog: Catalog, published: Published | None = None) -> tuple[DataFile, ...]:
-    """Data files of a table as it is now, or as `published` says."""
+    """Return a table's current data files, or those of `published`."""
     if isinstance(table, FileTable):
         return table.named.files
     if isinstance(table, LakeTable):
@@ -48,20 +48,20 @@ def table_files(table: Table, catalog: Catalog, published: Published | None = No
 
 
 def _is_empty(table: Table, error: SourceError) -> bool:
-    """True if a table's remote folder is missing because it has no rows yet: a bucket has no empty folders."""
+    """True if a remote folder is missing because the table has no rows: a bucket has no empty folders."""
     is_missing = error.sqlstate == "58P01" and "there is no bucket" not in error.message
     return is_missing and table.kind is TableKind.MANAGED and uri.is_remote(table.location or "")
 
 
 def _stream_files(folder: str, catalog: Catalog) -> tuple[DataFile, ...]:
-    """Files of a stream's folder; it may come later, and nothing is there to read."""
+    """Return the files of a stream's folder; empty if a local folder does not exist yet."""
     if uri.is_remote(folder):
         return tuple(remote_files_below(folder, catalog.access_id(folder)))
     return tuple(files_below(folder)) if folder and Path(folder).exists() else ()
 
 
 def files_if_listed(table: Table, one: HivePartition | None, catalog: Catalog) -> tuple[DataFile, ...] | None:
-    """Data files of a table, or of one of its Hive partitions; None where they cannot be listed now."""
+    """Return the data files of a table or Hive partition, or None if they cannot be listed now."""
     try:
         return table_files(table, catalog) if one is None else partition_files(table, [one], catalog.access_id)
     except CancelledError:
@@ -71,14 +71,17 @@ def files_if_listed(table: Table, one: HivePartition | None, catalog: Catalog) -
 
 
 def partitions_of(table: Table, catalog: Catalog) -> tuple[HivePartition, ...]:
-    """Hive partitions of a partitioned table by name, as they are now."""
+    """Return the current Hive partitions of a partitioned table, by name."""
     return table.partitions if isinstance(table, FileTable) else catalog.partitions(table)
 
 
 def partition_files(
     table: Table, partitions: Iterable[HivePartition], access: Access | None = None
 ) -> tuple[DataFile, ...]:
-    """Data files of Hive partitions of a table. Without `access`, UnsupportedError for those in remote folders."""
+    """Return the data files of Hive partitions.
+
+    Raise UnsupportedError for remote folders without `access`.
+    """
     if isinstance(table, FileTable):
         names = {one.name for one in partitions}
         return tuple(file for file in table.named.files if file.partition in names)
@@ -90,7 +93,7 @@ def partition_files(
 def files_by_partition(
     table: Table, partitions: Iterable[HivePartition], access: Access | None = None
 ) -> dict[str, tuple[DataFile, ...]]:
-    """Data files of each of some Hive partitions, by its name, listed as `partition_files` does."""
+    """Return the data files of each Hive partition by its name, listed like `partition_files`."""
     chosen = tuple(partitions)
     found = {one.name: list[DataFile]() for one in chosen}
     for file in partition_files(table, chosen, access):
@@ -99,13 +102,13 @@ def files_by_partition(
 
 
 def columns_in_files(schema: Schema, files: Sequence[DataFile]) -> Schema:
-    """Columns of a stream that its files hold: not those that are in the names of their Hive partitions."""
+    """Return the columns that a stream's files hold, without those in the names of its Hive partitions."""
     named = partition_values(files[0].partition) if files else {}
     return Schema(tuple(field for field in schema if field.name not in named)) if named else schema
 
 
 def _partition_files(table: Table, one: HivePartition, listed: list[DataFile] | None) -> list[DataFile]:
-    """Data files of a Hive partition: those that were listed, where it is in a remote folder."""
+    """Return the data files of a Hive partition; `listed` has those of a remote folder."""
     form = form_to_text(one.storage, one.columns)
     if listed is None:
         files = table_folder(one.folder(table)).partition_files(one.newest, one.name)

@@ -20,8 +20,9 @@ _CONFLICT = "40001"
 
 
 def durable_dir(state_dir: str, table: Table) -> str | None:
-    """Folder of a table's durable blocks. Its name depends on the form of the files: blocks of another form are not
-    found.
+    """Return the folder of a table's durable blocks, or None if it has none.
+
+    Its name depends on the table's form, so that blocks of another form are not found.
     """
     if table.cache_mode is not CacheMode.MEMORY or is_blocks_alone(table):
         return None
@@ -33,8 +34,9 @@ def durable_dir(state_dir: str, table: Table) -> str | None:
 
 
 def publish_durably(version: TableVersion, store: VersionStore, is_synced: bool = True) -> TableVersion:
-    """Publish a version under the next free number: another process may publish the same table. One that is not
-    `is_synced` reaches the disk by `sync_durably`.
+    """Publish a version under the next free number, as another process may publish the same table.
+
+    If not `is_synced`, `sync_durably` must write it to the disk.
     """
     while True:
         try:
@@ -49,13 +51,16 @@ def publish_durably(version: TableVersion, store: VersionStore, is_synced: bool 
 
 
 def sync_durably(directory: str) -> None:
-    """Let the version that was published last reach the disk; where that fails, a later session loads more."""
+    """Sync the last published version to the disk; if that fails, a later session loads more."""
     with contextlib.suppress(ExecutionError, OSError):
         VersionStore(directory).sync()
 
 
 def find_durable(entry: Entry, directory: str, locations: Locations) -> TableVersion | None:
-    """Find the version that an earlier session kept in the folder, which the entry then uses; None if nothing fits."""
+    """Return the version that an earlier session stored in the folder, or None if none fits.
+
+    The entry then uses the folder. Raise an error if the folder cannot be read.
+    """
     versions = VersionStore(directory, locations)
     try:
         entry.use = entry.use or FolderUse(directory)

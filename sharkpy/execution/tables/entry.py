@@ -1,4 +1,4 @@
-"""State of one table in memory, and the parts of the engine that all such tables use."""
+"""State of a table in memory, and the parts of the engine that such tables use."""
 
 from __future__ import annotations
 
@@ -40,35 +40,35 @@ class EngineParts(Protocol):
 
 @dataclass(slots=True)
 class Entry:
-    """State of one cached table. Changed under `lock` only."""
+    """State of a cached table; changed only under `lock`."""
 
     table: Table
     lock: threading.RLock = field(default_factory=threading.RLock)
     version: TableVersion | None = None
     files: tuple[DataFile, ...] | None = None
     newest: int | None = None
-    """Last generation that `files` have, where that says which files count."""
+    """Last generation in `files`, if generations say which files are committed."""
     partitions: tuple[HivePartition, ...] | None = None
-    """Hive partitions that `files` have, where these say which files count."""
+    """Hive partitions of `files`, if these say which files are committed."""
     listed: float = -math.inf
-    """When the files were listed, by the monotonic clock."""
+    """Time of the last listing, by the monotonic clock."""
     kept: tuple[tuple[str, Origins], ...] | None = None
-    """Blocks of the version that is on the disk, by their ids, with their origins; None: it is not known."""
+    """Block ids and origins of the version on disk; None if unknown."""
     use: FolderUse | None = None
     manifests: VersionStore | None = None
-    """Where versions are published; None before the first one."""
+    """Store in which versions are published; None before the first."""
     compaction: Future[None] | None = None
     held: tuple[str, ...] | None = None
-    """Hive partitions in memory under a cache policy, the first to go first. None: those of `version`."""
+    """Hive partitions in memory under a cache policy, in order of eviction; None: those of `version`."""
     seen: tuple[str, ...] | None = None
     """All Hive partitions when `held` was decided."""
     metrics: ReadMetrics = field(default_factory=ReadMetrics)
     staged: list[StagedBlocks] = field(default_factory=list)
-    """Blocks of files that do not count yet, made or being made. Writes add and remove theirs without the lock."""
+    """Blocks of uncommitted files, made or being made; writes add and remove theirs without the lock."""
 
 
 def form_of(table: Table) -> tuple[object, ...]:
-    """What the blocks of a table depend on beside its files."""
+    """Return the properties that a table's blocks depend on, besides its files."""
     return table.schema, table.storage, table.cache_mode, table.buckets
 
 
@@ -78,7 +78,7 @@ def is_blocks_alone(table: Table) -> bool:
 
 
 def version_of_blocks(entry: Entry) -> TableVersion:
-    """Version of a table that is blocks alone."""
+    """Return the version of a table without files; raise ExecutionError if its session has ended."""
     if entry.version is None:
         raise ExecutionError(f'table "{entry.table.name}" is in memory only and its session has ended')
     return entry.version

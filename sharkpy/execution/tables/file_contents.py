@@ -1,4 +1,4 @@
-"""Contents of tables' files, each as a pair of numbers that folding files does not change."""
+"""Hashes of tables' contents, which folding of files does not change."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _BYTES = 15
 
 @dataclass(frozen=True, slots=True)
 class SequenceHash:
-    """Hash of a sequence of files: that of two sequences, one behind the other, comes from theirs.
+    """Hash of a sequence of files; the hashes of two sequences give that of their concatenation.
 
-    A polynomial in `_BASE` modulo a prime; `power` is `_BASE` to the length of the sequence.
+    It is a polynomial in `_BASE` modulo a prime; `power` is `_BASE` to the length of the sequence.
     """
 
     value: int = 0
@@ -30,30 +30,30 @@ class SequenceHash:
 
 
 class FileContents:
-    """Hashes of files, which knows what the folds of this process were made of. Safe to use from several threads."""
+    """Hashes of files; it knows the sources of this process's folds. Thread-safe."""
 
     def __init__(self) -> None:
         self._folds: dict[DataFile, SequenceHash] = {}
         self._lock = threading.Lock()
 
     def of(self, files: Iterable[DataFile]) -> SequenceHash:
-        """Hash of `files`: equal for the same ones in the same order, before and after some were folded."""
+        """Return the hash of `files`: equal for the same files in the same order, before and after folds."""
         found = SequenceHash()
         for file in files:
             found = found.followed_by(self._folds.get(file) or _hash(file))
         return found
 
     def note_fold(self, folded: Sequence[DataFile], files: Sequence[DataFile]) -> None:
-        """Note that the files `folded`, all of them, have the rows of `files`, which are on their way out."""
+        """Note that `folded`, together, have the rows of `files`, which will be removed."""
         whole = self.of(files)
         with self._lock:
             for file in files:
                 self._folds.pop(file, None)
-            # One stands for all.
+            # The first has the hash of all.
             self._folds.update(zip(folded, (whole, *[SequenceHash()] * (len(folded) - 1)), strict=False))
 
     def forget(self, folder: str) -> None:
-        """Forget what is known of files in a folder that was dropped."""
+        """Forget the folds in a dropped folder."""
         with self._lock:
             for file in [file for file in self._folds if uri.below(file.path, folder)]:
                 del self._folds[file]

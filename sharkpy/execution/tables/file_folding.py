@@ -1,4 +1,4 @@
-"""Folding of small files of cached tables: many appends leave few files, and few origins of blocks."""
+"""Folding of small files: many appends end as few files and few origins of blocks."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ from sharkpy.sources.layout import DataFile
 
 @dataclass(frozen=True, slots=True)
 class FoldedRun:
-    """Generations side by side that are to be folded: all their files, in order, are origins of one block."""
+    """Neighbouring generations to fold; all their files, in order, are origins of one block."""
 
     folder: str
     partition: str
     generations: Sequence[tuple[Generation, Sequence[DataFile]]]
-    """With their files, as they are listed."""
+    """Generations with their listed files."""
     is_first: bool = False
-    """No files are before them."""
+    """True if no files come before them."""
 
     @property
     def files(self) -> tuple[DataFile, ...]:
-        """Files as the table's version knows them."""
+        """Files in the form of the table's version."""
         return tuple(file.in_partition(self.partition) for _, files in self.generations for file in files)
 
 
 FoldWrite = Callable[[FoldedRun, str], bool]
-"""Writes what files are folded to into a staging folder; False where that is not worth while."""
+"""Function that writes the folded files into a staging folder; returns False if that is not worthwhile."""
 
 
 class FileFolding:
     """Folding of a table's small generations into one, after their blocks were merged.
 
-    1. The new file has the rows of the old ones in their order. One rename puts it in their place, so that each reader
-       sees either; the old files stay until those who may read them have left.
-    2. The merged block has the new file as its origin from then on, in the same version in memory and on disk.
-    3. Tables that others write too, external ones and bucketed ones keep their files, as do formats that could lose
-       something (see `fold_files`).
-    4. Files that are folded without their blocks, as those of states are, have blocks of what they are folded to when
-       it is in place. A run then takes blocks whole.
+    1. The new file has the rows of the old ones in their order. One rename replaces them, so that each reader sees
+       either. The old files stay until their readers have left.
+    2. From then on, the merged block has the new file as its origin, in the same version in memory and on disk.
+    3. Plain tables (written by other engines too), external and bucketed tables keep their files, and so do formats
+       that could lose information (see `fold_files`).
+    4. If files are folded without their blocks, as for states, the new file's blocks are published when it is in place.
+       Such a run takes whole blocks.
     """
 
     def __init__(self, versions: TableVersions, hidden: HiddenFiles) -> None:
@@ -67,7 +67,7 @@ class FileFolding:
         self._hidden = hidden
 
     def fold(self, entry: Entry, block: BlockHandle, origins: Origins) -> None:
-        """Fold what a block of the entry's version was made from, if that is worth while."""
+        """Fold the files of a block of the entry's version, if worthwhile."""
         table = entry.table
         if not may_fold(table) or any(origin.form for origin in origins):
             return
@@ -85,7 +85,7 @@ class FileFolding:
             self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
 
     def fold_small(self, table: Table, partitions: Sequence[str]) -> None:
-        """Fold the newest small generations of a table that is not in memory, those of some Hive partitions."""
+        """Fold the newest small generations of a table that is not in memory, in the given Hive partitions."""
         most = self._versions.parts.conf.value(FOLD_BYTES)
 
         def write(run: FoldedRun, staging: str) -> bool:
@@ -95,8 +95,9 @@ class FileFolding:
             self.fold_with(write, table, partition, most)
 
     def fold_with(self, write: FoldWrite, table: Table, partition: str, most_bytes: int) -> bool:
-        """Fold the newest small generations of a table or of a Hive partition, of at most so many bytes, by `write`;
-        true if it was done. A version in memory has the blocks of the new files at once, and nobody waits for them.
+        """Fold the newest small generations, of at most `most_bytes`, with `write`; return True if done.
+
+        A version in memory gets the blocks of the new files at once, without making readers wait.
         """
         catalog = self._versions.parts.catalog
         with catalog.readers.reading(table.location or ""):
@@ -108,8 +109,8 @@ class FileFolding:
                     return False
                 self._folder(run.folder).sync_staged(staging)
                 blocks.make()
-                # The lock of the table's version is not held while the catalog and the disk are waited for: until the
-                # version has the blocks of the new files, it has those of the old ones, which say the same.
+                # The version's lock is not held while waiting for the catalog and the disk. Until the version has the
+                # new files' blocks, it has those of the old files, with the same rows.
                 with catalog.transaction():
                     placed = self._place_files(table, run, staging)
                 if placed is None:
@@ -141,15 +142,15 @@ class FileFolding:
         return FoldedRun(folder, partition, visible[start:end], is_first)
 
     def _merged_files(self, table: Table) -> list[list[DataFile]]:
-        """Files of each block in memory that has rows of several."""
+        """Return the files of each block in memory that has rows of several."""
         entry = self._versions.find(table)
         version = None if entry is None else entry.version
         return [] if version is None else [[*map(file_of, origins)] for origins in version.origins if len(origins) > 1]
 
     def _place_files(self, table: Table, run: FoldedRun, staging: str) -> list[DataFile] | None:
-        """Put the staged files in place, in a transaction; None if the table has changed too much."""
+        """Place the staged files, inside a transaction; return None if the table has changed too much."""
         self._versions.parts.catalog.require(table)
-        # Epochs that have come meanwhile do not matter: the generations have to be what they were.
+        # Epochs written meanwhile do not matter, but the folded generations must be unchanged.
         folder, newest = self._place_of(table, run.partition)
         if folder != run.folder:
             return None
@@ -159,7 +160,7 @@ class FileFolding:
         if fold is None:
             return None
         placed = [file.in_partition(run.partition) for file in home.files_of(fold)]
-        # A statement that has read the table does not take this for a write of somebody else.
+        # So that a statement that has read the table does not take the fold for another write.
         self._versions.contents.note_fold(placed, run.files)
         self._keep_statistics(table, kept)
         return placed
@@ -176,7 +177,7 @@ class FileFolding:
             unfinished.end(staging)
 
     def _run(self, table: Table, origins: Origins) -> FoldedRun | None:
-        """The longest run of generations whose files, whole and in order, are among `origins`."""
+        """Return the longest run of generations whose files, whole and in order, are among `origins`."""
         conf, (partition, *_) = self._versions.parts.conf, {origin.partition for origin in origins}
         folder, newest = self._place_of(table, partition)
         if folder is None:
@@ -191,12 +192,14 @@ class FileFolding:
     def _unkept(
         self, table: Table, partition: str, generations: Sequence[tuple[Generation, list[DataFile]]]
     ) -> Sequence[tuple[Generation, Sequence[DataFile]]]:
-        """Generations that all kept epochs of a continuous table have: none asks for a part of them."""
+        """Return the generations that all retained epochs of a continuous table contain, so that none needs a part of
+        them.
+        """
         kept = self._versions.parts.catalog.oldest_generation(table, partition)
         return [pair for pair in generations if kept is None or pair[0].last <= kept]
 
     def _place_of(self, table: Table, partition: str) -> tuple[str | None, int | None]:
-        """Folder of a table or of its Hive partition, and the last generation that counts; no folder if it is gone."""
+        """Return the folder of a table or Hive partition and its last committed generation; no folder if it is gone."""
         if not table.is_partitioned:
             return _place(table.location or ""), self._versions.parts.catalog.newest_generation(table)
         known = {one.name: one for one in self._versions.parts.catalog.partitions(table)}
@@ -204,7 +207,9 @@ class FileFolding:
         return (None, None) if one is None or one.newest is None else (_place(one.folder(table)), one.newest)
 
     def _place(self, entry: Entry, block: BlockHandle, origins: Origins, run: FoldedRun, staging: str) -> bool:
-        """Put the staged file and the block's new origins in place; False if table or version have changed too much."""
+        """Place the staged file and set the block's new origins; return False if table or version have changed too
+        much.
+        """
         catalog, table = self._versions.parts.catalog, entry.table
         files = run.files
         with entry.lock:
@@ -220,13 +225,13 @@ class FileFolding:
             splits = loading_splits(placed, table.schema, table.storage, parts.conf, parts.catalog.schema_text)
             left = _with_fold_origins(version.origins[place], files, tuple(map(origin_of, splits)))
             self._versions.publish(entry, version.with_origins(place, left))
-            # Not before: a version without blocks of the new file, as a full disk leaves it, has to load them.
+            # Only now: a version without the new file's blocks, as after a full disk, has to load them.
             entry.files = with_fold(known, files, placed)
         return True
 
     def _statistics(self, table: Table) -> TableStatistics | None:
-        """Statistics of a table's files that hold before they are folded, and so afterwards."""
-        # What a state is folded to are other rows.
+        """Return statistics that are valid before the fold, and so after it."""
+        # The rows of a folded state differ.
         has_others = table.is_partitioned or table.is_state
         found = None if has_others else self._versions.parts.catalog.statistics(table).get("")
         if found is None or not is_content_of(found.content, table_files(table, self._versions.parts.catalog)):
@@ -240,18 +245,18 @@ class FileFolding:
 
 
 def may_fold(table: Table) -> bool:
-    """False for a table whose files are never folded; those of the state of a continuous query are in another way."""
+    """False if a table's files are never folded, or are a continuous query's state, which is folded in another way."""
     is_own = table.kind is TableKind.MANAGED and not table.is_plain and table.location is not None
     return is_own and not table.is_state and table.buckets is None and is_foldable(table.storage)
 
 
 def _place(location: str) -> str:
-    """Path of a local folder; a remote one's location."""
+    """Return the path of a local folder, or a remote location."""
     return location if uri.is_remote(location) else local_path(location)
 
 
 def _only_place(version: TableVersion, merged: BlockHandle, known: Origins, files: Sequence[DataFile]) -> int | None:
-    """Place of the merged block, if no other block has rows of the files."""
+    """Return the place of the merged block, or None if another block has rows of the files."""
     folded, place = set(files), None
     for index, (block, origins) in enumerate(zip(version.blocks, version.origins, strict=True)):
         if block.block_id == merged.block_id:

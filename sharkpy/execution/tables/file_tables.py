@@ -1,4 +1,4 @@
-"""Tables of files that queries name: FROM parquet.`/data/x`, FROM 'x.csv'."""
+"""Tables over files that queries name: FROM parquet.`/data/x`, FROM 'x.csv'."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _FORMATS = {
     "avro": StorageFormat("avro"),
     "json": StorageFormat("json"),
     "csv": StorageFormat(CSV),
-    # A line is one value, whatever it holds.
+    # Each whole line is one value.
     "text": StorageFormat(
         "text", (("serialization.last.column.takes.rest", "true"), ("serialization.null.format", "\0"))
     ),
 }
-"""Formats by the word before the path, as Spark has them."""
+"""Formats by the word before the path, as in Spark."""
 _OTHERS = ("hudi",)
-"""Words of formats that are not read."""
+"""Words of unsupported formats."""
 _SUFFIXES = {
     **dict.fromkeys((".parquet", ".parq", ".pq"), "parquet"),
     ".orc": "orc",
@@ -54,19 +54,18 @@ _MOST_TABLES = 64
 
 
 class FileTables:
-    """Finds the table of some files, which is the same one until they change. Safe to use from several threads."""
+    """Cache of tables over files; a table is reused until its files change. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[str, str, FileOptions, str], FileTable] = OrderedDict()
-        """By word, place, options, and access to the place."""
+        """Tables by word, place, options and access id."""
 
     def find(self, word: str, place: str, given: FileOptions, gate: PathGate, access: Access) -> FileTable | None:
-        """Table of the files at `place`, a path or a pattern, in the format that `word` names, or, where it is empty,
-        the names of the files. None where `word` or `place` names none.
+        """Return the table of the files at `place`, a path or pattern, or None if `word` or `place` name no files.
 
-        NotAllowedError where `gate` does not let the files be read, or there is no `access` to remote ones, SourceError
-        where there are none.
+        `word` names the format; if it is empty, the files' names tell it. Raise NotAllowedError if `gate` forbids the
+        files or there is no `access` to remote ones, SourceError if there are no files.
         """
         if word in _OTHERS:
             raise UnsupportedError(f"tables of the format {word}")
@@ -90,7 +89,7 @@ class FileTables:
 
 
 def format_of(path: str) -> str | None:
-    """Word of the format that a file's name tells, also where it is compressed."""
+    """Return the word of the format that a file name tells, also if it is compressed, or None."""
     inner = Path(path).with_suffix("") if codec_of_path(path) is not None else Path(path)
     return _SUFFIXES.get(inner.suffix.lower())
 
@@ -105,7 +104,7 @@ def _common_format(place: str, found: NamedFiles) -> str:
 
 
 def _is_path(place: str, gate: PathGate) -> bool:
-    """Whether a name without a word of a format is that of files."""
+    """Whether a name without a format's word names files."""
     if "/" in place or format_of(place):
         return True
     try:
@@ -118,7 +117,7 @@ def _is_path(place: str, gate: PathGate) -> bool:
 def _described(
     word: str, found: NamedFiles, given: Properties, columns: GivenColumns | None
 ) -> tuple[StorageFormat, Schema]:
-    """Format and columns of some files."""
+    """Return the format and columns of the files."""
     if word == "csv":
         return _described_csv(found, given, columns)
     if columns is not None and not (word == "json" and columns.is_whole):
@@ -138,7 +137,7 @@ def _described(
 
 
 def _described_csv(found: NamedFiles, given: Properties, columns: GivenColumns | None) -> tuple[StorageFormat, Schema]:
-    """Format and columns of CSV files; if all columns are given, only the first lines are read."""
+    """Return the format and columns of CSV files; if all columns are given, only the first lines are read."""
     if columns is None:
         properties, schema = described(found.files, given)
         return StorageFormat(CSV, properties), schema

@@ -1,4 +1,4 @@
-"""Runs of generations side by side that are worth a fold."""
+"""Runs of neighbouring generations that are worth a fold."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from sharkpy.sources.layout import DataFile
 
 GenerationFiles: TypeAlias = tuple[Generation, Sequence[DataFile]]
 Generations: TypeAlias = Sequence[GenerationFiles]
-"""Generations with their files, as they are listed."""
+"""Generations with their listed files."""
 
 
 def small_run(generations: Generations, least: int, most_bytes: int) -> list[GenerationFiles]:
-    """The newest deltas that are worth a fold: at least `least`, of at most `most_bytes`, the older ones only if they
-    have no more bytes than those behind them. So each byte is folded a few times, however many generations come.
+    """Return the newest deltas that are worth a fold: at least `least`, with at most `most_bytes`.
+
+    More than `least` deltas are taken only while an older one has no more bytes than all newer ones. So each byte is
+    folded only a few times, however many generations come.
     """
     found: list[GenerationFiles] = []
     total = 0
@@ -29,8 +31,9 @@ def small_run(generations: Generations, least: int, most_bytes: int) -> list[Gen
 
 
 def bounds_of_blocks(generations: Generations, merged: Iterable[Sequence[DataFile]]) -> list[int]:
-    """Numbers of generations that runs may begin with, or end before: no block has rows of some before and of some
-    behind. `merged`: the files of each block that has rows of several.
+    """Return the places between generations where a run may begin or end, so that no block spans one.
+
+    `merged` has the files of each block with rows of several.
     """
     places = {file: place for place, (_, files) in enumerate(generations) for file in files}
     inside = set[int]()
@@ -41,7 +44,7 @@ def bounds_of_blocks(generations: Generations, merged: Iterable[Sequence[DataFil
 
 
 def longest_run(generations: Generations, wanted: Sequence[DataFile]) -> list[GenerationFiles]:
-    """The longest run of deltas, side by side, whose files are side by side in `wanted` in the same order."""
+    """Return the longest run of neighbouring deltas whose files are consecutive in `wanted`."""
     places = {file.path: place for place, file in enumerate(wanted)}
     best: list[GenerationFiles] = []
     run: list[GenerationFiles] = []

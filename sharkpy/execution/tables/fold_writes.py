@@ -1,4 +1,4 @@
-"""What a table's files are folded to, written into a staging folder: a remote one gets it from this machine's disk."""
+"""Writing of folded files into a staging folder; a remote one is written from this machine's disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sharkpy.sources.local_copy import file_of, local_copy, store_with
 
 
 def write_fold(files: Sequence[DataFile], table: Table, staging: str, access: Access, temp_dir: str) -> bool:
-    """Fold files as `fold_files` does; remote ones by way of `temp_dir`."""
+    """Fold files like `fold_files`; remote files are copied to `temp_dir` first. Return False if not worthwhile."""
     if not uri.is_remote(staging):
         return fold_files([file.path for file in files], table.data_schema, table.storage, staging)
     try:
@@ -36,7 +36,7 @@ def write_fold(files: Sequence[DataFile], table: Table, staging: str, access: Ac
 
 @contextmanager
 def _copies(files: Sequence[DataFile], folder: Path) -> Iterator[list[str]]:
-    """Paths of whole copies of remote files, under names that end as theirs do."""
+    """Yield the paths of local copies of remote files, whose names end like the originals."""
     copies = [local_copy(file) for file in files]
     paths = list[str]()
     for number, (file, copy) in enumerate(zip(files, copies, strict=True)):

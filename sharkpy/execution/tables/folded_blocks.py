@@ -1,4 +1,4 @@
-"""Blocks of files that others are folded to: made before these are in place, so that no reader waits for them."""
+"""Blocks of folded files, made before the files are placed, so that no reader waits."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class FoldedBlocks:
-    """Blocks of a staging folder's files, for the version of a table in memory, if there is one.
+    """Blocks of a staging folder's files, for the table's version in memory, if there is one.
 
-    1. Entered before the files are written: the blocks are made of the rows on their way.
-    2. `make`, when the files are whole; no lock is held.
-    3. `publish`, when they are in place, swaps blocks under the lock of the table's entry, without a wait for the disk.
-    4. Blocks that no version has at the end of the body are freed.
+    1. Enter it before the files are written: the rows are kept for the blocks.
+    2. Call `make` after the files are written; no lock is held.
+    3. Call `publish` after they are placed: it swaps blocks under the entry's lock, without waiting for the disk.
+    4. At the end of the body, blocks that no version has are freed.
     """
 
     def __init__(self, versions: TableVersions, table: Table, staging: str) -> None:
@@ -54,7 +54,7 @@ class FoldedBlocks:
         self._versions.discard(self._table, self._made or ())
 
     def make(self) -> None:
-        """Make the blocks. Where there is no room for them, readers find out."""
+        """Make the blocks; without room for them, readers load the files later."""
         if self._is_wanted:
             versions, table = self._versions, self._table
             home = table_folder(home_of(self._staging), versions.parts.catalog.access_id)
@@ -64,8 +64,9 @@ class FoldedBlocks:
                 self._made, _ = versions.make(table, versions.splits(table, self._files), directory)
 
     def publish(self, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
-        """Let the version in memory have the blocks of the `new` files, which the staged ones are now, in the place of
-        those of the `old` ones; its other blocks stay. Where it cannot, the next reader lists the files.
+        """Replace the blocks of the `old` files by those of the `new` ones, which were staged; other blocks stay.
+
+        If that fails, the next reader lists the files.
         """
         entry = self._versions.find(self._table)
         if entry is None:
@@ -82,7 +83,7 @@ class FoldedBlocks:
             self._versions.sync(self._table)
 
     def _swap(self, entry: Entry, old: Sequence[DataFile], new: Sequence[DataFile]) -> bool:
-        """Called under the entry's lock; False where its version is not one of the old files."""
+        """Swap the blocks, under the entry's lock; return False if its version does not have the old files."""
         version, known = entry.version, entry.files
         if self._made is None or version is None or known is None or not set(old) <= set(known):
             return False
@@ -98,12 +99,12 @@ class FoldedBlocks:
 
 
 def _moved(split: Split, file: DataFile) -> Split:
-    """The split of a staged file, which is `file` now."""
+    """Return the split of a staged file that is now `file`."""
     return replace(split, path=file.path, partition=file.partition)
 
 
 def _blocks_of(version: TableVersion, files: Sequence[DataFile]) -> set[str] | None:
-    """Ids of the blocks with the rows of some files; None where one of them has rows of others, too."""
+    """Return the ids of the files' blocks, or None if one of them has rows of other files too."""
     found, wanted = set[str](), set(files)
     for block, origins in blocks_with_origins(version):
         sources = set(map(file_of, origins))
@@ -116,7 +117,7 @@ def _blocks_of(version: TableVersion, files: Sequence[DataFile]) -> set[str] | N
 
 
 def with_fold(known: Sequence[DataFile], old: Sequence[DataFile], new: Sequence[DataFile]) -> tuple[DataFile, ...]:
-    """Files of a table, as they are listed, with `new` in the place of `old`."""
+    """Return a table's listed files with `new` in the place of `old`."""
     gone = set(old)
     first = next((place for place, file in enumerate(known) if file in gone), len(known))
     return (*known[:first], *new, *(file for file in known[first:] if file not in gone))

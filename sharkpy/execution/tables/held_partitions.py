@@ -1,4 +1,4 @@
-"""Choice of the Hive partitions of a cached table to hold in memory: pure decisions."""
+"""Choice of a cached table's Hive partitions to hold in memory; without side effects."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sharkpy.catalog.cache_policy import CachePolicy, PolicyKind
 def held_partitions(
     policy: CachePolicy, held: Sequence[str], known: Sequence[str], seen: Sequence[str] | None, needed: Sequence[str]
 ) -> tuple[str, ...]:
-    """Hive partitions to hold now, the first to go first.
+    """Return the Hive partitions to hold now, in order of eviction.
 
-    `held` are those held so far; `known` all of the table, in the order of their registration; `seen` those known at
-    the last call, None at first; `needed` those that a query reads now.
+    `held` are those held so far. `known` are all of the table, in order of registration. `seen` are those known at the
+    last call, None at first. `needed` are those that a query reads now.
 
-    1. LRU holds those used or registered last. A query that needs more than fit keeps those already held, and its later
+    1. LRU holds those used or registered last. If a query needs more than fit, those already held stay, and its later
        ones do not evict its first ones.
-    2. FIFO holds those registered last, however they are used.
+    2. FIFO holds those registered last, regardless of use.
     """
     there = set(known)
     kept = [name for name in held if name in there]

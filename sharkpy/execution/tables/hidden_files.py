@@ -1,4 +1,4 @@
-"""Deletion of generations that newer ones hide, once those who may read them have left."""
+"""Deletion of generations hidden by newer ones, after their readers have left."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _LOOK_SECONDS = 60.0
-"""Time after which a folder is looked through for what a process has left that was killed."""
+"""Seconds after which a folder is searched for leftovers of a killed process."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Hidden:
-    """What is hidden in each folder, by the number of the generation that counts as its newest and by its names;
-    readers that entered before `mark` may read it.
-    """
+    """Hidden names in each folder with its newest generation; readers that entered before `mark` may read them."""
 
     mark: int
     folders: dict[str, tuple[int, frozenset[str]]]
@@ -35,36 +33,38 @@ class _Hidden:
 class HiddenFiles:
     """Hidden generations of tables, by the location that their readers enter.
 
-    1. At most two deletions of a location wait, so that the first of them has to come to its turn, however often others
-       read and write there. What waits when the process ends is deleted by a later write.
-    2. A deletion takes what was hidden when it was noted: a fold may hide more of the same generations afterwards, from
-       readers who have entered meanwhile.
+    1. At most two deletions per location wait, so that the first is eventually done, however often the location is read
+       and written. A later write deletes what waits when the process ends.
+    2. A deletion takes only what was hidden when it was noted. A later fold may hide more of the same generations from
+       readers that have entered since.
     """
 
     def __init__(
         self, readers: FolderReaders, access: Access | None = None, keep_seconds: Callable[[], float] = lambda: 0
     ) -> None:
-        """`access` finds that to remote locations; `keep_seconds` gives the time for which what is hidden there stays:
-        what is younger is left to a later write.
+        """`access` returns access ids for remote locations; `keep_seconds` returns how long hidden files there stay.
+
+        Younger files are left to a later write.
         """
         self._readers = readers
         self._access = access
         self._keep_seconds = keep_seconds
         self._waiting: dict[str, list[_Hidden]] = {}
         self._noted: dict[str, float] = {}
-        """When something was noted for a location last, by the monotonic clock."""
+        """Time of the last note for each location, by the monotonic clock."""
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
 
     def note(self, location: str, newest: dict[str, int]) -> None:
-        """Note that in each folder of `newest`, which is or lies in `location`, that generation hides older ones. They
-        are deleted if nobody reads them. What storage refuses, or a statement does not wait for, is left to a later
-        write: the rows that were written count.
+        """Note that in each folder of `newest`, in or below `location`, that generation hides older ones.
+
+        They are deleted if they have no readers. If storage refuses, or a statement does not wait, a later write
+        deletes them; the written rows are committed either way.
         """
         with self._locked(location):
             self._noted[location] = time.monotonic()
             waiting = self._waiting.setdefault(location, [])
-            # They are listed before the mark: who enters behind it sees nothing of them.
+            # List them before the mark: a later reader sees none of them.
             found = {folder: (number, self._hidden(folder, number)) for folder, number in newest.items()}
             if len(waiting) > 1:
                 found = waiting.pop().folders | found
@@ -72,7 +72,7 @@ class HiddenFiles:
         self.delete(location)
 
     def note_added(self, location: str, newest: dict[str, int]) -> None:
-        """Note generations that hide nothing, but for what a killed process has left."""
+        """Note generations that hide only leftovers of a killed process, if any."""
         noted = self._noted.get(location)
         if noted is None or time.monotonic() - noted >= _LOOK_SECONDS:
             self.note(location, newest)
@@ -80,7 +80,7 @@ class HiddenFiles:
             self.delete(location)
 
     def delete(self, location: str) -> None:
-        """Delete what has been noted for `location`, as far as nobody reads it."""
+        """Delete the noted files of `location` that have no readers."""
         with self._locked(location):
             waiting = self._waiting.get(location, [])
             while waiting and not self._readers.is_read(location, before=waiting[0].mark):
@@ -90,7 +90,7 @@ class HiddenFiles:
                 self._waiting.pop(location, None)
 
     def _locked(self, location: str) -> threading.Lock:
-        """Lock of a location: storage may take long to answer about another one."""
+        """Return the lock of a location; storage may answer slowly about another one."""
         with self._lock:
             return self._locks.setdefault(location, threading.Lock())
 
@@ -107,7 +107,7 @@ class HiddenFiles:
             self._passed_over(folder, error)
 
     def _passed_over(self, folder: str, error: SharkError) -> frozenset[str]:
-        """Leave what is hidden in a remote folder to a later write: the statement has been carried out."""
+        """Log the error and leave a remote folder's hidden files to a later write, as the statement is done."""
         if not uri.is_remote(folder):
             raise error
         _log.warning('what is hidden in "%s" could not be removed: %s', uri.shown(folder), error)

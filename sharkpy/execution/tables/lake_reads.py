@@ -1,4 +1,4 @@
-"""The files of a lake table for one statement, of which predicates leave some."""
+"""Files of a lake table for one statement, chosen by predicates."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sharkpy.sources.lake.lake_table import LakeTable
 
 
 class LakeReads:
-    """Files of a table at a snapshot, and the results of reading some of them, once for each choice.
+    """Files of a table's snapshot, and the reads of some of them, one for each choice.
 
-    They are planned as Hive partitions are: each file is one, by its path, with the figures that the table's own lists
-    have of all its columns. So files that a predicate leaves out are not opened.
+    They are planned like Hive partitions: each file is one, under its path, with the column statistics of the table's
+    metadata. So files excluded by a predicate are not opened.
     """
 
     def __init__(self, table: LakeTable, conf: Conf) -> None:
@@ -35,5 +35,5 @@ class LakeReads:
         return self._reads[names]
 
     def reads_same_as(self, older: LakeReads) -> bool:
-        """True if everything that was read of `older` would be the same now: files of a snapshot never change."""
+        """True if all reads of `older` would be the same now: the files of a snapshot never change."""
         return self._table.snapshot is older._table.snapshot

@@ -1,4 +1,4 @@
-"""View of a partitioned table for one statement: the parts read from blocks, and those read from files."""
+"""View of a partitioned table for one statement: partitions read from blocks, and those read from files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.sources.file_splits import file_splits
 
 
 class PartitionedTable:
-    """Hive partitions of a table when this was made, and the results of reading some of them, once for each choice."""
+    """Hive partitions of a table when this was made, and the reads of some of them, one for each choice."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class PartitionedTable:
         conf: Conf,
         catalog: Catalog,
     ) -> None:
-        """Make a view; without `cache` all is read from files. `catalog`: the session's."""
+        """Make a view; without `cache` everything is read from files. `catalog` is the session's."""
         self._table = table
         self._partitions = partitions
         self._cache = cache
@@ -41,7 +41,7 @@ class PartitionedTable:
         return self._reads[names]
 
     def reads_same_as(self, older: PartitionedTable) -> bool:
-        """True if everything that was read of `older` would be the same now."""
+        """True if all reads of `older` would be the same now."""
         if self._partitions != older._partitions:
             return False
         return all(_is_same(self.read(names), read) for names, read in list(older._reads.items()))

@@ -1,4 +1,4 @@
-"""Loading as RDD tasks: each reads one split and stores its blocks."""
+"""Loading by RDD tasks, each of which reads one split and stores its blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repair of lost blocks of tables that are blocks alone, by the queries that made them."""
+"""Repair of lost blocks of tables without files, by the queries that made them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _RECIPES_AT_ONCE = 4
 
 
 class RecipeTables(Protocol):
-    """Tables in memory, as far as recipes need them."""
+    """Interface of the tables in memory that recipes need."""
 
     def contents(self, query: LogicalPlan) -> Contents:
-        """Contents of the tables of `query`."""
+        """Return the contents of the tables of `query`."""
 
     def table_name(self, block: BlockHandle) -> str: ...
 
@@ -42,7 +42,7 @@ class RecipeTables(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RecipeRepair:
-    """Repair by recipes: it runs only the tasks that made the lost blocks, and the map stages that these read."""
+    """Repair by recipes; runs only the tasks that made the lost blocks, and the map stages that these read."""
 
     engine: Engine
     tables: RecipeTables
@@ -53,10 +53,10 @@ class RecipeRepair:
         return self.engine.store
 
     def rebuild(self, lost: Sequence[BlockHandle]) -> set[Recipe]:
-        """Make `lost` again in their places, if the same tasks give blocks of the same rows.
+        """Rebuild `lost` in their places if the same tasks make blocks with the same rows.
 
-        Returns the recipes whose tasks did not: all blocks of each have to be replaced together. CorruptionError if a
-        recipe cannot be run.
+        Return the recipes whose tasks did not; all blocks of each must be replaced together. Raise CorruptionError if a
+        recipe cannot run.
         """
         recipes = {piece.recipe: None for block in lost for piece in self.lineage.of(block.block_id)}
         if len(recipes) == 1:
@@ -66,9 +66,9 @@ class RecipeRepair:
             return {recipe for recipe, run in runs.items() if not run.result()}
 
     def _rebuild(self, recipe: Recipe, lost: Sequence[BlockHandle]) -> bool:
-        """Make those of `lost` again that `recipe` made; False if its tasks give other blocks now."""
+        """Rebuild those of `lost` that `recipe` made; return False if its tasks now make other blocks."""
         with held(recipe.lock):
-            # Another query may have met the same loss, and have been faster.
+            # Another query may have repaired the same loss already.
             blocks = [
                 (block, piece)
                 for block in lost
@@ -103,9 +103,9 @@ class RecipeRepair:
         return True
 
     def remake(self, recipe: Recipe, pieces: Sequence[Piece], lost: BlockHandle) -> tuple[Recipe, list[BlockResult]]:
-        """Make all blocks of a recipe, its `pieces`, anew; returns them with the recipe that replaces it.
+        """Rebuild all blocks of a recipe, its `pieces`; return the recipe that replaces it, and the blocks.
 
-        The rows are the same, in perhaps another order; else CorruptionError about the block `lost`.
+        The rows are the same, perhaps in another order. Otherwise raise CorruptionError about the block `lost`.
         """
         plan = recipe.filled_plan()
         if plan is None:
@@ -148,7 +148,7 @@ class RecipeRepair:
 
 
 def _by_place(made: Sequence[BlockResult]) -> dict[tuple[str | int, int], BlockHandle]:
-    """Blocks by the keys of their Pieces: source and number, else task and place."""
+    """Return the blocks by the keys of their pieces: source and number, else task and place."""
     found: dict[tuple[str | int, int], BlockHandle] = {}
     counts: dict[int, int] = {}
     for result in made:
@@ -158,7 +158,7 @@ def _by_place(made: Sequence[BlockResult]) -> dict[tuple[str | int, int], BlockH
 
 
 def _is_same(pieces: Sequence[Piece], made: Sequence[BlockResult], schema: Schema) -> bool:
-    """True if the rows are the same, in any order. Sums of floating-point numbers follow the order of their terms."""
+    """True if the rows are the same in any order; floating-point sums may differ, so they are not compared."""
     if sum(piece.num_rows for piece in pieces) != sum(result.handle.num_rows for result in made):
         return False
     checksums = [result.handle.checksum or 0 for result in made]

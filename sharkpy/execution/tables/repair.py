@@ -1,4 +1,4 @@
-"""Repair of lost and damaged blocks of cached tables: from files, or by the queries that made them."""
+"""Repair of lost and damaged blocks of cached tables, from files or by the queries that made them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ if TYPE_CHECKING:
 
 
 class TableRepair:
-    """Repair of cached tables, which also knows their contents (the RecipeTables of a recipe)."""
+    """Repair of cached tables, which also provides their contents to recipes (RecipeTables)."""
 
     def __init__(self, versions: TableVersions, lineage: BlockLineage) -> None:
         self._versions = versions
         self._lineage = lineage
 
     def repair(self, blocks: Iterable[BlockHandle]) -> None:
-        """Make the lost or damaged ones of `blocks` whole again, at their places and with the same rows.
+        """Rebuild the lost or damaged ones of `blocks` in their places, with the same rows.
 
-        CorruptionError naming table and block if the source is gone or changed, or never was a file.
+        Raise CorruptionError, naming table and block, if the source is gone, has changed, or never was a file. Raise
+        BlocksReplacedError if the table's blocks were replaced by others.
         """
         store = self._versions.store
         unmended = [handle for handle in blocks if not store.mend(handle)]
@@ -45,7 +46,7 @@ class TableRepair:
         for entry in self._versions.all():
             with held(entry.lock):
                 known = [block for block in entry.version.blocks if block.block_id in lost] if entry.version else []
-                # Another query may have met the same loss, and have been faster.
+                # Another query may have repaired the same loss already.
                 again = {block.block_id for block in known if not store.mend(block)}
                 if again and entry.version is not None:
                     self._rebuild_in(entry, entry.version, again)
@@ -59,7 +60,7 @@ class TableRepair:
         except CorruptionError:
             if not entry.table.continuous:
                 raise
-            # Another process may have folded the files, which no statement had to know.
+            # Another process may have folded the files.
             entry.listed = -math.inf
             raise BlocksReplacedError.of_block(min(lost), "lost, and its files are others now") from None
 
@@ -69,9 +70,9 @@ class TableRepair:
         rebuild_blocks(lost, version, table, store, parts.conf, threads, catalog.access_id, catalog.schema_text)
 
     def _repair_made(self, lost: Sequence[BlockHandle]) -> None:
-        """Make blocks again by the queries that made them.
+        """Rebuild blocks by the queries that made them.
 
-        BlocksReplacedError if these gave their rows in another order, so that all their blocks were replaced.
+        Raise BlocksReplacedError if these gave the rows in another order, so that all their blocks were replaced.
         """
         repair = RecipeRepair(self._versions.parts.engine, self, self._lineage)
         changed = repair.rebuild(lost)
@@ -86,7 +87,7 @@ class TableRepair:
     def _replace_made(
         self, entry: Entry, version: TableVersion, changed: set[Recipe], repair: RecipeRepair, lost: BlockHandle
     ) -> None:
-        """Publish a version with all blocks of the recipes `changed` made anew."""
+        """Publish a version in which all blocks of the recipes `changed` are rebuilt."""
         pieces = pieces_of(version, changed, self._lineage)
         made: list[BlockResult] = []
         for recipe, old in pieces.items():
@@ -105,7 +106,7 @@ class TableRepair:
                 repair.discard(made)
 
     def contents(self, query: LogicalPlan) -> Contents:
-        """Contents of the tables of `query`: equal for equal rows."""
+        """Return the contents of the tables of `query`; equal for equal rows."""
         return tuple(self._content(node.table) for node in query.walk() if isinstance(node, Scan))
 
     def _content(self, table: Table) -> object:
@@ -117,7 +118,7 @@ class TableRepair:
         return tuple(piece for block in blocks for piece in self._lineage.of(block.block_id) or (block.block_id,))
 
     def table_name(self, block: BlockHandle) -> str:
-        """Name of the table that has `block` now; empty if none has."""
+        """Return the name of the table that has `block` now, or ""."""
         for entry in self._versions.all():
             if entry.version is not None and any(one.block_id == block.block_id for one in entry.version.blocks):
                 return entry.table.qualified_name

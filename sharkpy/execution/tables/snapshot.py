@@ -1,4 +1,4 @@
-"""Snapshot of the tables for one statement: every part of planning sees the same versions."""
+"""Snapshot of the tables for one statement: all parts of planning see the same versions."""
 
 from __future__ import annotations
 
@@ -54,16 +54,18 @@ _SEVERAL = 2
 class QuerySnapshot:
     """Snapshot of tables: the planner's ScanSource and the optimizer's StatisticsProvider.
 
-    1. Files that were seen stay on disk until `release`, or until nobody has the snapshot any more.
-    2. Tables that are given to `see` before any of them is looked at are seen at one moment: of the targets of one
-       epoch, all have its rows, or none.
+    1. Files that were seen stay on disk until `release`, or until nothing refers to the snapshot.
+    2. Tables passed to `see` before one of them is read are seen at the same moment: either all targets of an epoch
+       have its rows, or none.
     """
 
     def __init__(
         self, catalog: Catalog, table_cache: TableCache, conf: Conf, compute: ComputeTable, give_now: GiveStream
     ) -> None:
-        """Make a snapshot; `catalog` is a session's, with its temporary tables; `compute` makes the rows of query
-        tables; `give_now` is asked for the rows of streams that have no files, unless others were given.
+        """Make a snapshot; `catalog` is a session's, with its temporary tables.
+
+        `compute` makes the rows of query tables. `give_now` provides the rows of streams without files, unless rows
+        were given.
         """
         self.catalog = catalog
         self._table_cache = table_cache
@@ -89,8 +91,9 @@ class QuerySnapshot:
         when_unused(self, self._let_go)
 
     def release(self) -> None:
-        """End the snapshot, after its rows have been read. It forgets what it has seen, which is much of many files,
-        since planners that hold it may go later.
+        """End the snapshot after its rows have been read.
+
+        It clears its state, which is large for many files, because planners may refer to it longer.
         """
         self._let_go()
         for seen in (self._versions, self._splits, self._tables, self._partitioned, self._files, self._statistics):
@@ -100,41 +103,41 @@ class QuerySnapshot:
         self._lakes.clear()
 
     def give(self, stream: Table, files: Sequence[DataFile]) -> None:
-        """Let the rows of a stream be those of some of its files."""
+        """Set the files that a stream's rows are read from."""
         self._given[stream.table_id] = tuple(files)
 
     def given_files(self, stream: Table) -> Sequence[DataFile]:
-        """Files of which the rows of a stream are."""
+        """Return the files that a stream's rows are read from."""
         return self._given.get(stream.table_id, ())
 
     def give_splits(self, stream: Table, splits: Sequence[Split]) -> None:
-        """Let the rows of a stream that has no files be those of some splits."""
+        """Set the splits that the rows of a stream without files are read from."""
         self._given_splits[stream.table_id] = list(splits)
 
     def has_own_rows(self, table: Table) -> bool:
-        """True if the rows of a table were given here, and are others elsewhere."""
+        """True if this snapshot was given its own rows for a table."""
         return table.table_id in self._given or table.table_id in self._given_splits
 
     def judge(self, stream: Table, how: str) -> None:
-        """Let the malformed rows of a stream be COUNTED or SKIPPED where its splits are read."""
+        """Set how malformed rows of a stream are handled: COUNTED or SKIPPED."""
         self._judged[stream.table_id] = how
 
     def pin(self, table: Table) -> None:
-        """See a table as it is now; what is written later is not seen, and neither is it after `renew`, which fails."""
+        """Read a table's current state now; later writes are not seen, and `renew` fails."""
         self._is_pinned = True
         self.scan_source(table)
 
     def renew(self) -> None:
-        """Forget all states: tables are read anew. TableChangedError if one was to be seen as it was."""
+        """Forget all states, so that tables are read again; raise TableChangedError if a table is pinned."""
         if self._is_pinned:
             raise TableChangedError("the blocks of a table were replaced while it was read")
         self.release()
 
     def see(self, tables: Iterable[Table]) -> None:
-        """Look at some tables, all that a statement reads, at one moment.
+        """See all tables that a statement reads, at one moment.
 
-        Files need not be listed for that: the catalog tells which of them count. Versions in memory are brought to that
-        moment, and not beyond.
+        Their files need not be listed for that: the catalog tells which are committed. Versions in memory are updated
+        to that moment, and not beyond.
         """
         unseen = {table.table_id: table for table in tables if table.table_id not in self._together}
         self._together |= unseen
@@ -152,11 +155,11 @@ class QuerySnapshot:
 
     @property
     def has_computed(self) -> bool:
-        """True if a plan over the snapshot reads rows that were computed for it alone."""
+        """True if a plan over the snapshot reads rows computed for it alone."""
         return bool(self._computed)
 
     def states(self) -> tuple[tuple[Table, TableState], ...]:
-        """Tables read so far, with their states."""
+        """Return the tables read so far, with their states."""
         return tuple((table, self._state(table)) for table in list(self._tables.values()))
 
     def is_state(self, table: Table, state: TableState) -> bool:
@@ -173,7 +176,7 @@ class QuerySnapshot:
         return state.for_planning() if isinstance(state, PartitionedTable | LakeReads) else state
 
     def file_source(self, table: Table) -> Sequence[Split] | HivePartitions:
-        """Files of a table; for a cached version those it was made of."""
+        """Return the files of a table; for a cached version, those it was made from."""
         if table.location is None and not table.is_stream:
             raise UnsupportedError(f"virtual columns of {table.qualified_name}, which is in memory only")
         self._version(table)
@@ -229,7 +232,7 @@ class QuerySnapshot:
         return ColumnEstimate(ndv, low, high, nulls)
 
     def _analyzed(self, table: Table) -> TableStatistics | None:
-        """Statistics of ANALYZE TABLE, if they still hold."""
+        """Return the statistics of ANALYZE TABLE if they still hold."""
         if table.table_id not in self._statistics:
             self._statistics[table.table_id] = self._find_analyzed(table)
         return self._statistics[table.table_id]
@@ -238,7 +241,7 @@ class QuerySnapshot:
         from sharkpy.execution.tables.analyzed import all_partitions_statistics, table_statistics
 
         catalog = self.catalog
-        # ANALYZE TABLE takes no stream.
+        # ANALYZE TABLE does not support streams.
         if table.location is None or table.is_stream or isinstance(table, FileTable | LakeTable):
             return None
         if table.is_partitioned:
@@ -270,7 +273,7 @@ class QuerySnapshot:
         return partitions_of(table, self.catalog) if published is None else published.partitions
 
     def _enter(self, table: Table) -> None:
-        """Enter the table's folder as reader, before anything of it is listed."""
+        """Become a reader of the table's folder before it is listed."""
         if table.location is not None:
             self._entered.append(self.catalog.readers.enter(table.location))
 
@@ -314,7 +317,7 @@ class QuerySnapshot:
         if given is None or not table.is_stream:
             self.catalog.check_links(table, ())
         else:
-            # What the reader of a stream has found is no link, but its folder may have become one.
+            # The files found by a stream's reader are no links, but its folder may have become one.
             self.catalog.check_folders(table)
         if given is None:
             given = table_files(table, self.catalog, self._published.get(table.table_id))
@@ -323,7 +326,7 @@ class QuerySnapshot:
         return file_splits(files, columns, table.storage, self._conf, self.catalog.schema_text)
 
     def _needs_reader(self, stream: Table) -> bool:
-        """True if the reader of a stream has to be asked for the rows that it has now."""
+        """True if the stream's reader must provide its current rows."""
         from sharkpy.catalog.stream_kinds import is_listed
 
         return not self.has_own_rows(stream) and not is_listed(stream)
@@ -331,7 +334,7 @@ class QuerySnapshot:
 
 @contextlib.contextmanager
 def reading(new: Callable[[], QuerySnapshot], snapshot: QuerySnapshot | None) -> Iterator[QuerySnapshot]:
-    """Use `snapshot`, or a `new` one that ends with the body."""
+    """Yield `snapshot`, or a new one that ends with the body."""
     seen = new() if snapshot is None else snapshot
     try:
         yield seen

@@ -1,4 +1,4 @@
-"""Small splits put together: a table of thousands of small files is loaded as a few blocks."""
+"""Groups of small splits: a table of thousands of small files is loaded as a few blocks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ _MANY = 64
 """Number of splits below which each has its own blocks."""
 _MOST_ROWS = 128 << 10
 _MOST_BYTES = 4 << 20
-"""Rows and bytes of files of a group."""
+"""Limits on the rows and file bytes of a group."""
 
 
 def split_groups(splits: Sequence[Split], block_rows: int) -> Iterator[tuple[Split, ...]]:
-    """Neighbouring small splits of a Hive partition together if there are many, all others alone. A group fits a block:
-    a file that does not tell its rows has at most one a byte.
+    """Group neighbouring small splits of a Hive partition if there are many splits; others stay single.
+
+    A group fits a block: a file with an unknown number of rows has at most one row per byte.
     """
     if len(splits) < _MANY:
         yield from ((split,) for split in splits)

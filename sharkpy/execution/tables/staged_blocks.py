@@ -1,4 +1,4 @@
-"""Blocks of staged files, made before these count."""
+"""Blocks of staged files, made before the files are committed."""
 
 from __future__ import annotations
 
@@ -29,19 +29,18 @@ if TYPE_CHECKING:
 
 
 class StagedBlocks:
-    """Blocks of a write's staged files, for the version of the table that comes to have these. Safe to use from several
-    threads.
+    """Blocks of a write's staged files, for the table version that will have the files. Thread-safe.
 
-    1. They are made as rows are written, where these are many (`taker`), and the others by `make`. Nobody has to hold
-       the lock of the table's entry for that.
-    2. A file is known by its content: it has another name when it counts.
-    3. Whoever looks at the table first then takes its blocks, under that lock.
-    4. `free` removes those that nobody has taken: at the end of the write, or with all blocks of the table, whose
-       folder may go.
+    1. `taker` makes the blocks of large files while rows are written; `make` makes the others. Neither needs the lock
+       of the table's entry.
+    2. A file is recognised by its identity, because it has another name after the commit.
+    3. The first reader of the table after the commit takes its blocks, under that lock.
+    4. `free` removes blocks that were not taken, at the end of the write, or with all blocks of the table, whose folder
+       may be deleted.
     """
 
     def __init__(self, versions: TableVersions, table: Table) -> None:
-        """Let the entry know of the blocks that will be made of `table` as it is."""
+        """Register with the entry, for blocks made of `table` in its current form."""
         self._versions = versions
         self._table = table
         self._entry = versions.entry(table)
@@ -51,22 +50,23 @@ class StagedBlocks:
         self._use: FolderUse | None = None
         self._directory: str | None = None
         self._copies: list[Future[None]] = []
-        """Durable copies that are on their way to the disk."""
+        """Pending syncs of durable copies to the disk."""
         self.is_over = False
-        """Nobody wants the blocks any more."""
+        """True if the blocks are no longer wanted."""
         self._lock = threading.Lock()
         self._entry.staged.append(self)
 
     @property
     def taker(self) -> Callable[[], WrittenBlocks] | None:
-        """Begins to make the blocks of a file of which this process writes more than it keeps; None where others make
-        blocks.
+        """Function that begins to make blocks of a file while this process writes it.
+
+        None if blocks are not made in this process.
         """
         loader, directory = self._versions.loader_here(self._table), self._versions.durable_dir(self._table)
         return None if loader is None else partial(WrittenBlocks, self, self._table, loader, directory)
 
     def make(self, folder: str) -> None:
-        """Make the blocks of the files in a staging folder, as far as they were not made when these were written."""
+        """Make the missing blocks of the files in a staging folder."""
         files, versions, table = files_below(folder), self._versions, self._table
         if not files or self.is_over:
             return
@@ -79,7 +79,7 @@ class StagedBlocks:
                 splits.append(last)
         directory = versions.durable_folder(table, is_hot=versions.is_hot(table, files))
         self.use(directory)
-        # Rows that this process has kept are not far to seek, however large their files are.
+        # Rows that this process kept are read quickly, however large their files are.
         self.put(*versions.make(table, splits, directory, versions.loader_here(table)))
         self.put(*versions.make(table, versions.splits(table, others), directory))
         for copy in self._copies:
@@ -88,27 +88,26 @@ class StagedBlocks:
             sync_folder(self._directory)
 
     def _has_begun(self, file: DataFile) -> bool:
-        """True if all blocks of a file were made, or all but those of the rows that were kept."""
+        """True if a file's blocks were made, perhaps except for its last rows, which were kept."""
         try:
             return file_identity(file.path) in self._blocks
         except OSError:
             return False
 
     def use(self, directory: str | None) -> None:
-        """Let nobody tidy up the folder of durable copies, if there is one: no version has those of here yet."""
+        """Protect the folder of durable copies from cleanup, since no version has these blocks yet."""
         with self._lock:
             if directory is not None and self._use is None and not self.is_over:
                 self._use, self._directory = _use(directory), directory
 
     def adopt(self, block: LoadedBlock) -> None:
-        """Let the store know of a block that is not `put` here yet."""
+        """Register a block with the store before it is `put` here."""
         self._versions.adopt([block.handle])
 
     def put(self, loaded: Sequence[LoadedBlock], metrics: ReadMetrics, copies: Sequence[Future[None]] = ()) -> None:
-        """Take up blocks that were made, the figures of that, and what `make` has to wait for. They are removed if they
-        are not wanted any more.
+        """Add blocks, the figures of reading them, and the syncs that `make` has to wait for.
 
-        SourceError if one of their files is gone.
+        They are removed if no longer wanted. Raise SourceError if one of their files is gone.
         """
         found: dict[FileIdentity, list[LoadedBlock]] = {}
         try:
@@ -127,7 +126,7 @@ class StagedBlocks:
         self.remove(loaded)
 
     def take(self, files: Iterable[DataFile]) -> dict[DataFile, list[LoadedBlock]]:
-        """Blocks of those of some files that were made here; the caller has the entry's lock."""
+        """Take the blocks of those `files` that have some here; the caller holds the entry's lock."""
         if form_of(self._table) != form_of(self._entry.table):
             return {}
         found = {file: blocks for file in files if (blocks := self._take(file))}
@@ -149,7 +148,7 @@ class StagedBlocks:
         return [replace(block, split=replace(block.split, path=file.path)) for block in blocks]
 
     def free(self) -> None:
-        """Remove what nobody has taken, now and later; repeatedly."""
+        """Remove the blocks that were not taken, and any made later. Idempotent."""
         with contextlib.suppress(ValueError):
             self._entry.staged.remove(self)
         with self._lock:
@@ -162,7 +161,7 @@ class StagedBlocks:
             use.close()
 
     def remove(self, blocks: Sequence[LoadedBlock]) -> None:
-        """Remove blocks that nobody has taken."""
+        """Remove blocks that were not taken."""
         self._versions.discard(self._table, blocks)
 
 

@@ -1,4 +1,4 @@
-"""Cached tables: for each its version in the memory store, kept in step with the table's files."""
+"""Cached tables: each one's version in the memory store, kept in step with its files."""
 
 from __future__ import annotations
 
@@ -47,15 +47,14 @@ _TABLES_AT_ONCE = 4
 
 
 class TableCache:
-    """Versions of the tables that a session keeps in memory. Safe to use from several threads.
+    """Versions of the tables that a session caches. Thread-safe.
 
     1. A table is cached by its property `shark.cache`, or by CACHE TABLE for this session.
-    2. `version` compares the table's files (path, size, time) with those its blocks came from, loads the new
-       ones and drops the blocks of vanished ones: an answer never mixes old and new files.
-    3. MEMORY tables keep blocks and manifest under <warehouse>/.sharkpy/blocks/<table id>/, where a later
-       session finds them.
-    4. Blocks dropped from a version are removed once no query has them any more.
-    5. Lost or damaged blocks are made again from their splits. Runs of small blocks are merged in the background.
+    2. `version` compares the table's files (path, size, time) with those of its blocks, loads new ones and drops the
+       blocks of removed ones. An answer never mixes old and new files.
+    3. MEMORY tables store blocks and manifest in <warehouse>/.sharkpy/blocks/<table id>/ for later sessions.
+    4. Blocks dropped from a version are removed when no query has them.
+    5. Lost or damaged blocks are rebuilt from their splits. Runs of small blocks are merged in the background.
     """
 
     def __init__(
@@ -75,7 +74,7 @@ class TableCache:
         self._compactor = Compactor(self.versions, self.lineage, self.folding)
         self._session_cached: set[str] = set()
 
-    # What is cached
+    # Lookups
 
     def is_cached(self, table: Table) -> bool:
         """True if queries of `table` read blocks."""
@@ -88,12 +87,12 @@ class TableCache:
         return self.known_version(table) is not None
 
     def known_version(self, table: Table) -> TableVersion | None:
-        """Version in memory, however old; for EXPLAIN and estimates."""
+        """Return the version in memory, even if outdated, for EXPLAIN and estimates."""
         entry = self.versions.find(table)
         return None if entry is None else entry.version
 
     def bytes_by_partition(self, table: Table) -> dict[str, int]:
-        """Encoded bytes of the blocks of each Hive partition in memory; one without rows is missing."""
+        """Return the encoded bytes of blocks by Hive partition in memory."""
         entry = self.versions.find(table)
         if entry is None or entry.version is None:
             return {}
@@ -104,16 +103,16 @@ class TableCache:
         return sizes
 
     def metrics(self, table: Table) -> ReadMetrics:
-        """Figures of loading `table`, such as malformed lines and fields."""
+        """Return the figures of loading `table`, such as malformed lines and fields."""
         entry = self.versions.find(table)
         return ReadMetrics() if entry is None else entry.metrics
 
     # Versions
 
     def version(self, table: Table, published: Published | None = None) -> TableVersion | None:
-        """Version that holds exactly the rows of the table's files now, or of those that `published` says.
+        """Return the version with exactly the rows of the table's current files, or of those in `published`.
 
-        None if it is not cached, or under a policy that holds only some Hive partitions (see `held_version`).
+        Return None if the table is not cached, or its policy holds only some Hive partitions (see `held_version`).
         """
         if not self.is_cached(table):
             return None
@@ -144,8 +143,9 @@ class TableCache:
             return version
 
     def add(self, table: Table, placed: Placed) -> bool:
-        """Give the version of a table the rows of a generation that was just placed behind the others. False where its
-        files have to be listed for that. Readers list them in any case, and find what others have done.
+        """Add the rows of a generation that was just placed to the table's version.
+
+        Return False if that needs a listing. Readers list the files anyway, and so find other writes.
         """
         entry = self.versions.entry(table)
         with held(entry.lock):
@@ -158,12 +158,12 @@ class TableCache:
             return self._extended(entry, added, None, None) is not None
 
     def stage(self, table: Table) -> StagedBlocks:
-        """Blocks to be made of staged files: `version` takes them when the files count."""
+        """Begin blocks of staged files; `version` takes them after the commit."""
         return StagedBlocks(self.versions, table)
 
     @contextmanager
     def unchanging(self, tables: Iterable[Table]) -> Iterator[None]:
-        """Let nobody else bring the versions of some tables up to date in the body."""
+        """Lock the versions of some tables against updates during the body."""
         entries = {table.table_id: self.versions.entry(table) for table in tables}
         with ExitStack() as locks:
             for _, entry in sorted(entries.items()):
@@ -173,7 +173,7 @@ class TableCache:
     def held_version(
         self, table: Table, partitions: Sequence[HivePartition], needed: Sequence[str]
     ) -> tuple[TableVersion | None, frozenset[str]]:
-        """Version of some Hive partitions of the table, whose `partitions` are given, and the names of these.
+        """Return the version with some of the table's `partitions`, and their names.
 
         The table's cache policy chooses them; `needed` are those that a query is about to read.
         """
@@ -205,11 +205,11 @@ class TableCache:
         newest: int | None,
         partitions: tuple[HivePartition, ...] | None,
     ) -> TableVersion | None:
-        """Version with the rows of files that have come behind the others; None where one of them is gone."""
+        """Return the version with the rows of `added` files, or None if one of them is gone."""
         try:
             is_another = bool(added) and self.versions.extend(entry, added)
         except SourceError as error:
-            # What others have folded is there until it is deleted; a list of the folder leaves it out.
+            # Files folded by another process exist until they are deleted; a listing leaves them out.
             if error.sqlstate != "58P01":
                 raise
             return None
@@ -221,7 +221,7 @@ class TableCache:
         return entry.version
 
     def _current(self, entry: Entry, files: tuple[DataFile, ...]) -> TableVersion | None:
-        """Version of these files alone."""
+        """Return the version of exactly these files."""
         if entry.version is None:
             self.versions.restore(entry, files)
         is_stale = entry.version is None or entry.files != files
@@ -234,7 +234,7 @@ class TableCache:
         return entry.version
 
     def load_all(self, tables: Iterable[Table]) -> None:
-        """Load the cached ones of `tables` that are not loaded yet, in parallel."""
+        """Load the cached tables that are not loaded yet, in parallel."""
         wanted = {table.table_id: table for table in tables if self.is_cached(table) and not self.is_loaded(table)}
         if len(wanted) > 1:
             with ThreadPoolExecutor(min(len(wanted), _TABLES_AT_ONCE)) as pool:
@@ -244,23 +244,24 @@ class TableCache:
     # Repair, compaction
 
     def repair(self, blocks: Iterable[BlockHandle]) -> None:
-        """Make the lost or damaged ones of `blocks` whole again, at their places and with the same rows.
+        """Rebuild the lost or damaged ones of `blocks` in their places, with the same rows.
 
-        CorruptionError naming table and block if the source is gone or changed, or never was a file.
+        Raise CorruptionError, naming table and block, if the source is gone, has changed, or never was a file.
         """
         self._repair.repair(blocks)
 
     def contents(self, query: LogicalPlan) -> Contents:
-        """Contents of the tables of `query`: equal for equal rows."""
+        """Return the contents of the tables of `query`; equal for equal rows."""
         return self._repair.contents(query)
 
     def compact(self, table: Table) -> TableVersion | None:
-        """Publish a version with merged runs of small blocks; readers keep theirs."""
+        """Merge runs of small blocks and publish the new version; readers keep theirs."""
         return self._compactor.compact(table)
 
     def fold_later(self, table: Table, partitions: Sequence[str]) -> None:
-        """Fold the small files of a table that is not in memory, in the background, once there are enough of them in
-        the folders of Hive partitions that were written.
+        """Fold the small files of a table that is not in memory, in the background.
+
+        Files are folded in the written Hive partitions, when these have enough of them.
         """
         self._compactor.fold_later(table, partitions)
 
@@ -269,7 +270,7 @@ class TableCache:
         self._compactor.settle()
 
     def close(self) -> None:
-        """End background work."""
+        """Stop background work."""
         self._compactor.close()
         for entry in self.versions.all():
             if entry.use is not None:
@@ -278,7 +279,7 @@ class TableCache:
     # CACHE, UNCACHE
 
     def cache(self, table: Table, *, lazy: bool = False) -> None:
-        """Cache a table for this session; with `lazy` it is loaded by the first query that reads it."""
+        """Cache a table for this session; with `lazy`, its first query loads it."""
         was_cached = table.table_id in self._session_cached
         self._session_cached.add(table.table_id)
         if lazy:
@@ -305,13 +306,13 @@ class TableCache:
         self.forget(table)
 
     def clear(self) -> None:
-        """Free all memory. Tables cached by property load again when they are queried."""
+        """Free all memory; tables cached by property load again when they are queried."""
         self._session_cached.clear()
         for entry in self.versions.all():
             self.release(entry.table)
 
     def release(self, table: Table) -> None:
-        """Free the memory of `table`; durable blocks stay, and so do tables that are blocks alone."""
+        """Free the memory of `table`; durable blocks and tables without files stay."""
         entry = self.versions.find(table)
         if entry is not None and not is_blocks_alone(entry.table):
             with entry.lock:
@@ -324,22 +325,21 @@ class TableCache:
             self.versions.drop(entry, durable=True)
 
     def drop(self, table: Table) -> None:
-        """Forget a table that the catalog no longer knows."""
+        """Drop the blocks and records of a table that is no longer in the catalog."""
         self.forget(table)
         self._compactor.forget(table)
         if table.location is not None:
             self.versions.contents.forget(table.location)
 
     def properties_changed(self, old: Table, new: Table) -> None:
-        """Apply new properties after ALTER TABLE: blocks of another form are dropped, and another policy holds at
-        once.
+        """Apply new properties after ALTER TABLE: blocks of another form are dropped, and a new policy applies at once.
         """
         if form_of(old) != form_of(new):
             self.forget(old)
         elif old.cache_policy != new.cache_policy and self.is_loaded(new):
             self.version(new)
 
-    # Tables that are blocks alone
+    # Tables without files
 
     def put(self, table: Table, blocks: Iterable[tuple[BlockHandle, PackedStatistics]]) -> TableVersion:
         """Publish the first version of a table that a query made in memory."""
@@ -360,13 +360,13 @@ class TableCache:
             return version_of_blocks(entry)
 
     def discard(self, blocks: Iterable[tuple[BlockHandle, PackedStatistics]]) -> None:
-        """Free blocks that were made for a table and belong to no version of it."""
+        """Free blocks that were made for a table and are in no version of it."""
         handles = [handle for handle, _ in blocks]
         self.versions.store.adopt(handles)
         self.versions.store.retire(handles)
 
 
 def _partitions_of(version: TableVersion | None, known: Sequence[str]) -> tuple[str, ...]:
-    """Hive partitions with blocks in `version`, in the order of `known`."""
+    """Return the Hive partitions with blocks in `version`, in the order of `known`."""
     found = {origin.partition for origins in version.origins for origin in origins} if version is not None else set()
     return tuple(name for name in known if name in found)

@@ -1,4 +1,4 @@
-"""Versions of cached tables: brought up to date with the tables' files, published, and dropped."""
+"""Versions of cached tables: updating them to the tables' files, publishing, dropping."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _FULL = "53100"
 _HOT_BYTES = 4 << 20
-"""Bytes of files up to which their blocks are not kept on the disk, where more will soon be merged with them."""
+"""Largest file bytes whose blocks are not stored on disk, because more will soon be merged with them."""
 _HOT_APPEND_BYTES = _HOT_BYTES // 16
-"""The same for a table that is not continuous, but has many small appends behind it."""
+"""The same limit for a table that is not continuous but has had many small appends."""
 _MANY_SMALL = 4
-"""Small blocks at the end of a table that say that more will come."""
+"""Number of small blocks at the end of a table that suggest more appends."""
 
 
 class TableVersions:
-    """Entries of cached tables. Methods that change an entry are called under its lock.
+    """Entries of cached tables; methods that change an entry are called under its lock.
 
     `changed` is called when a table's version is replaced by another one or by none.
     """
@@ -76,10 +76,10 @@ class TableVersions:
     def all(self) -> list[Entry]:
         return list(self._entries.values())
 
-    # In step with files
+    # Following the files
 
     def restore(self, entry: Entry, files: Sequence[DataFile]) -> None:
-        """Restore the blocks that an earlier session kept of these files; damaged ones are made again."""
+        """Restore the blocks that an earlier session stored for these files; damaged ones are rebuilt."""
         directory = durable_dir(self._state_dir, entry.table)
         if directory is None or (version := find_durable(entry, directory, self._locations)) is None:
             return
@@ -94,7 +94,7 @@ class TableVersions:
             self._replace(entry, entry.version, {origins for origins in damaged if _files(origins) <= present})
 
     def refresh(self, entry: Entry, files: tuple[DataFile, ...]) -> bool:
-        """Load new `files`, keep blocks of known ones, drop the rest; True if that gave another version."""
+        """Load new `files`, keep the blocks of known ones, drop the rest; return True if the version changed."""
         if entry.version is not None and (before := entry.files) is not None and files[: len(before)] == before:
             return self._extend(entry, files)
         table, present = entry.table, set(files)
@@ -114,11 +114,11 @@ class TableVersions:
         return is_another
 
     def extend(self, entry: Entry, added: Sequence[DataFile]) -> bool:
-        """Load files that have come behind the known ones; True if that gave another version."""
+        """Load files added after the known ones; return True if the version changed."""
         return self._extend(entry, (*(entry.files or ()), *added))
 
     def _extend(self, entry: Entry, files: tuple[DataFile, ...]) -> bool:
-        """Load those of `files` that are behind the known ones."""
+        """Load those of `files` that follow the known ones."""
         version, added = entry.version or TableVersion.empty(entry.table.schema), files[len(entry.files or ()) :]
         loaded = self._blocks_of(entry, added, is_hot=self.is_hot(entry.table, added))
         if loaded:
@@ -127,7 +127,7 @@ class TableVersions:
         return bool(loaded)
 
     def _blocks_of(self, entry: Entry, files: Sequence[DataFile], *, is_hot: bool = False) -> list[LoadedBlock]:
-        """Blocks of files that count now, in their order: those that were made before, and the others."""
+        """Return the blocks of committed files in their order: those made before, and newly loaded ones."""
         made = dict[DataFile, list[LoadedBlock]]()
         for staged in list(entry.staged):
             made |= staged.take([file for file in files if file not in made])
@@ -144,7 +144,7 @@ class TableVersions:
         return [block for file in files for block in made.get(file, ())]
 
     def _replace(self, entry: Entry, version: TableVersion, bad: set[Origins]) -> None:
-        """Publish `version` with the blocks of the origins `bad` made again."""
+        """Publish `version` with the blocks of the origins `bad` rebuilt."""
         catalog = self.parts.catalog
         read = partial(split_of, table=entry.table, access=catalog.access_id, schema_text=catalog.schema_text)
         splits = [read(origin) for origins in bad for origin in origins]
@@ -160,7 +160,7 @@ class TableVersions:
     def load(
         self, entry: Entry, splits: Sequence[Split], *, is_hot: bool = False, is_grouped: bool = False
     ) -> list[LoadedBlock]:
-        """Blocks of some splits; where they are hot, on one host, in memory alone until they are merged."""
+        """Load blocks of splits; hot ones on one host stay in memory only, until they are merged."""
         directory = self.durable_folder(entry.table, is_hot=is_hot)
         loaded, metrics = self.make(entry.table, splits, directory, is_grouped=is_grouped)
         entry.metrics.merge(metrics)
@@ -175,8 +175,9 @@ class TableVersions:
         *,
         is_grouped: bool = False,
     ) -> tuple[list[LoadedBlock], ReadMetrics]:
-        """Blocks of some splits, with copies in a folder if there is one that has room, and the figures of reading.
-        `loader`: one that fits better than what the size of the files tells.
+        """Make blocks of splits, with copies in `directory` if it is given and has room; return them and the figures.
+
+        `loader` overrides the choice by the files' size.
         """
         if not splits:
             return [], ReadMetrics()
@@ -186,7 +187,7 @@ class TableVersions:
         except ResourceError as error:
             if directory is None or error.sqlstate != _FULL:
                 raise
-            # A table is read nevertheless: a later session loads it again.
+            # The table can still be read; a later session loads it again.
             _log.warning('blocks of table "%s" are in memory alone: %s', table.name, error.message)
             loaded, metrics = loader.load(splits, table.schema, None, is_grouped=is_grouped)
         try:
@@ -203,24 +204,25 @@ class TableVersions:
         self._remove(made)
         directory = self.durable_dir(table)
         if directory is not None and self.find(table) is None:
-            # Of a table that was dropped meanwhile nothing stays.
+            # Remove the folders of a table that was dropped meanwhile.
             staged_files.remove_empty_one(directory)
             staged_files.remove_empty_one(str(Path(directory).parent))
 
     def loader_here(self, table: Table) -> DriverLoader | None:
-        """Loader that makes blocks in this process; None where they are made elsewhere."""
+        """Return the loader that makes blocks in this process, or None if they are made elsewhere."""
         engine = self.parts.engine
         if self._loader is not None or not engine.is_local:
             return None
         return DriverLoader(engine.store, self.parts.conf, engine.parallelism, table.buckets)
 
     def durable_folder(self, table: Table, *, is_hot: bool) -> str | None:
-        """Folder for copies of new blocks; None if they are in memory alone until they are merged."""
+        """Return the folder for copies of new blocks, or None if they stay in memory only until they are merged."""
         return None if is_hot and self.parts.engine.is_local else self.durable_dir(table)
 
     def is_hot(self, table: Table, files: Sequence[DataFile]) -> bool:
-        """True for few bytes of a table that gets more all the time, and is compacted: a continuous one, or one with
-        some small blocks at its end or one that was made of such, where all small blocks side by side become one.
+        """True for a small append to a table that is compacted and has frequent appends.
+
+        That is a continuous table, or one whose last blocks are small or were merged from small ones.
         """
         num_bytes, conf = sum(file.size_bytes for file in files), self.parts.conf
         if table.continuous:
@@ -237,14 +239,15 @@ class TableVersions:
         return len(last) == _MANY_SMALL and all(block.num_rows <= most_rows for block in last)
 
     def _remove(self, blocks: Iterable[LoadedBlock]) -> None:
-        """Remove blocks that no version has."""
+        """Remove blocks that are in no version."""
         self.store.release([block.handle.block_id for block in blocks], durable=True)
 
-    # Another version, or none
+    # Publishing and dropping
 
     def publish(self, entry: Entry, version: TableVersion, *, is_synced: bool = True) -> None:
-        """Publish `version` as the table's, first on disk, as far as its blocks are there, then here. What is not
-        `is_synced` reaches the disk for certain by `sync`, which waits for it without the entry's lock.
+        """Publish `version` as the table's, first on disk (its durable blocks), then in memory.
+
+        If not `is_synced`, `sync` must write it to the disk, which waits without the entry's lock.
         """
         directory = self.durable_dir(entry.table)
         kept = _identity(version)
@@ -257,13 +260,13 @@ class TableVersions:
         self._publish_here(entry, version)
 
     def sync(self, table: Table) -> None:
-        """Let the version that was published last reach the disk."""
+        """Sync the last published version to the disk."""
         directory = self.durable_dir(table)
         if directory is not None:
             sync_durably(directory)
 
     def publish_read(self, entry: Entry, version: TableVersion, *, is_synced: bool = True) -> None:
-        """Publish what was loaded to be read, which a full disk does not prevent."""
+        """Publish a loaded version even if the disk is full."""
         try:
             self.publish(entry, version, is_synced=is_synced)
         except ResourceError as error:
@@ -280,7 +283,7 @@ class TableVersions:
         self._note_recipes(entry.table, version)
 
     def _note_recipes(self, table: Table, version: TableVersion | None) -> None:
-        """Note the version from whose recipes tasks on this machine make lost blocks again."""
+        """Note the version whose recipes local tasks use to rebuild lost blocks."""
         engine = self.parts.engine
         if engine.is_local:
             engine.recipes.note(table, version, self.store.writer())
@@ -306,12 +309,12 @@ class TableVersions:
         self.store.enforce_limit()
 
     def durable_dir(self, table: Table) -> str | None:
-        """Folder for the durable blocks of a table; None where it has none, or nothing can be written."""
+        """Return the folder of a table's durable blocks, or None if it has none or the warehouse is read-only."""
         return None if self.parts.catalog.is_read_only else durable_dir(self._state_dir, table)
 
 
 def _loader(parts: EngineParts, splits: Sequence[Split], buckets: BucketSpec | None) -> BlockLoader:
-    """Loader of splits: RDD tasks for large data or the memory of other hosts, threads of this process for the rest."""
+    """Choose the loader: RDD tasks for large data or other hosts' memory, else threads of this process."""
     files = {split.path: split.file_bytes for split in splits}
     engine = parts.engine
     is_large = sum(files.values()) > parts.conf.value(DRIVER_LOAD_BYTES)
@@ -323,7 +326,7 @@ def _loader(parts: EngineParts, splits: Sequence[Split], buckets: BucketSpec | N
 
 
 def _identity(version: TableVersion) -> tuple[tuple[str, Origins], ...]:
-    """What tells two versions on the disk apart."""
+    """Return the key that distinguishes versions on disk."""
     return tuple((block.block_id, origins) for block, origins in blocks_with_origins(version) if block.durable_path)
 
 
@@ -332,7 +335,7 @@ def _files(origins: Origins) -> set[DataFile]:
 
 
 def _in_order_of_files(version: TableVersion, table: Table, files: Sequence[DataFile]) -> TableVersion:
-    """The version with its blocks in the order of their files, which those that were not on the disk have left."""
+    """Sort the version's blocks in the order of their files; restored and new blocks may be mixed."""
     if table.is_partitioned or table.buckets:
         return version
     places = {file: place for place, file in enumerate(files)}

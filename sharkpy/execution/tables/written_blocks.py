@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class WrittenBlocks:
-    """RowsTaker of one file that makes blocks of its rows, with copies in the folder `directory`, if any.
+    """RowsTaker of one file that makes blocks of its rows, with copies in `directory`, if any.
 
-    Where that fails nothing is left of them: the file is loaded when it is whole.
+    If that fails, the blocks are removed, and the file is loaded after it is complete.
     """
 
     def __init__(self, staged: StagedBlocks, table: Table, loader: DriverLoader, directory: str | None) -> None:

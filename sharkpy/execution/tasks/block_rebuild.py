@@ -1,4 +1,4 @@
-"""Bytes of lost blocks, made again from the file splits that they came from: in the driver or in a task."""
+"""Rebuilding of lost blocks from their file splits, in the driver or in a task."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sharkpy.sources.read_split import read_split, read_split_coded
 from sharkpy.values.types import Schema, arrow_schema
 
 Siblings = tuple[Origins, tuple[BlockHandle, ...]]
-"""Blocks that share their origins, in order: together they hold the rows of these."""
+"""Blocks that share their origins, in order; together they hold all rows of these."""
 
 
 def siblings(version: TableVersion) -> list[Siblings]:
@@ -37,14 +37,14 @@ class BlockRebuilder:
     schema: Schema
     force_encoding: str
     access: Callable[[str], str] | None = None
-    """Finds the access to remote files, which tasks do not have."""
+    """Function that returns access ids for remote files; tasks have none."""
     schema_text: Callable[[str], str] = local_path
-    """Reads schemas at remote locations, which tasks do not."""
+    """Function that reads remote schemas; tasks have none."""
 
     def rebuild(self, missing: Sequence[BlockHandle], group: Siblings) -> Iterator[tuple[BlockHandle, memoryview]]:
-        """Rebuild the blocks `missing` of `group`, each with its bytes.
+        """Rebuild the blocks `missing` of `group`; yield each with its bytes.
 
-        CorruptionError naming table and block if the source is gone, was changed, or never was a file.
+        Raise CorruptionError, naming table and block, if the source is gone, has changed, or never was a file.
         """
         from sharkpy.columnar.block import encode_block
 
@@ -67,7 +67,10 @@ class BlockRebuilder:
                 yield handle, memoryview(encoded.content).cast("B")
 
     def _read(self, origins: Origins) -> pa.Table:
-        """Rows of all origins in order; those of one alone in their loaded form, strings of few values as codes."""
+        """Read the rows of all origins in order.
+
+        Rows of a single origin have their loaded form, with strings of few values as codes.
+        """
         splits = [split_of(origin, self.table, self.access, self.schema_text) for origin in origins]
         if len(splits) == 1:
             tables = list(checked(read_split_coded(splits[0], self.schema, ReadMetrics())))
@@ -77,7 +80,7 @@ class BlockRebuilder:
 
 
 def _parts(handles: Sequence[BlockHandle], rows: pa.Table, table: Table) -> Iterator[tuple[BlockHandle, pa.Table]]:
-    """Rows of each block: the next ones of its bucket."""
+    """Yield the rows of each block: the next ones of its bucket."""
     if any(handle.bucket is None for handle in handles) or table.buckets is None:
         remaining: dict[int | None, pa.Table] = dict.fromkeys((handle.bucket for handle in handles), rows)
     else:

@@ -1,4 +1,4 @@
-"""Writes of a bucketed table in a task: blocks and files that each hold rows of one bucket alone."""
+"""Writes of bucketed tables in a task: each block and file has rows of one bucket."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.values.types import arrow_schema
 
 _PENDING_BLOCKS = 2
-"""Limit, in full blocks, on the rows that wait in a task for their bucket to be complete."""
+"""Limit, in full blocks, on the rows that wait in a task until their block is full."""
 _ALL_ROWS = 1 << 62
 
 
 def write_bucketed_blocks(
     batches: Iterable[pa.RecordBatch], sink: BlockSink, num_buckets: int, context: SinkContext
 ) -> Iterator[BlockResult]:
-    """Write rows, whose last column is their bucket, into encoded blocks of one bucket each."""
+    """Write rows into blocks of one bucket each; the rows' last column is the bucket."""
     schema = arrow_schema(sink.schema)
     for bucket, table in bucket_tables(batches, schema, num_buckets, sink.block_rows, context.block_bytes):
         yield write_block(table, sink, context, bucket)
@@ -32,7 +32,7 @@ def write_bucketed_blocks(
 def write_bucketed_files(
     batches: Iterable[pa.RecordBatch], sink: FileSink, num_buckets: int, context: SinkContext
 ) -> Iterator[FileResult]:
-    """Write rows, whose last column is their bucket, into files of one bucket each, which is in the file's name."""
+    """Write rows into files of one bucket each, with the bucket in the name; the rows' last column is the bucket."""
     written: dict[int, int] = defaultdict(int)
     schema = arrow_schema(sink.schema)
     for bucket, table in bucket_tables(batches, schema, num_buckets, _ALL_ROWS, context.block_bytes):
@@ -44,7 +44,7 @@ def write_bucketed_files(
 def bucket_tables(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, num_buckets: int, max_rows: int, max_bytes: int
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Tables of rows of one bucket each, at most `max_rows`; fewer if the waiting rows would be too large."""
+    """Yield tables of one bucket each with at most `max_rows`; fewer if the waiting rows would be too large."""
     pending: dict[int, list[pa.Table]] = defaultdict(list)
     sizes: dict[int, int] = defaultdict(int)
     for window in windows(batches, PAYLOAD_BYTES):

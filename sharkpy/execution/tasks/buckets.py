@@ -1,4 +1,4 @@
-"""Bucket of each row, as DuckDB SQL: by a stable hash, or by comparison with boundary rows."""
+"""Bucket of each row in DuckDB SQL: by a stable hash, or by comparison with boundary rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ExchangeSink = HashSink | RangeSink | SingleSink
 
 
 def bucketed_sql(sql: str, sink: ExchangeSink, connection: DuckDBPyConnection) -> str:
-    """`sql` with the row's bucket as last column. Equal rows get equal buckets in every process and on every try."""
+    """Return `sql` with the row's bucket as last column; equal rows get equal buckets in every process and attempt."""
     match sink:
         case SingleSink():
             return sql
@@ -37,19 +37,19 @@ def bucketed_sql(sql: str, sink: ExchangeSink, connection: DuckDBPyConnection) -
 
 
 def hashed_sql(sql: str, sink: HashSink) -> str:
-    """`sql` with the hash of the row's key as last column: the bucket is its remainder, as in `bucketed_sql`."""
+    """Return `sql` with the hash of the row's key as last column; its remainder is the bucket of `bucketed_sql`."""
     key = f"hash({', '.join(map(quoted, sink.keys))})" if sink.keys else "0::UBIGINT"
     return f"SELECT *, {key} AS {HASH_COLUMN} FROM ({sql})"
 
 
 def bucket_number(columns: Iterable[str], types: Iterable[str], num_buckets: int) -> str:
-    """Bucket of rows whose key is `columns` of the DuckDB types `types`: equal values of other types differ."""
+    """Return the bucket of rows by the key `columns` with DuckDB `types`; equal values of other types may differ."""
     values = ", ".join(f"CAST({column} AS {dtype})" for column, dtype in zip(columns, types, strict=True))
     return f"(hash({values}) % {num_buckets})::INTEGER"
 
 
 def sort_key(sink: RangeSink) -> str:
-    """Value in the order of the sink's keys.
+    """Return an expression that sorts like the sink's keys.
 
     It is a BLOB of DuckDB, or a BIGINT if all keys together are short and of fixed size.
     """
@@ -61,7 +61,7 @@ def sort_key(sink: RangeSink) -> str:
 
 
 def boundary_keys(sink: RangeSink, connection: DuckDBPyConnection) -> list[bytes | int]:
-    """Sort keys of the sink's boundary rows."""
+    """Return the sort keys of the sink's boundary rows."""
     table = pa.ipc.open_stream(sink.bounds).read_all()
     if not table.num_rows:
         return []
@@ -78,7 +78,7 @@ def quoted(name: str) -> str:
 
 
 def _search(key: str, bounds: list[bytes | int], first: int) -> str:
-    """Balanced CASE that counts the `bounds` not greater than `key`, from `first` on."""
+    """Return a balanced CASE that counts the `bounds` not greater than `key`, starting at `first`."""
     if not bounds:
         return str(first)
     middle = len(bounds) // 2

@@ -1,4 +1,4 @@
-"""Payloads of a map task by bucket, with heavy keys dealt over spread buckets, and the statistics of its rows."""
+"""Payloads of a map task by bucket, with heavy keys dealt over spread buckets, and statistics of its rows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ from sharkpy.physical.sinks import HashSink, RangeSink, Spread
 
 _MOST_BUCKETS = 1 << 16
 PIECES = 3
-"""Spread buckets a fair share. They are finer than fair shares, as a key's rows cost a join more than their bytes
-tell.
-"""
+"""Spread buckets per fair share; finer than fair shares, as a heavy key costs a join more than its bytes suggest."""
 SAMPLE_ROWS = 4096
-"""Rows of a window that are looked at for heavy keys; of smaller windows all are."""
+"""Number of rows of a window sampled for heavy keys; smaller windows are read whole."""
 
 
 def exchange_payloads(
@@ -33,7 +31,7 @@ def exchange_payloads(
     context: SinkContext,
     metrics: TaskMetrics,
 ) -> Iterator[Payload]:
-    """Payloads of rows whose last column is HASH_COLUMN or BUCKET_COLUMN; order within a bucket is kept."""
+    """Yield payloads of rows whose last column is HASH_COLUMN or BUCKET_COLUMN; order within a bucket is kept."""
     collectors = TaskCollectors()
     spreader = Spreader(sink.num_buckets, sink.spread) if isinstance(sink, HashSink) and sink.spread else None
     for batches_together in windows(batches, PAYLOAD_BYTES):
@@ -62,7 +60,7 @@ def exchange_payloads(
 def _by_bucket(rows: pa.Table, buckets: Numbers, counts: Numbers) -> Iterator[tuple[int, pa.Table]]:
     ends = np.cumsum(counts)
     if np.count_nonzero(counts) > 1:
-        # Numbers of 16 bits are sorted by their digits, several times as fast.
+        # 16-bit numbers are sorted by radix sort, several times as fast.
         rows = rows.take(
             np.argsort(buckets.astype(np.uint16 if len(counts) <= _MOST_BUCKETS else np.int32), kind="stable")
         )
@@ -76,7 +74,7 @@ def _packed(keys: Iterable[int]) -> bytes:
 
 
 def sample_positions(num_rows: int) -> Numbers:
-    """About SAMPLE_ROWS positions, the same ones on every try: seeded, and not at even steps, as rows may repeat so."""
+    """Return about SAMPLE_ROWS seeded random positions, the same on each attempt; even steps could match a pattern."""
     if num_rows <= SAMPLE_ROWS:
         return np.arange(num_rows)
     return np.random.Generator(np.random.PCG64(num_rows)).integers(0, num_rows, SAMPLE_ROWS)
@@ -84,20 +82,20 @@ def sample_positions(num_rows: int) -> Numbers:
 
 @dataclass(slots=True)
 class Spreader:
-    """Spreader: finds a task's heavy keys and deals their rows over spread buckets, one after the other.
+    """Spreader: finds a task's heavy keys and deals their rows over spread buckets in turn.
 
-    A key is heavy if a window has more rows of it than a bucket should have. It gets PIECES spread buckets for each
-    fair share of a bucket that it has, and keeps those for the rest of the task.
+    A key is heavy if a window has more rows of it than a bucket should have. It gets PIECES spread buckets per fair
+    share, and keeps them for the rest of the task.
     """
 
     num_buckets: int
     spread: Spread
     pieces: dict[int, int] = field(default_factory=dict)
-    """Numbers of spread buckets of the keys that are dealt, by their hash."""
+    """Number of spread buckets of each dealt key, by its hash."""
     _dealt: dict[int, int] = field(default_factory=dict)
 
     def deal(self, buckets: Numbers, hashes: Numbers) -> Numbers:
-        """Deal rows: `buckets` with those of heavy keys' rows changed."""
+        """Return `buckets` with the buckets of heavy keys' rows changed."""
         self._find(hashes)
         for key, pieces in self.pieces.items():
             rows = np.flatnonzero(hashes == np.uint64(key))
@@ -108,7 +106,7 @@ class Spreader:
         return buckets
 
     def _find(self, hashes: Numbers) -> None:
-        """Add the heavy keys of a window to `pieces`, the heaviest first, while there is room."""
+        """Add a window's heavy keys to `pieces`, the heaviest first, while there is room."""
         num_rows, sample = len(hashes), sample_positions(len(hashes))
         keys, seen = np.unique(hashes[sample], return_counts=True)
         rows = seen * (num_rows / max(len(sample), 1))

@@ -1,4 +1,4 @@
-"""Exceptions of tasks and of DuckDB as errors of the engine."""
+"""Conversion of exceptions of tasks and of DuckDB to errors of the engine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DUCKDB: tuple[tuple[str, type[SharkError], str | None], ...] = (
     ("IOException", ExecutionError, None),
     ("ConstraintException", ExecutionError, "23000"),
 )
-"""Error and SQLSTATE for exceptions of DuckDB. Any other (parser, binder, catalog) is a fault of lowering."""
+"""Error and SQLSTATE for exceptions of DuckDB; any other (parser, binder, catalog) is a fault of lowering."""
 _OUT_OF_MEMORY = "OutOfMemoryException"
 _ENDED = "database has been invalidated"
 _INVALID_TEXT = re.compile(r'Invalid string encoding found in Parquet file "(.*)": value ', re.DOTALL)
@@ -44,7 +44,7 @@ _MORE_MEMORY = "raise shark.driver.memory, or shark.task.memory for RDD tasks"
 
 
 def as_shark_error(error: BaseException) -> SharkError:
-    """Error of the engine for `error`: itself if it is one, else one that says the same in a line."""
+    """Return `error` if it is the engine's, else an error of the engine with the same content in one line."""
     if isinstance(error, SharkError):
         return error
     if isinstance(error, MemoryError):
@@ -61,7 +61,7 @@ def as_shark_error(error: BaseException) -> SharkError:
 
 
 def raised_by(label: str, rows: Iterable[object]) -> Iterator[object]:
-    """Read `rows`, which a user's program makes as they are read: errors name the program's line."""
+    """Yield `rows`, which a user's program makes as they are read; errors name the program's line."""
     try:
         yield from rows
     except (SharkError, MemoryError):
@@ -75,12 +75,12 @@ def raised_by(label: str, rows: Iterable[object]) -> Iterator[object]:
 
 
 def _is_below(frame: FrameType) -> bool:
-    """True if code is Spark's or the engine's own: by its module, for folders have any name."""
+    """True if a frame is in Spark's or the engine's code, by its module: folders may have any name."""
     return str(frame.f_globals.get("__name__")).partition(".")[0] in ("pyspark", "sharkpy")
 
 
 def is_disk_full(text: str) -> bool:
-    """True if DuckDB or the JVM reports a system call that failed for want of disk space."""
+    """True if a message of DuckDB or the JVM reports a system call that failed because the disk is full."""
     return any(os.strerror(number) in text for number in _NO_SPACE)
 
 
@@ -93,7 +93,7 @@ def full_disk() -> ResourceError:
 
 def _from_os(error: OSError) -> SharkError:
     if error.errno is None and (streamed := _STREAMED.match(str(error))):
-        # Arrow's reader of a DuckDB result raises OSError with DuckDB's words.
+        # Arrow's reader of a DuckDB result raises OSError with DuckDB's message.
         name = streamed[1].replace(" ", "").lower()
         for known in (_OUT_OF_MEMORY, *(row[0] for row in _DUCKDB)):
             if known.removesuffix("Exception").lower() == name:
@@ -129,7 +129,7 @@ def _from_duckdb(name: str, text: str) -> SharkError:
 
 
 def _readable(text: str) -> str:
-    """Message of DuckDB without its class, its echo of the SQL and its advice."""
+    """Return DuckDB's message without its class, its echo of the SQL and its advice."""
     body = re.sub(r"^(?:[A-Z][A-Za-z-]*|INTERRUPT)(?: (?:of|[A-Z][A-Za-z]*))* Error: ", "", text.strip())
     body = _PYTHON_ERROR.sub("", body)
     message = _first_lines(body)

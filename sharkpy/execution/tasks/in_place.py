@@ -1,4 +1,4 @@
-"""Rebuilding of blocks by the task that found them lost or damaged, so that its stage need not run again."""
+"""Rebuilding of blocks by the task that found them lost or damaged, so that its stage need not rerun."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InPlaceRebuild:
-    """Rebuild of a block, and of those that share its splits, in place. Failures are left to the driver."""
+    """Rebuild of a block and its siblings in place; failures are left to the driver."""
 
     recipes_dir: str
     force_encoding: str
     metrics: TaskMetrics
 
     def __call__(self, handle: BlockHandle) -> bool:
-        """Rebuild the block; True if it is whole now, by this task or by another that was faster."""
+        """Rebuild the block; return True if it is whole now, by this task or by another that was faster."""
         try:
             return self._rebuild(handle)
         except Exception:  # noqa: BLE001 - the driver tries too, and can tell what is in the way
@@ -41,7 +41,7 @@ class InPlaceRebuild:
         group = recipes.group_of(handle.block_id) if recipes is not None else None
         if recipes is None or group is None:
             return False
-        # One task reads the splits; those that wait for it find the blocks whole.
+        # One task reads the splits; tasks that wait for it find the blocks whole.
         with store_folder.locked_file(str(folder / f"{group[1][0].block_id}.lock")):
             self._rebuild_group(recipes, group)
         return True

@@ -1,4 +1,4 @@
-"""Inputs of a task as Arrow: blocks, file splits, exchange payloads and broadcasts."""
+"""Inputs of a task as Arrow data: blocks, file splits, exchange payloads and broadcasts."""
 
 from __future__ import annotations
 
@@ -45,58 +45,58 @@ if TYPE_CHECKING:
     from sharkpy.columnar.block import Block
 
 PAYLOAD_HEADER = 8
-"""Bytes before the Arrow stream of a payload: see `payload_header`, little endian."""
+"""Bytes before the Arrow stream of a payload, little endian: see `payload_header`."""
 SPREAD_METADATA = b"spread"
-"""Key in the schema of a spread bucket's payload: the hashes of the keys that the task deals over such buckets."""
+"""Key in the schema metadata of a spread bucket's payload: the hashes of the keys that the task deals."""
 DECODED_BYTES = 1 << 30
 _LARGE_ROWS = 1_000_000
-"""Number of rows of a relation from which its blocks are decoded by several threads."""
+"""Number of rows of a relation above which several threads decode its blocks."""
 
 
 _ROLLBACKS = 20
-"""Attempts to end a transaction under interrupts, which are repeated while the connection is held."""
+"""Attempts to end a transaction under interrupts, which repeat while the connection is held."""
 _FILE_FAULTS = ("Error", "InternalException", "InvalidInputException", "IOException", "SerializationException")
 """Exceptions of DuckDB that a file's content may cause."""
 _Read = TypeVar("_Read")
 Rebuild = Callable[[BlockHandle], bool]
-"""Makes a lost or damaged block whole again where the task runs; False if it cannot."""
+"""Function that rebuilds a lost or damaged block in the task; returns False if it cannot."""
 Connections = Callable[[StageProgram], AbstractContextManager["DuckDBPyConnection"]]
-"""Lends a connection for another program of the same task."""
+"""Function that lends a connection for another program of the same task."""
 
 
 @dataclass(slots=True)
 class TaskMetrics:
-    """Figures of one task, counted while it runs."""
+    """Figures of a task, counted while it runs."""
 
     rows_in: int = 0
     rows_out: int = 0
     bytes_out: int = 0
     read: ReadMetrics = field(default_factory=ReadMetrics)
     is_profiled: bool = False
-    """True if DuckDB is to measure each operator, for EXPLAIN ANALYZE."""
+    """True if DuckDB measures each operator, for EXPLAIN ANALYZE."""
     blocks_beside: int = 0
     """Number of blocks in the memory of the task's host, if there are several hosts."""
     blocks_afar: int = 0
     blocks_rebuilt: int = 0
-    """Number of lost or damaged blocks that the task made whole again."""
+    """Number of lost or damaged blocks that the task rebuilt."""
     operators: list[OperatorFigures] = field(default_factory=list)
     cpu_seconds: float = 0.0
     collected: bytes = b""
-    """Findings of a map task's collectors."""
+    """Encoded findings of a map task's collectors."""
 
     def below(self) -> TaskMetrics:
-        """Metrics for a query below another one of the task, whose output is not the task's."""
+        """Return metrics for a subquery of the task, whose output is not the task's."""
         return TaskMetrics(read=self.read, is_profiled=self.is_profiled)
 
     def take_in(self, below: TaskMetrics) -> None:
-        """Add the reads of a query below."""
+        """Add the reads of a subquery."""
         self.rows_in += below.rows_in
         self.blocks_beside += below.blocks_beside
         self.blocks_afar += below.blocks_afar
         self.operators += below.operators
 
     def add(self, task: TaskMetrics) -> None:
-        """Add the figures of a task, or of the attempt at one that succeeded."""
+        """Add the figures of a task, or of its successful attempt."""
         self.take_in(task)
         self.read.merge(task.read)
         self.rows_out += task.rows_out
@@ -105,27 +105,29 @@ class TaskMetrics:
 
 @dataclass(frozen=True, slots=True)
 class TaskData:
-    """Data of a task: its own part, the payloads of exchanges and the broadcasts, by exchange id."""
+    """Data of a task: its own part, and by exchange id the payloads and broadcasts."""
 
     part: TaskInput = field(default_factory=TaskInput)
     payloads: Mapping[int, Sequence[pa.Buffer]] = field(default_factory=dict)
     broadcasts: Mapping[int, pa.Table] = field(default_factory=dict)
     decoded_limit: int = DECODED_BYTES
-    """Limit on the bytes of decoded columns of one relation of blocks; the rest is decoded while it is scanned."""
+    """Limit on the decoded bytes of one relation of blocks; the rest is decoded during the scan."""
     threads: int = 1
     rebuild: Rebuild | None = None
     connections: Connections | None = None
-    """Connections for the queries below steps."""
+    """Connections for the queries that feed steps."""
     statement: Cancellation | None = None
-    """Cancellation of the task from outside, for steps that run something beside it."""
+    """Cancellation of the task from outside, for steps that run other work."""
     given: Mapping[str, Iterable[object]] = field(default_factory=dict)
-    """Rows that Python programs hand over to the task, by relation, to be read once."""
+    """Rows passed to the task by Python programs, by relation; they can be read once."""
     number: int = 0
-    """Number of the task, for errors."""
+    """Number of the task, for error messages."""
 
 
 class BatchStream:
-    """Batches that can be scanned again: each scan restarts the iterator. `failure` is the error that ended one."""
+    """Batches that can be scanned repeatedly: each scan restarts the iterator; `failure` is the error that ended a
+    scan.
+    """
 
     def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
         self.schema = schema
@@ -147,7 +149,7 @@ class BatchStream:
 
 
 class ParquetScan(BatchStream):
-    """Scan of files that DuckDB reads by the SELECT `sql`; readers of batches get them as a stream."""
+    """Scan of files that DuckDB reads by the SELECT `sql`; other readers get a stream of batches."""
 
     def __init__(self, sql: str, stream: BatchStream, note_read: Callable[[], None]) -> None:
         super().__init__(stream.schema, stream.batches)
@@ -156,7 +158,7 @@ class ParquetScan(BatchStream):
 
 
 Relation = list[pa.Table | BatchStream]
-"""Parts of one logical schema, whose physical Arrow types may differ."""
+"""Parts of a relation with one logical schema; their physical Arrow types may differ."""
 
 
 def open_input(spec: DataInput, data: TaskData, metrics: TaskMetrics) -> Relation:
@@ -185,9 +187,9 @@ def open_input(spec: DataInput, data: TaskData, metrics: TaskMetrics) -> Relatio
 
 @contextmanager
 def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Relation]) -> Iterator[None]:
-    """`relations` visible to SQL on `connection`, in a transaction of their own: dropped by one ROLLBACK.
+    """Make `relations` visible to SQL on `connection`, in a transaction; one ROLLBACK drops them.
 
-    The error of a stream is raised itself, in place of DuckDB's about it.
+    A stream's own error is raised instead of DuckDB's error about it.
     """
     connection.begin()
     try:
@@ -209,10 +211,10 @@ def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Re
 
 
 def _roll_back(connection: DuckDBPyConnection) -> None:
-    """End the transaction, unless its connection was closed meanwhile, as that of a stopped session is.
+    """Roll back, unless the connection was closed, as when a session stops.
 
-    An interrupt may meet the ROLLBACK too, with or without ending the transaction: it is for the query before. Where
-    others have left no memory for it, or have ended the database, the transaction ends with the connection.
+    A late interrupt, meant for the query, may also hit the ROLLBACK, with or without ending the transaction. If there
+    is no memory for it, or the database has ended, the connection is closed instead.
     """
     import duckdb
 
@@ -228,7 +230,7 @@ def _roll_back(connection: DuckDBPyConnection) -> None:
 
 
 def _read_again(scans: Iterable[ParquetScan]) -> None:
-    """Find the file on which DuckDB failed: the engine's own reader names it."""
+    """Read the files with the engine's own reader, whose error names the file on which DuckDB failed."""
     for scan in scans:
         for _ in scan.batches():
             pass
@@ -255,7 +257,7 @@ def relation_batches(relation: Relation) -> Iterator[pa.RecordBatch]:
 
 
 def payload_header(exchange_id: int, partition: int = 0, bucket: int = 0) -> int:
-    """Number before a payload. Payloads sorted by its `payload_order` are in one order on every try."""
+    """Return the number before a payload; sorting by its `payload_order` gives the same order on each attempt."""
     return exchange_id | (bucket & 0xFFFF) << 16 | partition << 32
 
 
@@ -268,16 +270,16 @@ def payload_order(header: int) -> int:
 
 
 def read_payloads(payloads: Sequence[pa.Buffer], schema: pa.Schema, spread: frozenset[int] | None = None) -> pa.Table:
-    """Read the rows of all payloads, without copying; columns take the names of `schema`.
+    """Return the rows of all payloads, without copying, with the column names of `schema`.
 
-    `spread`: the hashes of keys whose rows may be in payloads of spread buckets; None: of any.
+    `spread` has the hashes of keys that payloads of spread buckets may have; None means any.
     """
     tables = [pa.ipc.open_stream(payload.slice(PAYLOAD_HEADER)).read_all() for payload in payloads]
     if spread is not None:
         for table in tables:
             dealt = np.frombuffer((table.schema.metadata or {}).get(SPREAD_METADATA, b""), "<u8")
             if not spread.issuperset(dealt.tolist()):
-                # A copy of a task that found other heavy keys: its rows would not meet all that they should.
+                # A copy of a task found other heavy keys, so its rows would not meet all their matches.
                 raise ExecutionError("two tries of one task dealt rows of different keys over other tasks")
     tables = [table.rename_columns(schema.names) for table in tables if table.num_rows]
     return pa.concat_tables(tables) if tables else schema.empty_table()
@@ -292,9 +294,9 @@ def _count_places(handles: Sequence[BlockHandle], metrics: TaskMetrics) -> None:
 
 
 def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskData) -> Relation:
-    """Read blocks into one table per physical schema: those with equal encodings are concatenated without copying.
+    """Read blocks into one table per physical schema; blocks with equal encodings are concatenated without copying.
 
-    Blocks beyond the limit of decoded bytes, to which mapped columns do not count, are a stream.
+    Blocks beyond the limit of decoded bytes are streamed; mapped columns do not count.
     """
     from sharkpy.columnar.store import open_block
     from sharkpy.physical.block_form import decoded_bytes, read_block, with_keys
@@ -313,7 +315,7 @@ def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskD
         return with_keys(_sampled(table, spec, handle), spec)
 
     groups: dict[pa.Schema, list[pa.Table]] = defaultdict(list)
-    # Damage is found before the first row, as far as it can be.
+    # Damage is found before the first row if possible.
     blocks = [_whole(open_block, handle, data) for handle in handles]
     size = num_read = 0
     with contextlib.closing(_each(read, [block.num_rows for block in blocks], data.threads)) as read_tables:
@@ -328,7 +330,7 @@ def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskD
 
 
 def _whole(read: Callable[[BlockHandle], _Read], handle: BlockHandle, data: TaskData) -> _Read:
-    """Read the block; once more if it was lost or damaged, and the task could make it again."""
+    """Read the block; if it was lost or damaged and the task can rebuild it, read it again."""
     try:
         return read(handle)
     except CorruptionError as error:
@@ -337,13 +339,13 @@ def _whole(read: Callable[[BlockHandle], _Read], handle: BlockHandle, data: Task
 
 
 def _rebuild_for(error: CorruptionError, handle: BlockHandle, data: TaskData) -> None:
-    """Make the block of `error` again; raise `error` if the task cannot."""
+    """Rebuild the block of `error`; raise `error` if the task cannot."""
     if data.rebuild is None or not data.rebuild(handle):
         raise error
 
 
 def _each(read: Callable[[int], pa.Table], rows: Sequence[int], threads: int) -> Generator[pa.Table]:
-    """Read each block, several large ones at once; `rows` are the numbers of rows of each."""
+    """Yield the table of each block, reading several large ones at once; `rows` has each block's number of rows."""
     places = range(len(rows))
     if threads == 1 or sum(rows) < _LARGE_ROWS:
         yield from map(read, places)
@@ -354,7 +356,7 @@ def _each(read: Callable[[int], pa.Table], rows: Sequence[int], threads: int) ->
 
 
 def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskData) -> BatchStream:
-    """Stream of blocks that are decoded one by one, and again by each scan."""
+    """Return a stream that decodes blocks one by one, again for each scan."""
     from sharkpy.columnar.store import open_block
     from sharkpy.physical.block_form import decode_block, with_keys
 
@@ -371,7 +373,7 @@ def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: Tas
 
 
 def _sampled(table: pa.Table, spec: BlockColumns, handle: BlockHandle) -> pa.Table:
-    """Rows of a block that are in the scan's sample."""
+    """Return a block's rows that are in the scan's sample."""
     if spec.sample is None:
         return table
     return table.filter(pa.array(spec.sample.chooser(handle.block_id)(table.num_rows)))
@@ -392,7 +394,7 @@ def _no_rows(spec: BlockColumns) -> pa.Table:
 
 
 def _rows_only(num_rows: int) -> pa.Table:
-    """Table of rows without columns; it gets an unused one, as DuckDB sees no rows in a table without columns."""
+    """Return a table of rows without data; it has one unused column, as DuckDB needs a column to see rows."""
     return pa.table({"_": pa.repeat(pa.scalar(True), num_rows)})
 
 
@@ -404,7 +406,7 @@ def _files(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics, dat
 
     stream = _read_splits(spec, splits, metrics, data.threads)
     if data.statement is not None:
-        # DuckDB's own threads ask for the rows: what makes them may wait for a store or a process, or take long.
+        # DuckDB's own threads pull the rows, and making them may wait for a store or process, or take long.
         stream = BatchStream(stream.schema, partial(_under, data.statement, stream))
     query = parquet_query(spec, splits)
     return stream if query is None else ParquetScan(query, stream, note_read)
@@ -438,7 +440,7 @@ def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetric
 
 
 def _given(spec: GivenColumns, data: TaskData, metrics: TaskMetrics) -> BatchStream:
-    """Rows of a Python program, which can be read once; reading them ends with the statement."""
+    """Stream the rows of a Python program, which can be read once; reading ends with the statement."""
     schema = arrow_schema(spec.schema)
 
     def batches() -> Iterator[pa.RecordBatch]:

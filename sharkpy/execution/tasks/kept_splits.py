@@ -1,4 +1,4 @@
-"""Rows of small files that are read again and again, as of a table that is joined in each epoch: kept for a while."""
+"""Cache of rows of small files that are read repeatedly, such as a table joined in each epoch."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from sharkpy.values.types import Schema
 
 MOST_BYTES = 16 << 20
 KEPT_SECONDS = 10.0
-"""Time since the last use after which rows go, as soon as anybody asks."""
+"""Seconds since the last use after which the next access removes the rows."""
 _CLOCK_NS = 100_000_000
-"""Two changes of a file that are closer may have one time."""
+"""Two changes of a file within this time may have the same timestamp."""
 _Key = tuple[Split, Schema, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class SplitRows:
-    """Some columns of a split's rows, with what was counted as they were read, and the bytes that they take."""
+    """Some columns of a split's rows, the figures of reading them, and their bytes."""
 
     batches: tuple[pa.RecordBatch, ...]
     metrics: ReadMetrics
@@ -32,20 +32,20 @@ class SplitRows:
 
 
 class KeptSplits:
-    """Rows by split, which has its file's path, size and time. Safe to use from several threads.
+    """Cache of rows by split, which has its file's path, size and time. Thread-safe.
 
-    1. Rows that are found are those of the file as it is: a file that is gone or has changed is SourceError, as it is
-       to a reader.
-    2. Files that were written just now are not kept: another write may leave size and time as they are.
+    1. Rows are returned only for an unchanged file. If the file is gone or has changed, SourceError is raised, as by a
+       reader.
+    2. Files written very recently are not cached: another write may leave size and time unchanged.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES, seconds: float = KEPT_SECONDS) -> None:
-        """Keep at most so many bytes, and each split's rows for so many seconds behind its last use."""
+        """Cache at most `most_bytes`, and each split's rows until `seconds` after their last use."""
         self._most_bytes = most_bytes
         self._seconds = seconds
         self._lock = threading.Lock()
         self._known: OrderedDict[_Key, tuple[SplitRows, float]] = OrderedDict()
-        """With the time of the last use; those used last come last."""
+        """Rows with the time of their last use, least recently used first."""
         self._size = 0
 
     @property
@@ -64,7 +64,7 @@ class KeptSplits:
         return rows
 
     def keep(self, split: Split, schema: Schema, names: tuple[str, ...], rows: SplitRows) -> None:
-        """Keep the rows of a split of a file, unless they would take all the room there is."""
+        """Cache the rows of a split of a file, unless they are large or the file is very recent."""
         is_file = split.modified_ns > 0
         if not is_file or time.time_ns() - split.modified_ns < _CLOCK_NS or rows.size_bytes > self._most_bytes // 2:
             return
@@ -92,4 +92,4 @@ class KeptSplits:
 
 
 kept_splits = KeptSplits()
-"""Those of this process."""
+"""Cache of this process."""

@@ -1,6 +1,4 @@
-"""Writing of rows into blocks of one matrix each: cast, transposed, checked and stored without a Python object a
-row.
-"""
+"""Writing of rows into blocks that are matrices: cast, checked and stored without a Python object per row."""
 
 from __future__ import annotations
 
@@ -35,11 +33,11 @@ if TYPE_CHECKING:
 
 FEATURES = "features"
 LABEL = "label"
-"""Names of the columns of a block in the layout of a matrix."""
+"""Names of a matrix block's columns."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Query = Callable[["TaskData", "DuckDBPyConnection"], AbstractContextManager[Iterator[pa.RecordBatch]]]
-"""Runs a task's program over some data; its rows."""
+"""Context manager that runs a task's program over some data and yields its rows."""
 
 
 def write_matrix_blocks(
@@ -50,7 +48,10 @@ def write_matrix_blocks(
     context: SinkContext,
     query: Query,
 ) -> Iterator[BlockResult]:
-    """Write blocks of at most `block_rows`; DataError, and no block, if a value is missing or infinite."""
+    """Write blocks of at most `block_rows`.
+
+    Raise DataError, and leave no block, if a value is missing or infinite.
+    """
     if sink.layout is None:
         raise InternalError("a sink without the layout of a matrix")
     if not sink.layout.is_by_source:
@@ -75,7 +76,10 @@ def write_matrix_blocks(
 
 
 def _in_order(runs: Sequence[Any], context: SinkContext) -> Iterator[BlockResult]:
-    """Results of all runs; if one failed, its error, when none runs any more and their blocks are gone."""
+    """Yield the results of all runs.
+
+    If a run failed, remove all blocks after the other runs have ended, and raise its error.
+    """
     failure: BaseException | None = None
     results: list[BlockResult] = []
     for run in runs:
@@ -96,7 +100,7 @@ def _in_order(runs: Sequence[Any], context: SinkContext) -> Iterator[BlockResult
 def _connection(
     program: StageProgram, data: TaskData, connection: DuckDBPyConnection, *, is_alone: bool
 ) -> Generator[DuckDBPyConnection]:
-    """Connection for this thread, if others work beside it; else the given one."""
+    """Yield a connection for this thread if other threads work at the same time, else the given one."""
     if is_alone or data.connections is None:
         yield connection
         return
@@ -131,7 +135,7 @@ def _stored(
 
 
 def _write(table: pa.Table, sink: BlockSink, context: SinkContext) -> BlockResult | None:
-    """Write a block; None if no row is left."""
+    """Write a block; return None if no row is left."""
     assert sink.layout is not None
     encoded = encode_matrix_block(table, sink.layout)
     if not encoded.num_rows:
@@ -142,7 +146,7 @@ def _write(table: pa.Table, sink: BlockSink, context: SinkContext) -> BlockResul
 
 
 def encode_matrix_block(table: pa.Table, layout: MatrixLayout) -> EncodedBlock:
-    """Encode a block; DataError naming a column and the number of its missing or infinite values in the block."""
+    """Encode a block; raise DataError, naming a column and the number of its missing or infinite values."""
     features, labels = float_columns(table, layout)
     columns = {FEATURES: encode_matrix(features)}
     if labels is not None:
@@ -153,7 +157,7 @@ def encode_matrix_block(table: pa.Table, layout: MatrixLayout) -> EncodedBlock:
 
 
 def matrix_of(table: pa.Table, layout: MatrixLayout) -> tuple[Array, Array | None]:
-    """Features as one array of shape (rows, features) with contiguous columns, and the label, as `float_columns`."""
+    """Return the features as an array of shape (rows, features) with contiguous columns, and the label."""
     features, labels = float_columns(table, layout)
     matrix = np.empty((len(features[0]), len(features)), layout.dtype, order="F")
     for target, values in zip(matrix.T, features, strict=True):
@@ -162,9 +166,10 @@ def matrix_of(table: pa.Table, layout: MatrixLayout) -> tuple[Array, Array | Non
 
 
 def float_columns(table: pa.Table, layout: MatrixLayout) -> tuple[list[Array], Array | None]:
-    """Features and label, converted and checked by `layout`; not copied if already in its form.
+    """Return the features and the label, each of shape (rows,), converted and checked by `layout`.
 
-    DataError naming a column and the number of its missing or infinite values.
+    They are not copied if they have the right form already. Raise DataError, naming a column and the number of its
+    missing or infinite values.
     """
     columns = [as_floats(column, np.dtype(layout.dtype)) for column in table.columns]
     if layout.drops_missing:
@@ -184,7 +189,7 @@ def float_columns(table: pa.Table, layout: MatrixLayout) -> tuple[list[Array], A
 
 
 def _complete_rows(columns: list[Array]) -> list[Array]:
-    """Columns without the rows in which a value is missing."""
+    """Remove the rows in which a value is missing."""
     if not any(NotFinite.of(column.reshape(-1, 1)).missing.any() for column in columns):
         return columns
     kept = ~np.isnan(np.stack(columns)).any(axis=0)
@@ -192,12 +197,12 @@ def _complete_rows(columns: list[Array]) -> list[Array]:
 
 
 def _statistics(column: EncodedColumn) -> ColumnStatistics:
-    """Statistics of a column: rows and bytes alone, as nothing prunes these blocks."""
+    """Return statistics of a column with only rows and bytes, as these blocks are never pruned."""
     return ColumnStatistics(column.dtype, column.num_rows, 0, exact=False, size_bytes=column.size_bytes)
 
 
 def as_floats(column: pa.ChunkedArray[Any], dtype: np.dtype[Any]) -> Array:
-    """Values as contiguous floats; NULL becomes NaN."""
+    """Return the values as contiguous floats of shape (rows,); NULL becomes NaN."""
     found = [np.ascontiguousarray(_numbers(chunk), dtype) for chunk in column.chunks]
     return found[0] if len(found) == 1 else np.concatenate(found)
 

@@ -1,4 +1,4 @@
-"""New data files of a task: each is written on this machine, and gets its name when it is whole."""
+"""New data files of a task: each is written on this machine, and gets its name when complete."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 Rows = Iterator[pa.RecordBatch]
 MOST_BYTES = 1 << 30
-"""Arrow bytes of the rows of a remote file: more are several files, so that a task needs the disk for one of them."""
+"""Arrow bytes above which rows go to another remote file, so that a task needs disk space for only one."""
 
 
 def write_file(
     batches: Iterable[pa.RecordBatch], sink: FileSink, name: str, temp_dir: str = ""
 ) -> Iterator[FileResult]:
-    """Write rows to the file `name`, or to several where they are remote; without rows there is none.
+    """Write rows to the file `name`, or to several remote ones; without rows, no file is written.
 
-    The folder exists while the statement runs: a task that outlives it must not make it anew. Remote files are written
-    below `temp_dir`, by default the system's, and have names of their own in each attempt.
+    The folder exists while the statement runs; a task that outlives it must not recreate it. Remote files are written
+    in `temp_dir` first (default: the system's), and have distinct names in each attempt.
     """
     from sharkpy.sources.registry import file_suffix
 
@@ -51,7 +51,7 @@ def write_file(
 def _local_file(rows: Rows, sink: FileSink, name: str, suffix: str) -> FileResult:
     folder = Path(sink.directory)
     path = folder / f"{name}{suffix}"
-    # A name of its own for each attempt: two of them may run at once.
+    # A distinct name for each attempt, as two of them may run at once.
     attempt = folder / f".{name}-{uuid.uuid4().hex}{suffix}"
     try:
         num_rows = _write(rows, sink, attempt, lambda: attempt.replace(path))
@@ -64,7 +64,7 @@ def _local_file(rows: Rows, sink: FileSink, name: str, suffix: str) -> FileResul
 def _put_files(
     first: pa.RecordBatch, rest: Rows, sink: FileSink, name: str, suffix: str, temp_dir: str
 ) -> Iterator[FileResult]:
-    """Put the rows into the store as one object, or as several; one of them is on this machine's disk at a time."""
+    """Upload the rows as one or more objects; only one of them is on this machine's disk at a time."""
     from sharkpy.sources.local_copy import store_with
 
     store = store_with(sink.directory, sink.access)
@@ -89,7 +89,7 @@ def _put_file(rows: Rows, sink: FileSink, path: str, store: Store, temp_dir: str
 
 
 def _write(rows: Rows, sink: FileSink, attempt: Path, place: Callable[[], object]) -> int:
-    """Write a file under the name of an attempt and put it in place; returns its rows."""
+    """Write a file under a temporary name, call `place`, and return the number of rows."""
     from sharkpy.sources.parquet import ParquetSource
     from sharkpy.sources.registry import source
     from sharkpy.sources.written_rows import kept_of
@@ -111,7 +111,7 @@ def _write(rows: Rows, sink: FileSink, attempt: Path, place: Callable[[], object
 
 
 def _up_to(most_bytes: int, first: pa.RecordBatch, rest: Rows) -> Rows:
-    """Rows from the first ones on, until they have so many bytes."""
+    """Yield `first` and further batches until they have `most_bytes`."""
     size = 0
     batch: pa.RecordBatch | None = first
     while batch is not None:

@@ -1,4 +1,4 @@
-"""Figures of the operators of one stage's query from DuckDB's profile, in words that survive summing over tasks."""
+"""Figures of the operators of a stage's query, from DuckDB's profile, in a form that can be summed over tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.physical.stage_program import FileColumns, StageInput
 SCAN = "scan"
 _FILE_SCAN = "READ_PARQUET"
 STEP = "step"
-"""Kind of Python code between two queries; its figures are not DuckDB's."""
+"""Kind of Python code between two queries, whose figures do not come from DuckDB."""
 KINDS: dict[str, str] = {
     "TABLE_SCAN": SCAN,
     "ARROW_SCAN": SCAN,
@@ -41,15 +41,15 @@ KINDS: dict[str, str] = {
     "UNION": "union",
     "UNNEST": "unnest",
 }
-"""Kind of each operator of DuckDB; any other goes by its own name in small letters."""
+"""Kind of each DuckDB operator; any other has its own name in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorFigures:
-    """Figures of one operator over the inputs `relations`; `seconds` is the time of all threads, `size_bytes` of its
-    output.
+    """Figures of one operator over the inputs `relations`.
 
-    `ordinal` counts operators of the same kind over the same relations, from the top.
+    `seconds` is the time of all threads, `size_bytes` the size of its output. `ordinal` counts operators of the same
+    kind over the same relations, from the top.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class OperatorFigures:
 
 
 def read_figures(text: str, inputs: Iterable[StageInput]) -> list[OperatorFigures]:
-    """Read the operators of a profile in JSON, parents first, over the inputs that their scans read."""
+    """Return the operators of a JSON profile, parents first, with the inputs that their scans read."""
     inputs = tuple(inputs)
     relations_of = _Relations(inputs)
     alone = frozenset(spec.relation for spec in inputs) if len(inputs) == 1 else frozenset()
@@ -81,7 +81,7 @@ def read_figures(text: str, inputs: Iterable[StageInput]) -> list[OperatorFigure
 
 
 def sum_figures(tasks: Iterable[Iterable[OperatorFigures]]) -> tuple[OperatorFigures, ...]:
-    """Sum figures of equal operators, in the order of their first occurrence."""
+    """Sum the figures of equal operators, in the order of their first occurrence."""
     sums: dict[tuple[str, frozenset[str], int], OperatorFigures] = {}
     for task in tasks:
         for one in task:
@@ -98,10 +98,10 @@ def sum_figures(tasks: Iterable[Iterable[OperatorFigures]]) -> tuple[OperatorFig
 
 
 class _Relations:
-    """Inputs of a query, from which each scan's is found by the names of its columns.
+    """Inputs of a query; finds each scan's input by its column names.
 
-    DuckDB names columns of Arrow data as in the query, and those of files as there, and inputs may share such names:
-    one that no scan has taken comes first.
+    DuckDB reports Arrow columns with the query's names and file columns with the files' names, which inputs may share.
+    Inputs that no scan has taken yet come first.
     """
 
     def __init__(self, inputs: Sequence[StageInput]) -> None:
@@ -130,13 +130,13 @@ def _visit(
     alone: frozenset[str],
     found: list[tuple[str, frozenset[str], Mapping[str, Any]]],
 ) -> frozenset[str]:
-    """Add `node` and all below it to `found`, parents first; returns the relations that it reads."""
+    """Add `node` and its descendants to `found`, parents first; return the relations that it reads."""
     name = str(node.get("type", ""))
     place = len(found)
     below = [_visit(child, inputs, alone, found) for child in node.get("children") or ()]
     relations = frozenset().union(*below)
     if _reads_input(node):
-        # A scan that names no column is of the only input there is.
+        # A scan that names no column reads the only input.
         relations = inputs.of_scan(node) or alone
     if name not in ("", "RESULT_COLLECTOR", "EXPLAIN_ANALYZE"):
         found.insert(place, (KINDS.get(name, name.lower()), relations, node))
@@ -144,7 +144,7 @@ def _visit(
 
 
 def _reads_input(node: Mapping[str, Any]) -> bool:
-    """True if an operator is the scan of Arrow data or files, and not of constants."""
+    """True if an operator scans Arrow data or files, not constants."""
     function = _function(node)
     return KINDS.get(str(node.get("type"))) == SCAN and ("ARROW" in function or function == _FILE_SCAN)
 

@@ -1,4 +1,4 @@
-"""Origins of a block: the record of the file split that it was made from, and the split again."""
+"""Origins of blocks: records of their file splits, and back to splits."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def split_of(
     access: Callable[[str], str] | None = None,
     schema_text: Callable[[str], str] = local_path,
 ) -> Split:
-    """The split, under no limit of lines: it was read before. `access`: finds that of those who read it now, where its
-    file is remote; `schema_text`: as for `file_splits`.
+    """Return the split of an origin, without a limit on lines, as it was read before.
+
+    `access` returns the current access id for a remote file; `schema_text` is as for `file_splits`.
     """
     storage = form_from_text(origin.form)[0] or table.storage
     is_by_lines = source(storage.name).splits_lines(storage.properties)

@@ -1,6 +1,6 @@
-"""Parquet files that DuckDB reads itself: whole ones, whose columns all readers read alike.
+"""Parquet files that DuckDB reads itself: whole files whose columns all readers read alike.
 
-It reads with all its threads, skips row groups by their statistics, and knows the rows before it orders joins.
+DuckDB uses all its threads, skips row groups by statistics, and knows the number of rows before it orders joins.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from sharkpy.udf.types_duckdb import quote_identifier
 from sharkpy.values.types import DOUBLE, FLOAT, DataType, Schema
 
 MOST_RUNS = 64
-"""Limit on the runs of a scan: more would make a long query of it."""
+"""Limit on the runs of a scan; more would make the query too long."""
 Values = tuple[tuple[str, str | None], ...]
 _PATTERN_SIGNS = frozenset("*?[")
 _MOST_KNOWN = 100_000
 _invalid_texts: dict[str, None] = {}
-"""Paths of files with text that is not UTF-8, which a query has met: DuckDB does not read such text."""
+"""Paths of files found to have text that is not UTF-8, which DuckDB does not read."""
 
 
 def note_invalid_text(path: str) -> bool:
-    """Let the engine's own reader read a file from now on. False if it does so already."""
+    """Read a file with the engine's own reader from now on; return False if that is already so."""
     if path in _invalid_texts:
         return False
     if len(_invalid_texts) >= _MOST_KNOWN:
@@ -42,7 +42,7 @@ def note_invalid_text(path: str) -> bool:
 
 
 def for_workers(part: TaskInput) -> TaskInput:
-    """The part of a task of another process, which has not met the files whose text is not UTF-8."""
+    """Mark files with invalid text in a task's part for another process, which does not know them."""
     if not any(split.path in _invalid_texts for _, splits in part.splits for split in splits):
         return part
     marked = (
@@ -53,7 +53,7 @@ def for_workers(part: TaskInput) -> TaskInput:
 
 
 def parquet_query(spec: FileColumns, splits: Sequence[Split]) -> str | None:
-    """SELECT of the relation's rows in the order of `splits`; None if DuckDB is not to read one of the files."""
+    """Return the SELECT of the relation's rows in the order of `splits`, or None if DuckDB cannot read a file."""
     files = _files(spec, splits)
     if files is None:
         return None
@@ -68,7 +68,7 @@ def is_read_by_duckdb(spec: FileColumns, splits: Sequence[Split]) -> bool:
 
 
 def _files(spec: FileColumns, splits: Sequence[Split]) -> list[tuple[Values, list[str]]] | None:
-    """Runs of paths with the same values of the partition columns in use; None if DuckDB is not to read one."""
+    """Return runs of paths with equal values of the used partition columns, or None if DuckDB cannot read a file."""
     if spec.sample is not None or not splits or not _are_whole(splits):
         return None
     runs: list[tuple[Values, list[str]]] = []
@@ -84,7 +84,7 @@ def _files(spec: FileColumns, splits: Sequence[Split]) -> list[tuple[Values, lis
 
 
 def note_files(spec: FileColumns, splits: Sequence[Split], metrics: ReadMetrics) -> int:
-    """Check that the files are those that were planned with, and count them as read; returns their rows."""
+    """Check that the files have not changed since planning, count them as read, and return their rows."""
     for split in splits:
         check_unchanged(split)
     files = {split.path: split.plain for split in splits if split.plain is not None}
@@ -107,7 +107,7 @@ def _is_readable(split: Split, spec: FileColumns, known: Collection[str]) -> boo
     """True if DuckDB can read the split's file; `known` are the partition columns."""
     assert split.plain is not None  # _are_whole
     stored = {name for name, _ in split.plain.column_bytes}.union(known)
-    # DuckDB would have to wait until all columns of all files are fetched.
+    # For remote files, DuckDB would have to wait until all columns of all files are fetched.
     if uri.is_remote(split.path) or split.path in _invalid_texts:
         return False
     return not split.form and stored.issuperset(spec.names) and not _PATTERN_SIGNS.intersection(split.path)
@@ -124,7 +124,7 @@ def _select(spec: FileColumns, values: Mapping[str, str | None], paths: Iterable
 
 
 def _stored(name: str, schema: Schema) -> str:
-    """SQL of a stored column. Statistics of floats ignore NaN: a CASE, whose statistics are unknown, hides them."""
+    """SQL of a stored column; a CASE hides the statistics of floats, which ignore NaN."""
     column = quote_identifier(name)
     return f"CASE WHEN {column} IS NOT NULL THEN {column} END" if schema[name].dtype in (FLOAT, DOUBLE) else column
 

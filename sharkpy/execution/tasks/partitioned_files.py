@@ -1,4 +1,4 @@
-"""Writing of rows into the folders of their Hive partitions, in the format of each."""
+"""Writing of rows into the folders of their Hive partitions, each in its own format."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from sharkpy.sources.staged_files import staged_subfolder
 def write_partitioned_files(
     batches: Iterable[pa.RecordBatch], sink: FileSink, context: SinkContext
 ) -> Iterator[FileResult]:
-    """Write one file for each run of rows of one Hive partition; one file is open at a time.
+    """Write a file for each run of rows of one Hive partition; only one file is open at a time.
 
-    ResourceError if they are more than the sink allows.
+    Raise ResourceError if there are more partitions than the sink allows.
     """
     files: Counter[str] = Counter()
     runs = itertools.chain.from_iterable(_runs(batch, sink.partition_columns) for batch in batches)
@@ -43,17 +43,17 @@ def write_partitioned_files(
 
 
 def _subfolder(folder: str, name: str) -> str:
-    """Folder in a staging folder, which is made where that is a local one."""
+    """Return a folder in a staging folder; a local one is created."""
     return uri.join(folder, name) if uri.is_remote(folder) else staged_subfolder(folder, name)
 
 
 def too_many_partitions(writer: str, most: int, setting: Setting[int]) -> ResourceError:
-    """Error for a `writer` that writes more Hive partitions than `setting` allows."""
+    """Return the error for a `writer` that writes more Hive partitions than `setting` allows."""
     return ResourceError(f"{writer} writes more than {most} partitions", hint=f"raise {setting.key}")
 
 
 def in_form(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> tuple[Iterable[pa.RecordBatch], FileSink]:
-    """Rows and sink for the Hive partition `name`: the given ones, unless it has a format of its own."""
+    """Return rows and sink for the Hive partition `name`, converted if it has a format of its own."""
     form = next((form for form in sink.forms if form[0] == name), None)
     if form is None:
         return batches, sink
@@ -63,7 +63,7 @@ def in_form(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> tup
 
 
 def _runs(batch: pa.RecordBatch, columns: tuple[str, ...]) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Neighbouring rows of one Hive partition with its name, without the columns that name it."""
+    """Yield runs of rows of one Hive partition with its name, without the columns that name it."""
     if not batch.num_rows:
         return
     num_stored = batch.num_columns - len(columns)

@@ -1,4 +1,4 @@
-"""Report of a task to the driver, beside its data: figures, small results, and its error."""
+"""Report of a task to the driver, separate from its data: figures, small results, and its error."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """Block that a BlockSink stored in the task of that number.
+    """Block that a BlockSink stored in task number `task`.
 
-    `source`: the scanned block that all its rows are from, and its number among those made of it.
+    `source` is the scanned block of all its rows, and its number among the blocks made from it.
     """
 
     handle: BlockHandle
@@ -36,8 +36,9 @@ class BlockResult:
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """File that a FileSink wrote; `encoded_bytes` is its size on disk. `modified_ns` and `tag` are those that the store
-    of a remote one gives.
+    """File that a FileSink wrote; `encoded_bytes` is its size on disk.
+
+    `modified_ns` and `tag` of a remote file come from its store.
     """
 
     path: str
@@ -48,14 +49,14 @@ class FileResult:
 
 
 def num_rows(results: Sequence[object]) -> int:
-    """Number of rows in blocks and files."""
+    """Return the number of rows in blocks and files."""
     written = sum(one.num_rows for one in results if isinstance(one, FileResult))
     return written + sum(one.handle.num_rows for one in results if isinstance(one, BlockResult))
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """Report at the end of one task. A retry of the same partition reports the same and replaces it."""
+    """Report at the end of a task; the first report of a partition counts, and retries report the same."""
 
     run_id: int
     partition: int
@@ -76,14 +77,14 @@ class TaskReport:
     """Number of blocks read from the memory of the task's host, if there are several hosts."""
     blocks_afar: int = 0
     blocks_rebuilt: int = 0
-    """Number of lost or damaged blocks that the task made whole again itself."""
+    """Number of lost or damaged blocks that the task rebuilt itself."""
     requested: Requested = Requested()  # noqa: RUF009  it is frozen
-    """Requests of the task to storage."""
+    """Requests of the task to remote storage."""
 
 
 @dataclass(slots=True)
 class ReportBook:
-    """Record of reports in the driver, by stage run and partition; safe to use from several threads."""
+    """Record of reports in the driver, by stage run and partition. Thread-safe."""
 
     reports: dict[int, dict[int, TaskReport]] = field(default_factory=dict)
     listeners: dict[int, Callable[[TaskReport], None]] = field(default_factory=dict)
@@ -107,7 +108,7 @@ class ReportBook:
             _log.exception("a listener of task reports failed")
 
     def close(self, run_id: int) -> list[TaskReport]:
-        """Take the run's reports in the order of partitions; later ones are dropped."""
+        """Remove and return the run's reports by partition; later ones are dropped."""
         with self.lock:
             self.listeners.pop(run_id, None)
             run = self.reports.pop(run_id, {})

@@ -1,4 +1,4 @@
-"""Bucket of each row of a bucketed table: by the hash that exchanges use, so that the two align."""
+"""Bucket of each row of a bucketed table, by the hash of exchanges, so that buckets and exchanges align."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ BucketNumbers = np.ndarray[Any, np.dtype[np.int32]]
 
 
 def hash_id() -> str:
-    """Name of the hash function: DuckDB's may change from one version to the next."""
+    """Return the name of the hash function, which may change between DuckDB versions."""
     import duckdb
 
     return f"duckdb-{duckdb.__version__}"
 
 
 def bucketing(spec: BucketSpec | None, schema: Schema) -> Bucketing | None:
-    """Bucketing for a sink of rows of `schema`, by a table's buckets."""
+    """Return the bucketing of a sink for rows of `schema`, by a table's buckets."""
     if spec is None:
         return None
     return Bucketing(tuple(schema.names.index(name) for name in spec.columns), spec.num_buckets)
@@ -41,7 +41,7 @@ def _connect() -> DuckDBPyConnection:
 
 @dataclass(slots=True)
 class RowBuckets:
-    """Finder of the buckets of rows of `schema`; for one thread."""
+    """Finder of the buckets of rows of `schema`; for use by one thread."""
 
     spec: BucketSpec
     schema: Schema
@@ -62,7 +62,7 @@ class RowBuckets:
         return rows.column(0).to_numpy()  # type: ignore[no-any-return]
 
     def split_all(self, tables: Iterable[pa.Table]) -> Iterator[tuple[int, pa.Table]]:
-        """Rows of each bucket with any, in their order; buckets ascend."""
+        """Yield each non-empty bucket, ascending, with its rows in order."""
         whole = list(tables)
         if whole:
             rows = pa.concat_tables(whole, promote_options="permissive")
@@ -70,7 +70,7 @@ class RowBuckets:
 
 
 def split_by_number(table: pa.Table, buckets: BucketNumbers, num_buckets: int) -> Iterator[tuple[int, pa.Table]]:
-    """Rows of each bucket with any, in their order; `buckets` has the bucket of each row."""
+    """Yield each non-empty bucket with its rows in order; `buckets` has the bucket of each row."""
     counts = np.bincount(buckets, minlength=num_buckets)
     present = np.flatnonzero(counts)
     if len(present) > 1:

@@ -1,4 +1,4 @@
-"""Checksum of the rows of a block in any order."""
+"""Checksum of a block's rows, regardless of order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MODULUS = 1 << 64
 
 
 def row_checksum(rows: pa.Table) -> int:
-    """Sum of the rows' hashes: equal for equal rows in any order, and additive over tables."""
+    """Return the sum of the rows' hashes: equal for equal rows in any order, and additive over tables."""
     if not rows.num_rows:
         return 0
     columns = [f"c{index}" for index in range(rows.num_columns)]
@@ -28,7 +28,7 @@ def row_checksum(rows: pa.Table) -> int:
 
 
 def total_checksum(checksums: list[int]) -> int:
-    """Checksum of several tables together."""
+    """Return the checksum of several tables together."""
     return sum(checksums) % _MODULUS
 
 

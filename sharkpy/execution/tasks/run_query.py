@@ -1,4 +1,4 @@
-"""Running a stage's SQL in DuckDB, around a fault of its optimizer."""
+"""Running a stage's SQL in DuckDB, with a workaround for a fault of its optimizer."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 _FAULTY_OPTIMIZER = "projection_pullup"
 _FAULT = "Failed to bind column reference"
-"""Error of a part of DuckDB 2.0's optimizer for some joins of joins. Without that part TPC-H 18 takes twice as long."""
+"""Error of one optimizer pass of DuckDB 2.0 for some nested joins. Without the pass, TPC-H 18 takes twice as long."""
 _lock = threading.Lock()
 
 
 def run_query(connection: DuckDBPyConnection, sql: str, batch_rows: int) -> pa.RecordBatchReader:
-    """Stream the rows of a SELECT. It is planned once more, without the faulty part, if the optimizer fails."""
+    """Stream the rows of a SELECT; if the optimizer fails, plan again without the faulty pass."""
     try:
         return _reader(connection, sql, batch_rows)
     except duckdb.InternalException as error:
         if _FAULT not in str(error):
             raise
-    # A setting of the whole database: only what is planned in this moment goes without, too.
+    # The setting is for the whole database, so other queries planned at this moment lack the pass too.
     with _lock, connection.cursor() as other:
         ((before,),) = other.execute("SELECT current_setting('disabled_optimizers')").fetchall()
         other.execute(f"SET disabled_optimizers = '{','.join(filter(None, (before, _FAULTY_OPTIMIZER)))}'")
@@ -36,8 +36,10 @@ def run_query(connection: DuckDBPyConnection, sql: str, batch_rows: int) -> pa.R
 
 
 def _reader(connection: DuckDBPyConnection, sql: str, batch_rows: int) -> pa.RecordBatchReader:
-    """As `connection.sql(sql).to_arrow_reader(batch_rows)`, which parses and binds the text twice: 0.1 ms for SELECT 1,
-    0.1 s for 2,000 expressions. No public method does it once without keeping all rows.
+    """Return a reader like `connection.sql(sql).to_arrow_reader(batch_rows)`, which parses and binds the text twice.
+
+    That takes 0.1 ms for SELECT 1, and 0.1 s for 2,000 expressions. No public method does it once without holding all
+    rows.
     """
     reader: pa.RecordBatchReader = _seam.submit(connection, sql, None, "stream", batch_rows).arrow_reader()
     return reader

@@ -17,7 +17,7 @@ from sharkpy.values.nested_arrow import cast_column
 from sharkpy.values.types import Schema
 
 PAYLOAD_BYTES = 64 << 20
-"""Bytes of Arrow data gathered before payloads are made: bounds the memory of a task and the size of a payload."""
+"""Arrow bytes gathered before payloads are made; bounds a task's memory and a payload's size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class SinkContext:
-    """Context of sinks beside the program: the store's writer, how blocks are cut and encoded, and the folder for files
-    that are to be put into remote storage.
+    """Context of sinks: the store's writer, how blocks are cut and encoded, and the folder for remote files being
+    written.
     """
 
     partition: int = 0
@@ -44,7 +44,7 @@ class SinkContext:
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """`batch` with the names and Arrow types of `schema`, column by column."""
+    """Return `batch` with the names and Arrow types of `schema`, column by column."""
     columns = [cast_column(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -59,13 +59,13 @@ def encode_payload(header: int, schema: pa.Schema, batches: Iterable[pa.RecordBa
 
 
 def single_payloads(batches: Iterable[pa.RecordBatch], schema: pa.Schema, header: int) -> Iterator[Payload]:
-    """Payloads of all rows, for bucket 0; none without rows."""
+    """Yield payloads of all rows for bucket 0; none without rows."""
     for window in windows(batches, PAYLOAD_BYTES):
         yield Payload(0, encode_payload(header, schema, window), sum(batch.num_rows for batch in window))
 
 
 def windows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[list[pa.RecordBatch]]:
-    """Batches in runs of about `limit` bytes, without empty ones."""
+    """Group batches into runs of about `limit` bytes, without empty batches."""
     window: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -98,7 +98,7 @@ def write_block(table: pa.Table, sink: BlockSink, context: SinkContext, bucket: 
 def block_tables(
     batches: Iterable[pa.RecordBatch], schema: Schema, block_rows: int, block_bytes: int
 ) -> Iterator[pa.Table]:
-    """Rows in tables of `block_rows`, or fewer if these have `block_bytes`."""
+    """Yield tables of `block_rows` rows, or fewer if these reach `block_bytes`."""
     pending: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:

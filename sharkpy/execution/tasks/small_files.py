@@ -1,5 +1,6 @@
-"""Small file inputs of a task, read before its query begins: as tables, of which DuckDB knows the rows before it orders
-joins, and for which its threads call no Python.
+"""Small file inputs of a task, read as tables before its query begins.
+
+So DuckDB knows their number of rows before it orders joins, and its threads call no Python for them.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 
 SMALL_BYTES = 256 << 10
-"""Limit on the bytes of an input's splits: threads that read them side by side would not begin sooner."""
+"""Limit on the bytes of an input's splits; parallel reading would not start sooner for so few."""
 MOST_DECODED = 16 << 20
-"""Limit on the bytes of all tables of a query. What would be more, as of a file that is compressed, is a stream."""
+"""Limit on the bytes of a query's tables; a larger input, such as a compressed file, is streamed."""
 
 
 def reads_streams(program: StageProgram, part: TaskInput) -> bool:
-    """True if an input of the program comes as a stream, whose number of rows DuckDB does not know."""
+    """True if an input of the program is a stream, whose number of rows DuckDB does not know."""
     splits, small = dict(part.splits), {spec.relation for spec in _small_inputs(program, part)}
     return any(
         isinstance(spec, StepColumns)
@@ -42,15 +43,16 @@ def reads_streams(program: StageProgram, part: TaskInput) -> bool:
 
 
 def knows_rows(program: StageProgram, part: TaskInput) -> bool:
-    """True if the planner has known the rows of all streams: those of files."""
+    """True if the planner knew the number of rows of all streams, which then come from files."""
     if any(isinstance(spec, StepColumns) for spec in program.inputs):
         return False
     return all(split.num_rows is not None for _, splits in part.splits for split in splits)
 
 
 def small_tables(program: StageProgram, data: TaskData, metrics: TaskMetrics) -> dict[str, pa.Table]:
-    """Rows of the program's small file inputs, by relation. Scans of the same splits read them once, all columns that
-    any of them wants, and count them once.
+    """Return the rows of the program's small file inputs, by relation.
+
+    Scans of the same splits read them once, with all columns that any of them needs, and count them once.
     """
     splits_of = dict(data.part.splits)
     alike: dict[tuple[tuple[Split, ...], Schema], list[FileColumns]] = {}
@@ -74,8 +76,9 @@ def small_tables(program: StageProgram, data: TaskData, metrics: TaskMetrics) ->
 
 
 def _small_inputs(program: StageProgram, part: TaskInput) -> list[FileColumns]:
-    """File inputs that are tables: of epochs, which read all their rows, and those of joins and the like. A query over
-    one file input may end before it has read it.
+    """Return the small file inputs that are read as tables: those of epochs, and those of joins and the like.
+
+    A query over one file input may end before it has read all of it, so it gets a stream.
     """
     splits_of, found = dict(part.splits), list[FileColumns]()
     for spec in program.inputs:
@@ -89,7 +92,7 @@ def _small_inputs(program: StageProgram, part: TaskInput) -> list[FileColumns]:
 
 
 def _are_small(splits: Sequence[Split]) -> bool:
-    """True if splits have few bytes, or their files where a split is told by other things, as row groups or offsets."""
+    """True if the splits have few bytes, or their files if splits are row groups or offsets."""
     from sharkpy.sources.registry import source
 
     size = 0
@@ -103,7 +106,7 @@ def _are_small(splits: Sequence[Split]) -> bool:
 def _read(
     splits: Sequence[Split], schema: Schema, names: tuple[str, ...], counted: ReadMetrics, most: int
 ) -> pa.Table | None:
-    """Rows of some splits, one behind the other; None where they take more than `most` bytes."""
+    """Return the rows of splits in order, or None if they exceed `most` bytes."""
     batches, size = list[pa.RecordBatch](), 0
     for split in splits:
         rows = kept_splits.find(split, schema, names) or _rows_of(split, schema, names, most - size)
@@ -119,7 +122,7 @@ def _read(
 
 
 def _rows_of(split: Split, schema: Schema, names: tuple[str, ...], most: int) -> SplitRows | None:
-    """Rows of a split; None where they take more than `most` bytes."""
+    """Return the rows of a split, or None if they exceed `most` bytes."""
     from sharkpy.sources.read_split import read_split
 
     arrow, metrics = _arrow(schema, names), ReadMetrics()
@@ -144,7 +147,7 @@ def _arrow(schema: Schema, names: Sequence[str]) -> pa.Schema:
 
 
 def _columns(table: pa.Table, spec: FileColumns) -> pa.Table:
-    """The columns of an input, under its aliases."""
+    """Return the columns of an input under its aliases."""
     if not spec.names:
         return pa.table({"_": pa.repeat(pa.scalar(True), table.num_rows)})
     return table.select(list(spec.names)).rename_columns(list(spec.aliases))

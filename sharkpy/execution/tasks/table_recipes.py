@@ -1,4 +1,4 @@
-"""Recipes from which a task on this machine makes a table's blocks again, in a file of the engine's folder."""
+"""Recipes with which local tasks rebuild a table's blocks, in a file of the engine's folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SUFFIX = ".recipes"
 
 @dataclass(frozen=True, slots=True)
 class TableRecipes:
-    """Narrow recipes of a table: each group of blocks is made from file splits alone."""
+    """Recipes of a table whose groups of blocks are each made from file splits only."""
 
     table: Table
     schema: Schema
@@ -34,25 +34,22 @@ class TableRecipes:
 
 
 class RecipeBook:
-    """Recipes of tables' newest versions, written before the next job: some tables have many versions from one job to
-    another. Safe to use from several threads.
+    """Recipes of tables' newest versions, written only before the next job, as versions may change often. Thread-safe.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
-        """Make a book whose files are in `folder`, which is asked for when there is something to write."""
+        """Make a book with files in `folder`, which is called when there is something to write."""
         self._folder = folder
         self._noted: dict[str, tuple[Table, TableVersion | None, BlockWriter]] = {}
         self._lock = threading.Lock()
 
     def note(self, table: Table, version: TableVersion | None, writer: BlockWriter) -> None:
-        """Note a table's newest version, which `writer` writes blocks of; None: it has none any more."""
+        """Note a table's newest version and the writer of its blocks; None if there is none any more."""
         with self._lock:
             self._noted[table.table_id] = table, version, writer
 
     def save(self) -> Path:
-        """Write what has been noted; returns the folder. What cannot be written is left out: the driver makes such
-        blocks.
-        """
+        """Write the noted recipes and return the folder; the driver rebuilds blocks whose recipes cannot be written."""
         folder = self._folder()
         with self._lock:
             while self._noted:
@@ -66,7 +63,7 @@ class RecipeBook:
 
 
 def save_recipes(folder: Path, table: Table, version: TableVersion, writer: BlockWriter) -> None:
-    """Write the recipes of a table's version in the place of the earlier version's."""
+    """Write the recipes of a table's version over those of the earlier one."""
     groups = tuple(group for group in siblings(version) if group[0])
     if not groups:
         remove_recipes(folder, table)
@@ -81,7 +78,7 @@ def remove_recipes(folder: Path, table: Table) -> None:
 
 
 def find_recipes(folder: Path, block_id: str) -> TableRecipes | None:
-    """Find the recipes of the table that has the block now."""
+    """Return the recipes of the table that has the block now, or None."""
     from pyspark.serializers import CPickleSerializer
 
     for path in folder.glob(f"*{_SUFFIX}"):

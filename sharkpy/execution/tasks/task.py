@@ -1,4 +1,4 @@
-"""Run a stage's program over one part of the data: the same code in the driver and in workers."""
+"""Running a stage's program over one part of the data, with the same code in the driver and in workers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def run_task(
     metrics: TaskMetrics,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[Payload | BlockResult | FileResult]:
-    """Run a task; returns the output of the program's sink. Every failure is a SharkError."""
+    """Run a task and yield the output of the program's sink; every failure is a SharkError."""
     schema = arrow_schema(program.output)
     try:
         match program.sink:
@@ -108,12 +108,12 @@ def run_task(
 
 
 def _exchange_sql(sink: HashSink | RangeSink, connection: DuckDBPyConnection, sql: str) -> str:
-    """Query of an exchange's rows, with the hash of their key, or with their range."""
+    """Return the query of an exchange's rows with the hash of their key, or their range."""
     return hashed_sql(sql, sink) if isinstance(sink, HashSink) else bucketed_sql(sql, sink, connection)
 
 
 def _bucket_sql(program: StageProgram, buckets: Bucketing, connection: DuckDBPyConnection, sql: str) -> str:
-    """Query of a bucketed table's rows, with their bucket."""
+    """Return the query of a bucketed table's rows with their bucket."""
     names = program.output.names
     sink = HashSink(tuple(names[position] for position in buckets.keys), buckets.num_buckets)
     return bucketed_sql(sql, sink, connection)
@@ -127,7 +127,7 @@ def task_batches(
     metrics: TaskMetrics,
     batch_rows: int = BATCH_ROWS,
 ) -> Generator[Iterator[pa.RecordBatch]]:
-    """Rows of the program as batches with the names and Arrow types of its output; streamed, not collected."""
+    """Yield the program's rows as streamed batches with the names and Arrow types of its output."""
     schema = arrow_schema(program.output)
     with _relations(program, data, metrics, batch_rows) as relations:
         if not program.sql:
@@ -141,7 +141,8 @@ def task_batches(
 def _query_batches(
     program: StageProgram, data: TaskData, connection: DuckDBPyConnection, metrics: TaskMetrics, batch_rows: int
 ) -> Generator[Iterator[pa.RecordBatch]]:
-    """Rows of the program in the query's types, counted apart, as other threads may count beside this one."""
+    """Yield the program's rows in the query's types, counted separately, as other threads may count at the same time.
+    """
     own = metrics.below()
     with _relations(program, data, own, batch_rows) as relations:
         if not program.sql:
@@ -162,7 +163,7 @@ def _keyed_batches(
     metrics: TaskMetrics,
     batch_rows: int,
 ) -> Generator[Iterator[pa.RecordBatch]]:
-    """Rows with the last column that `keyed_sql` adds to a query: the hash of their key, or their bucket."""
+    """Yield the rows with the last column that `keyed_sql` adds: the hash of their key, or their bucket."""
     sql = keyed_sql(program.sql or f"SELECT * FROM {quoted(program.inputs[0].relation)}")
     with (
         _relations(program, data, metrics, batch_rows) as relations,
@@ -175,7 +176,7 @@ def _keyed_batches(
 def _relations(
     program: StageProgram, data: TaskData, metrics: TaskMetrics, batch_rows: int
 ) -> Generator[dict[str, Relation]]:
-    """Relations of the program's inputs in this task; steps run until the body is left."""
+    """Open the relations of the program's inputs in this task; steps run until the body ends."""
     small = small_tables(program, data, metrics)
     with contextlib.ExitStack() as steps:
         relations: dict[str, Relation] = {}
@@ -196,12 +197,12 @@ def _relations(
 def _read_below(
     program: StageProgram, data: TaskData, metrics: TaskMetrics, batch_rows: int, end: Cancellation
 ) -> Generator[Iterator[pa.RecordBatch]]:
-    """Rows of the program below a step, by a query of its own."""
+    """Yield the rows of a step's input program, from a query of its own."""
     connections = data.connections
     if connections is None:
         raise InternalError("a task with a step has one connection only")
     below = metrics.below()
-    # What the query below has steps of ends with the step that reads it.
+    # Steps of the input query end with the step that reads it.
     data = replace(data, statement=end)
     with connections(program) as connection:
         forget = end.on_cancel(connection.interrupt)
@@ -232,14 +233,14 @@ def _query(
             try:
                 yield reader
             finally:
-                # The query's threads may wait for rows that nobody wants any more.
+                # The query's threads may wait for rows that are no longer needed.
                 for step in steps:
                     step.stop()
 
 
 @contextmanager
 def _profiled(connection: DuckDBPyConnection, program: StageProgram, metrics: TaskMetrics) -> Generator[None]:
-    """Add DuckDB's figures of the query in the body to `metrics`, if they are wanted."""
+    """Add DuckDB's figures of the body's query to `metrics`, if wanted."""
     if not metrics.is_profiled:
         yield
         return
@@ -259,8 +260,10 @@ def _pass_through(relations: dict[str, Relation], schema: pa.Schema) -> Iterator
 
 
 def _counted(batches: Iterator[pa.RecordBatch], metrics: TaskMetrics) -> Iterator[pa.RecordBatch]:
-    """Count batches. A query that fails after its first rows raises its own error: Arrow's reader raises OSError for
-    DuckDB's errors, which a writer of the rows would take for one of its file.
+    """Count the batches' rows.
+
+    Errors after the first rows are converted here: Arrow's reader raises OSError for them, which a file writer would
+    take for its own error.
     """
     try:
         for batch in batches:
@@ -287,16 +290,16 @@ _TASK_MODULES = (
 
 
 def import_all() -> None:
-    """Import all modules that tasks use, so that processes forked from here need not."""
+    """Import all modules that tasks use, so that forked processes need not."""
     for name in _TASK_MODULES:
-        # What cannot be imported is reported by the task that needs it.
+        # The task that needs a missing module reports it.
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     _load_numba()
 
 
 def _load_numba() -> None:
-    """Import the modules that numba loads with its first compiled function."""
+    """Load the modules that numba needs for its first compiled function."""
     from numba.core.registry import cpu_target
 
     cpu_target.typing_context.refresh()

@@ -1,5 +1,5 @@
-"""Worker processes, which run tasks: their start, their requirements, and the ways of bytes to and from them.
+"""Worker processes, which run tasks: their start, requirements, and data transfer.
 
-The daemon forks workers with everything imported, a worker runs one partition of a stage, and frames in mapped files
-carry bytes that need not go through the JVM.
+The daemon forks workers with everything imported. A worker runs one partition of a stage. Frames in mapped files carry
+bytes that need not go through the JVM.
 """

@@ -1,4 +1,4 @@
-"""Broadcast build sides, read whole by every task: sent with the task, mapped from a file, or broadcast by Spark."""
+"""Broadcast build sides, read whole by each task: sent with the task, mapped from a file, or broadcast by Spark."""
 
 from __future__ import annotations
 
@@ -17,29 +17,27 @@ from sharkpy.execution.workers.frame_files import write_stream
 
 INLINE_BYTES = 32 << 10
 _CACHED_BYTES = 256 << 20
-"""Limit on the bytes of broadcasts that a process keeps for the next task."""
+"""Limit on the bytes of broadcasts that a process caches for later tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class BroadcastSource:
-    """Source of broadcast rows for a task: one of `data` (an Arrow stream), `path` (an Arrow file to map) or
-    `spark`.
-    """
+    """Source of broadcast rows for a task: one of `data` (an Arrow stream), `path` (a file to map) or `spark`."""
 
     key: str
     data: bytes | None = None
     path: str | None = None
     spark: Any = None
-    """Broadcast of pyspark whose value is an Arrow stream."""
+    """Broadcast of pyspark with an Arrow stream as value."""
 
 
 def broadcast_table(payloads: Sequence[pa.Buffer], schema: pa.Schema) -> pa.Table:
-    """Rows of the collected payloads."""
+    """Return the rows of the collected payloads."""
     return read_payloads(payloads, schema)
 
 
 def send_broadcast(table: pa.Table, folder: Path, is_local: bool, context: Any) -> BroadcastSource:
-    """Make `table` readable to tasks; `folder` is visible to them if `is_local`."""
+    """Make `table` readable by tasks; `folder` is visible to them if `is_local`."""
     key = uuid.uuid4().hex
     if is_local and table.nbytes > INLINE_BYTES:
         path = folder / f"broadcast-{key}.arrow"
@@ -52,7 +50,7 @@ def send_broadcast(table: pa.Table, folder: Path, is_local: bool, context: Any) 
 
 
 def drop_broadcast(source: BroadcastSource) -> None:
-    """Free the broadcast of `send_broadcast`; tasks that have mapped the file keep it."""
+    """Free a broadcast; tasks that have mapped its file keep it."""
     if source.path is not None:
         Path(source.path).unlink(missing_ok=True)
     if source.spark is not None:
@@ -63,7 +61,7 @@ _loaded: OrderedDict[str, pa.Table] = OrderedDict()
 
 
 def load_broadcast(source: BroadcastSource) -> pa.Table:
-    """Table of `source`, kept by this process for the query's other tasks."""
+    """Return the table of `source`, cached in this process for the query's other tasks."""
     table = _loaded.get(source.key)
     if table is None:
         table = _open(source)

@@ -1,9 +1,8 @@
 """Collectors of statistics about the rows that map tasks move (after Shark's PDE).
 
 1. A task makes one of each, lets it observe each window of rows, and encodes its findings.
-2. A task's collectors take TASK_BYTES in all; a collector gets its share and coarsens its
-   findings, or returns nothing.
-3. The driver merges the parts of all map tasks, one a task: retries and copies give the same part again.
+2. A task's collectors share TASK_BYTES. A collector coarsens its findings to fit its share, or returns nothing.
+3. The driver merges one part per map task: retries and copies return the same part.
 """
 
 from __future__ import annotations
@@ -30,8 +29,9 @@ class Collector(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CollectorRow:
-    """Row of a collector: `name` is the field of ExchangeStatistics that `merge` fills; `max_bytes`: the limit of a
-    task's part.
+    """Row of a collector: `name` is the field of ExchangeStatistics that `merge` fills.
+
+    `max_bytes` limits a task's part.
     """
 
     name: str
@@ -41,9 +41,9 @@ class CollectorRow:
 
 
 COLLECTORS: tuple[CollectorRow, ...] = (
-    # First, as it cannot give way: without it rows would not be found.
+    # First, because it cannot shrink: without it rows would not be found.
     CollectorRow("spread_keys", SpreadKeys, SpreadKeys.merge, ENCODED_BYTES),
-    # Last, as it takes what is left.
+    # Last, because it takes the remaining bytes.
     CollectorRow("rows_per_bucket", RowsPerBucket, RowsPerBucket.merge, TASK_BYTES),
 )
 
@@ -59,7 +59,7 @@ class TaskCollectors:
             collector.observe(window)
 
     def encode(self, limit: int = TASK_BYTES) -> bytes:
-        """Parts in the order of the table, each after its length."""
+        """Return the parts in the order of the table, each after its length."""
         left = limit - _SIZE.size * len(COLLECTORS)
         parts: list[bytes] = []
         for row, collector in zip(COLLECTORS, self._collectors, strict=True):
@@ -73,7 +73,7 @@ class TaskCollectors:
 
 
 def merge_collected(encoded: Sequence[bytes]) -> dict[str, Any]:
-    """Merge the statistics of all tasks, by name; nothing for those that no task has a part of."""
+    """Merge the statistics of all tasks, by name; those without any part are left out."""
     columns: list[list[bytes]] = [[] for _ in COLLECTORS]
     for task in encoded:
         start = 0

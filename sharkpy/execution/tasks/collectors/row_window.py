@@ -1,4 +1,4 @@
-"""Windows of a map task's rows, as collectors see them."""
+"""Windows of a map task's rows, for collectors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Numbers = np.ndarray[Any, np.dtype[Any]]
 class Window:
     """Window of a task's rows: `counts[b]` of them go to bucket b.
 
-    `spread` are the keys dealt over spread buckets so far, by their hash, with the number of those.
+    `spread` has the number of spread buckets of each key dealt so far, by the key's hash.
     """
 
     counts: Numbers

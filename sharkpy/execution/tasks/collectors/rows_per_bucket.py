@@ -1,4 +1,4 @@
-"""Rows of each bucket: exact if they fit, else to an eighth of a doubling, else of neighbours together."""
+"""Rows per bucket: exact if they fit, else to an eighth of a doubling, else of neighbouring buckets together."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ def _decode(part: bytes) -> Numbers:
         return np.cumsum(np.frombuffer(zlib.decompress(body), "<i8")).astype(np.float64)
     shares = np.exp2(np.frombuffer(body, np.uint8) / 4.0) - 1
     spread: Numbers = np.repeat(shares / width, width)[:size]
-    # The task's rows in all are known: what rounding added is taken off again.
+    # The task's total is known, so the rounding error is scaled away.
     scaled: Numbers = spread * (rows / max(spread.sum(), 1.0))
     return scaled

@@ -1,4 +1,4 @@
-"""Keys that a task has dealt over spread buckets: all of them, for the reading stage relies on it."""
+"""Keys that a task dealt over spread buckets; all of them, because the reading stage relies on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that carry out the steps between two queries of a task, by the type of the step's description."""
+"""Functions that execute the steps between two queries of a task, by the type of the step's description."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from sharkpy.plan.steps.table_function_step import TableFunctionStep
 from sharkpy.plan.steps.transform_step import TransformStep
 
 RunStep: TypeAlias = Callable[[Any, Iterator[pa.RecordBatch], StepRun], Iterator[pa.RecordBatch]]
-"""Function of a step, from the rows below to the rows above, streamed.
+"""Function of a step, from input rows to output rows, streamed.
 
-1. Columns of the input are those that the step passes on, then its arguments; those of the output are the passed ones,
-   then its own, of the Arrow types of the schema, or types that can be cast to these.
-2. It takes rows as it needs them and holds no more than it must; it need not take all.
-3. Anything it waits for ends when `StepRun.end` is cancelled: it registers there all that it starts.
+1. The input's columns are those that the step passes on, then its arguments. The output's are the passed ones, then its
+   own, with the schema's Arrow types or types that can be cast to them.
+2. It takes rows as it needs them and holds as few as possible; it need not take all.
+3. If it waits for anything, cancelling `StepRun.end` must end the wait: it registers there whatever it starts.
 """
 
 RUNNERS: dict[type[RowStep], RunStep] = {

@@ -1,4 +1,4 @@
-"""Runner of Python code from batches to batches over the rows of a task."""
+"""Runner of a Python function from batches to batches over a task's rows."""
 
 from __future__ import annotations
 

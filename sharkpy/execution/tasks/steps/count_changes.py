@@ -1,4 +1,4 @@
-"""Runner of the count of changed rows, over the rows of a task."""
+"""Runner that counts changed rows among a task's rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runner of a script over the rows of a task: lines to its standard input, and rows from its output."""
+"""Runner of a script over a task's rows: lines to its standard input, rows from its output."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sharkpy.plan.steps.script import Script
 from sharkpy.values.types import Field, Schema
 
 _MOST_LINE_BYTES = 128 << 20
-"""Limit on a line without an end: a script that prints no line ends would fill the memory."""
+"""Limit on the length of a line; a script that prints no line ends would fill the memory."""
 
 
 def run_script(script: Script, rows: Iterator[pa.RecordBatch], run: StepRun) -> Iterator[pa.RecordBatch]:
-    """Run a script, from the first row on: a task without rows has none.
+    """Run a script if the task has rows.
 
-    Its input is written by a thread of its own, so that it may write before it has read all.
+    A thread writes its input, so that the script may write output before it has read all input.
     """
     writer = LineWriter(script, _renamed(run.arguments, script.names))
     reader = LineReader(script, _renamed(run.output, script.output_names), run.read)
@@ -40,14 +40,14 @@ def run_script(script: Script, rows: Iterator[pa.RecordBatch], run: StepRun) -> 
     finally:
         forget()
         process.kill()
-        # What still computes rows is of no use any more.
+        # The rows still being computed are no longer needed.
         run.end.cancel()
         feeder.join()
         process.close()
 
 
 def _whole_lines(process: ScriptProcess, newline: bytes, run: StepRun) -> Iterator[bytes]:
-    """Output of the script, cut after line ends; the last line may lack its own."""
+    """Yield the script's output, cut after line ends; the last line may have none."""
     rest = bytearray()
     for chunk in process.chunks():
         run.end.check()
@@ -80,7 +80,7 @@ def _finish(script: Script, process: ScriptProcess, feeder: _Feeder, run: StepRu
 
 
 class _Feeder:
-    """Writer of the rows to the script. `failure` is the error that ended them."""
+    """Writer of the rows to the script; `failure` is the error that ended it."""
 
     def __init__(
         self, process: ScriptProcess, writer: LineWriter, first: pa.RecordBatch, rows: Iterator[pa.RecordBatch]

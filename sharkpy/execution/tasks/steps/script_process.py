@@ -1,4 +1,4 @@
-"""Process of a script: its folder, its standard streams, and its end."""
+"""Process of a script: its folder, standard streams and termination."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sharkpy.base.errors import CancelledError, ExecutionError, SourceError
 from sharkpy.plan.steps.script import Script
 
 FAILED = "38000"
-"""SQLSTATE: an external routine has failed."""
+"""SQLSTATE for a failure of an external routine."""
 _CHUNK_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
 _COPIED_BYTES = 16 << 20
@@ -26,9 +26,10 @@ _SHOWN_CHARACTERS = 2000
 
 
 class ScriptProcess:
-    """Process that runs a script over lines. Calls, in order: `start`, `feed` and `chunks` at once, `wait`, `close`.
+    """Process that runs a script over lines.
 
-    `kill` may come from any thread, at any time: the script ends, with all that it has started.
+    Call, in order: `start`, `feed` and `chunks` in parallel, `wait`, `close`. Any thread may call `kill` at any time;
+    it ends the script and all its child processes.
     """
 
     def __init__(self, script: Script) -> None:
@@ -40,7 +41,7 @@ class ScriptProcess:
         self._errors = bytearray()
         self._error_reader: threading.Thread | None = None
         self.left_rows = False
-        """True if the script has ended, or closed its input, before it had read all rows."""
+        """True if the script ended, or closed its input, before it had read all rows."""
 
     def start(self) -> None:
         words = split_command(self._script.command)
@@ -71,7 +72,7 @@ class ScriptProcess:
         self._error_reader.start()
 
     def feed(self, pieces: Iterable[memoryview]) -> None:
-        """Write to the script, and close its input at the end; it may have gone before."""
+        """Write to the script's input and close it; the script may have ended before."""
         stdin = self._running.stdin
         if stdin is None:
             return
@@ -87,7 +88,7 @@ class ScriptProcess:
                 stdin.close()
 
     def chunks(self) -> Iterator[bytes]:
-        """Output of the script, as it comes."""
+        """Yield the script's output as it arrives."""
         stdout = self._running.stdout
         if stdout is None:
             return
@@ -105,9 +106,9 @@ class ScriptProcess:
             yield b"".join(parts)
 
     def wait(self) -> int:
-        """Wait for the end; returns the exit code, or negatively the number of the signal that ended it."""
+        """Wait for the end; return the exit code, or the negative number of the signal that ended it."""
         process = self._running
-        # Until it is reaped, its number is nobody else's: it may be killed.
+        # Until it is reaped, its process id is not reused, so that it can be killed safely.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         with self._lock:
             code = process.wait()
@@ -117,14 +118,14 @@ class ScriptProcess:
         return code
 
     def check(self, code: int) -> None:
-        """Raise ExecutionError if the exit code tells of a failure."""
+        """Raise ExecutionError if the exit code means a failure."""
         if code == 0:
             return
         what = f"ended with exit code {code}" if code > 0 else f"was ended by {_signal_name(-code)}"
         raise self.failure(what)
 
     def failure(self, what: str, hint: str | None = None) -> ExecutionError:
-        """Error that the script did `what`, with the end of its standard error."""
+        """Return the error that the script did `what`, with the end of its standard error."""
         text = bytes(self._errors).decode("utf-8", "replace").strip()
         shown = " | ".join(line.strip() for line in text.splitlines()[-_SHOWN_LINES:] if line.strip())
         told = f"; it said: {shown[-_SHOWN_CHARACTERS:]}" if shown else "; it said nothing on standard error"
@@ -138,7 +139,7 @@ class ScriptProcess:
                     os.killpg(self._process.pid, signal.SIGKILL)
 
     def abandon(self) -> None:
-        """End the script from any thread, as nobody may call `close` any more."""
+        """Kill the script and remove its folder from any thread; `close` may never be called after that."""
         self.kill()
         self._folder.cleanup()
 
@@ -163,7 +164,7 @@ class ScriptProcess:
         return self._process
 
     def _read_errors(self) -> None:
-        """Keep the last bytes of standard error, so that the script never waits for a reader."""
+        """Keep the last bytes of standard error; reading all of it keeps the script from blocking."""
         stderr, limit = self._running.stderr, max(self._script.error_bytes, 1)
         while stderr is not None and (data := os.read(stderr.fileno(), _READ_BYTES)):
             self._errors += data
@@ -182,7 +183,7 @@ class ScriptProcess:
 
 
 def split_command(command: str) -> list[str]:
-    """Words separated by spaces; quotes of either kind keep spaces within a word, and nothing else is special."""
+    """Return the words separated by spaces; quotes of either kind keep spaces, and nothing else is special."""
     words: list[str] = []
     word, quote, is_word = "", "", False
     for character in command:
@@ -205,7 +206,7 @@ def split_command(command: str) -> list[str]:
 
 
 def _program(word: str, folder: str) -> str | None:
-    """Path of the program that the first word names: a file of the working folder, else a program of PATH."""
+    """Return the path of the program: an absolute path, a file of the working folder, or a program of PATH."""
     if Path(word).is_absolute():
         return word
     own = Path(folder, word)
@@ -215,14 +216,14 @@ def _program(word: str, folder: str) -> str | None:
 
 
 def _placed(path: str, folder: str) -> Path:
-    """Path of a file or archive for the script: under its own name in the folder."""
+    """Return the path of a file or archive for the script: its own name in the folder."""
     if not Path(path).exists():
         raise SourceError(f'cannot read "{path}": there is no such file', hint="add it again, or DELETE FILE it")
     return Path(folder, Path(path).name)
 
 
 def _copy_or_link(path: str, place: Path) -> None:
-    """Copy a small file beside the others, executable; link a large one, or a folder."""
+    """Copy a small file into the folder as executable; link a large one or a folder."""
     if place.exists():
         return
     if Path(path).is_dir() or Path(path).stat().st_size > _COPIED_BYTES:

@@ -1,4 +1,4 @@
-"""Rows of a script: to lines for its standard input, and from those of its standard output."""
+"""Rows of a script: written as lines to its standard input, and read from its standard output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNESCAPED = {ord("n"): b"\n", ord("r"): b"\r", ord("t"): b"\t", ord("\\"): b"\\
 
 
 class LineWriter:
-    """Writer of batches as bytes: a line a row. Delimiters in values are not escaped, unless the script has escapes."""
+    """Writer of batches as lines, one per row; delimiters in values are not escaped unless the script uses escapes."""
 
     def __init__(self, script: Script, schema: Schema) -> None:
         self._script = script
@@ -49,7 +49,7 @@ class LineWriter:
 
 
 class LineReader:
-    """Reader of chunks of whole lines as batches of the columns `schema`; malformed values are NULL, and counted."""
+    """Reader of chunks of whole lines as batches of `schema`; malformed values become NULL and are counted."""
 
     def __init__(self, script: Script, schema: Schema, metrics: ReadMetrics) -> None:
         rows = lines_of(script.read).rows
@@ -69,7 +69,7 @@ class LineReader:
 
 
 def lines_of(storage: StorageFormat) -> LineSource:
-    """Format of a script's rows as lines. UnsupportedError if its rows are no lines."""
+    """Return the line format of a script's rows; raise UnsupportedError if the format is not lines."""
     found = source(storage.name)
     if not isinstance(found, LineSource):
         raise UnsupportedError(f"rows of a script in the format {storage.name}, which are no lines of text")
@@ -84,7 +84,7 @@ def _unescaped(line: bytes) -> bytes:
     result = next(parts)
     for part in parts:
         if not part:
-            # An escaped escape: what follows it is plain.
+            # An escaped escape: the text that follows is plain.
             result += b"\\" + next(parts, b"")
         else:
             result += _UNESCAPED.get(part[0], b"\\" + part[:1]) + part[1:]
@@ -92,7 +92,7 @@ def _unescaped(line: bytes) -> bytes:
 
 
 def _flat(rows: Array) -> memoryview:
-    """Bytes of all rows, one after the other."""
+    """Return the bytes of all rows, one after the other."""
     if isinstance(rows, pa.ChunkedArray):
         rows = rows.combine_chunks()
     offsets = np.frombuffer(rows.buffers()[1], np.int32)

@@ -1,4 +1,4 @@
-"""Run of a step: all that it gets beside its rows."""
+"""Context of a step's run."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StepRun:
-    """Run of a step: `passed` are the columns that it passes on; `output` is `passed` and the step's own columns."""
+    """Context of a step's run: `passed` are the columns passed on, `output` these and the step's own."""
 
     passed: Schema
     arguments: Schema
     output: Schema
     end: Cancellation
-    """Ends the run: the statement was cancelled, or nobody wants more rows."""
+    """Cancellation of the run: the statement was cancelled, or no more rows are needed."""
     read: ReadMetrics
-    """Metrics in which malformed values are counted."""
+    """Metrics that count malformed values."""
 
     @property
     def made(self) -> Schema:

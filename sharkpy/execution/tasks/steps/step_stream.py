@@ -1,4 +1,4 @@
-"""Relation that a step makes of the rows of a query of its own, in the task of the query that reads it."""
+"""Relation made by a step from the rows of its own query, in the same task as the query that reads it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from sharkpy.physical.stage_program import StepColumns
 from sharkpy.values.types import Schema, arrow_schema
 
 ReadBelow = Callable[[Cancellation], AbstractContextManager[Iterator[pa.RecordBatch]]]
-"""Runs the query below; it is interrupted when the Cancellation is."""
+"""Context manager that runs the step's input query, which the Cancellation interrupts."""
 
 
 class StepStream(BatchStream):
-    """Stream of a step's rows. Calls, in order: `begin`, scans of the relation, `stop` from any thread, `close`.
+    """Stream of a step's rows.
 
-    `begin` starts the query below and the step before the query that reads them, whose threads wait for rows.
+    Call, in order: `begin`, scans of the relation, `stop` from any thread, `close`. `begin` starts the input query and
+    the step before the query that reads them, whose threads wait for rows.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class StepStream(BatchStream):
         self._begun.begin()
 
     def stop(self) -> None:
-        """End the work for the rows, which nobody wants any more."""
+        """Stop making rows, which are no longer needed."""
         for run in list(self._runs):
             run.end.cancel(CancelledError("the step was ended"))
 
@@ -67,7 +68,7 @@ class StepStream(BatchStream):
 
 
 class _Run:
-    """Run of the step. Threads of DuckDB may take its rows in turn; `close` waits for the current one."""
+    """Run of the step; threads of DuckDB may take its rows in turn, and `close` waits for the current one."""
 
     def __init__(self, spec: StepColumns, schema: pa.Schema, read_below: ReadBelow, metrics: TaskMetrics) -> None:
         self.end = Cancellation()
@@ -98,7 +99,7 @@ class _Run:
         with self._lock:
             started, waited = time.perf_counter(), self._waited.get(thread, 0.0)
             batch = next(self._made, None)
-            # The query below, where it runs in this thread, has figures of its own.
+            # The input query, if it runs in this thread, has its own figures.
             self._seconds += time.perf_counter() - started - (self._waited.get(thread, 0.0) - waited)
             if batch is None:
                 return None
@@ -122,7 +123,7 @@ class _Run:
     def close(self) -> None:
         with self._lock:
             if isinstance(self._made, Generator):
-                # Whatever the end makes fail is of no interest any more.
+                # Errors caused by the termination do not matter.
                 with contextlib.suppress(Exception):
                     self._made.close()
             self._below.close()
@@ -134,4 +135,4 @@ class _Run:
 
 
 def _nothing() -> None:
-    """Do nothing: no statement knows of the step."""
+    """Do nothing; the step has no statement."""

@@ -1,4 +1,4 @@
-"""Runner of users' table functions over the rows of a task."""
+"""Runner of users' table functions over a task's rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sharkpy.values.types import arrow_schema
 
 Numbers = np.ndarray[Any, Any]
 _MOST_ROWS = 8_192
-"""Limit on the rows of input that the function takes before its own are passed on."""
+"""Number of input rows that the function takes before its rows are passed on."""
 
 
 def run_table_function(
@@ -44,7 +44,7 @@ def run_table_function(
 
 
 def _with_empty(counts: Numbers, columns: list[Column]) -> tuple[Numbers, list[Column]]:
-    """Columns with a row of NULLs for each input row of which the function made none."""
+    """Add a row of NULLs for each input row without function rows."""
     kept = np.maximum(counts, 1)
     empty = np.repeat(counts == 0, kept)
     places = pa.array(np.cumsum(~empty) - 1, pa.int64(), mask=empty)

@@ -1,4 +1,4 @@
-"""Runner of the transforms by which a lake table divides its files, over the rows of a task."""
+"""Runner of a lake table's partition transforms over a task's rows."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Physical operators, the planner, and lowering to the executors."""
+"""Physical operators, the planner, replanning, and lowering to DuckDB."""

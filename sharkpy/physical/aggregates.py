@@ -1,4 +1,4 @@
-"""Aggregate calls as the registry describes them."""
+"""Aggregate calls with the facts of the function registry."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def aggregate_row(call: AggregateCall) -> AggregateFunction:
 
 
 def without_state_form(call: AggregateCall) -> AggregateCall:
-    """The call whose states are those that `call` makes."""
+    """Return the call that makes the same states as `call`."""
     form = call.form
     if form is None or form.kind is not FormKind.STATE:
         return call
@@ -37,7 +37,7 @@ def without_state_form(call: AggregateCall) -> AggregateCall:
 
 
 def is_distinct(call: AggregateCall) -> bool:
-    """Whether DISTINCT makes a difference to the call."""
+    """Whether DISTINCT changes the result of the call."""
     return call.distinct and not aggregate_row(call).ignores_distinct
 
 
@@ -54,6 +54,6 @@ def state_types(call: AggregateCall) -> Sequence[DataType]:
 
 
 def new_states(item: Alias, ids: FreshIds) -> tuple[ColumnRef, ...]:
-    """Columns for the states of an aggregate."""
+    """Make columns for the states of an aggregate."""
     types = state_types(aggregate_call(item))
     return tuple(ids.column(f"{item.name}_{index}", dtype) for index, dtype in enumerate(types))

@@ -1,6 +1,6 @@
-"""Columns of blocks as the scaled integers that they stand for, in an integer type given by the planner.
+"""Columns of blocks as scaled integers, in an integer type chosen by the planner.
 
-A program asks for them by `BlockColumns.forms` and `values`: the planner knows from statistics that every value fits.
+A program requests them by `BlockColumns.forms` and `values`; the planner knows from statistics that every value fits.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 }
 """Arrow's type for each DuckDB type that `forms` may name."""
 _WORTH_TAKING = 0.5
-"""Share of rows above which leaving out the others costs more than it spares."""
+"""Share of matching rows above which removing the other rows costs more than it saves."""
 Numbers = np.ndarray[Any, np.dtype[Any]]
 _STORAGE = {pa.date32(): pa.int32(), pa.timestamp("us"): pa.int64(), pa.bool_(): pa.int8()}
 
 
 def read_block(block: Block, spec: BlockColumns) -> pa.Table:
-    """The columns of `spec` under their aliases, each in its form; kept for the queries that come after."""
+    """Return the columns of `spec` under their aliases and in their forms; they are cached for later queries."""
     forms = spec.forms or ("",) * len(spec.names)
     values = spec.values or ((),) * len(spec.names)
     cache = column_cache()
@@ -48,7 +48,7 @@ def read_block(block: Block, spec: BlockColumns) -> pa.Table:
 
 
 def decode_block(block: Block, spec: BlockColumns) -> pa.Table:
-    """As `read_block`, with nothing kept."""
+    """Return the same as `read_block`, without caching."""
     forms = spec.forms or ("",) * len(spec.names)
     values = spec.values or ((),) * len(spec.names)
     columns = [_column(block, *one) for one in zip(spec.names, forms, values, strict=True)]
@@ -56,7 +56,7 @@ def decode_block(block: Block, spec: BlockColumns) -> pa.Table:
 
 
 def with_keys(table: pa.Table, spec: BlockColumns) -> pa.Table:
-    """The rows of a block's `table` that have the keys of `spec`, or all of them where these are most."""
+    """Return the rows of a block's `table` that have the keys of `spec`, or all rows if these are most."""
     for name, keys in spec.keys:
         column = table.column(spec.names.index(name)).combine_chunks()
         places = keys.places(column)
@@ -66,7 +66,7 @@ def with_keys(table: pa.Table, spec: BlockColumns) -> pa.Table:
 
 
 def decoded_bytes(block: Block, table: pa.Table) -> int:
-    """Bytes of `table`, made of `block`, that do not lie in the block's file."""
+    """Return the bytes of `table` that are not mapped from the file of `block`."""
     chunks = (chunk for column in table.columns for chunk in column.chunks)
     return sum(buffer.size for chunk in chunks for buffer in array_buffers(chunk) if not block.maps(buffer))
 
@@ -80,7 +80,7 @@ def _column(block: Block, name: str, form: str, known: tuple[str | None, ...]) -
 
 
 def index_array(form: ScanForm, values: tuple[str | None, ...], target: pa.DataType) -> AnyArray:
-    """Each string as its index in `values`, whose last item stands for NULL."""
+    """Return each string's index in `values`, whose last item stands for NULL."""
     if isinstance(form, NarrowForm):
         raise InternalError("a string column has no integer form")
     known = pa.array(values[:-1], pa.string())
@@ -92,7 +92,7 @@ def index_array(form: ScanForm, values: tuple[str | None, ...], target: pa.DataT
 
 
 def _moved(indices: AnyArray, places: Numbers, missing: int, target: pa.DataType) -> AnyArray:
-    """`places[index]` for each index, `missing` for NULL; the stored indexes themselves where they are that."""
+    """Return `places[index]` for each index, `missing` for NULL; the stored array itself if it has these values."""
     is_same = np.array_equal(places, np.arange(len(places)))
     if is_same and indices.null_count == 0 and indices.type.bit_width == target.bit_width:
         return indices.view(target)
@@ -109,7 +109,7 @@ def _moved(indices: AnyArray, places: Numbers, missing: int, target: pa.DataType
 
 
 def integer_array(form: ScanForm, target: pa.DataType) -> AnyArray:
-    """The scaled integers of a column as `target`, which holds them all; NULLs stay NULL."""
+    """Return the scaled integers of a column as `target`, which can hold them all; NULLs stay NULL."""
     if isinstance(form, NarrowForm):
         return _from_codes(form, target)
     if isinstance(form, DictionaryForm):
@@ -131,7 +131,7 @@ def _from_codes(form: NarrowForm, target: pa.DataType) -> AnyArray:
 
 
 def _wrapped(number: int, kind: Any) -> Any:
-    """`number` modulo the width of `kind`: sums and products wrap, and the results are known to fit."""
+    """Return `number` modulo the width of `kind`; sums and products wrap, and the results are known to fit."""
     return np.array(number, np.int64).astype(kind)
 
 
@@ -150,18 +150,18 @@ def _from_values(array: AnyArray | pa.ChunkedArray[Any], target: pa.DataType) ->
 
 
 def _numpy(array: AnyArray) -> Numbers:
-    """The values under NULLs included, whatever they are."""
+    """Return the raw values, including undefined ones under NULLs."""
     kind = np.dtype(array.type.to_pandas_dtype())
     return np.frombuffer(memoryview(_values(array)), kind)[array.offset :][: len(array)]
 
 
 def _values(array: AnyArray) -> pa.Buffer:
-    """The buffer of an array's values."""
+    """Return the buffer of an array's values."""
     return array.buffers()[1] or pa.py_buffer(b"")
 
 
 def _like(source: AnyArray, values: Numbers, target: pa.DataType) -> AnyArray:
-    """`values` with the NULLs of `source`."""
+    """Return `values` with the NULLs of `source`."""
     validity = None
     if source.null_count:
         is_valid = np.asarray(pc.is_valid(source), np.bool_)

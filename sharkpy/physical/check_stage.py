@@ -1,4 +1,4 @@
-"""Check of kept stages, for tests: they are the stages of plans that are made anew."""
+"""Check of cached stages, for tests: they must equal the stages of newly made plans."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from sharkpy.plan.logical import LogicalPlan
 
 
 def check_stage(plan: PlacedPlan, stage: Stage, optimized: LogicalPlan, context: PlanContext) -> None:
-    """InternalError if `optimized` is planned to another plan, or that is another stage under the kept bounds."""
+    """Raise InternalError if planning `optimized` again gives another plan, or another stage under the cached bounds.
+    """
     if not all(map(_num_pieces, scans_of(plan.root))):
-        # Planned anew it is a plan without that scan.
+        # A new plan would not have that scan.
         return
     anew = plan_physical(optimized, context)
     if anew != plan:
@@ -36,7 +37,7 @@ def _num_pieces(scan: BlockScan | FileScan) -> int:
 
 
 def _with_bounds_of(anew: PhysicalPlan, kept: PhysicalPlan) -> PhysicalPlan:
-    """The plan with the bounds of the kept one's scans, which is equal to it."""
+    """Return the new plan with the bounds of the cached one's scans, which is otherwise equal."""
     pairs = {id(mine): theirs for mine, theirs in zip(scans_of(anew), scans_of(kept), strict=True)}
 
     def visit(node: PhysicalPlan) -> PhysicalPlan:

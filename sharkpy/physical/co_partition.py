@@ -1,4 +1,4 @@
-"""Co-partitioned tables: joins, groups and windows over scans by bucket, for which no row is moved."""
+"""Co-partitioned tables: joins, groups and windows over scans by bucket, which move no rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sharkpy.plan.expr import ColumnRef, Expr
 
 
 def is_aligned(left: PhysicalPlan, right: PhysicalPlan, left_keys: Sequence[Expr], right_keys: Sequence[Expr]) -> bool:
-    """Whether rows whose keys are equal are in buckets of one number on both sides, as their tables have them."""
+    """Whether rows with equal keys are in buckets of the same number on both sides, by their tables' buckets."""
     mine, other = left.distribution, right.distribution
     if not isinstance(mine, Hashed) or not isinstance(other, Hashed) or mine.num_buckets != other.num_buckets:
         return False
@@ -36,7 +36,10 @@ def is_aligned(left: PhysicalPlan, right: PhysicalPlan, left_keys: Sequence[Expr
 
 
 def key_positions(side: PhysicalPlan, keys: Sequence[Expr]) -> tuple[int, ...] | None:
-    """Places among the join's `keys` of those by which the side lies in its table's buckets; None: it does not."""
+    """Return the positions, among the join's `keys`, of the bucket columns of the side's table.
+
+    Return None if the side is not in buckets of such keys.
+    """
     if not isinstance(side.distribution, Hashed) or bucketed_scan(side) is None:
         return None
     ids = list(map(_id, keys))
@@ -49,9 +52,9 @@ def _id(key: Expr) -> int | None:
 
 
 def release_buckets(plan: PhysicalPlan, is_free: bool = True) -> PhysicalPlan:
-    """`plan` with the scans dealt out by size again of which nothing relies on the buckets.
+    """Return `plan` with scans divided by size again if nothing relies on their buckets.
 
-    `is_free`: nothing relies on where the rows of `plan` are.
+    `is_free` if nothing relies on the distribution of the rows of `plan`.
     """
     if isinstance(plan, BlockScan):
         return dataclasses.replace(plan, buckets=None) if is_free and plan.buckets else plan
@@ -62,7 +65,7 @@ def release_buckets(plan: PhysicalPlan, is_free: bool = True) -> PhysicalPlan:
 
 
 def spared_exchanges(plan: PhysicalPlan) -> Iterator[Decision]:
-    """Moves that would have been made if the tables were not in buckets, for EXPLAIN ANALYZE."""
+    """Yield the exchanges avoided because tables are in buckets, for EXPLAIN ANALYZE."""
     for node in plan.walk():
         for side in _sides(node):
             scan = bucketed_scan(side)
@@ -72,7 +75,7 @@ def spared_exchanges(plan: PhysicalPlan) -> Iterator[Decision]:
 
 
 def _sides(node: PhysicalPlan) -> tuple[PhysicalPlan, ...]:
-    """The children of `node` that an exchange would be above."""
+    """Return the children of `node` that would otherwise need an exchange."""
     match node:
         case HashJoin(left=left, right=right) if isinstance(left.distribution, Hashed) and isinstance(
             right.distribution, Hashed

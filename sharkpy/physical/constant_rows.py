@@ -1,4 +1,4 @@
-"""Rows of plans that have nothing to compute: literals of the query's text, or what statistics answered."""
+"""Rows of plans without computation: literals of the query's text, or answers from statistics."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_VALUES = 1_000
-"""Number of values up to which Python makes them sooner than a query does, and keeps no other thread waiting."""
+"""Number of values up to which Python is faster than a query, without blocking other threads for long."""
 MOST_BYTES = 64 << 10
-"""Bytes of rows that a plan may keep."""
+"""Limit on the bytes of rows that a plan may store."""
 _UNKNOWN = (KeyError, TypeError, ValueError, ArithmeticError, NotImplementedError)
-"""Exceptions for values that their type does not hold as they are: a query gives them, or its error."""
+"""Exceptions for values that do not fit their type unchanged; a query returns them, or its error."""
 _Row = tuple[Literal, ...]
 
 
 def constant_rows(plan: PhysicalPlan) -> pa.RecordBatch | None:
-    """The rows of a plan without Exchanges, with the names and Arrow types of its stage, where they are few literals.
+    """Return the rows of a plan without Exchanges, with its stage's names and Arrow types, if they are few literals.
 
-    None where there is anything to compute: then a query does, which gives the same for literals.
+    Return None if anything has to be computed. A query would return the same for literals.
     """
     rows, output = _literals(plan), plan.output
     if rows is None or not output or len(rows) * len(output) > MOST_VALUES:
@@ -45,7 +45,7 @@ def constant_rows(plan: PhysicalPlan) -> pa.RecordBatch | None:
 
 
 def _literals(plan: PhysicalPlan) -> Sequence[_Row] | None:
-    """The rows of `plan` as literals of its columns' types; None where they are not known, or too many."""
+    """Return the rows of `plan` as literals of its columns' types, or None if unknown or too many."""
     match plan:
         case ValuesScan(columns, rows):
             return _of_values(columns, rows)
@@ -124,7 +124,7 @@ def _column(literals: Sequence[Literal], dtype: t.DataType) -> pa.Array[Any]:
     return column
 
 
-# As `sharkpy.udf.literals.lower_literal` writes them
+# Conversions as in `sharkpy.udf.literals.lower_literal`
 
 
 def _decimal(value: object) -> Decimal:
@@ -132,7 +132,7 @@ def _decimal(value: object) -> Decimal:
 
 
 def _float(value: Any) -> object:
-    """The nearest number of 32 bits; OverflowError where there is none."""
+    """Return the nearest 32-bit number; raise OverflowError if there is none."""
     return struct.unpack("<f", struct.pack("<f", float(value)))[0]
 
 
@@ -172,4 +172,4 @@ _PLAIN: Mapping[type[t.DataType], Callable[[Any], object]] = {
     t.YearMonthIntervalType: int,
     t.DayTimeIntervalType: int,
 }
-"""By type, what makes the value that Arrow takes of a literal's, which is not NULL. Nested values are for a query."""
+"""Function by type that converts a literal's value, which is not NULL, for Arrow; nested values need a query."""

@@ -1,4 +1,4 @@
-"""Session and machine, as far as the planner knows them."""
+"""Facts about the session and machine for the planner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sharkpy.physical.hive_partitions import HivePartitions
 from sharkpy.sources.split import Split
 
 ScanSource = Callable[[Table], TableVersion | Sequence[Split] | HivePartitions]
-"""The cached version of a table, or else the splits of its files, or its Hive partitions to choose from."""
+"""Function that returns a table's cached version, or the splits of its files, or its Hive partitions to choose from."""
 
 
 def _no_files(table: Table) -> Sequence[Split]:
@@ -24,7 +24,11 @@ def _no_files(table: Table) -> Sequence[Split]:
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """`placement`: where the query has to run; None: in the driver where the scanned bytes allow it and `is_local`."""
+    """Context of planning.
+
+    `placement` is where the query must run. If None, it runs in the driver if it `is_local` and the scanned bytes allow
+    it.
+    """
 
     conf: Conf
     scan_source: ScanSource
@@ -33,4 +37,4 @@ class PlanContext:
     placement: Place | None = None
     is_local: bool = True
     file_source: ScanSource = _no_files
-    """As `scan_source`, of files alone: for scans of virtual columns."""
+    """Like `scan_source`, but only files, for scans of virtual columns."""

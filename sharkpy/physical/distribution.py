@@ -1,4 +1,4 @@
-"""Distribution of an operator's rows: the property that the planner enforces, and the ways to establish it."""
+"""Distribution of an operator's rows, which the planner enforces, and the partitionings that establish it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sharkpy.plan.expr import ColumnRef, SortKey
 
 @dataclass(frozen=True, slots=True)
 class Unspecified:
-    """Rows lie in any number of tasks, in no particular way."""
+    """Rows are in any number of tasks, in no particular way."""
 
     def __str__(self) -> str:
         return "any"
@@ -26,7 +26,7 @@ class Single:
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
-    """Rows equal in the columns `keys` are in one task: the bucket of their hash among `num_buckets`."""
+    """Rows with equal `keys` are in one task: the bucket of their hash among `num_buckets`."""
 
     keys: tuple[int, ...]
     num_buckets: int
@@ -37,7 +37,7 @@ class Hashed:
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """Every task has all rows."""
+    """Each task has all rows."""
 
     def __str__(self) -> str:
         return "broadcast"
@@ -48,9 +48,9 @@ Distribution = Unspecified | Single | Hashed | Broadcast
 
 @dataclass(frozen=True, slots=True)
 class HashPartitioning:
-    """Rows to `num_buckets` buckets by a stable hash of the columns `keys`; equal NULLs meet.
+    """Rows go to `num_buckets` buckets by a stable hash of the columns `keys`; equal NULLs meet.
 
-    With `spread` rows of heavy keys may lie in further buckets: then equal rows need not be in one task.
+    With `spread`, rows of heavy keys may be in further buckets, so equal rows need not be in one task.
     """
 
     keys: tuple[ColumnRef, ...]
@@ -69,7 +69,7 @@ class HashPartitioning:
 
 @dataclass(frozen=True, slots=True)
 class RangePartitioning:
-    """Rows to `num_buckets` buckets that follow each other in the order of `keys`, whose expressions are columns."""
+    """Rows go to `num_buckets` consecutive buckets in the order of `keys`, whose expressions are columns."""
 
     keys: tuple[SortKey, ...]
     num_buckets: int
@@ -84,7 +84,7 @@ class RangePartitioning:
 
 @dataclass(frozen=True, slots=True)
 class SinglePartitioning:
-    """All rows to one bucket."""
+    """All rows go to one bucket."""
 
     num_buckets = 1
 
@@ -98,7 +98,7 @@ class SinglePartitioning:
 
 @dataclass(frozen=True, slots=True)
 class BroadcastPartitioning:
-    """All rows to every task."""
+    """All rows go to each task."""
 
     num_buckets = 1
 
@@ -115,14 +115,14 @@ Partitioning = HashPartitioning | RangePartitioning | SinglePartitioning | Broad
 
 @dataclass(frozen=True, slots=True)
 class SpreadKey:
-    """A key, by its hash, some of whose rows are in `pieces` spread buckets (see `spread_buckets`)."""
+    """Key, by its hash, with rows in `pieces` spread buckets (see `spread_buckets`)."""
 
     key_hash: int
     pieces: int
 
 
 def spread_buckets(key_hash: int, pieces: int, num_spread: int) -> tuple[int, ...]:
-    """The spread buckets, from 0, over which a key's rows are dealt: a run that starts where its hash says."""
+    """Return the spread buckets, from 0, of a key's rows: consecutive ones from a start given by its hash."""
     start = key_hash % num_spread
     return tuple((start + piece) % num_spread for piece in range(min(pieces, num_spread)))
 
@@ -131,10 +131,10 @@ def spread_buckets(key_hash: int, pieces: int, num_spread: int) -> tuple[int, ..
 class ExchangeStatistics:
     """Measurements of an exchange whose map stage has run.
 
-    1. `rows` and `bytes_per_bucket` are exact; spread buckets come behind the ordinary ones.
-    2. Those of collectors are empty where a stage has none.
-    3. `rows_per_bucket` is a histogram of the keys by their hash, exact while it fits.
-    4. `spread_keys` are the heavy hitters: all keys that have rows in spread buckets.
+    1. `rows` and `bytes_per_bucket` are exact; spread buckets follow the ordinary ones.
+    2. Statistics of collectors are empty if a stage has none.
+    3. `rows_per_bucket` is a histogram of the keys' hashes, exact while it fits.
+    4. `spread_keys` are the heavy hitters: all keys with rows in spread buckets.
     """
 
     rows: int
@@ -149,10 +149,10 @@ class ExchangeStatistics:
 
 @dataclass(frozen=True, slots=True)
 class DealtBuckets:
-    """Which buckets each planned task reads, where that is not bucket i by task i.
+    """Buckets of each planned task, if that is not bucket i for task i.
 
-    `again`: planned tasks that read buckets which another task reads too. Two sides of a join must not both be
-    read again in one task, or rows would meet twice. `is_apart`: each planned task is one of its own (tests).
+    `again` are the planned tasks that read buckets which another task reads too. A task must not read both sides of a
+    join again, or rows would meet twice. `is_apart`: no tasks are merged (for tests).
     """
 
     buckets: tuple[tuple[int, ...], ...]

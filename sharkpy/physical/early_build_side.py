@@ -1,4 +1,4 @@
-"""Build sides worth running before a plan that would compute them on the way: their keys may prune the probe side."""
+"""Build sides worth running before the rest of the plan, because their keys may prune the probe side."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from sharkpy.plan.expr import Cast, ColumnRef, Expr
 _MOST_BUILD_ROWS = 100_000
 _LEAST_PROBE_BLOCKS = 4
 _LEAST_PROBE_ROWS = 500_000
-"""Rows below which reading a scan whole is faster than a query before it."""
+"""Rows below which reading the whole scan is faster than a query before it."""
 _MOST_OVERLAP = 0.5
-"""Share of the blocks that hold an average key: above, no set of keys would spare many."""
+"""Share of the blocks that hold an average key, above which no set of keys would skip many."""
 _SAMPLED_BLOCKS = 8
 
 
 def with_early_build_side(plan: PhysicalPlan, exchange_id: int) -> tuple[PhysicalPlan, Exchange] | None:
-    """`plan` with an Exchange above one build side: small, filtered, and joined to a large scan in order of the key.
+    """Put an Exchange above one build side that is small, filtered, and joined to a large scan in key order.
 
-    Joins below come first. None where there is no such join.
+    Lower joins come first. Return None if there is no such join.
     """
     for node in reversed(list(plan.walk())):
         if isinstance(node, HashJoin):
@@ -59,7 +59,7 @@ def _wrapped(plan: PhysicalPlan, join: HashJoin, edge: JoinEdge, exchange_id: in
 
 
 def _in_one_task(plan: PhysicalPlan) -> PhysicalPlan:
-    """A build side that every task would compute for itself, computed once."""
+    """Return a build side that each task would compute as one that is computed once."""
 
     def once(node: PhysicalPlan) -> PhysicalPlan:
         if isinstance(node, BlockScan) and node.is_replicated:
@@ -95,7 +95,7 @@ def _is_large(scan: BlockScan) -> bool:
 
 
 def _is_filtered(build: PhysicalPlan) -> bool:
-    """Whether something may leave out keys; and nothing of it has run yet."""
+    """Whether the build side may leave out keys, and none of it has run yet."""
     nodes = list(build.walk())
     if any(isinstance(node, (Exchange, ExchangeRead)) for node in nodes):
         return False

@@ -1,4 +1,4 @@
-"""Puts an Exchange above a plan where its distribution is not the required one, and only there."""
+"""Adding an Exchange above a plan if its distribution is not the required one."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def single(plan: PhysicalPlan, ids: FreshIds) -> PhysicalPlan:
 
 
 def broadcast(plan: PhysicalPlan, ids: FreshIds, replicated_rows: int = 0) -> PhysicalPlan:
-    """All rows of `plan` in every task; by every task's own scan of up to `replicated_rows` rows."""
+    """Put all rows of `plan` in each task, by each task's own scan if there are up to `replicated_rows`."""
     if isinstance(plan.distribution, Broadcast):
         return plan
     return replicated(plan, replicated_rows) or _exchange(plan, BroadcastPartitioning(), ids)
 
 
 def hashed(plan: PhysicalPlan, keys: tuple[ColumnRef, ...], num_buckets: int, ids: FreshIds) -> PhysicalPlan:
-    """Rows by the hash of exactly `keys`, in this order: two sides of a join meet."""
+    """Distribute rows by the hash of exactly `keys`, in this order, so that two sides of a join meet."""
     partitioning = HashPartitioning(keys, num_buckets)
     return plan if plan.distribution == partitioning.distribution else _exchange(plan, partitioning, ids)
 
@@ -54,7 +54,7 @@ def is_clustered(plan: PhysicalPlan, keys: tuple[ColumnRef, ...]) -> bool:
 def with_columns(
     plan: PhysicalPlan, exprs: tuple[Expr, ...], ids: FreshIds
 ) -> tuple[PhysicalPlan, tuple[ColumnRef, ...]]:
-    """`plan` with `exprs` among its columns, and their columns; the same plan where all are columns of it."""
+    """Return `plan` with `exprs` among its columns, and these columns; the same plan if it has them all."""
     added: list[Alias] = []
     refs: list[ColumnRef] = []
     for expr in exprs:

@@ -1,4 +1,4 @@
-"""Rough rows and bytes of physical plans, for decisions before anything has been measured."""
+"""Rough estimates of the rows and bytes of physical plans, before anything is measured."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ _WIDTHS: dict[DataType, int] = {
 _VARIABLE_WIDTH = 24
 _SELECTIVITY = {"eq": 0.1, "in": 0.2, "like": 0.1, "ne": 0.9, "is_not_null": 0.95}
 _FILE_ROW_BYTES = 8
-"""Bytes of a compressed file that one value stands for, at least."""
+"""Least bytes of a compressed file per value."""
 
 
 def estimated_bytes(plan: PhysicalPlan) -> int:
-    """Bytes of `plan`'s rows in Arrow form."""
+    """Return the bytes of `plan`'s rows in Arrow form."""
     return int(estimated_rows(plan)) * row_bytes(plan)
 
 
@@ -99,7 +99,7 @@ def estimated_rows(plan: PhysicalPlan) -> float:
 
 
 def _share(plan: BlockScan | FileScan) -> float:
-    """Of the rows of blocks or files, those that come out."""
+    """Return the share of the rows of blocks or files that a scan returns."""
     return selectivity(plan.predicate) * (1.0 if plan.sample is None else plan.sample.fraction)
 
 

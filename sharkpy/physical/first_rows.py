@@ -1,7 +1,7 @@
-"""Blocks in order of promise: a TopN or Limit opens first what may hold its rows, and then no more.
+"""Blocks in order of promise: a TopN or Limit opens first the blocks that may hold its rows, and then no more.
 
-At plan time `cut_blocks` leaves out what row counts and bounds prove needless. At run time `Waves` deals out
-the rest; blocks that cannot beat the n-th row found so far are not opened.
+At plan time, `cut_blocks` removes blocks that row counts and bounds prove needless. At run time, `Waves` deals out the
+rest; blocks that cannot beat the n-th row found so far are not opened.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ from sharkpy.plan.references import column_ids
 
 FirstRows = TopN | LimitOperator
 MOST_ROWS = 100_000
-"""Rows up to which they are gathered in the driver, so that no task runs in vain."""
+"""Number of rows up to which they are gathered in the driver, so that no task runs in vain."""
 _GROWTH = 4
-"""How many times as many blocks as the one before a wave opens."""
+"""Growth of the number of blocks from one wave to the next."""
 _LEAST_SINGLE_ROWS = 500_000
-"""Rows of blocks that one task reads below which opening all is faster than looking after each wave."""
+"""Rows of one task's blocks below which opening all is faster than checking after each wave."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A scan below a TopN or Limit, with the key that orders its rows; `is_whole`: all its rows come through."""
+    """Scan below a TopN or Limit, with the key that orders its rows; `is_whole` if all its rows reach the top."""
 
     scan: BlockScan
     key: Expr | None
     is_whole: bool
 
     def order(self, sort: SortKey) -> BlockOrder | None:
-        """How the scan's blocks stand to the sort key; None where nothing is known."""
+        """Return the order of the scan's blocks by the sort key, or None if nothing is known."""
         statistics = self.scan.blocks.statistics
         target = None if self.key is None else pruning_target(self.key, self.scan.names_by_id)
         if statistics is None or target is None:
@@ -63,7 +63,7 @@ class Source:
 
 
 def sources(plan: PhysicalPlan, key: Expr | None, is_whole: bool = True) -> list[Source] | None:
-    """The scans of `plan`, from each of whose blocks rows come regardless of the others; None: there is more to it."""
+    """Return the scans of `plan` if rows of each block pass independently of other blocks, else None."""
     match plan:
         case BlockScan(is_replicated=False):
             return [Source(plan, key, is_whole and plan.predicate is None and plan.sample is None)]
@@ -87,9 +87,9 @@ def _branches(plan: UnionAll, key: Expr | None) -> Iterator[tuple[PhysicalPlan, 
 
 
 def with_blocks(plan: PhysicalPlan, blocks: Iterator[BlockSet]) -> PhysicalPlan:
-    """`plan` with the blocks of its scans replaced, in the order of `sources`."""
+    """Return `plan` with the blocks of its scans replaced, in the order of `sources`."""
     if isinstance(plan, BlockScan):
-        # No aggregate reads through a TopN or Limit: its bounds may be those of all blocks.
+        # No aggregate is lowered across a TopN or Limit, so the bounds of all blocks may stay.
         return dataclasses.replace(plan, blocks=next(blocks))
     return plan.map_children(lambda child: with_blocks(child, blocks))
 
@@ -98,7 +98,10 @@ def with_blocks(plan: PhysicalPlan, blocks: Iterator[BlockSet]) -> PhysicalPlan:
 
 
 def cut_blocks(child: PhysicalPlan, keys: Sequence[SortKey], count: int) -> PhysicalPlan:
-    """`child` without the blocks that row counts prove to have none of its first `count` rows (no keys: any rows)."""
+    """Return `child` without blocks that row counts prove to have none of its first `count` rows.
+
+    Without keys, any rows are the first.
+    """
     found = sources(child, keys[0].expr if keys else None)
     if not found or count <= 0:
         return child
@@ -123,13 +126,13 @@ def _cut(source: Source, keys: Sequence[SortKey], count: int) -> BlockSet:
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """The blocks that are still to be looked at, most promising first, one set for each source of `plan`."""
+    """Blocks still to be opened, most promising first, one set for each source of `plan`."""
 
     plan: FirstRows
     rest: tuple[BlockSet, ...]
     orders: tuple[BlockOrder | None, ...]
     size: int
-    """Blocks of the next wave."""
+    """Number of blocks of the next wave."""
 
     @property
     def num_blocks(self) -> int:
@@ -137,7 +140,7 @@ class Waves:
 
     @property
     def key(self) -> ColumnRef | None:
-        """The column of the first sort key."""
+        """Column of the first sort key, or None."""
         expr = self.plan.keys[0].expr if isinstance(self.plan, TopN) else None
         return expr if isinstance(expr, ColumnRef) else None
 
@@ -146,7 +149,7 @@ class Waves:
         return (self.plan.count or 0) + self.plan.offset
 
     def next_wave(self) -> tuple[FirstRows, Waves]:
-        """The plan over the next blocks, and what is left after them."""
+        """Return the plan over the next blocks, and the waves after them."""
         taken, rest, left = [], [], self.size
         for blocks in self.rest:
             places = np.arange(len(blocks.blocks))
@@ -158,7 +161,7 @@ class Waves:
         return with_blocks(plan, iter(taken)), waves  # type: ignore[return-value]
 
     def after(self, num_rows: int, values: Sequence[PythonValue] | None) -> Waves:
-        """The blocks left once `num_rows` rows were found, whose first sort keys are `values` (None: not known)."""
+        """Return the blocks left after finding `num_rows` rows, with first sort keys `values` (None if unknown)."""
         if num_rows < self.wanted:
             return self
         if isinstance(self.plan, LimitOperator):
@@ -181,7 +184,7 @@ class Waves:
 
 
 def waves(plan: PhysicalPlan, parallelism: int) -> Waves | None:
-    """The waves of a TopN or Limit over scans; None where opening all blocks at once is as good."""
+    """Return the waves of a TopN or Limit over scans, or None if opening all blocks at once is as good."""
     if not isinstance(plan, FirstRows) or plan.count is None or plan.count + plan.offset > MOST_ROWS:
         return None
     sort = plan.keys[0] if isinstance(plan, TopN) else None
@@ -207,7 +210,7 @@ def _separates(source: Source, order: BlockOrder | None, or_tie: bool) -> bool:
 
 
 def nth_value(values: Sequence[PythonValue], key: SortKey, count: int) -> PythonValue:
-    """The `count`-th of `values`, at least as many and without NaN, in the order of `key`."""
+    """Return the `count`-th of `values` in the order of `key`; there are at least as many, without NaN."""
     valid = sorted((value for value in values if value is not None), reverse=not key.ascending)  # type: ignore[type-var]
     position = count - 1 - (len(values) - len(valid) if key.nulls_first else 0)
     return valid[position] if 0 <= position < len(valid) else None
@@ -228,7 +231,7 @@ def _by_promise(source: Source, order: BlockOrder | None) -> BlockSet:
 
 
 def _certain_first(source: Source) -> BlockSet:
-    """Blocks all of whose rows meet the scan's predicate come first."""
+    """Sort the blocks so that those whose rows all satisfy the scan's predicate come first."""
     scan, statistics = source.scan, source.scan.blocks.statistics
     if scan.predicate is None or statistics is None:
         return scan.blocks
@@ -241,7 +244,7 @@ def _certain_first(source: Source) -> BlockSet:
 
 
 def satisfied_limits(plan: PhysicalPlan) -> PhysicalPlan:
-    """`plan` without the inputs of a union that a Limit above does not need, as another has run and has enough rows."""
+    """Remove inputs of a union that a Limit above does not need because another input has run and has enough rows."""
 
     def visit(node: PhysicalPlan) -> PhysicalPlan:
         if not isinstance(node, LimitOperator) or node.count is None:

@@ -1,4 +1,4 @@
-"""New column and exchange ids, in the order in which the planner asks: equal plans get equal ids."""
+"""New column and exchange ids in the order of the planner's requests, so that equal plans get equal ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hive partitions of a table as planning knows them: their values, and how some of them are read."""
+"""Hive partitions of a table for planning: their values, and how they are read."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ from sharkpy.sources.split import Split
 from sharkpy.values.types import DataType, Schema
 
 _KEPT = 64
-"""Lists of Hive partitions whose statistics are kept between queries."""
+"""Number of lists of Hive partitions whose statistics are cached between queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRead:
-    """The rows of some Hive partitions, each once: in blocks of `version`, which may hold others too, and in splits."""
+    """Rows of some Hive partitions, each once: in blocks of `version`, which may hold other partitions too, and in
+    splits.
+    """
 
     version: TableVersion | None
     splits: tuple[Split, ...]
@@ -36,11 +38,11 @@ class PartitionRead:
 
 @dataclass(frozen=True, slots=True)
 class HivePartitions:
-    """The Hive partitions of a table by name. `statistics` has each as if it were a block of one row.
+    """Hive partitions of a table by name; `statistics` has each like a block of one row.
 
-    1. `read` gives those of the given names; nothing is listed or opened before.
-    2. Files of lake tables are planned as such ones: then `statistics` are those of the files, and `schema` has all
-       their columns. `kind` is what they are called.
+    1. `read` returns the rows of the named partitions; nothing is listed or opened before.
+    2. The files of lake tables are planned like partitions: `statistics` are then the files', and `schema` has all
+       their columns. `kind` names them in texts.
     """
 
     names: tuple[str, ...]
@@ -56,7 +58,7 @@ class HivePartitions:
         return cls(tuple(names), schema, read, partition_statistics(tuple(names), schema))
 
     def whole(self, scan: Scan) -> tuple[str, ...] | None:
-        """The kept partitions, where their values prove the scan's predicate on every row of theirs; else None."""
+        """Return the remaining partitions if their values prove the scan's predicate for all their rows, else None."""
         if scan.predicate is None:
             return self.names
         names = {column.column_id: name for column, name in zip(scan.columns, scan.names, strict=True)}
@@ -72,7 +74,7 @@ class HivePartitions:
         return tuple(self.names[int(index)] for index in np.flatnonzero(kept))
 
     def kept(self, scan: Scan) -> tuple[str, ...]:
-        """The partitions that may have rows for the scan's predicate."""
+        """Return the partitions that may have rows for the scan's predicate."""
         if scan.predicate is None:
             return self.names
         columns = zip(scan.columns, scan.names, strict=True)
@@ -83,7 +85,7 @@ class HivePartitions:
 
 @functools.lru_cache(maxsize=_KEPT)
 def partition_statistics(names: tuple[str, ...], schema: Schema) -> StatisticsTable:
-    """The values in the names, as statistics of blocks that have them as constant columns."""
+    """Return the values in the names as statistics of blocks with constant columns."""
     return StatisticsTable.of(schema, [_as_block(row, schema) for row in typed_values(names, schema)])
 
 

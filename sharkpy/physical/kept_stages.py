@@ -1,4 +1,4 @@
-"""Stages of bound queries that are planned again and again, because their tables have other rows each time."""
+"""Cached stages of bound queries that are planned repeatedly, because their tables' rows change."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class _Kept:
     optimized: weakref.ref[LogicalPlan]
     template: StageTemplate | None = None
     misses: int = 0
-    """Times in a row that the template could not be filled, or that there was none."""
+    """Number of consecutive times that the template could not be filled, or was missing."""
 
     @property
     def is_due(self) -> bool:
-        """True if another template may be worth while: less and less often where none can be filled."""
+        """True if another template is worth trying; ever more rarely while none can be filled."""
         return self.misses & (self.misses - 1) == 0
 
 
 class KeptStages:
-    """Templates of stages, each kept as long as its bound query is. Safe to use from several threads."""
+    """Templates of stages, each cached while its bound query exists. Thread-safe."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, Hashable], _Kept] = {}
@@ -42,8 +42,10 @@ class KeptStages:
     def plan(
         self, query: LogicalPlan, changes: Hashable, optimized: LogicalPlan, context: PlanContext
     ) -> tuple[PlacedPlan, Stage | None]:
-        """Physical plan of a bound query that was optimised to that very plan before, under the same `changes` of
-        settings, and its stage where it is kept: one that was made for other rows, or that holds for others too.
+        """Return the physical plan of a bound query with a known optimised plan, and its stage if one is cached.
+
+        `changes` are the settings under which the optimised plan was made. The stage may have been made for other rows,
+        or be valid for others too.
         """
         kept = self._of(query, changes, optimized)
         known = kept.template
@@ -57,7 +59,7 @@ class KeptStages:
             return plan, None
         made = template_of(optimized, plan, context, known)
         if made is not None and any(scan is query for scan in made.sources):
-            # The query would never end.
+            # The template would keep the query alive forever.
             made = None
         kept.template = made
         filled = None if made is None else made.filled(optimized, context)

@@ -1,7 +1,7 @@
-"""Semi-join filters from sides too large to broadcast: their distinct keys go to the side that waits.
+"""Semi-join filters from sides too large to broadcast: their distinct keys filter the other side before it moves.
 
-The keys filter exactly the rows that the other side would move and, as those of any build side that has run,
-prune the blocks of its scans (`learned_filters`).
+The keys filter exactly the rows that the other side would move. Like those of any finished build side, they also prune
+the blocks of its scans (`learned_filters`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from sharkpy.plan.expr import Cast, ColumnRef
 from sharkpy.plan.logical import JoinKind
 
 MOST_SHARE = 0.5
-"""Share of the waiting side's keys that the other may have: a filter that keeps more is not worth its stage."""
+"""Largest share of the waiting side's keys that the filter may keep to be worth its stage."""
 MIN_BYTES = 16 << 20
-"""Estimated bytes that the filter has to keep from being moved."""
+"""Least estimated bytes that the filter must keep from moving."""
 MIN_RATIO = 2
-"""How many times the bytes of the measured side, which is read once more for its keys, those must be."""
+"""Least ratio of those bytes to the bytes of the measured side, which is read again for its keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyFilter:
-    """`keys[i]`, columns of `read`, are all values that `edges[i].probe_key` can have in a row that counts."""
+    """Filter by keys: `keys[i]`, columns of `read`, are all values of `edges[i].probe_key` in rows that matter."""
 
     edges: tuple[JoinEdge, ...]
     read: ExchangeRead
@@ -41,14 +41,14 @@ class KeyFilter:
 
     @property
     def share(self) -> float:
-        """Share of the waiting side's keys that it leaves at most; 1 where nobody has counted them."""
+        """Upper bound of the share of the waiting side's keys that it keeps; 1 if they are not counted."""
         return min(_kept_share(edge, self.rows) for edge in self.edges)
 
     def distinct(self) -> HashAggregate:
         return HashAggregate(self.read, tuple(dict.fromkeys(self.keys)), (), AggregateMode.COMPLETE)
 
     def applied(self, plan: PhysicalPlan, keys: Exchange) -> HashJoin:
-        """The rows of `plan` with one of the `keys`."""
+        """Return the rows of `plan` with one of the `keys`."""
         probe_keys = tuple(edge.probe_key for edge in self.edges)
         null_safe = tuple(edge.null_safe for edge in self.edges)
         return HashJoin(plan, keys, JoinKind.SEMI, probe_keys, self.keys, null_safe)
@@ -57,9 +57,9 @@ class KeyFilter:
 def filter_by_keys(
     plan: PhysicalPlan, limit: int, new_exchange_id: Callable[[], int]
 ) -> tuple[PhysicalPlan, tuple[Decision, ...]]:
-    """`plan` with sides that wait to be moved cut to the keys of the sides that have run.
+    """Filter the sides that wait to be moved by the keys of the sides that have run.
 
-    `limit`: bytes of keys that may be broadcast. The same object where nothing changes.
+    `limit` bounds the bytes of keys that may be broadcast. Return the same object if nothing changes.
     """
     decisions: list[Decision] = []
 
@@ -85,14 +85,15 @@ def filter_by_keys(
 
 
 def key_filter(edges: tuple[JoinEdge, ...]) -> KeyFilter | None:
-    """The filter of a join's waiting side by keys of the measured one; None where these are not plain columns."""
+    """Return the filter of a join's waiting side by the measured side's keys, or None if these are not plain columns.
+    """
     found = [build_source(edge.build, edge.build_key) for edge in edges]
     reads = [source[0] for source in found if source is not None]
     keys = tuple(source[1] for source in found if source is not None and isinstance(source[1], ColumnRef))
     if not keys or len(keys) != len(edges) or any(read.exchange_id != reads[0].exchange_id for read in reads):
         return None
     partitioning = reads[0].partitioning
-    # Spread rows lie in further buckets, which only the tasks of the join know.
+    # Spread rows are in further buckets, which only the tasks of the join know.
     is_plain = isinstance(partitioning, HashPartitioning) and partitioning.spread is None and reads[0].dealt is None
     return KeyFilter(edges, reads[0], keys) if is_plain and reads[0].observed is not None else None
 
@@ -107,7 +108,7 @@ def _is_worth_it(found: KeyFilter, moved: Exchange, limit: int) -> bool:
 
 
 def _is_cut(plan: PhysicalPlan) -> bool:
-    """Whether a semi join with what has run or will be broadcast already stands before the move."""
+    """Whether a semi join with a finished or broadcast side is already below the move."""
     return (
         isinstance(plan, HashJoin) and plan.kind is JoinKind.SEMI and isinstance(plan.right, (Exchange, ExchangeRead))
     )

@@ -1,7 +1,7 @@
-"""Filters learned from joins: what the keys of a build side that has run say of the probe side's scans.
+"""Filters learned from joins: the keys of a finished build side restrict the probe side's scans.
 
-Rows of the probe side whose key is none of the build side's cannot contribute. The keys prune the blocks
-of the scans below; where the rows would be moved or grouped before they reach the join, they filter them too.
+A probe row whose key is not among the build side's keys cannot contribute. The keys prune the blocks of the scans
+below. If the rows would be moved or grouped before the join, the keys filter them too.
 """
 
 from __future__ import annotations
@@ -40,39 +40,39 @@ from sharkpy.plan.references import substitute as substituted
 from sharkpy.values.types import BOOLEAN, DOUBLE, FLOAT, INTEGER_TYPES
 
 LEFT_RESTRICTED = frozenset({JoinKind.INNER, JoinKind.SEMI, JoinKind.RIGHT})
-"""Kinds under which a left row without a match is in no result row."""
+"""Kinds of join in which a left row without a match is in no result row."""
 RIGHT_RESTRICTED = frozenset({JoinKind.INNER, JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.SINGLE})
-"""Kinds under which a right row without a match is in no result row and decides nothing.
+"""Kinds of join in which a right row without a match is in no result row and decides nothing.
 
-Not the NULL-aware anti join: there a NULL on the right decides, and so does that there is any row.
+The NULL-aware anti join is not among them: a NULL on the right decides there, and so does the presence of any row.
 """
 _LEFT_PASSES = frozenset(JoinKind) - {JoinKind.RIGHT, JoinKind.FULL}
 _RIGHT_PASSES = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT})
 _MOST_FILTER_VALUES = 1000
-"""Keys up to which rows are tested against each of them; above, against the least and the greatest."""
+"""Number of keys up to which rows are tested against each; above, against the least and the greatest."""
 _MIN_FILTERED_ROWS = 1_000_000
-"""Rows of a scan from which those without a partner are left out before the query sees them."""
+"""Least rows of a scan for which rows without a partner are removed before the query."""
 _MOST_KEPT = 0.3
-"""Share of the numbers between the least and the greatest key that the other side may have for that."""
+"""Largest share of the numbers between the least and greatest key for which that is worthwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyValues:
-    """The values of a build side's key: all in `values` where they are few, else None; NULL apart."""
+    """Values of a build side's key: all in `values` if they are few, else None; NULL is separate."""
 
     values: tuple[PythonValue, ...] | None
     low: PythonValue
     high: PythonValue
     has_null: bool
     bits: KeyBits | None = field(default=None, compare=False, repr=False)
-    """All of the values, where they are integers that do not lie far apart."""
+    """All values as bits, if they are integers close to each other."""
 
     @property
     def is_empty(self) -> bool:
         return self.values == ()
 
     def predicate(self, key: Expr, most_values: int | None = None) -> Expr:
-        """That `key` may be one of the values; never FALSE or NULL where it is."""
+        """Return a predicate that `key` may be one of the values; never FALSE or NULL for one of them."""
         if self.values is not None and (most_values is None or len(self.values) <= most_values):
             return Call("in", (key, *(Literal(value, key.dtype) for value in self.values)), BOOLEAN)
         low = Call("ge", (key, Literal(self.low, key.dtype)), BOOLEAN)
@@ -83,12 +83,12 @@ class KeyValues:
 
 
 KeySource = Callable[[ExchangeRead, Expr], KeyValues | None]
-"""The values of an expression over the rows of an exchange; None where they are not at hand or not known."""
+"""Function that returns an expression's values over an exchange's rows, or None if not available."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A scan whose rows a key reaches: the key over the scan's columns. `is_moved`: not within one stage."""
+    """Scan whose rows a key reaches, and the key over the scan's columns; `is_moved` if not within one stage."""
 
     scan: BlockScan | FileScan
     key: Expr
@@ -97,7 +97,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class JoinEdge:
-    """One equality of a join, seen from the side that has been `build` to the side that can be restricted."""
+    """Equality of a join, from its finished `build` side to the side that can be restricted."""
 
     build: PhysicalPlan
     build_key: Expr
@@ -108,7 +108,7 @@ class JoinEdge:
 
 
 def join_edges(join: HashJoin) -> list[JoinEdge]:
-    """The ways in which one side of `join` may restrict the other."""
+    """Return the ways in which one side of `join` may restrict the other."""
     edges = []
     for left_key, right_key, null_safe in zip(join.left_keys, join.right_keys, join.null_safe, strict=True):
         if join.kind in LEFT_RESTRICTED:
@@ -119,7 +119,7 @@ def join_edges(join: HashJoin) -> list[JoinEdge]:
 
 
 def learn_filters(plan: PhysicalPlan, keys_of: KeySource) -> tuple[PhysicalPlan, tuple[Decision, ...]]:
-    """`plan` with its scans restricted by the exchanges that have run; the same object where nothing changes."""
+    """Restrict the plan's scans by the exchanges that have run; return the same object if nothing changes."""
     decisions: list[Decision] = []
 
     def visit(plan: PhysicalPlan) -> PhysicalPlan:
@@ -148,7 +148,9 @@ def _restricted(edge: JoinEdge, probe: PhysicalPlan, keys_of: KeySource, decisio
 
 
 def build_source(plan: PhysicalPlan, key: Expr) -> tuple[ExchangeRead, Expr] | None:
-    """The read under projections and filters, and `key` over its columns: a superset of the side's keys."""
+    """Return the exchange read below projections and filters, and `key` over its columns, a superset of the side's
+    keys.
+    """
     while isinstance(plan, (Project, Filter)):
         if isinstance(plan, Project):
             key = through_project(plan, key)
@@ -157,7 +159,7 @@ def build_source(plan: PhysicalPlan, key: Expr) -> tuple[ExchangeRead, Expr] | N
 
 
 def _learned(target: Target, keys: KeyValues, read: ExchangeRead, decisions: list[Decision]) -> BlockScan | FileScan:
-    """The scan with what `keys` say of it."""
+    """Return the scan restricted by `keys`."""
     scan, before = target.scan, _num_pieces(target.scan)
     if keys.is_empty:
         scan = _without_rows(scan)
@@ -186,7 +188,7 @@ def _is_cut(scan: BlockScan, target: Target) -> bool:
 
 
 def _with_bits(scan: BlockScan, key: Expr, keys: KeyValues) -> BlockScan:
-    """`scan` without the rows whose key is none of `keys`, where those are most and have not been left out yet."""
+    """Return `scan` without rows whose key is not among `keys`, if these are most and not removed yet."""
     name = _integer_column(scan, key)
     if keys.bits is None or name is None or scan.blocks.num_rows < _MIN_FILTERED_ROWS:
         return scan
@@ -196,7 +198,7 @@ def _with_bits(scan: BlockScan, key: Expr, keys: KeyValues) -> BlockScan:
 
 
 def _integer_column(scan: BlockScan, key: Expr) -> str | None:
-    """The stored column of integers whose values `key` has."""
+    """Return the stored integer column with the values of `key`, or None."""
     bare = key.expr if isinstance(key, Cast) else key
     if not isinstance(bare, ColumnRef) or bare.dtype not in INTEGER_TYPES or key.dtype not in INTEGER_TYPES:
         return None
@@ -205,7 +207,7 @@ def _integer_column(scan: BlockScan, key: Expr) -> str | None:
 
 
 def _number_span(scan: BlockScan, name: str) -> int:
-    """How many integers there are from the least to the greatest of a column; 0 where that is not known."""
+    """Return the number of integers from the least to the greatest value of a column; 0 if unknown."""
     known = dict(scan.bounds.ranges).get(name)
     return 0 if known is None else known.high - known.low + 1
 
@@ -221,7 +223,7 @@ def _without_rows(scan: BlockScan | FileScan) -> BlockScan | FileScan:
 
 
 def _pruned(scan: BlockScan, predicate: Expr) -> BlockSet:
-    """The scan's blocks that may hold a row for `predicate`."""
+    """Return the scan's blocks that may hold a row for `predicate`."""
     blocks = scan.blocks
     if blocks.statistics is None:
         return blocks
@@ -230,7 +232,7 @@ def _pruned(scan: BlockScan, predicate: Expr) -> BlockSet:
 
 
 def _can_filter_rows(key: Expr) -> bool:
-    """Equality of floats is not that of a set's items: NaN and -0.0."""
+    """Whether a predicate on the key is exact; for floats it is not, because of NaN and -0.0."""
     bare = key.expr if isinstance(key, Cast) else key
     return isinstance(bare, ColumnRef) and key.dtype not in (FLOAT, DOUBLE)
 
@@ -245,7 +247,7 @@ def _with_predicate(scan: BlockScan | FileScan, predicate: Expr) -> BlockScan | 
 
 
 def targets(plan: PhysicalPlan, key: Expr) -> list[Target]:
-    """The scans of `plan` that a restriction of `key`, an expression over its output, reaches."""
+    """Return the scans of `plan` that a restriction of `key`, an expression over its output, reaches."""
     found: list[Target] = []
 
     def note(target: Target) -> BlockScan | FileScan:
@@ -259,7 +261,7 @@ def targets(plan: PhysicalPlan, key: Expr) -> list[Target]:
 def map_targets(
     plan: PhysicalPlan, key: Expr, change: Callable[[Target], BlockScan | FileScan], is_moved: bool = False
 ) -> PhysicalPlan:
-    """`plan` with each scan replaced from which a row with a given `key` comes, and with no other row changed."""
+    """Replace each scan from which rows with a given `key` come; no other rows change."""
     match plan:
         case BlockScan() | FileScan():
             return change(Target(plan, key, is_moved)) if column_ids(key) else plan
@@ -282,7 +284,7 @@ def map_targets(
 
 
 def through_project(plan: Project, key: Expr) -> Expr:
-    """`key`, an expression over the output of `plan`, over that of its child."""
+    """Return `key`, an expression over the output of `plan`, over its child's output."""
     return substituted(key, {item.column_id: item.expr for item in plan.items if isinstance(item, Alias)})
 
 

@@ -1,4 +1,4 @@
-"""Placement of a plan and of its stages: decided before the plan runs, and revised for a stage by what has run."""
+"""Placement of a plan and of its stages: chosen before the plan runs, and revised per stage from measurements."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sharkpy.plan.logical import Given, LogicalPlan
 
 @dataclass(frozen=True, slots=True)
 class PlacedPlan:
-    """Physical plan of a query, with the decision where it runs. In the driver it is one stage: it has no Exchange."""
+    """Physical plan of a query with its placement; in the driver it is one stage, without Exchanges."""
 
     root: PhysicalPlan
     placement: Placement
 
     @property
     def place_label(self) -> str:
-        """How EXPLAIN says where the plan runs."""
+        """EXPLAIN's text of where the plan runs."""
         if self.placement.is_driver:
             return "one stage in the driver"
         exchanges = sum(isinstance(node, Exchange) for node in self.root.walk())
@@ -34,7 +34,7 @@ class PlacedPlan:
 
 
 def place_query(plan: LogicalPlan, scanned_bytes: int, context: PlanContext) -> Placement:
-    """The decision for a query over scans of so many bytes, before its operators are chosen."""
+    """Return the placement of a query over scans of `scanned_bytes`, before its operators are chosen."""
     conf = context.conf
     limit, is_allowed = conf.value(settings.DRIVER_PLACEMENT_BYTES), conf.value(settings.DRIVER_PLACEMENT)
     by_size = place_stage(scanned_bytes, context.is_local, limit, is_allowed)
@@ -50,7 +50,7 @@ def place_query(plan: LogicalPlan, scanned_bytes: int, context: PlanContext) -> 
 
 
 def placed(root: PhysicalPlan, decided: Placement) -> PlacedPlan:
-    """The plan with the decision for all of it; a plan that came out as a single stage has that of its stage."""
+    """Return the plan with the placement decided for it; a plan of a single stage gets its stage's placement."""
     if any(isinstance(node, Exchange) for node in root.walk()):
         if decided.is_driver:
             decided = replace(decided, place=Place.RDD, reason="rows have to be moved between tasks")
@@ -59,9 +59,9 @@ def placed(root: PhysicalPlan, decided: Placement) -> PlacedPlan:
 
 
 def place_fragment(fragment: PhysicalPlan, decided: Placement, is_held: Callable[[int], bool]) -> Placement:
-    """Placement of the stage of a fragment: as `decided` for its plan, or in the driver where one task reads it all.
+    """Return a stage's placement: as `decided` for its plan, or in the driver if one task reads all its input.
 
-    `is_held` says whether an exchange's rows lie in the driver: those in Spark's shuffle are read by tasks.
+    `is_held` says whether the driver holds an exchange's rows; rows in Spark's shuffle are read by tasks.
     """
     if decided.is_driver or decided.is_fixed or not isinstance(fragment.distribution, Single):
         return decided

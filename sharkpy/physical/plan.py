@@ -1,4 +1,4 @@
-"""The base of physical operators: how a relation is computed and where its rows are."""
+"""Base of physical operators: how a relation is computed and where its rows are."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sharkpy.values.types import Field, Schema
 
 
 class PhysicalPlan(PlanNode["PhysicalPlan"]):
-    """An operator.
+    """Physical operator.
 
     1. `output` is the ordered tuple of its columns; the column with id 12 is named "c12" in SQL and Arrow.
-    2. `distribution` says in which tasks the rows are; operators never move rows, only Exchanges do.
+    2. `distribution` says in which tasks the rows are; only Exchanges move rows.
     3. `label` is its one line in EXPLAIN, tests, logs and errors.
     """
 
@@ -31,7 +31,7 @@ class PhysicalPlan(PlanNode["PhysicalPlan"]):
 
     @property
     def schema(self) -> Schema:
-        """Names and types of the columns as tasks hand them on."""
+        """Names and types of the columns that tasks pass on."""
         return Schema(tuple(Field(column_name(column.column_id), column.dtype) for column in self.output))
 
 
@@ -39,12 +39,12 @@ PhysicalPlan.family = PhysicalPlan
 
 
 def column_name(column_id: int) -> str:
-    """The name of a column in SQL and in the Arrow data between stages."""
+    """Return the name of a column in SQL and in the Arrow data between stages."""
     return f"c{column_id}"
 
 
 def union_distribution(distributions: tuple[Distribution, ...]) -> Distribution:
-    """Distribution of the rows of several inputs put side by side."""
+    """Return the distribution of a union of several inputs."""
     if all(isinstance(one, Single) for one in distributions):
         return Single()
     if all(isinstance(one, Broadcast) for one in distributions):
@@ -53,7 +53,7 @@ def union_distribution(distributions: tuple[Distribution, ...]) -> Distribution:
 
 
 def retained(distribution: Distribution, output: tuple[ColumnRef, ...]) -> Distribution:
-    """`distribution` after a projection to `output`: a hash on columns that are gone tells nothing any more."""
+    """Return `distribution` after a projection to `output`; a hash of removed columns says nothing."""
     ids = {column.column_id for column in output}
     if isinstance(distribution, Hashed) and not ids.issuperset(distribution.keys):
         return Unspecified()

@@ -1,7 +1,7 @@
-"""Aggregates: in one step where groups are together, else partial states, an exchange, and their merge.
+"""Planning of aggregates: one step if groups are together, else partial states, an exchange, and their merge.
 
-DISTINCT aggregates of many rows take two levels of these. What has no states takes one step, behind an exchange of all
-rows.
+DISTINCT aggregates of many rows take two levels of these. Aggregates without states take one step, after an exchange of
+all rows.
 """
 
 from __future__ import annotations

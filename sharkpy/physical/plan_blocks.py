@@ -1,4 +1,4 @@
-"""Scans of a table version: the blocks that statistics leave, and what these say of them."""
+"""Planning of scans of a table version: the blocks that statistics keep, and their bounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.plan.logical import Scan
 
 
 def plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> BlockScan | ValuesScan:
-    """The scan of the blocks that statistics leave; a ValuesScan without rows where there are none."""
+    """Return the scan of the blocks that statistics keep; a ValuesScan without rows if there are none."""
     name, blocks = scan.table.qualified_name, _scanned_blocks(scan, version, context)
     if not blocks.blocks:
         return ValuesScan(scan.columns, (), f"{name}: 0 of {blocks.num_blocks} blocks")
@@ -32,7 +32,7 @@ def plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> Bloc
 
 
 def _scanned_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> BlockSet:
-    """The blocks that may have rows for the scan's predicate."""
+    """Return the blocks that may have rows for the scan's predicate."""
     total, table_id = len(version.blocks), scan.table.table_id
     kept = kept_blocks(scan, version) if context.conf.value(settings.PRUNING) else None
     blocks = tuple(version.blocks) if kept is None else tuple(version.blocks[int(index)] for index in kept)
@@ -40,13 +40,13 @@ def _scanned_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> 
 
 
 def _measured_bounds(scan: Scan, version: TableVersion, blocks: BlockSet) -> ColumnBounds:
-    """Bounds of the scan's columns over its blocks, as statistics have them."""
+    """Return the bounds of the scan's columns over its blocks, from statistics."""
     kept = blocks.positions
     return ColumnBounds(column_ranges(scan, version, kept), distinct_strings(scan, version, kept), blocks.num_rows)
 
 
 def _buckets(scan: Scan, version: TableVersion) -> HashPartitioning | None:
-    """The table's buckets, where every block of the version is of one and the scan has the columns they are by."""
+    """Return the table's buckets if each block is of one bucket and the scan has the bucket columns, else None."""
     spec = scan.table.buckets
     if spec is None or any(block.bucket is None for block in version.blocks):
         return None
@@ -57,7 +57,7 @@ def _buckets(scan: Scan, version: TableVersion) -> HashPartitioning | None:
 
 
 def _partitions(scan: Scan, version: TableVersion, blocks: BlockSet) -> tuple[int, int] | None:
-    """How many Hive partitions the kept blocks are of, and of how many that have blocks."""
+    """Return the number of Hive partitions with kept blocks, and of all with blocks."""
     if not scan.table.is_partitioned:
         return None
     names = [partition_of(origins) for origins in version.origins]

@@ -1,8 +1,8 @@
-"""DISTINCT aggregates in two levels: rows of a group that many rows share are taken by several tasks.
+"""DISTINCT aggregates in two levels, so that several tasks share the rows of a large group.
 
-Rows are first brought together by group and arguments, so that equal ones meet, once they have met in the map stage
-where that leaves few of them; of the states made there, only one a task and group moves by group. With several sets of
-arguments each row is there once for each set.
+Rows are first exchanged by group and arguments, so that equal rows meet. If that leaves few rows, equal rows meet
+already in the map stage. Of the states made there, only one per task and group moves, by group. With several sets of
+arguments, each row is repeated for each set.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from sharkpy.plan.logical import Aggregate
 from sharkpy.values.types import BOOLEAN, INT, has_map
 
 _ROWS_OF_A_PAIR = 2
-"""Rows of one group and one argument on average, from which looking for equal ones in the map stage pays."""
+"""Average rows per group and argument from which removing duplicates in the map stage pays."""
 _ROWS_OF_A_GROUP = 100
-"""Rows of a group on average, from which moving states of groups too is cheap beside moving the rows."""
+"""Average rows per group from which moving the groups' states too is cheap compared to moving the rows."""
 
 
 class Levels(Enum):
-    """Rows that move by group and arguments."""
+    """Choice of the rows that move by group and arguments."""
 
     PAIRS = "pairs"
-    """Rows that differ in a map task, with the states of the other aggregates: right for any skew."""
+    """Distinct rows of a map task, with the states of the other aggregates; suits any skew."""
     ROWS = "rows"
-    """Cheaper where nearly all differ."""
+    """All rows; cheaper if nearly all differ."""
 
 
 def choose_levels(node: Aggregate, context: PlanContext) -> Levels | None:
-    """None for one step: where that is all there is, for few rows, and for many groups of few rows."""
+    """Return the levels, or None for one step: if that is the only way, for few rows, or for many small groups."""
     values = context.conf
     if not values.value(settings.SKEW) or not _has_two_levels(node.aggregates):
         return None
@@ -58,12 +58,12 @@ def choose_levels(node: Aggregate, context: PlanContext) -> Levels | None:
         return None
     if math.inf in pairs or _ROWS_OF_A_PAIR * min(pairs) <= rows:
         return Levels.PAIRS
-    # Moving each row once a set, by all cores, is to be cheaper than one core's looking at all of them.
+    # Moving each row once per set on all cores should be cheaper than one core reading all rows.
     return Levels.ROWS if len(sets) < max(context.default_parallelism, 2) or is_forced else None
 
 
 def _most_groups(keys: Iterable[Expr], node: Aggregate, estimates: Context) -> float:
-    """Into how many groups the rows may fall; infinite where there are no figures for a key."""
+    """Return the largest possible number of groups; infinite if a key has no statistics."""
     counts = [known_distinct(key, node.child, estimates) for key in keys]
     found = math.prod(math.inf if count is None else count for count in counts)
     return found if found == math.inf else min(found, estimate_rows(node.child, estimates))
@@ -98,8 +98,10 @@ def plan_distinct(
 
 @dataclass(frozen=True, slots=True)
 class _FirstLevel:
-    """The first grouping: `groups` are the query's and the arguments of DISTINCT aggregates, which in
-    `aggregates` are columns."""
+    """First grouping: `groups` are the query's groups and the arguments of DISTINCT aggregates.
+
+    In `aggregates` these arguments are columns.
+    """
 
     child: PhysicalPlan
     groups: tuple[Alias | ColumnRef, ...]
@@ -117,7 +119,7 @@ def _pairs(first: _FirstLevel, states: tuple[tuple[ColumnRef, ...], ...]) -> Phy
 
 
 def _rows(first: _FirstLevel) -> PhysicalPlan:
-    """The first level's rows, with its groups and what its aggregates use."""
+    """Return the first level's rows with its groups and the columns that its aggregates use."""
     known = {column.column_id for column in first.columns}
     used = (part for item in first.aggregates for part in item.walk() if isinstance(part, ColumnRef))
     others = {column.column_id: column for column in used if column.column_id not in known}
@@ -137,8 +139,10 @@ def _first_level(node: Aggregate, child: PhysicalPlan, ids: FreshIds) -> _FirstL
 
 
 def _expanded(node: Aggregate, child: PhysicalPlan, sets: tuple[tuple[Expr, ...], ...], ids: FreshIds) -> _FirstLevel:
-    """Each row once for each set of arguments, the others' being NULL, which aggregates ignore. Rows of the first
-    set are those that the other aggregates take."""
+    """Repeat each row for each set of arguments; the other sets are NULL, which aggregates ignore.
+
+    The other aggregates take the rows of the first set.
+    """
     number = ids.column("set", INT)
     varying = {args: _varying(args) for args in sets}
     columns: dict[tuple[Expr, ...], tuple[Expr, ...]] = {
@@ -176,13 +180,13 @@ def _over_columns(item: Alias, columns: Mapping[tuple[Expr, ...], tuple[Expr, ..
 
 
 def _argument_sets(aggregates: tuple[Alias, ...]) -> dict[tuple[Expr, ...], tuple[Expr, ...]]:
-    """The arguments of DISTINCT aggregates, by what they are under the aggregates' filters."""
+    """Return the arguments of DISTINCT aggregates, by their form under the aggregates' filters."""
     calls = map(aggregate_call, aggregates)
     return {_arguments(call): call.args for call in calls if is_distinct(call)}
 
 
 def _arguments(call: AggregateCall) -> tuple[Expr, ...]:
-    """The call's arguments; NULL in rows that its filter leaves out."""
+    """Return the call's arguments, NULL in rows that its filter excludes."""
     if call.filter is None:
         return call.args
     varying = _varying(call.args)
@@ -193,7 +197,7 @@ def _arguments(call: AggregateCall) -> tuple[Expr, ...]:
 
 
 def _varying(args: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Arguments by which rows differ: constants beside others stay what they are, for aggregates that need them so."""
+    """Return the arguments that vary between rows; other arguments stay constants, which some aggregates require."""
     return tuple(arg for arg in args if not isinstance(arg, Literal)) or tuple(args)
 
 

@@ -1,6 +1,6 @@
-"""Grouping sets over states: rows are grouped once, by all columns of the sets, and only these groups are repeated.
+"""Grouping sets over states: rows are grouped once by all columns of the sets, and only these groups are repeated.
 
-Without it each row is there once a set. It pays where the groups are far fewer than the rows; DISTINCT aggregates, and
+Otherwise each row is repeated for each set. It pays if the groups are far fewer than the rows. DISTINCT aggregates, and
 others without states, need the rows themselves.
 """
 
@@ -22,15 +22,18 @@ from sharkpy.plan.logical import Aggregate, Expand, Union, Values
 from sharkpy.plan.references import substitute
 
 _ROWS_OF_A_GROUP = 4
-"""Rows of a group of all columns on average, from which grouping them once pays."""
+"""Average rows per group of all columns from which grouping them once pays."""
 States = tuple[tuple[ColumnRef, ...], ...]
 Unite = Callable[[tuple[PhysicalPlan, ...], tuple[ColumnRef, ...]], PhysicalPlan]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupingSets:
-    """An aggregate over repeated rows: `keys` are what its sets group by, `places` its groups among the `columns` that
-    it reads, and `summary` the row of the empty set, which is there where there are no rows."""
+    """Aggregate over repeated rows.
+
+    `keys` are the sets' group columns, `places` its groups among the `columns` that it reads. `summary` is the row of
+    the empty set, which exists even without rows.
+    """
 
     node: Aggregate
     expand: Expand
@@ -44,7 +47,7 @@ class GroupingSets:
 
 
 def find_grouping_sets(node: Aggregate, context: PlanContext) -> GroupingSets | None:
-    """The sets of `node` where they are better computed over states."""
+    """Return the sets of `node` if they are better computed over states, else None."""
     sets = _sets_of(node)
     if sets is None or not sets.keys or not all(has_states(aggregate_call(item)) for item in node.aggregates):
         return None
@@ -65,7 +68,7 @@ def _sets_of(node: Aggregate) -> GroupingSets | None:
 def _sets_over(
     node: Aggregate, expand: Expand, summary: Values | None, columns: tuple[ColumnRef, ...]
 ) -> GroupingSets | None:
-    """None where groups are not columns of the rows, or aggregates read what differs between the sets."""
+    """Return the sets, or None if groups are not columns, or aggregates read columns that differ between the sets."""
     places = {column.column_id: place for place, column in enumerate(columns)}
     groups = [item.expr if isinstance(item, Alias) else item for item in node.groups]
     used = [part for item in node.aggregates for part in item.walk() if isinstance(part, ColumnRef)]
@@ -82,7 +85,7 @@ def _sets_over(
 def plan_grouping_sets(
     sets: GroupingSets, child: PhysicalPlan, unite: Unite, num_buckets: int, ids: FreshIds
 ) -> PhysicalPlan:
-    """`child` gives the rows before they are repeated; `unite` plans a UNION ALL."""
+    """Plan the sets over `child`, which has the rows before repetition; `unite` plans a UNION ALL."""
     plan, states = _repeated_groups(sets, child, ids)
     if sets.summary is not None:
         plan, states = _with_summary(sets, sets.summary, plan, unite, ids)
@@ -96,7 +99,7 @@ def plan_grouping_sets(
 
 
 def _repeated_groups(sets: GroupingSets, child: PhysicalPlan, ids: FreshIds) -> tuple[PhysicalPlan, States]:
-    """The groups by all keys, with their states, once for each set."""
+    """Return the groups by all keys, with their states, once for each set."""
     keys = {key: key if isinstance(key, ColumnRef) else ids.alias(key, "key") for key in sets.keys}
     columns = {key: item.ref if isinstance(item, Alias) else item for key, item in keys.items()}
     first = sets.expand.projections[0]
@@ -124,13 +127,13 @@ def _with_summary(
 
 
 def _over(sets: GroupingSets, values: Sequence[Expr]) -> tuple[Alias, ...]:
-    """The aggregates over `values` in place of the columns that they read."""
+    """Return the aggregates over `values` instead of the columns that they read."""
     renamed = {column.column_id: value for column, value in zip(sets.columns, values, strict=True)}
     return tuple(replace(item, expr=_unfiltered(substitute(item.expr, renamed))) for item in sets.node.aggregates)
 
 
 def _unfiltered(call: Expr) -> Expr:
-    """Without a filter that every row passes."""
+    """Remove a filter that is always TRUE."""
     return replace(call, filter=None) if isinstance(call, AggregateCall) and call.filter == TRUE else call
 
 

@@ -1,4 +1,4 @@
-"""Joins: equalities split from the rest, and the sides brought together."""
+"""Planning of joins: equalities are split from the other conditions, and the sides are brought together."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from sharkpy.values.types import comparison_type
 
 @dataclass(frozen=True, slots=True)
 class Equalities:
-    """A join condition: pairs of keys that must be equal, and what else must hold."""
+    """Join condition: pairs of keys that must be equal, and the remaining condition."""
 
     left: tuple[Expr, ...]
     right: tuple[Expr, ...]
@@ -71,7 +71,7 @@ def split_condition(condition: Expr | None, left: PhysicalPlan, right: PhysicalP
 
 
 def _one_type(left: Expr, right: Expr) -> tuple[Expr, Expr]:
-    """Both sides in one type: equal keys must hash alike."""
+    """Cast both sides to one type, since equal keys must have equal hashes."""
     if left.dtype == right.dtype:
         return left, right
     common = comparison_type(left.dtype, right.dtype) or left.dtype
@@ -83,12 +83,12 @@ def _cast(expr: Expr, dtype: object) -> Expr:
 
 
 class JoinPlanner:
-    """Chooses between broadcasting a side and hashing both."""
+    """Planner of joins, which broadcasts one side or hashes both."""
 
     def __init__(self, context: PlanContext, root: LogicalPlan, num_buckets: int, ids: FreshIds) -> None:
         values = context.conf
         self._estimates = Context(root, context.statistics, values)
-        # Blocks are read by tasks that do not own them only where all tasks share the machine's memory.
+        # Each task can read all blocks only if all tasks share the machine's memory.
         self._replicated_rows = values.value(settings.REPLICATED_ROWS) if context.is_local else 0
         self._forced = values.value(settings.FORCE_JOIN)
         self._limit = values.value(settings.BROADCAST_BYTES)
@@ -138,7 +138,7 @@ class JoinPlanner:
     def _side_without_stage(
         self, node: Join, left: PhysicalPlan, right: PhysicalPlan, sizes: tuple[int, int]
     ) -> str | None:
-        """The smaller of the sides that every task can compute by itself."""
+        """Return the smaller of the sides that each task can compute itself, or None."""
         sides = ((sizes[1], "right", right, LEFT_PRESERVED), (sizes[0], "left", left, RIGHT_PRESERVED))
         free = [
             (size, name)
@@ -148,13 +148,13 @@ class JoinPlanner:
         return min(free)[1] if free else None
 
     def _is_better_reduced(self, node: Join, left: PhysicalPlan, right: PhysicalPlan, sizes: tuple[int, int]) -> bool:
-        """Whether few rows of the right side can match: they are moved once the left side is known."""
+        """Whether few rows of the right side can match, so that it moves only after the left side is known."""
         if isinstance(left.distribution, Single) or isinstance(right.distribution, (Single, Broadcast)):
             return False
         return sizes[0] <= self._limit and is_reducible(node.kind, *sizes)
 
     def _bytes(self, logical: LogicalPlan, plan: PhysicalPlan) -> int:
-        """Bytes of a side in Arrow form: from column statistics where there are any."""
+        """Estimate the bytes of a side in Arrow form, from column statistics if there are any."""
         if isinstance(self._estimates.statistics, NoStatistics):
             return estimated_bytes(plan)
         return int(estimate_rows(logical, self._estimates)) * row_bytes(plan)
@@ -174,7 +174,10 @@ class JoinPlanner:
         return joined if joined.output == output else Project(joined, output)
 
     def _buckets(self, node: Join, left: _Keyed, right: _Keyed) -> tuple[Sequence[int], int]:
-        """By which of the keys both sides are brought together, and into how many buckets: those that one is in."""
+        """Return the positions of the keys by which both sides are hashed, and the number of buckets.
+
+        If a side is in buckets already, these are used.
+        """
         sizes = {0: self._bytes(node.left, left[0]), 1: self._bytes(node.right, right[0])}
         for index in sorted(sizes, key=lambda index: -sizes[index]):
             side, keys = (left, right)[index]
@@ -202,13 +205,13 @@ def _join(left: PhysicalPlan, right: PhysicalPlan, kind: JoinKind, terms: Equali
 
 
 def _matches_once(right: PhysicalPlan, terms: Equalities) -> bool:
-    """Whether every left row matches at most one right row, whatever the data."""
+    """Whether each left row matches at most one right row, for any data."""
     unique = _unique_key(right)
     return unique is not None and unique <= {key.column_id for key in terms.right if isinstance(key, ColumnRef)}
 
 
 def _unique_key(plan: PhysicalPlan) -> frozenset[int] | None:
-    """Columns that no two rows share; the empty set for one row at most; None where nothing is known."""
+    """Return columns that identify a row; the empty set for at most one row, None if unknown."""
     match plan:
         case HashAggregate(mode=AggregateMode.COMPLETE | AggregateMode.FINAL):
             return frozenset(column.column_id for column in plan.group_columns)

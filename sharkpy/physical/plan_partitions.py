@@ -1,4 +1,4 @@
-"""Scans of partitioned tables: the Hive partitions that the predicate leaves, from blocks, from files, or from both."""
+"""Planning of scans of partitioned tables: the remaining Hive partitions are read from blocks, files, or both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sharkpy.plan.references import substitute
 def plan_partitions(
     scan: Scan, source: HivePartitions, context: PlanContext, ids: FreshIds
 ) -> BlockScan | FileScan | UnionAll | ValuesScan:
-    """Only the Hive partitions that are left are listed and read."""
+    """Return the scan; only the remaining Hive partitions are listed and read."""
     names = source.kept(scan) if context.conf.value(settings.PRUNING) else source.names
     found = source.read(names) if names else PartitionRead(None, ())
     found = replace(found, splits=kept_row_groups(scan, found.splits, context))
@@ -67,7 +67,7 @@ def _files(scan: Scan, found: PartitionRead, counts: tuple[int, int]) -> FileSca
 
 
 def _renamed(scan: Scan, ids: FreshIds) -> Scan:
-    """The scan with columns of its own: at least one, as rows without columns do not unite."""
+    """Return the scan with new columns, at least one, as rows without columns cannot be united."""
     columns, names = scan.columns, scan.names
     if not columns:
         field = scan.table.schema.fields[-1]

@@ -1,5 +1,4 @@
-"""Splits of remote files without the row groups of Parquet, and the stripes of ORC, that cannot have rows for a scan's
-predicate.
+"""Pruning of remote files' splits: row groups of Parquet and stripes of ORC without rows for a predicate are removed.
 """
 
 from __future__ import annotations
@@ -22,8 +21,9 @@ _ORC = "orc"
 
 
 def kept_row_groups(scan: Scan, splits: Sequence[Split], context: PlanContext) -> tuple[Split, ...]:
-    """The splits, cut where their files' statistics leave row groups or stripes out. Of local files none is: DuckDB
-    does that where it pays.
+    """Return the splits without row groups or stripes excluded by statistics.
+
+    Local files are not cut: DuckDB does that if it pays.
     """
     if scan.predicate is None or scan.sample is not None or not context.conf.value(settings.PRUNING):
         return tuple(splits)
@@ -51,7 +51,7 @@ def _kept(scan: Scan, split: Split) -> Iterator[Split]:
 
 
 def _statistics(scan: Scan, split: Split) -> tuple[dict[int, str], StatisticsTable] | None:
-    """Columns of the predicate that have statistics, by their ids, and the statistics of the split's parts."""
+    """Return the predicate's columns with statistics, by their ids, and the statistics of the split's parts."""
     if scan.predicate is None or not _has_statistics(split):
         return None
     from sharkpy.sources.orc_statistics import stripe_statistics

@@ -1,4 +1,4 @@
-"""Scans: the version or files of a table, and the blocks that statistics leave."""
+"""Planning of scans over a table's version or files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sharkpy.physical.plan_row_groups import kept_row_groups
 from sharkpy.plan.logical import Scan
 
 PlannedScan = BlockScan | FileScan | UnionAll | ValuesScan
-"""A UnionAll has a BlockScan and a FileScan, where a table is partly in memory."""
+"""Planned scan; a UnionAll of a BlockScan and a FileScan if a table is partly in memory."""
 
 
 def plan_scan(scan: Scan, context: PlanContext, ids: FreshIds) -> PlannedScan:
-    """The scan, pruned; a ValuesScan without rows where nothing is left."""
+    """Return the pruned scan; a ValuesScan without rows if nothing is left."""
     source = context.file_source(scan.table) if scan.is_of_files else context.scan_source(scan.table)
     if isinstance(source, TableVersion):
         return plan_blocks(scan, source, context)
@@ -42,7 +42,7 @@ def plan_scan(scan: Scan, context: PlanContext, ids: FreshIds) -> PlannedScan:
 
 
 def scanned_bytes(scan: PlannedScan) -> int:
-    """Encoded bytes that reading the scan's columns touches."""
+    """Return the encoded bytes that are read for the scan's columns."""
     match scan:
         case BlockScan():
             return scan.blocks.column_bytes(scan.names)

@@ -1,4 +1,4 @@
-"""Steps of Python code in physical plans: what they read, and where their rows must lie."""
+"""Planning of steps of Python code: their inputs, and where their rows must be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.plan.steps.script import Script
 
 
 def step_input(plan: LogicalPlan) -> LogicalPlan:
-    """The input of a step: rows in a total order all go to one task, or its order would end where a task does."""
+    """Return the input of a step; rows in a total order all go to one task, as the order would end with a task."""
     match plan:
         case Sort(child, _, True):
             return dataclasses.replace(plan, child=Distribute(child, ()))
@@ -23,18 +23,18 @@ def step_input(plan: LogicalPlan) -> LogicalPlan:
 
 
 def plan_step(node: Step, child: PhysicalPlan, ids: FreshIds) -> StepOperator:
-    """The step over exactly what it reads: the columns that it hands on, then its arguments."""
+    """Return the step over exactly its input: the columns that it passes on, then its arguments."""
     arguments = tuple(ids.alias(expr, "argument") for expr in node.arguments)
     return StepOperator(ProjectOperator(child, node.passed + arguments), node.step, node.columns, node.passed)
 
 
 def has_step(plan: PhysicalPlan) -> bool:
-    """Whether the stage of `plan` has a step: running it once more, for a sample, is not worth while."""
+    """Whether the stage of `plan` has a step, which is not worth running again for a sample."""
     if isinstance(plan, Exchange):
         return False
     return isinstance(plan, StepOperator) or any(map(has_step, plan.children))
 
 
 def runs_scripts(plan: PhysicalPlan) -> bool:
-    """Whether programs of the user's run for the plan."""
+    """Whether the plan runs users' scripts."""
     return any(isinstance(node, StepOperator) and isinstance(node.step, Script) for node in plan.walk())

@@ -1,4 +1,4 @@
-"""Decisions of the planner with their figures, as they are shown: placement, buckets, join distributions."""
+"""Decisions of the planner with their figures, for display: placement, buckets, join distributions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sharkpy.physical.plan_scan import scanned_bytes
 
 
 def planned_decisions(plan: PlacedPlan, values: Conf, parallelism: int) -> list[Decision]:
-    """The decisions that were made before the plan runs."""
+    """Return the decisions made before the plan runs."""
     nodes = list(plan.root.walk())
     size = sum(scanned_bytes(node) for node in nodes if isinstance(node, (BlockScan, FileScan)))
     exchanges = [node for node in nodes if isinstance(node, Exchange)]

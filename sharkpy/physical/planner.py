@@ -1,4 +1,4 @@
-"""Logical plans to physical ones: operators chosen, Exchanges put in only where rows are not where they must be."""
+"""Planning of logical plans: operators are chosen, and Exchanges added only where rows must move."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ from sharkpy.plan.expr import Alias, ColumnRef, Expr, SortKey, WindowCall
 from sharkpy.plan.logical import LogicalPlan
 
 MOST_INPUTS = 5_000
-"""Queries of a UNION: the time that DuckDB takes to plan them grows with the square of their number."""
+"""Limit on the queries of a UNION; DuckDB's planning time grows with the square of their number."""
 _SINGLE_SCAN_BYTES = 32 << 20
-"""Encoded bytes that one task may read where several could."""
+"""Encoded bytes that one task may read even if several could."""
 _BUCKET_BYTES = 64 << 20
-"""Encoded bytes of a query's scans for which an exchange gets another bucket."""
+"""Encoded bytes of a query's scans per bucket of an exchange."""
 
 
 def plan_physical(plan: LogicalPlan, context: PlanContext) -> PlacedPlan:
-    """The physical plan of an optimised logical plan. Placed in the driver it has no Exchange."""
+    """Return the physical plan of an optimised logical plan; in the driver it has no Exchange."""
     return Planner(plan, context).plan()
 
 
 class Planner:
-    """Plans one statement: scans first, then the placement, then the operators above."""
+    """Planner of one statement: scans first, then the placement, then the operators above."""
 
     def __init__(self, plan: LogicalPlan, context: PlanContext) -> None:
         self._context = context
@@ -116,7 +116,7 @@ class Planner:
 
     def _scan(self, scan: PlannedScan) -> PhysicalPlan:
         if isinstance(scan, UnionAll):
-            # Both parts are dealt out, or both are for one task: one whole part would be in every task's union.
+            # Both parts are divided among tasks, or both are in one: otherwise each task's union would repeat one part.
             parts = [part for part in scan.inputs if isinstance(part, (BlockScan, FileScan))]
             return replace(scan, inputs=tuple(replace(part, is_single=self._is_driver) for part in parts))
         if not isinstance(scan, ValuesScan) and (self._is_driver or self._is_one_task(scan)):
@@ -124,7 +124,7 @@ class Planner:
         return scan
 
     def _is_one_task(self, scan: BlockScan | FileScan) -> bool:
-        """More tasks would have nothing to do, or spare less time than an exchange of their rows takes."""
+        """True if more tasks would have no work, or would save less time than an exchange of their rows takes."""
         values = self._context.conf
         limit = values.value(settings.SINGLE_TASK_ROWS) if values.value(settings.SINGLE_TASK_BYTES) else 0
         if isinstance(scan, FileScan):
@@ -141,7 +141,7 @@ class Planner:
         return plan_grouping_sets(sets, self._plan(sets.expand.child), self._union, self._num_buckets, self._ids)
 
     def _hashed(self, child: PhysicalPlan, exprs: tuple[Expr, ...], num_buckets: int | None = None) -> PhysicalPlan:
-        """Rows equal in `exprs` together; the child's columns."""
+        """Bring rows with equal `exprs` together, with the child's columns."""
         keyed, keys = enforce.with_columns(child, exprs, self._ids)
         if enforce.is_clustered(child, keys):
             return child
@@ -151,7 +151,7 @@ class Planner:
         return moved if moved.output == child.output else Project(moved, child.output)
 
     def _window(self, child: PhysicalPlan, windows: tuple[Alias, ...]) -> PhysicalPlan:
-        """Windows with equal PARTITION BY share an operator; each such group brings its rows together."""
+        """Plan windows; those with equal PARTITION BY share an operator and an exchange."""
         output = child.output + tuple(window.ref for window in windows)
         groups: dict[tuple[Expr, ...], list[Alias]] = {}
         for window in windows:
@@ -164,7 +164,7 @@ class Planner:
         return plan if plan.output == output else Project(plan, output)
 
     def _sort(self, child: PhysicalPlan, keys: tuple[SortKey, ...]) -> PhysicalPlan:
-        """A total order over all tasks: task i has the i-th range."""
+        """Sort all rows: task i gets the i-th range."""
         if isinstance(child.distribution, Single):
             return SortOperator(child, keys)
         if self._is_small(child) or has_step(child):
@@ -178,7 +178,7 @@ class Planner:
         return ordered if ordered.output == child.output else Project(ordered, child.output)
 
     def _is_small(self, plan: PhysicalPlan) -> bool:
-        """One task sorts the rows sooner than several that first sample and exchange them."""
+        """True if one task sorts the rows faster than several, which first sample and exchange them."""
         rows, limit = estimated_rows(plan), self._context.conf.value(settings.SINGLE_SORT_ROWS)
         aggregated = any(isinstance(node, HashAggregate) for node in plan.walk())
         return rows <= limit or (aggregated and rows <= 10 * limit)
@@ -200,12 +200,12 @@ class Planner:
         return LimitOperator(enforce.single(local, self._ids), count, offset)
 
     def _single_in_order(self, node: LogicalPlan, child: PhysicalPlan) -> PhysicalPlan:
-        """All rows in one task, sorted again where `node` sorts: an exchange keeps no order."""
+        """Bring all rows to one task, sorted again if `node` sorts, as an exchange keeps no order."""
         moved = enforce.single(child, self._ids)
         return SortOperator(moved, node.keys) if isinstance(node, logical.Sort) else moved
 
     def _cut(self, child: PhysicalPlan, keys: tuple[SortKey, ...], count: int) -> PhysicalPlan:
-        """`child` without blocks that cannot hold its first rows; by one task where one block is left."""
+        """Remove blocks that cannot hold the first rows of `child`; a single remaining block is read by one task."""
         cut = cut_blocks(child, keys, count) if self._context.conf.value(settings.PRUNING) else child
         if cut is child:
             return child
@@ -219,7 +219,7 @@ class Planner:
         return TopN(enforce.single(TopN(child, keys, count + offset), self._ids), keys, count, offset)
 
     def _union(self, inputs: tuple[PhysicalPlan, ...], columns: tuple[ColumnRef, ...]) -> PhysicalPlan:
-        """Inputs of one task beside inputs of several are dealt out first, or every task would repeat them."""
+        """Unite inputs; those of one task are hashed first if others have several, or each task would repeat them."""
         if len(inputs) > MOST_INPUTS:
             message = f"UNION ALL of {len(inputs):,} queries, more than {MOST_INPUTS:,} that are not constants"
             raise ResourceError(message, hint="write it as several statements", sqlstate="54000")
@@ -235,7 +235,7 @@ class Planner:
 
 
 def _rows(node: logical.Values | logical.Given) -> PhysicalPlan:
-    """Rows of the statement itself."""
+    """Return the plan of the statement's own rows."""
     return (
         ValuesScan(node.columns, node.rows) if isinstance(node, logical.Values) else GivenScan(node.columns, node.rows)
     )

@@ -1,4 +1,4 @@
-"""Predicates of scans in the terms that block statistics understand; anything else is Unknown."""
+"""Predicates of scans in the form of block statistics; anything else becomes Unknown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Target = str | Mapped
 
 
 def pruning_predicate(predicate: Expr, names: Mapping[int, str]) -> Predicate:
-    """`predicate` over the columns `names[column_id]` of the table."""
+    """Return `predicate` over the table's columns `names[column_id]`."""
     match predicate:
         case Call("and", args):
             return pruning.And(tuple(pruning_predicate(arg, names) for arg in args))
@@ -61,7 +61,7 @@ def _in_set(value: Expr, items: Sequence[Expr], names: Mapping[int, str]) -> Pre
 
 
 def _in_bounds(value: Expr, constants: ConstantSet, names: Mapping[int, str]) -> Predicate:
-    """The bounds of many constants, beside which a value may still be none of them."""
+    """Return the bounds of many constants; a value within them may still be none of the constants."""
     target = pruning_target(value, names)
     if target is None:
         return pruning.Unknown()
@@ -70,7 +70,7 @@ def _in_bounds(value: Expr, constants: ConstantSet, names: Mapping[int, str]) ->
 
 
 def _like(value: Expr, pattern: str, names: Mapping[int, str]) -> Predicate:
-    """The text before the first wildcard of `pattern`."""
+    """Return a condition on the text before the first wildcard of `pattern`."""
     target = pruning_target(value, names)
     prefix = pattern.split("%", 1)[0].split("_", 1)[0]
     if not isinstance(target, str) or not prefix or "\\" in prefix:
@@ -81,7 +81,7 @@ def _like(value: Expr, pattern: str, names: Mapping[int, str]) -> Predicate:
 
 
 def pruning_target(expr: Expr, names: Mapping[int, str]) -> Target | None:
-    """The column, or the monotone function of a column, that `expr` is."""
+    """Return the column, or monotone function of a column, that `expr` is, or None."""
     match expr:
         case ColumnRef(column_id):
             return names.get(column_id)

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 SAMPLE_ROWS = 2_000
-"""Rows of the sample that one task gives."""
+"""Number of sample rows per task."""
 
 
 def sample_plan(exchange: Exchange) -> PhysicalPlan:
-    """The plan to run before a range exchange: its keys alone; each task gives at most SAMPLE_ROWS of them."""
+    """Return the plan to run before a range exchange: its keys only, at most SAMPLE_ROWS per task."""
     partitioning = _range(exchange)
     keys = tuple({key.expr: None for key in partitioning.keys})
     return Project(exchange.child, keys)  # type: ignore[arg-type]
 
 
 def range_bounds(sample: pa.Table, partitioning: RangePartitioning) -> bytes:
-    """Arrow IPC bytes of at most num_buckets - 1 rows that cut the sorted sample into equal parts.
+    """Return at most num_buckets - 1 rows, as Arrow IPC bytes, that divide the sorted sample into equal parts.
 
-    Columns are the sort keys; a row goes behind a boundary that it does not precede.
+    The columns are the sort keys. A row that equals a boundary, or follows it, goes to the bucket after it.
     """
     import pyarrow as pa
 
@@ -52,7 +52,7 @@ def range_bounds(sample: pa.Table, partitioning: RangePartitioning) -> bytes:
 
 @functools.cache
 def _database() -> DuckDBPyConnection:
-    """Database of the process that sorts samples: opening one takes longer than a sort."""
+    """Return the process's database for sorting samples; opening one takes longer than a sort."""
     import duckdb
 
     return duckdb.connect(config={"threads": 1})

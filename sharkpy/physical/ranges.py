@@ -1,6 +1,6 @@
-"""Intervals of integers that statistics prove, and their arithmetic.
+"""Intervals of integers proved by statistics, and their arithmetic.
 
-A DECIMAL counts in units of its last digit, a DATE in days: `low` and `high` are then the scaled integers.
+A DECIMAL is counted in units of its last digit, a DATE in days; `low` and `high` are then the scaled integers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _LEAST_BITS = _WIDTHS[0][1]
 
 @dataclass(frozen=True, slots=True)
 class ColumnRange:
-    """Every value of a column that is not NULL lies in [low, high]."""
+    """Range [low, high] of a column's values that are not NULL."""
 
     low: int
     high: int
@@ -32,7 +32,7 @@ class ColumnRange:
         return ColumnRange(-self.high, -self.low)
 
     def scaled(self, digits: int) -> ColumnRange:
-        """The range of the same values in units smaller by 10 ** digits."""
+        """Return the range of the same values in units smaller by 10 ** digits."""
         return ColumnRange(self.low * 10**digits, self.high * 10**digits)
 
     def joined(self, other: ColumnRange) -> ColumnRange:
@@ -42,7 +42,7 @@ class ColumnRange:
         return self.low <= other.low and other.high <= self.high
 
     def widened(self) -> ColumnRange:
-        """The range and zero, outwards to the next powers of two, and to what a TINYINT holds at least."""
+        """Return the range with zero, extended to powers of two, and at least to the range of TINYINT."""
         low = -_power_above(~self.low) if self.low < 0 else 0
         return ColumnRange(low, _power_above(self.high) - 1 if self.high > 0 else 0)
 
@@ -52,7 +52,7 @@ class ColumnRange:
 
     @property
     def sql_type(self) -> str | None:
-        """The narrowest signed DuckDB integer that holds the range; None where BIGINT does not."""
+        """Narrowest signed DuckDB integer type that holds the range; None if BIGINT does not."""
         for name, bits in _WIDTHS:
             if -(1 << bits) <= self.low and self.high < (1 << bits):
                 return name

@@ -1,4 +1,4 @@
-"""Build sides that every task computes by itself, from blocks in shared memory: a stage costs more than that."""
+"""Build sides that each task computes itself from blocks in shared memory, if that is cheaper than a stage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _REPEATABLE = (BlockScan, Project, Filter, HashJoin, NestedLoopJoin, HashAggrega
 
 
 def replicated(plan: PhysicalPlan, max_rows: int) -> PhysicalPlan | None:
-    """`plan` with all its rows in every task and no exchange; None where that is dear, or tasks could differ."""
+    """Return `plan` with all its rows in each task and no exchange, or None if that is expensive or not deterministic.
+    """
     scans = [node for node in plan.walk() if isinstance(node, BlockScan) and not node.is_replicated]
     if not scans or sum(scan.blocks.num_rows for scan in scans) > max_rows or not all(map(_is_repeatable, plan.walk())):
         return None

@@ -1,4 +1,4 @@
-"""Sinks of stages: where a task's rows go, as plain picklable descriptions."""
+"""Sinks of stages, which describe where a task's rows go; plain and picklable."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from sharkpy.values.types import DataType, Schema
 
 @dataclass(frozen=True, slots=True)
 class ResultSink:
-    """Arrow batches back to the driver, in the order of tasks."""
+    """Rows go to the driver as Arrow batches, in task order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How an exchange treats keys that many of its rows share: their rows are dealt over spread buckets.
+    """Spreading of heavy keys of an exchange: their rows are dealt over spread buckets.
 
-    `min_rows`: rows of one key in one task from which it counts as heavy. `is_forced`: every key does (tests).
-    `kept`: hashes of keys whose rows stay together, as the join's other side has spread them.
+    `min_rows` is the number of rows of a key in one task from which it is heavy. `is_forced` makes each key heavy (for
+    tests). `kept` are the hashes of keys whose rows stay together, since the join's other side has spread them.
     """
 
     num_buckets: int
@@ -29,9 +29,9 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class HashSink:
-    """Rows to `num_buckets` buckets by a stable hash of the columns `keys`; one IPC payload a bucket.
+    """Rows go to `num_buckets` buckets by a stable hash of the columns `keys`; one IPC payload per bucket.
 
-    The buckets of `spread` come behind those.
+    The buckets of `spread` follow them.
     """
 
     keys: tuple[str, ...]
@@ -45,9 +45,9 @@ class HashSink:
 
 @dataclass(frozen=True, slots=True)
 class RangeSink:
-    """Rows to buckets by comparing with `bounds` (Arrow IPC bytes of boundary rows, sorted) on `keys`.
+    """Rows go to buckets by comparison with `bounds` (Arrow IPC bytes of sorted boundary rows) on `keys`.
 
-    A key is (column, ascending, nulls_first); `types` are those of the keys, none where all are plain.
+    A key is (column, ascending, nulls_first). `types` are those of the keys, empty if all are plain.
     """
 
     keys: tuple[tuple[str, bool, bool], ...]
@@ -58,17 +58,17 @@ class RangeSink:
 
 @dataclass(frozen=True, slots=True)
 class SingleSink:
-    """All rows to one bucket."""
+    """All rows go to one bucket."""
 
 
 @dataclass(frozen=True, slots=True)
 class BroadcastSink:
-    """All rows to the driver, which broadcasts them."""
+    """All rows go to the driver, which broadcasts them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bucketing:
-    """Rows apart by the bucket of the columns at the positions `keys`, as a HashSink deals them out."""
+    """Separation of rows by the bucket of the columns at the positions `keys`, with the hash of HashSink."""
 
     keys: tuple[int, ...]
     num_buckets: int
@@ -76,11 +76,10 @@ class Bucketing:
 
 @dataclass(frozen=True, slots=True)
 class MatrixLayout:
-    """Blocks of one matrix: columns, of any numeric types, become floats; the last one is apart where `has_label`.
+    """Layout of blocks as one matrix: numeric columns become floats, and with `has_label` the last one is separate.
 
-    A missing value (NULL, NaN) is refused, unless `drops_missing` leaves out its row or `fills` has, for each feature,
-    what takes its place. `is_by_source`: the rows of each scanned block go to blocks of their own, whichever task
-    reads it.
+    A missing value (NULL, NaN) is an error, unless `drops_missing` removes its row or `fills` has a replacement for
+    each feature. If `is_by_source`, the rows of each scanned block go to separate blocks, whichever task reads it.
     """
 
     dtype: str
@@ -92,9 +91,9 @@ class MatrixLayout:
 
 @dataclass(frozen=True, slots=True)
 class BlockSink:
-    """Rows to encoded blocks of the store, with `buckets` of one bucket each, or in the `layout` of a matrix.
+    """Rows go to encoded blocks of the store, of one bucket each with `buckets`, or in the `layout` of a matrix.
 
-    Tasks return BlockHandles with their statistics, and with the checksum of the rows where `is_checked`.
+    Tasks return BlockHandles with statistics, and with the rows' checksum if `is_checked`.
     """
 
     schema: Schema
@@ -107,14 +106,14 @@ class BlockSink:
 
 @dataclass(frozen=True, slots=True)
 class FileSink:
-    """Rows to files in `directory` (a staging folder), with `buckets` of one bucket each.
+    """Rows go to files in `directory` (a staging folder), of one bucket each with `buckets`.
 
-    With `partition_columns`, the rows' last columns are the values of these as texts, sorted: they go to no file
-    but name the folder of each, at most `max_partitions` a task. Tasks return (path, rows, bytes).
+    With `partition_columns`, the rows' last columns are the texts of these columns, sorted. They are not written but
+    name the folder of each row, at most `max_partitions` per task. Tasks return (path, rows, bytes).
 
-    `forms`: Hive partitions by the names of their folders in `directory` ("" for itself) whose files have a format
-    and columns of their own. `stem`: beginning of the names of files that belong to no bucket.
-    `access`: id of the access to the store of a remote `directory`.
+    `forms` are the Hive partitions, by the names of their folders in `directory` ("" for itself), with formats and
+    columns of their own. `stem` begins the names of files that belong to no bucket. `access` is the access id for a
+    remote `directory`.
     """
 
     schema: Schema

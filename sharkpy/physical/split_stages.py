@@ -1,8 +1,8 @@
-"""Physical plans split into stages at their Exchanges.
+"""Splitting of physical plans into stages at their Exchanges.
 
-The runner's calls, in order: `next_exchange`; where it is a range exchange, `sample_plan` and
-`range_bounds`; `lower_stage(exchange.child, sink_of(...))`, run; `replace_exchange` by `read_of(...)`;
-`replan`; and again, until no Exchange is left; then `lower_stage` of the rest with its own sink.
+The runner calls, in order: `next_exchange`; for a range exchange, `sample_plan` and `range_bounds`;
+`lower_stage(exchange.child, sink_of(...))`, which it runs; `replace_exchange` by `read_of(...)`; `replan`. It repeats
+this until no Exchange is left, then calls `lower_stage` for the rest with its own sink.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sharkpy.values.types import is_nested
 
 
 def next_exchange(plan: PhysicalPlan) -> Exchange | None:
-    """An Exchange with none below it: of several, the one expected to move the fewest bytes.
+    """Return an Exchange with none below it, the one expected to move the fewest bytes, or None.
 
     Sides that another side may reduce wait for it.
     """
@@ -46,7 +46,7 @@ def read_of(exchange: Exchange, observed: ExchangeStatistics | None) -> Exchange
 
 
 def replace_exchange(plan: PhysicalPlan, exchange_id: int, read: ExchangeRead) -> PhysicalPlan:
-    """`plan` with an Exchange that has run replaced by the read of its output."""
+    """Replace an Exchange that has run by the read of its output."""
 
     def replace(node: PhysicalPlan) -> PhysicalPlan:
         return read if isinstance(node, Exchange) and node.exchange_id == exchange_id else node
@@ -55,12 +55,12 @@ def replace_exchange(plan: PhysicalPlan, exchange_id: int, read: ExchangeRead) -
 
 
 def replace_node(plan: PhysicalPlan, old: PhysicalPlan, new: PhysicalPlan) -> PhysicalPlan:
-    """`plan` with the very node `old` replaced."""
+    """Replace the node `old`, compared by identity."""
     return new if plan is old else plan.map_children(lambda child: replace_node(child, old, new))
 
 
 def sink_of(exchange: Exchange, bounds: bytes = b"") -> StageSink:
-    """The sink of the exchange's map stage; a range exchange needs its `bounds`."""
+    """Return the sink of the exchange's map stage; a range exchange needs its `bounds`."""
     match exchange.partitioning:
         case HashPartitioning(keys, num_buckets, spread):
             return HashSink(tuple(column_name(key.column_id) for key in keys), num_buckets, spread)

@@ -1,4 +1,4 @@
-"""Stages: what lies between two exchanges, as a program and the part of the data that each of its tasks reads."""
+"""Stages between exchanges: a program, and the inputs of each of its tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AS_TASKS = Placement(Place.RDD, "it was made to run as RDD tasks", is_fixed=True
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A program, its tasks, its name, and where they run. Task i reads bucket i of its exchanges, unless told below."""
+    """Stage: a program, its tasks, label and placement; task i reads bucket i of its exchanges unless set below."""
 
     program: StageProgram
     tasks: tuple[TaskInput, ...]
@@ -29,23 +29,23 @@ class Stage:
     singles: frozenset[int] = frozenset()
     """Exchanges that the first task reads whole."""
     dealt: tuple[tuple[int, DealtBuckets], ...] = ()
-    """Exchanges by id, whose buckets are dealt to tasks in another way."""
+    """Exchanges by id whose buckets are dealt to tasks in another way."""
     placement: Placement = AS_TASKS
     fragment: PhysicalPlan | None = None
-    """The operators that the program was made of."""
+    """Operators from which the program was made."""
     leaves: tuple[tuple[str, PhysicalPlan], ...] = ()
-    """The scans and exchange reads behind the program's relations, by name."""
+    """Scans and exchange reads of the program's relations, by name."""
     rows: pa.RecordBatch | None = field(default=None, compare=False, repr=False)
-    """The rows of a stage in the driver that are known without running its program, which is empty then."""
+    """Rows of a stage in the driver that are known without running its program, which is then empty."""
 
     @property
     def given(self) -> dict[str, GivenRows]:
-        """Rows that Python programs hand over to the stage's tasks, by relation."""
+        """Rows passed by Python programs to the stage's tasks, by relation."""
         return {relation: leaf.rows for relation, leaf in self.leaves if isinstance(leaf, GivenScan)}
 
     @property
     def given_rdd(self) -> GivenRows | None:
-        """The one of `given` that the stage runs over, as tasks of its RDD."""
+        """Rows of the RDD in whose tasks the stage runs, if any; raise UnsupportedError for rows of two programs."""
         found = list(self.given.values())
         if len(found) > 1:
             raise UnsupportedError("rows of two Python programs in one stage", hint="save one of them as a table")

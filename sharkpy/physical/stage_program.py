@@ -1,7 +1,7 @@
-"""Programs of stages: one DuckDB query over named Arrow inputs, with its sink; and a task's part of the data.
+"""Programs of stages: one DuckDB query over named Arrow inputs, with its sink; and a task's inputs.
 
-Every task of a stage runs the same `StageProgram` over its own `TaskInput` and hands the resulting Arrow batches to
-the program's sink. Plain picklable data, shipped to tasks: no sessions, no plans.
+Each task of a stage runs the same `StageProgram` over its own `TaskInput` and passes the resulting Arrow batches to the
+program's sink. Both are plain picklable data, without sessions or plans.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _NO_SCHEMA = Schema(())
 
 @dataclass(frozen=True, slots=True)
 class BlockColumns:
-    """An input relation of blocks: stored column `names[i]` appears in SQL as `aliases[i]`.
+    """Input relation of blocks: stored column `names[i]` appears in SQL as `aliases[i]`.
 
-    `schema` has the logical types of `names`. `forms[i]`, where not "", is the DuckDB integer type in which
-    column i is given as scaled integers (see `sharkpy.physical.block_form`); no `forms`: all are logical.
+    `schema` has the logical types of `names`. If `forms[i]` is not "", it is the DuckDB integer type in which column i
+    is given as scaled integers (see `sharkpy.physical.block_form`). Without `forms`, all columns are logical.
     """
 
     relation: str
@@ -35,15 +35,15 @@ class BlockColumns:
     schema: Schema = _NO_SCHEMA
     forms: tuple[str, ...] = ()
     values: tuple[tuple[str | None, ...], ...] = ()
-    """`values[i]`, where not empty: column i is given as indexes into it; its last item is None, for NULL."""
+    """If `values[i]` is not empty, column i is given as indexes into it; its last item is None, for NULL."""
     keys: tuple[tuple[str, KeyBits], ...] = ()
-    """Rows whose stored column, an integer, is not in the set may be left out."""
+    """Key sets of stored integer columns; rows with values outside the set may be removed."""
     sample: RowSample | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """An input relation of file splits of a table with `schema`; columns as in BlockColumns."""
+    """Input relation of file splits of a table with `schema`; columns as in BlockColumns."""
 
     relation: str
     schema: Schema
@@ -54,18 +54,18 @@ class FileColumns:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeColumns:
-    """An input relation read from a hash, range or single exchange: Arrow IPC payloads."""
+    """Input relation read from a hash, range or single exchange: Arrow IPC payloads."""
 
     relation: str
     exchange_id: int
     schema: Schema
     spread: frozenset[int] | None = None
-    """Hashes of the keys whose rows may lie in spread buckets, where the task reads such buckets one by one."""
+    """Hashes of the keys whose rows may be in spread buckets, if the task reads such buckets separately."""
 
 
 @dataclass(frozen=True, slots=True)
 class BroadcastColumns:
-    """An input relation that every task reads whole."""
+    """Input relation that each task reads whole."""
 
     relation: str
     exchange_id: int
@@ -74,9 +74,9 @@ class BroadcastColumns:
 
 @dataclass(frozen=True, slots=True)
 class GivenColumns:
-    """An input relation of rows that a Python program hands over: `read` makes batches of those of a part.
+    """Input relation of rows passed by a Python program; `read` makes batches of a part's rows.
 
-    `label` says in errors where they come from.
+    `label` names their origin in errors.
     """
 
     relation: str
@@ -87,9 +87,9 @@ class GivenColumns:
 
 @dataclass(frozen=True, slots=True)
 class StepColumns:
-    """An input relation that `step` makes, in the same task, of the rows of another query.
+    """Input relation that `step` makes, in the same task, from the rows of another query.
 
-    The first `num_passed` columns of `program` and of `schema` are the ones that the step hands on.
+    The first `num_passed` columns of `program` and of `schema` are those that the step passes on.
     """
 
     relation: str
@@ -105,9 +105,10 @@ StageInput = DataInput | StepColumns
 
 @dataclass(frozen=True, slots=True)
 class StageProgram:
-    """`sql` reads the inputs' relations and yields columns `output` (names as in the SQL).
+    """Program: `sql` reads the inputs' relations and yields the columns `output` (names as in the SQL).
 
-    An empty `sql` passes the only input through as it is. Relations have one name in a program and those within it.
+    If `sql` is empty, the only input is passed on unchanged. Relation names are unique in a program and the programs
+    within it.
     """
 
     sql: str
@@ -115,11 +116,11 @@ class StageProgram:
     output: Schema
     sink: StageSink
     functions: tuple[FunctionUse, ...] = ()
-    """The users' functions that the SQL calls."""
+    """Users' functions that the SQL calls."""
 
     @property
     def data_inputs(self) -> tuple[DataInput, ...]:
-        """The inputs that bring data into the task: its own, and those of the programs within steps."""
+        """Inputs that bring data into the task: its own, and those of the programs within steps."""
         found: list[DataInput] = []
         for spec in self.inputs:
             if isinstance(spec, StepColumns):
@@ -131,13 +132,13 @@ class StageProgram:
 
 @dataclass(frozen=True, slots=True)
 class TaskInput:
-    """One task's part of the data, by relation: its blocks or file splits. Exchange inputs arrive apart."""
+    """Part of the data of one task, by relation: its blocks or file splits. Exchange inputs arrive separately."""
 
     blocks: tuple[tuple[str, tuple[BlockHandle, ...]], ...] = ()
     splits: tuple[tuple[str, tuple[Split, ...]], ...] = ()
 
     def shipped(self) -> TaskInput:
-        """The part as the task gets it."""
+        """Return the part in the form that is sent to the task."""
         blocks = ((relation, tuple(handle.shipped() for handle in handles)) for relation, handles in self.blocks)
         return TaskInput(tuple(blocks), self.splits)
 

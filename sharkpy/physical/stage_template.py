@@ -1,4 +1,4 @@
-"""Stages of queries without the rows that they read: these are put in each time that a query runs over other ones."""
+"""Stages of queries without their rows, which are filled in each time a query runs over new ones."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.plan.query_table import QueryTable
 
 FilledStage = tuple[PlacedPlan, Stage]
-"""A plan, and the stage that it is."""
+"""Plan, and its only stage."""
 TableScan = BlockScan | FileScan
 
 
 @dataclass(frozen=True, slots=True)
 class StageTemplate:
-    """The stage of an optimised plan in the driver, without rows.
+    """Stage of an optimised plan in the driver, without rows.
 
-    1. In the driver the operators above the scans do not depend on rows. `program` was made of `root`, whose scans have
-       bounds and no rows: it is the program of all rows within these.
-    2. It holds no split, no block and no table version.
+    1. In the driver, the operators above the scans do not depend on rows. `program` was made from `root`, whose scans
+       have bounds and no rows, so it is valid for all rows within the bounds.
+    2. It holds no split, block or table version.
     """
 
     root: PhysicalPlan
     program: StageProgram
     leaves: tuple[tuple[str, PhysicalPlan], ...]
-    """The scans of `root` behind the program's relations, by name."""
+    """Scans of `root` for the program's relations, by name."""
     sources: tuple[Scan, ...]
-    """What each scan of `root` carries out, in the order of `scans_of`."""
+    """Logical scan of each scan of `root`, in the order of `scans_of`."""
     may_be_answered: bool
     """True if statistics may answer a part of the plan."""
 
     def filled(self, optimized: LogicalPlan, context: PlanContext) -> FilledStage | None:
-        """The stage with the rows that there are now; None where `optimized` has to be planned anew for them."""
+        """Return the stage with the current rows, or None if `optimized` must be planned again for them."""
         if self.may_be_answered and answer_from_statistics(optimized, context) is not optimized:
             return None
         planned = {id(scan): plan_scan(scan, context, FreshIds(scan)) for scan in _each_once(self.sources)}
@@ -82,9 +82,9 @@ class StageTemplate:
 def template_of(
     optimized: LogicalPlan, plan: PlacedPlan, context: PlanContext, known: StageTemplate | None
 ) -> StageTemplate | None:
-    """Template of the stage that a plan, made of `optimized`, is; None where other rows may want another plan.
+    """Return the template of the plan's only stage, or None if other rows may need another plan.
 
-    Its bounds are wider than those of the plan's rows, and hold what the `known` one of the same plan does.
+    Its bounds are wider than those of the plan's rows, and include those of the `known` template of the same plan.
     """
     sources = _sources(optimized, plan)
     is_asked = may_be_answered(optimized)
@@ -100,7 +100,7 @@ def template_of(
 
 
 def scans_of(plan: PhysicalPlan) -> list[TableScan]:
-    """The scans of a plan, in the order of its operators."""
+    """Return the scans of a plan, in the order of its operators."""
     return [node for node in plan.walk() if isinstance(node, (BlockScan, FileScan))]
 
 
@@ -109,7 +109,7 @@ def _each_once(scans: Sequence[Scan]) -> Iterator[Scan]:
 
 
 def _with_scans(plan: PhysicalPlan, scans: dict[int, TableScan], is_cut: bool = False) -> PhysicalPlan:
-    """The plan with scans in place of others, by their id(); `is_cut`: without the blocks that no Limit needs."""
+    """Replace scans by id(); with `is_cut`, blocks that no Limit needs are removed."""
 
     def visit(node: PhysicalPlan) -> PhysicalPlan:
         match node:
@@ -124,13 +124,11 @@ def _with_scans(plan: PhysicalPlan, scans: dict[int, TableScan], is_cut: bool = 
     return plan.transform_up(visit)
 
 
-# Which plans have one
+# Conditions for a template
 
 
 def _sources(optimized: LogicalPlan, plan: PlacedPlan) -> tuple[Scan, ...]:
-    """The logical scan that each scan of a plan in the driver carries out; none where rows decide more than what these
-    read.
-    """
+    """Return the logical scan of each scan of a plan in the driver; empty if rows affect more than the scans."""
     waiting = [node for node in optimized.walk() if isinstance(node, Scan)]
     if not plan.placement.is_driver or not _have_names(waiting) or not _is_kept(plan.root):
         return ()
@@ -144,21 +142,21 @@ def _sources(optimized: LogicalPlan, plan: PlacedPlan) -> tuple[Scan, ...]:
 
 
 def _have_names(scans: Sequence[Scan]) -> bool:
-    """True if scans of tables of one name read the same rows: scans without rows cannot be told apart by these."""
+    """True if scans of equally named tables read the same rows: without rows, only the names distinguish scans."""
     tables = {scan.table.qualified_name: scan for scan in scans}
     named = ((scan, tables[scan.table.qualified_name]) for scan in scans)
     return all(one.table is other.table and one.is_of_files == other.is_of_files for one, other in named)
 
 
 def _is_kept(root: PhysicalPlan) -> bool:
-    """False where there are operators that rows may replace, or that no kept stage has."""
+    """False if rows may replace an operator, or an operator cannot be in a cached stage."""
     for node in root.walk():
         match node:
             case ValuesScan(reason=reason) if reason:
                 # A table without rows.
                 return False
             case Expand() | StepOperator() | Exchange():
-                # How often rows are repeated is a question of figures; the other two are no part of one program.
+                # The choice of how rows are repeated depends on statistics; steps and exchanges need several programs.
                 return False
             case _ if not node.children and not isinstance(node, (BlockScan, FileScan, ValuesScan)):
                 return False
@@ -166,14 +164,14 @@ def _is_kept(root: PhysicalPlan) -> bool:
 
 
 def _carries_out(leaf: TableScan, scan: Scan) -> bool:
-    """True if the leaf reads all rows of a scan, not some in blocks and the others in files."""
+    """True if the leaf reads all rows of a scan, not some from blocks and others from files."""
     table = scan.table
     is_whole = leaf.is_single and scan.sample is None and table.buckets is None and not isinstance(table, QueryTable)
     is_same = leaf.table_name == table.qualified_name and leaf.predicate is scan.predicate
     return is_whole and is_same and (leaf.columns, leaf.names) == (scan.columns, scan.names)
 
 
-# Rows taken out, and put in
+# Removing and filling in rows
 
 
 def _bounds(scan: TableScan) -> ColumnBounds | None:
@@ -181,7 +179,7 @@ def _bounds(scan: TableScan) -> ColumnBounds | None:
 
 
 def _emptied(scan: TableScan, held: ColumnBounds | None) -> TableScan:
-    """The scan without rows, of wider bounds that hold those `held` before."""
+    """Return the scan without rows, with wider bounds that include `held`."""
     if isinstance(scan, FileScan):
         return replace(scan, splits=SplitSet(()), partitions=None)
     bounds = scan.bounds.widened()
@@ -190,7 +188,7 @@ def _emptied(scan: TableScan, held: ColumnBounds | None) -> TableScan:
 
 
 def _filled(empty: TableScan, planned: PlannedScan) -> TableScan | None:
-    """The scan with the rows that are `planned` to be read; None where its program may not be theirs."""
+    """Return the scan with the `planned` rows, or None if its program may not fit them."""
     match planned:
         case ValuesScan():
             return empty

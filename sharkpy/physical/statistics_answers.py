@@ -1,4 +1,4 @@
-"""Aggregates that statistics answer without reading a block or a file."""
+"""Aggregates answered by statistics without reading a block or file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sharkpy.values.types import is_nested
 
 
 def answer_from_statistics(plan: LogicalPlan, context: PlanContext) -> LogicalPlan:
-    """`plan` with each aggregate that statistics of its table answer, blocks' or files' own, as a row of values."""
+    """Replace each aggregate that statistics of its table's blocks or files answer by a row of values."""
     if not context.conf.value(settings.STATISTICS_ANSWERS) or not context.conf.value(settings.PRUNING):
         return plan
 
@@ -30,7 +30,7 @@ def answer_from_statistics(plan: LogicalPlan, context: PlanContext) -> LogicalPl
 
 
 def may_be_answered(plan: LogicalPlan) -> bool:
-    """True if statistics may answer an aggregate of the plan: those of other rows, if not those of these."""
+    """True if statistics may answer an aggregate of the plan, for these or other rows."""
     return any(isinstance(node, Aggregate) and _asked(node) is not None for node in plan.walk())
 
 
@@ -50,7 +50,7 @@ def _answered(node: Aggregate, context: PlanContext) -> LogicalPlan | None:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Aggregates of all rows of a scan, and the stored column behind each column id."""
+    """Aggregates over all rows of a scan, and the stored column of each column id."""
 
     scan: Scan
     names: dict[int, str]
@@ -58,7 +58,7 @@ class _Asked:
 
 
 def _asked(node: Aggregate) -> _Asked | None:
-    """What an aggregate asks that statistics may tell; None where they never do."""
+    """Return the scan and calls of an aggregate that statistics may answer, or None if they never can."""
     found = None if node.groups or not node.aggregates else scan_below(node.child)
     calls = tuple(item.expr for item in node.aggregates if isinstance(item.expr, AggregateCall))
     if found is None or len(calls) < len(node.aggregates) or not all(map(_may_answer, calls)):
@@ -67,7 +67,7 @@ def _asked(node: Aggregate) -> _Asked | None:
 
 
 def _known(scan: Scan, names: dict[int, str], context: PlanContext) -> _Known | None:
-    """Statistics of all rows that the scan gives; None where they do not tell of exactly these."""
+    """Return statistics of exactly the scan's rows, or None."""
     if scan.is_of_files:
         return None
     match context.scan_source(scan.table):
@@ -89,13 +89,13 @@ def _of_blocks(scan: Scan, names: dict[int, str], version: TableVersion) -> _Kno
 
 
 def _of_splits(splits: Sequence[Split], names: dict[int, str]) -> _Known | None:
-    """Rows, where the files say how many they have."""
+    """Return the number of rows if all files state it, else None."""
     counts = [split.num_rows for split in splits]
     return None if None in counts else _Known(sum(count or 0 for count in counts), names)
 
 
 def _of_partitions(scan: Scan, names: dict[int, str], partitions: HivePartitions) -> _Known | None:
-    """Of the Hive partitions whose every row the predicate keeps; of those in blocks and in files, rows alone."""
+    """Return statistics if the predicate keeps whole Hive partitions; only a row count if some are in files."""
     wanted = partitions.whole(scan)
     if wanted is None:
         return None
@@ -110,7 +110,7 @@ def _of_partitions(scan: Scan, names: dict[int, str], partitions: HivePartitions
 
 
 def scan_below(plan: LogicalPlan) -> tuple[Scan, dict[int, str]] | None:
-    """The scan under projections that only rename, and the stored column behind each column id."""
+    """Return the scan below renaming projections and the stored column of each column id, or None."""
     match plan:
         case Scan():
             return plan, {column.column_id: name for column, name in zip(plan.columns, plan.names, strict=True)}
@@ -136,7 +136,7 @@ def _may_answer(call: AggregateCall) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """Rows, the stored column behind each column id, and the statistics of the blocks, where there are blocks."""
+    """Number of rows, the stored column of each column id, and the blocks' statistics, if there are blocks."""
 
     num_rows: int
     names: dict[int, str]

@@ -1,4 +1,4 @@
-"""Statistics of a table version as the planner uses them: blocks to read and ranges of their columns."""
+"""Statistics of a table version for the planner: blocks to read and ranges of their columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Indexes = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def kept_blocks(scan: Scan, version: TableVersion) -> Indexes | None:
-    """Indexes of the blocks that may have rows for the scan's predicate; None where all may."""
+    """Return the indexes of blocks that may have rows for the scan's predicate, or None if all may."""
     predicate = _predicate(scan)
     if predicate is None:
         return None
@@ -34,7 +34,7 @@ def kept_blocks(scan: Scan, version: TableVersion) -> Indexes | None:
 
 
 def whole_blocks(scan: Scan, version: TableVersion) -> bool:
-    """Whether statistics prove that the scan's predicate is TRUE on every row of every block that it keeps."""
+    """Whether statistics prove the scan's predicate TRUE for each row of each block that it keeps."""
     predicate = _predicate(scan)
     if predicate is None:
         return True
@@ -48,7 +48,7 @@ def whole_blocks(scan: Scan, version: TableVersion) -> bool:
 
 
 def column_ranges(scan: Scan, version: TableVersion, kept: Indexes | None) -> tuple[tuple[str, ColumnRange], ...]:
-    """Ranges of the scan's columns whose values count as integers, over the kept blocks."""
+    """Return the ranges, over the kept blocks, of the scan's columns whose values are stored as integers."""
     found = []
     for name in dict.fromkeys(scan.names):
         known = _column_range(version.statistics, name, kept)
@@ -60,7 +60,7 @@ def column_ranges(scan: Scan, version: TableVersion, kept: Indexes | None) -> tu
 def distinct_strings(
     scan: Scan, version: TableVersion, kept: Indexes | None
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The values of the scan's string columns over the kept blocks, where every block has few."""
+    """Return the values of the scan's string columns over the kept blocks, if each block has few."""
     found = []
     for column, name in zip(scan.columns, scan.names, strict=True):
         values = _strings(version.statistics.columns[name], kept) if is_string(column.dtype) else None

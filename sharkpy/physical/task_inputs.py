@@ -1,4 +1,4 @@
-"""Blocks and splits dealt to tasks, balanced by bytes."""
+"""Division of blocks and splits among tasks, balanced by bytes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sharkpy.sources.split import Split
 T = TypeVar("T")
 _TASKS_PER_CORE = 2
 _TASK_BYTES = 32 << 20
-"""Encoded bytes of a task, where there is more than one for each core: more tasks even out, but each has a cost."""
+"""Encoded bytes per task if there is more than one per core: more tasks balance better, but each has a cost."""
 
 
 def deal(scans: Mapping[str, BlockScan | FileScan], num_tasks: int | None, parallelism: int) -> tuple[TaskInput, ...]:
-    """The tasks' inputs; `num_tasks` None: from the number and bytes of blocks and splits.
+    """Return the tasks' inputs; if `num_tasks` is None, it follows from the number and bytes of blocks and splits.
 
-    Parts stay in the order of the table within a task, and with one task altogether. Of scans by bucket, task i
-    gets bucket i where `num_tasks` says how many exchanges have, else some whole buckets, the same of each scan.
+    Within a task, parts stay in the table's order. For scans by bucket, task i gets bucket i if `num_tasks` is the
+    number of the exchanges' buckets. Otherwise each task gets some whole buckets, the same of each scan.
     """
     dealt = {name: scan for name, scan in scans.items() if not _is_replicated(scan)}
     count = num_tasks if num_tasks is not None else _num_tasks(dealt, parallelism)
@@ -46,7 +46,7 @@ def deal(scans: Mapping[str, BlockScan | FileScan], num_tasks: int | None, paral
 
 
 def merged(parts: Sequence[TaskInput]) -> TaskInput:
-    """The input of one task that carries out several; what each of them reads whole is read once."""
+    """Merge the inputs of several tasks into one; parts that several read are read once."""
     if len(parts) == 1:
         return parts[0]
     blocks: dict[str, dict[BlockHandle, None]] = {}
@@ -63,7 +63,7 @@ def merged(parts: Sequence[TaskInput]) -> TaskInput:
 
 
 def _tasks_of_buckets(scans: Mapping[str, BlockScan | FileScan], count: int) -> Sequence[int]:
-    """The task of each bucket: about equal bytes for all of them."""
+    """Return the task of each bucket, so that tasks have about equal bytes."""
     loads: dict[int, int] = {}
     for scan in scans.values():
         if isinstance(scan, BlockScan) and isinstance(scan.distribution, Hashed):
@@ -103,7 +103,7 @@ def _num_tasks(scans: Mapping[str, BlockScan | FileScan], parallelism: int) -> i
 
 
 def preferred_host(part: TaskInput) -> str:
-    """The host in whose memory most bytes of the task's blocks lie; "": any."""
+    """Return the host with most bytes of the task's blocks in memory; "" means any."""
     held: dict[str, int] = {}
     for _, handles in part.blocks:
         for handle in handles:
@@ -114,7 +114,7 @@ def preferred_host(part: TaskInput) -> str:
 def _balance_blocks(
     blocks: Sequence[BlockHandle], weight: Callable[[BlockHandle], int], count: int
 ) -> list[tuple[BlockHandle, ...]]:
-    """As `_balance`; where blocks lie on several hosts and tasks suffice, each task has blocks of one host."""
+    """Balance blocks; if they are on several hosts and tasks suffice, each task has blocks of one host."""
     by_host: dict[str, list[BlockHandle]] = {}
     for block in blocks:
         by_host.setdefault(block.host, []).append(block)
@@ -128,7 +128,7 @@ def _balance_blocks(
 
 
 def _balance(items: Sequence[T], weight: Callable[[T], int], count: int) -> list[tuple[T, ...]]:
-    """`items` in `count` parts of about equal weight: the heaviest first, each to the lightest part."""
+    """Divide `items` into `count` parts of about equal weight: the heaviest first, each to the lightest part."""
     parts: list[list[int]] = [[] for _ in range(count)]
     heap = [(0, index) for index in range(count)]
     weights = [weight(item) for item in items]

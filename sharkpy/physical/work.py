@@ -1,4 +1,4 @@
-"""Work of a plan estimated before it runs, which decides whether a query is short."""
+"""Estimate of a plan's work before it runs, which decides whether a query is short."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from sharkpy.physical.plan import PhysicalPlan
 
 _EFFORTLESS = (ValuesScan, Project, Filter, SortOperator, TopN, LimitOperator)
 _SCANNED_ROW = 0.1
-"""Looking at a row of a block, beside taking it into a join or an aggregate."""
+"""Cost of reading a row of a block, relative to taking it into a join or an aggregate."""
 _PARSED_VALUE = 0.25
-"""Making a value from a file."""
+"""Cost of reading a value from a file."""
 
 
 def work_rows(plan: PhysicalPlan) -> int:
-    """Rows that `plan`'s operators take in, roughly; 0 where all that it needs is in the plan."""
+    """Estimate the rows that `plan`'s operators read; 0 if the plan itself has all its data."""
     nodes = list(plan.walk())
     if all(isinstance(node, _EFFORTLESS) for node in nodes):
         return 0

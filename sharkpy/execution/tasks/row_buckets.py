@@ -48,7 +48,7 @@ class RowBuckets:
     _connection: DuckDBPyConnection = field(default_factory=_connect)
 
     def numbers(self, table: pa.Table) -> BucketNumbers:
-        """Bucket of each row."""
+        """Return the bucket of each row."""
         from sharkpy.execution.tasks.buckets import bucket_number, quoted
         from sharkpy.udf.types_duckdb import duckdb_type
 

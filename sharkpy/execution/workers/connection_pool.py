@@ -1,4 +1,4 @@
-"""DuckDB connections: one in-memory database per process, a prepared cursor for each running query."""
+"""DuckDB connections: one in-memory database per process, and a prepared cursor for each running query."""
 
 from __future__ import annotations
 
@@ -30,20 +30,19 @@ _log = logging.getLogger(__name__)
 _DECODED_SHARE = 4
 _LEAST_MEMORY = 256 << 20
 _SHORT_SECONDS = 1.0
-"""Time of a query that may be run twice for nothing."""
+"""Seconds up to which a query may be rerun in vain."""
 _CLOSE_TRIES = 40
 _CLOSE_PAUSE = 0.05
-"""Seconds between the attempts to close a connection in use."""
+"""Seconds between attempts to close a connection in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """Settings of DuckDB connections. `threads`: 1 in a worker; `memory_limit` in bytes; spilled data goes to
-    `temp_directory`.
+    """Settings of DuckDB connections; `memory_limit` is in bytes, and spilled data goes to `temp_directory`.
 
-    In a worker on another host these may be 0 and "": they are those of its machine.
-    `keeps_join_order`: joins stay in the order of the SQL. A task sees a part of the rows, without statistics.
-    `keeps_join_sides`: each builds its right side.
+    `threads` is 1 in a worker. For a worker on another host, `memory_limit` and `temp_directory` may be 0 and "": its
+    machine sets them. `keeps_join_order` keeps joins in the order of the SQL, since a task sees a part of the rows
+    without statistics. With `keeps_join_sides` each join builds its right side.
     """
 
     threads: int
@@ -52,12 +51,12 @@ class ConnectionSettings:
     keeps_join_order: bool = False
     keeps_join_sides: bool = False
     temp_limit: int = 0
-    """Limit on the bytes of spilled data of the process; 0: the room on the disk."""
+    """Limit on the process's bytes of spilled data; 0 means the free disk space."""
     value_bytes: int = VALUE_BYTES.default
-    """Limit on the bytes of one value that a function makes."""
+    """Limit on the bytes of one value made by a function."""
 
     def on_this_host(self) -> ConnectionSettings:
-        """Complete the settings by a share of this machine's memory for each core, and a folder that ends with the
+        """Fill in missing settings: one core's share of this machine's memory, and a folder that ends with the
         executor.
         """
         memory = self.memory_limit or max(machine_memory() * 2 // 5 // (os.cpu_count() or 1), _LEAST_MEMORY)
@@ -67,7 +66,7 @@ class ConnectionSettings:
 
     @property
     def decoded_limit(self) -> int:
-        """Limit on the bytes of decoded columns that a scan holds besides DuckDB's own memory."""
+        """Limit on the decoded bytes that a scan holds in addition to DuckDB's memory."""
         return self.memory_limit // _DECODED_SHARE
 
 
@@ -75,15 +74,15 @@ class ConnectionSettings:
 class _Cursor:
     connection: DuckDBPyConnection
     root: DuckDBPyConnection
-    """Connection of its database."""
+    """Connection that owns the database."""
     calling: CallingConnection
 
 
 class ConnectionPool:
-    """Cursors of one DuckDB database. A cursor holds one open result, so each query borrows its own."""
+    """Cursors of one DuckDB database; each query borrows its own, since a cursor holds one open result."""
 
     def __init__(self, settings: ConnectionSettings, shares: MemoryShares | None = None) -> None:
-        """`shares`: those of the databases beside this one, where there are any."""
+        """Make a pool; `shares` are shared with the process's other databases, if any."""
         self.settings = settings
         self._shares = shares or MemoryShares(settings.memory_limit)
         self._limit = settings.memory_limit
@@ -93,8 +92,9 @@ class ConnectionPool:
         self._in_order = dict[bool, ConnectionPool]()
 
     def in_order(self, *, keeps_sides: bool = False) -> ConnectionPool:
-        """Pool with joins in the order of the SQL, for inputs whose rows DuckDB cannot know before they are read.
-        `keeps_sides`: the planner has known them, and DuckDB's guess of one row each is to decide nothing.
+        """Return a pool with joins in the order of the SQL, for inputs whose row counts DuckDB cannot know.
+
+        `keeps_sides` if the planner knew them, so that DuckDB's guess of one row each decides nothing.
         """
         with self._lock:
             if (found := self._in_order.get(keeps_sides)) is None:
@@ -103,19 +103,20 @@ class ConnectionPool:
             return found
 
     def limited(self, memory: int) -> ConnectionPool:
-        """Pool of a database of its own beside this one, with at most so many bytes."""
+        """Return a pool with a database of its own and at most `memory` bytes."""
         return ConnectionPool(
             replace(self.settings, memory_limit=min(memory, self.settings.memory_limit)), self._shares
         )
 
     @property
     def decoded_limit(self) -> int:
-        """Limit on the bytes of decoded columns that one of the queries that run now holds."""
+        """Limit on the decoded bytes of each of the running queries."""
         return self.settings.decoded_limit // max(1, self._shares.num_queries)
 
     def is_filled_by_others(self, began: float) -> bool:
-        """Whether a query that began then, by time.monotonic(), and has failed for want of memory wanted what others
-        have: these fill most of the database now. After a short query they may be gone by now.
+        """Whether other queries caused the out-of-memory error of a query that began at `began`, by time.monotonic().
+
+        They do if they fill most of the database now. After a short query, they may have ended already.
         """
         if not self._shares.had_others(began):
             return False
@@ -140,7 +141,7 @@ class ConnectionPool:
         return self._limit
 
     def limit_memory(self, size: int) -> None:
-        """Limit the memory of the database; what it cannot give back at once it keeps."""
+        """Limit the database's memory; memory that it cannot free at once stays in use."""
         import duckdb
 
         with self._lock:
@@ -152,9 +153,9 @@ class ConnectionPool:
 
     @contextmanager
     def borrow(self, statement: Cancellation | None = None) -> Iterator[DuckDBPyConnection]:
-        """Lend a cursor with nothing registered; the borrower unregisters what it registers.
+        """Lend a cursor with nothing registered; the borrower unregisters whatever it registers.
 
-        The kernels that it calls hear the end of `statement`, by default that of this thread.
+        Kernels called by the cursor follow the cancellation of `statement`, by default this thread's.
         """
         taken = self._take()
         self._shares.enter(self)
@@ -165,7 +166,7 @@ class ConnectionPool:
         except GeneratorExit:
             raise
         except BaseException:
-            # An interrupt may have met the ROLLBACK: the next query would find an aborted transaction.
+            # An interrupt may have hit the ROLLBACK, and the next query would find an aborted transaction.
             is_kept = False
             self._replace_if_invalid(taken.root)
             raise
@@ -179,13 +180,13 @@ class ConnectionPool:
                     self._idle.append(taken)
 
     def _replace_if_invalid(self, root: DuckDBPyConnection) -> None:
-        """Let the next query open another database if a failure inside DuckDB has ended that of `root` for good."""
+        """Let the next query open another database if a failure inside DuckDB has ended this one."""
         import duckdb
 
         with self._lock:
             if self._root is not root or is_alive(root):
                 return
-            # Queries that still run there hold the database by their own cursors, and may be in a call of these.
+            # Queries still running there hold the database by their own cursors, and may be in a call.
             for connection in (*(cursor.connection for cursor in self._idle), root):
                 with contextlib.suppress(duckdb.Error):
                     connection.close()
@@ -198,7 +199,7 @@ class ConnectionPool:
         try:
             return self._taken()
         except duckdb.FatalException:
-            # The query that has ended the database may have told nobody.
+            # The query that ended the database may not have reported it.
             return self._taken()
 
     def _taken(self) -> _Cursor:
@@ -228,7 +229,7 @@ class ConnectionPool:
 
 
 def is_alive(connection: DuckDBPyConnection) -> bool:
-    """False if DuckDB runs nothing in this database any more, because a query met a failure inside DuckDB."""
+    """False if a failure inside DuckDB has ended this database."""
     import duckdb
 
     try:
@@ -243,12 +244,12 @@ def is_alive(connection: DuckDBPyConnection) -> bool:
 
 
 def _is_ended(cursor: DuckDBPyConnection) -> bool:
-    """End whatever an abandoned query has left open; False where the borrower has closed the cursor."""
+    """End an abandoned query; return False if the borrower has closed the cursor."""
     import duckdb
 
     cursor.abort()
     try:
-        # Any call that a closed cursor refuses; `abort` is none.
+        # A closed cursor refuses this call, but not `abort`.
         cursor.query_progress()
     except duckdb.ConnectionException:
         return False
@@ -256,7 +257,7 @@ def _is_ended(cursor: DuckDBPyConnection) -> bool:
 
 
 def _close_when_idle(connection: DuckDBPyConnection) -> None:
-    """Close a connection once it is idle: the last call of an interrupted query may still be returning, in another
+    """Close a connection when it is idle: the last call of an interrupted query may still be returning in another
     thread.
     """
     import duckdb
@@ -278,9 +279,9 @@ def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
         "temp_directory": settings.temp_directory,
         "autoinstall_known_extensions": False,
         "python_enable_replacements": False,
-        # Otherwise DuckDB's allocator keeps what a query has used until the next one uses it.
+        # Otherwise DuckDB's allocator keeps a query's memory until the next query uses it.
         "allocator_background_threads": True,
-        # It holds no bytes of local files, and forgets none of their names: a stream reads a new file in every epoch.
+        # The cache never forgets the names of local files, and a stream reads a new file in each epoch.
         "enable_external_file_cache": False,
     }
     kept = {"join_order": settings.keeps_join_order, "build_side_probe_side": settings.keeps_join_sides}
@@ -288,13 +289,13 @@ def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
         config["disabled_optimizers"] = ",".join(optimizers)
     connection = duckdb.connect(":memory:", config=config)
     if settings.temp_limit:
-        # DuckDB 2.0 shows this setting when it comes with the others, and does not keep to it.
+        # DuckDB 2.0 accepts this setting in `config` but does not follow it there.
         connection.execute(f"SET max_temp_directory_size = '{settings.temp_limit >> 20}MiB'")
     return connection
 
 
 def _prepare(cursor: DuckDBPyConnection, settings: ConnectionSettings) -> CallingConnection:
-    """Prepare a cursor: macros belong to it."""
+    """Prepare a cursor with the macros, which are per cursor."""
     from sharkpy.udf.connection import prepare_connection
 
     return prepare_connection(cursor, settings.value_bytes)
@@ -304,7 +305,7 @@ _pools: dict[ConnectionSettings, ConnectionPool] = {}
 
 
 def process_pool(settings: ConnectionSettings) -> ConnectionPool:
-    """Pool of this (worker) process for `settings`, made on first use."""
+    """Return this worker process's pool for `settings`, made on first use."""
     pool = _pools.get(settings)
     if pool is None:
         if expected := os.environ.get(EXPECTED):
@@ -315,6 +316,6 @@ def process_pool(settings: ConnectionSettings) -> ConnectionPool:
 
 
 def _close_ended() -> None:
-    """Close the pools of ended sessions, whose folder is gone: workers outlive the sessions of their SparkContext."""
+    """Close the pools of ended sessions, whose folders are gone; workers outlive the sessions of their SparkContext."""
     for settings in [one for one in _pools if one.temp_directory and not Path(one.temp_directory).parent.is_dir()]:
         _pools.pop(settings).close()

@@ -1,9 +1,9 @@
-"""Worker daemon of Spark's Python, with everything imported before the first fork.
+"""Worker daemon of PySpark, which imports everything before the first fork.
 
-`pyspark.daemon` collects garbage after each task. Over the objects of all imported modules that takes tens of
-milliseconds: they are frozen, and objects that a worker adds are left to Python's own collections. Workers fork from
-here, so no task pays for imports. On another host than the driver's it first checks that the libraries are the
-driver's: Spark puts its last words into the task's failure.
+`pyspark.daemon` collects garbage after each task, which takes tens of milliseconds over the objects of all modules. So
+these objects are frozen, and later objects are left to Python's own collections. Workers fork from the daemon, so no
+task pays for imports. On another host than the driver's, the daemon first checks that the libraries match the driver's.
+Spark includes its last output line in the task's failure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sharkpy.execution.workers.shipping import EXPECTED, check_worker, misfit_li
 
 
 class YoungCollector:
-    """Stand-in for the module `gc` in pyspark's daemon."""
+    """Replacement for the module `gc` in pyspark's daemon."""
 
     @staticmethod
     def collect() -> int:

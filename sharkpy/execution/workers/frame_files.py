@@ -1,4 +1,4 @@
-"""Frames of bytes in mapped files, which a process need not hold in its own memory nor send through the JVM."""
+"""Frames of bytes in mapped files, which use no process memory and need not go through the JVM."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 import pyarrow as pa
 
 FILE_BYTES = 1 << 20
-"""Size of a result's frame beyond which it goes from task to driver as a file, if both are on one machine."""
+"""Size of a result's frame above which a task passes it to a local driver as a file."""
 _ALIGNED = 64
 _REFERENCE = b"file:"
 _HEADER = 8
 
 
 class FrameBuffer:
-    """Frames in the order of `append`: the first `limit` bytes of them in memory, the rest in a file of `folder`."""
+    """Frames in the order of `append`: the first `limit` bytes in memory, the rest in a file in `folder`."""
 
     def __init__(self, limit: int, folder: str) -> None:
         self._limit = limit
@@ -41,7 +41,7 @@ class FrameBuffer:
         self._file.write(bytes(-len(frame) % _ALIGNED))
 
     def frames(self) -> list[pa.Buffer]:
-        """Take all frames, once. The file is removed with the last of them."""
+        """Take all frames, once; the file is removed with the last of them."""
         if self._file is None:
             return self._kept
         self._file.close()
@@ -49,7 +49,7 @@ class FrameBuffer:
         return self._kept + [content.slice(start, size) for start, size in self._places]
 
     def close(self) -> None:
-        """Remove the file, also after a failure; frames already taken stay."""
+        """Remove the file, even after a failure; frames already taken stay valid."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.close()
@@ -57,7 +57,7 @@ class FrameBuffer:
 
 
 def map_once(path: Path) -> pa.Buffer:
-    """Map a file and unlink it: its room is freed when nobody maps it any more."""
+    """Map a file and unlink it; its space is freed when no mapping is left."""
     with pa.memory_map(str(path), "r") as mapped:
         content = mapped.read_buffer(mapped.size())
     path.unlink()
@@ -65,7 +65,7 @@ def map_once(path: Path) -> pa.Buffer:
 
 
 def send_frame(frame: pa.Buffer, folder: str, prefix: str) -> bytes | pa.Buffer:
-    """Send `frame` as a frame with its header that names a file; the frame itself if there is no room."""
+    """Write `frame` to a file and return its header and path as a frame; without space, return the frame itself."""
     if frame.size <= FILE_BYTES or not folder:
         return frame
     path = Path(folder, f"{prefix}{uuid.uuid4().hex}")
@@ -81,14 +81,14 @@ def send_frame(frame: pa.Buffer, folder: str, prefix: str) -> bytes | pa.Buffer:
 
 
 def receive_frame(frame: pa.Buffer) -> pa.Buffer:
-    """Frame that was given to `send_frame`."""
+    """Return the frame that was passed to `send_frame`."""
     if frame.slice(_HEADER, len(_REFERENCE)).to_pybytes() != _REFERENCE:
         return frame
     return map_once(Path(frame.slice(_HEADER + len(_REFERENCE)).to_pybytes().decode()))
 
 
 def remove_frames(folder: str, prefix: str) -> None:
-    """Remove frames that tasks have sent and nobody has received."""
+    """Remove frames that were sent but not received."""
     for path in Path(folder).glob(f"{prefix}*"):
         path.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Picklable function of a job that calls a Python function once for each of some numbers."""
+"""Picklable function of a job that calls a Python function once per number."""
 
 from __future__ import annotations
 
@@ -16,24 +16,20 @@ from sharkpy.udf.user.python_code import pickled
 
 @dataclass(frozen=True, slots=True)
 class FunctionTask:
-    """Function of a job's tasks: task i computes `function(numbers[i], argument)`; its one output frame is the pickled
-    result.
-    """
+    """Function of a job's tasks: task i returns `function(numbers[i], argument)`, pickled, as its only frame."""
 
     run_id: int
     function: Callable[[int, Any], Any]
-    """Function of a module that workers have: it is pickled by name."""
+    """Function in a module that workers have; it is pickled by name."""
     numbers: tuple[int, ...]
     argument: Any
     stop_dir: str = ""
-    """Folder in which a file ends the tasks of a job, see `stop_file`."""
+    """Folder in which a file ends a job's tasks: see `stop_file`."""
     reports: Any = None
-    """Accumulator of Spark for the report. A failed task reports its error instead of failing: no retry, no Java
-    trace.
-    """
+    """Spark accumulator for the report. A failed task reports its error instead of failing: no retry, no Java trace."""
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[bytes]:
-        # A worker whose input was not read to its end is not used again.
+        # Spark does not reuse a worker that has not read all its input.
         deque(frames, maxlen=0)
         start, error = time.perf_counter(), None
         with ending_with_job(self.stop_dir):

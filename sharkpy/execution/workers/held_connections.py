@@ -1,4 +1,4 @@
-"""Pooled connections while queries hold them."""
+"""Pooled connections held by queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMES = 200
 
 
 class HeldConnections:
-    """Connections that one query holds, so that it alone can be interrupted."""
+    """Connections held by one query, which can be interrupted separately."""
 
     def __init__(self) -> None:
         self._lock = threading.Condition(threading.Lock())
@@ -38,9 +38,7 @@ class HeldConnections:
                     self._lock.notify_all()
 
     def interrupt(self) -> None:
-        """Interrupt the connections, repeatedly until none is held, as DuckDB forgets an interrupt between two
-        queries.
-        """
+        """Interrupt the connections until none is held; DuckDB forgets an interrupt between two queries."""
         with self._lock:
             if self._is_interrupted or not self._held:
                 return

@@ -1,4 +1,4 @@
-"""Memory of the DuckDB databases of one process: those with running queries share what there is."""
+"""Memory of the DuckDB databases of one process, divided among those with running queries."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from contextlib import suppress
 from typing import Protocol
 
 CALM_SECONDS = 1.0
-"""Time behind the end of a database's use, beside others, until these have more memory: mostly it is used again soon,
-as by epochs beside readers, and each change of a limit takes a statement of its database.
+"""Seconds after a database's use until other databases get its memory.
+
+It is often used again soon, as by epochs between readers, and each change of a limit takes a statement.
 """
 
 
 class SharingDatabase(Protocol):
     @property
     def wanted_memory(self) -> int:
-        """Limit of its memory where no other database is in use."""
+        """Limit on its memory if no other database is in use."""
 
     @property
     def memory_limit(self) -> int:
-        """Limit of now."""
+        """Current limit."""
 
     def limit_memory(self, size: int) -> None: ...
 
 
 class MemoryShares:
-    """Shares of `total` bytes: each database has what it wants, or less where those in use want more together.
+    """Shares of `total` bytes: each database gets what it wants, or less if those in use want more together.
 
-    `enter` and `leave` enclose each of its queries. A limit falls at once, and rises where none has been left for a
-    while by others in use.
+    `enter` and `leave` enclose each of its queries. A limit falls at once, and rises only after no database was left
+    for a while.
     """
 
     def __init__(self, total: int) -> None:
@@ -39,19 +40,20 @@ class MemoryShares:
         self._lock = threading.Lock()
         self._in_use: Counter[SharingDatabase] = Counter()
         self._shared_at = -math.inf
-        """When more than one query was seen last."""
+        """Time when more than one query was last seen."""
         self._left_at = -math.inf
-        """When the use of a database ended last while others were in use."""
+        """Time when the use of a database last ended while others were in use."""
         self._timer: threading.Timer | None = None
-        """Begins to raise limits of databases that are in use."""
+        """Timer that raises the limits of databases in use."""
 
     @property
     def num_queries(self) -> int:
         return self._in_use.total()
 
     def had_others(self, began: float) -> bool:
-        """Whether a query that has left, and began then by time.monotonic(), was not alone, or came right behind others
-        that still have their share; nor is it alone, had it begun to work only now.
+        """Whether a finished query that began at `began`, by time.monotonic(), shared the memory with other queries.
+
+        It did if other queries run now, ran at the same time, or ended so recently that they still have their share.
         """
         return self.num_queries > 0 or self._shared_at >= began or self._left_at >= began - CALM_SECONDS
 
@@ -92,7 +94,7 @@ class MemoryShares:
             return
         timer = threading.Timer(seconds, self._divide_again)
         timer.name, timer.daemon = "sharkpy-memory", True
-        # The system has no thread to give, or the interpreter ends: the next query that begins or ends tries it again.
+        # No thread is available, or the interpreter is ending: the next query tries again.
         with suppress(RuntimeError):
             timer.start()
             self._timer = timer

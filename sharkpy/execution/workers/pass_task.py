@@ -1,4 +1,4 @@
-"""Picklable function of a pass over blocks: a function called on each of them, mapped."""
+"""Picklable function of a pass over blocks, which calls a function on each mapped block."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from sharkpy.execution.workers.stop_file import ending_with_job
 from sharkpy.udf.user.python_code import RAISED, PythonCode, pickled, unpickled
 
 BlockFunction = Callable[[int, Block, Any], Any]
-"""Function of a pass over blocks: of a block's number, the block, and the pass's argument."""
+"""Function of a pass over blocks, called with a block's number, the block, and the pass's argument."""
 Numbered = tuple[int, BlockHandle]
 _TRACE_LINES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class PassTask:
-    """Function of a pass's tasks: task i calls `function` on the blocks of `parts[i]`; its one output frame is the
-    pickled list of (number, result).
+    """Function of a pass's tasks: task i calls `function` on the blocks of `parts[i]`.
 
-    Lost or damaged blocks are passed over: the first of them is the error that the task reports.
+    Its only frame is the pickled list of (number, result). Lost or damaged blocks are skipped; the first of them is the
+    error that the task reports.
     """
 
     run_id: int
@@ -49,7 +49,7 @@ class PassTask:
     reports: Any = None
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Any]:
-        # A worker whose input was not read to its end is not used again.
+        # Spark does not reuse a worker that has not read all its input.
         deque(frames, maxlen=0)
         start = time.perf_counter()
         error: SharkError | None = None
@@ -65,7 +65,8 @@ class PassTask:
                     except CorruptionError as failure:
                         error = error or failure
                         if handle.host and is_beside(handle.host):
-                            # What another host than the driver's has in memory is its own to remove.
+                            # Only a task on that host can remove a block from the memory of a host other than the
+                            # driver's.
                             drop_from_memory(handle.memory_path)
             except Exception as failure:  # noqa: BLE001 - whatever it was, the driver must learn of it
                 error = as_shark_error(failure)
@@ -77,7 +78,7 @@ class PassTask:
 
 
 def call(function: BlockFunction, number: int, handle: BlockHandle, argument: Any) -> Any:
-    """Call `function` on a mapped block; ExecutionError naming function and block if it raises."""
+    """Call `function` on a mapped block; raise ExecutionError naming function and block if it raises."""
     block = open_block(handle)
     try:
         return function(number, block, argument)

@@ -1,7 +1,7 @@
-"""Requirements of workers on other hosts: the package, shipped as a zip, and the libraries of the driver.
+"""Requirements of workers on other hosts: the package, shipped as a zip, and the driver's libraries.
 
-The driver puts its versions into the environment of worker processes; there they are compared once, when an executor
-starts its first one. Imported before anything that may be missing there.
+The driver puts its versions into the environment of worker processes. They are compared once, when an executor starts
+its first worker. This module is imported before anything that may be missing there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.version import __version__
 
 EXPECTED = "SHARKPY_EXPECTED"
-"""Environment variable that carries the driver's versions."""
+"""Environment variable with the driver's versions."""
 LIBRARIES = (
     "cloudpickle",
     "cryptography",
@@ -44,7 +44,7 @@ _HINT = (
 
 
 def package_zip(folder: Path) -> Path:
-    """Package as a zip in `folder`, named after its content: equal packages give equal files."""
+    """Return the package as a zip in `folder`, named after its content: equal packages give equal files."""
     files = list(_package_files())
     digest = hashlib.sha256()
     for name, content in files:
@@ -58,7 +58,7 @@ def package_zip(folder: Path) -> Path:
 
 
 def _package_files() -> Iterator[tuple[str, bytes]]:
-    """Names in the package and contents, in a fixed order; linked parts are followed."""
+    """Names and contents of the package's files in a fixed order; linked parts are followed."""
     yield from _files_below(Path(__file__).resolve().parents[2], "sharkpy")
 
 
@@ -71,7 +71,7 @@ def _files_below(folder: Path, name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def expected_versions() -> str:
-    """Versions of the driver's libraries, as one text: `python 3.13, sharkpy 0.1.0, duckdb 2.0.0`…"""
+    """Return the versions of the driver's libraries as text: `python 3.13, sharkpy 0.1.0, duckdb 2.0.0`…"""
     return ", ".join(f"{name} {found}" for name, found in _versions().items())
 
 
@@ -88,7 +88,7 @@ def _installed(name: str) -> str:
 
 
 def misfits(expected: str, owner: str = "the driver") -> list[str]:
-    """Differences of this process from the versions of `owner`: `duckdb is missing, the driver has 2.0.0`."""
+    """Return this process's differences from the versions of `owner`: `duckdb is missing, the driver has 2.0.0`."""
     here = _versions()
     wanted = dict(part.split(" ", 1) for part in expected.split(", "))
     return [
@@ -99,13 +99,13 @@ def misfits(expected: str, owner: str = "the driver") -> list[str]:
 
 
 def check_worker(expected: str) -> None:
-    """Raise ConfigurationError naming this host and its misfits."""
+    """Raise ConfigurationError naming this host and its differences, if there are any."""
     if found := misfits(expected):
         raise ConfigurationError(f'worker host "{socket.gethostname()}": {"; ".join(found)}', hint=_HINT)
 
 
 def misfit_line(error: ConfigurationError) -> str:
-    """Last line of the worker daemon, which `worker_problem` finds in Spark's message."""
+    """Return the last output line of the worker daemon, which `worker_problem` finds in Spark's message."""
     return f"{_MISFIT} {error.message}"
 
 
@@ -123,11 +123,11 @@ _PROBLEMS = (
         "{host}: {said}",
     ),
 )
-"""Pattern of Spark's message for a failed task -> the fact in a line."""
+"""Patterns of Spark's messages for failed tasks, with the fact in one line."""
 
 
 def worker_problem(text: str) -> ConfigurationError | None:
-    """Error of a worker that cannot run the engine, if Spark's message `text` reports one."""
+    """Return the error of a worker that cannot run the engine, if Spark's message `text` reports one."""
     for pattern, fact in _PROBLEMS:
         if found := pattern.search(text):
             place = _HOST.search(text)

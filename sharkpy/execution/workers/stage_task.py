@@ -1,7 +1,7 @@
 """Function that Spark runs for each partition: frames in, frames out, a report at the end.
 
-Input frames are the payloads of exchanges. Output frames are raw bytes, with no pickling: for an exchange
-the bucket (8 bytes, big endian) and the payload in turn, else payloads alone.
+Input frames are the payloads of exchanges. Output frames are raw bytes, without pickling: for an exchange, bucket (8
+bytes, big endian) and payload alternate; otherwise there are only payloads.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from sharkpy.sources.storage.meter import METER
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """Settings that all tasks of a session share."""
+    """Settings shared by all tasks of a session."""
 
     connection: ConnectionSettings
     batch_rows: int
@@ -48,38 +48,36 @@ class TaskSettings:
     force_encoding: str
     writer: Any = None
     scan_cache_bytes: int = 0
-    """Limit on the bytes of decoded columns that the process keeps between tasks."""
+    """Limit on the decoded bytes that the process caches between tasks."""
     is_profiled: bool = False
-    """True if DuckDB is to measure each operator."""
+    """True if DuckDB measures each operator."""
     results_dir: str = ""
-    """Folder for large frames to the driver; empty: they go through Spark."""
+    """Folder for large frames to the driver; "" if they go through Spark."""
     recipes_dir: str = ""
-    """Folder with the recipes of blocks to be made again; empty: the driver makes them."""
+    """Folder with the recipes for rebuilding blocks; "" if the driver rebuilds them."""
     accesses: tuple[StorageAccess, ...] = ()
-    """Accesses to the buckets that the stage reads and writes, and to no others."""
+    """Accesses to the storage that the stage reads and writes, and to no other."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageTask:
-    """Picklable function of a stage: called with the partition's number and its input frames."""
+    """Picklable function of a stage, called with the partition's number and its input frames."""
 
     run_id: int
     program: StageProgram
     parts: tuple[bytes, ...]
-    """Pickled TaskInputs by partition; later partitions have none."""
+    """Pickled TaskInputs by partition; further partitions have none."""
     broadcasts: tuple[tuple[int, BroadcastSource], ...]
     exchange_id: int | None
-    """Exchange that the stage writes; None: its frames go to the driver."""
+    """Exchange that the stage writes; None if its frames go to the driver."""
     settings: TaskSettings
     stop_dir: str = ""
-    """Folder in which a file ends the tasks of a job, see `stop_file`."""
+    """Folder in which a file ends a job's tasks: see `stop_file`."""
     reports: Any = None
-    """Accumulator of Spark for the report. A failed task reports its error instead of failing: no retry, no Java
-    trace.
-    """
+    """Spark accumulator for the report. A failed task reports its error instead of failing: no retry, no Java trace."""
 
     def __call__(self, partition: int, frames: Iterable[Any]) -> Iterator[Any]:
-        """Run the task. `frames` are an RDD's own elements if the program reads given rows."""
+        """Run the task; `frames` are an RDD's own elements if the program reads given rows."""
         with ending_with_job(self.stop_dir) as statement:
             yield from self._run(partition, frames, statement)
 
@@ -103,7 +101,7 @@ class StageTask:
             error = as_shark_error(failure)
             self._drop_damaged(partition, error)
             if not is_heard(self.run_id):
-                # Without its output rows would be missing in another stage.
+                # Without its output, rows would be missing in another stage.
                 raise TaskError(error) from None
         seconds = time.perf_counter() - start
         metrics.cpu_seconds = time.process_time() - cpu_start
@@ -111,7 +109,7 @@ class StageTask:
         self.reports.add([replace(report, requested=METER.total - asked)])
 
     def batches(self, partition: int, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
-        """Rows of the task, for Python code in the same process; a failure is raised, as a SharkError."""
+        """Yield the task's rows to Python code in the same process; a failure is raised as a SharkError."""
         metrics = TaskMetrics()
         try:
             with ending_with_job(self.stop_dir) as statement:
@@ -129,7 +127,7 @@ class StageTask:
             raise error from failure
 
     def _drop_damaged(self, partition: int, error: SharkError) -> None:
-        """Remove a damaged block from this host's memory, unless that is the driver's: the block's copy is read
+        """Remove a damaged block from this host's memory, unless the host is the driver's; its copy is then read
         instead.
         """
         if isinstance(error, CorruptionError) and error.block_id is not None:
@@ -196,7 +194,7 @@ def _load_part(parts: tuple[bytes, ...], partition: int) -> TaskInput:
 
 
 def payloads_by_exchange(frames: Iterable[bytes], buffer: FrameBuffer) -> dict[int, list[pa.Buffer]]:
-    """Payloads by the exchange that their header names; shorter frames only make a partition exist."""
+    """Group payloads by the exchange in their header; shorter frames only make a partition exist."""
     payloads: dict[int, list[tuple[int, pa.Buffer]]] = defaultdict(list)
     with contextlib.closing(buffer):
         for frame in frames:
@@ -205,7 +203,7 @@ def payloads_by_exchange(frames: Iterable[bytes], buffer: FrameBuffer) -> dict[i
         for payload in buffer.frames():
             (header,) = struct.unpack_from("<q", payload)
             payloads[payload_exchange(header)].append((payload_order(header), payload))
-    # They come in any order; what a task does with them must not depend on it.
+    # They arrive in any order, which must not affect the task's output.
     in_order = {one: sorted(found, key=lambda item: item[0]) for one, found in payloads.items()}
     return {one: [payload for _, payload in found] for one, found in in_order.items()}
 

@@ -1,7 +1,7 @@
-"""Ending of a cancelled task's worker: Spark asks a worker to end only after seconds, and DuckDB would compute on.
+"""Termination of a cancelled task's worker: Spark ends it only after seconds, and DuckDB would continue.
 
-The driver makes a file when it cancels a job group; a task whose job's file appears kills its process, as Spark would
-do later. Workers on other hosts do not see the file and are left to Spark.
+The driver creates a file when it cancels a job group. A task that sees its job's file kills its process, as Spark would
+later. Workers on other hosts do not see the file and are left to Spark.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ def stop_file(folder: Path, group: str) -> Path:
 
 @contextmanager
 def ending_with_job(folder: str) -> Iterator[Cancellation]:
-    """Kill this process if the file of its task's job appears in `folder` before the end of the block; in "" none does.
+    """Kill this process if its job's file appears in `folder` during the body; "" means no folder.
 
-    The job is the one that runs the task: where output was lost, Spark runs tasks of an earlier job again in a later
-    one, and the earlier one's group may have been cancelled since. Work that the task has started registers with the
-    Cancellation, and ends first.
+    The job is the one that runs the task. After lost output, Spark reruns tasks of an earlier job, whose group may have
+    been cancelled since. Work started by the task registers with the Cancellation and is ended first.
     """
     statement = Cancellation()
     group = job_property("spark.jobGroup.id") if folder else None

@@ -1,4 +1,4 @@
-"""Error of a task on its way through Spark: if it cannot be reported, it is raised as text that carries it."""
+"""Error of a task that cannot be reported; it is raised as text through Spark."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from collections.abc import Iterable
 from sharkpy.base.errors import ExecutionError, SharkError
 
 HEARD_RUN = "sharkpy.run"
-"""Local property of a job that names the run of a stage whose reports it takes; tasks of other runs raise their
-errors.
-"""
+"""Local property of a job: the run of a stage whose reports it receives; tasks of other runs raise their errors."""
 EXTERNAL = "38000"
-"""SQLSTATE of code outside the engine."""
+"""SQLSTATE of errors in code outside the engine."""
 _MARK = "sharkpy-error:"
 _CARRIED = re.compile(_MARK + r"([A-Za-z0-9+/=]+)")
 _TRACE = re.compile(r"Traceback \(most recent call last\):\n(?: .*\n|\n)*(?P<said>\S[^\n]*)")
 
 
 class TaskError(Exception):
-    """Exception with a readable text and the error itself, pickled."""
+    """Exception with readable text and the pickled error."""
 
     def __init__(self, error: SharkError) -> None:
         from pyspark.serializers import CPickleSerializer
@@ -30,7 +28,7 @@ class TaskError(Exception):
 
 
 def carried_error(said: Iterable[str]) -> SharkError | None:
-    """Error that Spark's messages carry."""
+    """Return the error in Spark's messages, or None."""
     from pyspark.serializers import CPickleSerializer
 
     for text in said:
@@ -42,7 +40,7 @@ def carried_error(said: Iterable[str]) -> SharkError | None:
 
 
 def quoted_error(said: Iterable[str]) -> SharkError | None:
-    """Error of Python code whose traceback Spark's messages quote."""
+    """Return the error of Python code whose traceback Spark's messages quote, or None."""
     for text in said:
         if found := _TRACE.search(text):
             return ExecutionError(f"a task failed: {found['said']}", sqlstate=EXTERNAL)
@@ -50,15 +48,15 @@ def quoted_error(said: Iterable[str]) -> SharkError | None:
 
 
 def is_heard(run_id: int) -> bool:
-    """True if the job of this task takes the reports of that run.
+    """True if this task's job receives the reports of the run.
 
-    Otherwise its output was lost and is made again for a later stage, or for an RDD's action.
+    Otherwise the run's output was lost, and is made again for a later stage or an RDD's action.
     """
     return job_property(HEARD_RUN) == str(run_id)
 
 
 def job_property(name: str) -> str | None:
-    """Local property of this task's job."""
+    """Return a local property of this task's job, or None."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

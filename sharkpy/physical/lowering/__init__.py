@@ -1,1 +1,1 @@
-"""Operator trees without Exchanges to one DuckDB query."""
+"""Lowering of operator trees without Exchanges to one DuckDB query."""

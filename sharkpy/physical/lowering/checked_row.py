@@ -1,4 +1,4 @@
-"""Rows whose values are large together: checked as one value is, before the first of them is made."""
+"""Size checks of rows whose values are large together, like those of single values, before the first is made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sharkpy.udf.value_size import Extent, total
 
 
 def checked_row(values: Scope) -> tuple[int, str] | None:
-    """The first of several columns whose size is checked, with SQL that checks all of them; None for fewer."""
+    """Return the first of several size-checked columns, with SQL that checks all of them; None for fewer than two."""
     large = {
         column_id: value.extent.checked(value.dtype).content.over_null()
         for column_id, value in values.items()

@@ -1,4 +1,4 @@
-"""Which string columns of scans are better read as indexes into their few values: those that only group rows."""
+"""Choice of string columns to read as indexes into their few values: those that only group rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NONE: frozenset[int] = frozenset()
 
 
 def coded_columns(plan: PhysicalPlan, wanted: frozenset[int] = _NONE) -> frozenset[int]:
-    """Columns of the scans in `plan` that are used for grouping alone; `wanted`: those that above are."""
+    """Return the scans' columns that are only used for grouping; `wanted` are such columns of the output."""
     match plan:
         case HashAggregate(mode=AggregateMode.COMPLETE | AggregateMode.PARTIAL):
             groups = frozenset(item.column_id for item in map(_bare, plan.groups) if isinstance(item, ColumnRef))
@@ -52,7 +52,7 @@ def _bare(item: Alias | ColumnRef) -> Expr:
 
 
 def _through_project(plan: Project, wanted: frozenset[int]) -> frozenset[int]:
-    """The child's columns that the projection only renames, to columns of `wanted` alone."""
+    """Return the child's columns that the projection only renames, to columns in `wanted`."""
     passed: set[int] = set()
     others: list[Expr] = []
     for item in plan.items:

@@ -1,4 +1,4 @@
-"""Aggregates over integer forms: sums of scaled integers, made decimal once a group."""
+"""Aggregates over integer forms: sums of scaled integers, converted to decimals once per group."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sharkpy.udf.wide_decimals import fits_small_sum
 from sharkpy.values.types import DOUBLE, INTEGER_TYPES, DataType, DecimalType
 
 _MOST_ROWS = 10**12
-"""Rows that a task is taken to have at most where their number is not known."""
+"""Assumed limit on a task's rows if their number is unknown."""
 
 
 def integer_complete(call: AggregateCall, args: list[Value], over: str, num_rows: int | None) -> Value | None:
-    """The aggregate over an integer form; None where it has none. `num_rows` bounds the rows of the input."""
+    """Return the aggregate over an integer form, or None if it has none; `num_rows` bounds the input's rows."""
     arg = args[0].integer() if len(args) == 1 and args[0].constant is None else None
     if arg is None or arg.range is None:
         return None
@@ -32,7 +32,7 @@ def integer_complete(call: AggregateCall, args: list[Value], over: str, num_rows
 
 
 def integer_partials(call: AggregateCall, args: list[Value], over: str, num_rows: int | None) -> list[Value] | None:
-    """The aggregate's state columns over an integer form."""
+    """Return the aggregate's state columns over an integer form, or None."""
     arg = args[0].integer() if len(args) == 1 and args[0].constant is None else None
     if call.function == "avg":
         return None if arg is None else _average_states(call, arg, over, num_rows)
@@ -58,7 +58,7 @@ def _average_states(call: AggregateCall, arg: Value, over: str, num_rows: int | 
 
 
 def _with_no_large_parts(values: list[Value], types: Sequence[DataType]) -> list[Value] | None:
-    """The states of a sum, and of what else there is, where sums of wide DECIMALs have states for large values too."""
+    """Return the states of a sum and others; sums of wide DECIMALs also have states for large values."""
     missing = types[1 : 1 + len(types) - len(values)]
     total = values[0].range
     if missing and (total is None or not fits_small_sum(total.magnitude)):
@@ -80,7 +80,7 @@ def _sum(arg: Value, dtype: DataType, over: str, num_rows: int | None) -> Value 
 
 
 def _sum_sql(sql: str, known: ColumnRange, over: str, num_rows: int | None) -> str:
-    """Without overflow checks where the sum of all rows fits 64 bits."""
+    """Return the SQL of a sum, without overflow checks if the sum of all rows fits 64 bits."""
     unchecked = num_rows is not None and _times(known, num_rows).sql_type is not None
     return f"{'sum_no_overflow' if unchecked else 'sum'}({sql}){over}"
 

@@ -1,4 +1,4 @@
-"""Arithmetic and comparisons on integer forms: exact, and unchecked because ranges rule out overflow."""
+"""Arithmetic and comparisons on integer forms: exact, and without checks, as ranges rule out overflow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_SCALE = 18
 
 
 def integer_call(function: str, args: list[Value], dtype: DataType) -> Value | None:
-    """The call on integers; None where it has no such form or its result might not fit."""
+    """Return the call on integers, or None if it has no such form or its result might not fit."""
     if function not in _CALLS:
         return None
     forms = [arg.integer() for arg in args]
@@ -26,7 +26,7 @@ def integer_call(function: str, args: list[Value], dtype: DataType) -> Value | N
 
 
 def integer_cast(value: Value, dtype: DataType) -> Value | None:
-    """CAST between integers and decimals that loses nothing: the same digits in other units."""
+    """Return a lossless CAST between integers and decimals: the same digits in other units; None if there is none."""
     form = value.integer()
     if form is None or form.range is None or not _is_exact(form.dtype) or not _is_exact(dtype):
         return None
@@ -53,7 +53,7 @@ def _fits(known: ColumnRange, dtype: DataType) -> bool:
 
 
 def _rescaled(value: Value, digits: int) -> Value | None:
-    """The value in units smaller by 10 ** digits; None where that does not fit."""
+    """Return the value in units smaller by 10 ** digits, or None if it does not fit."""
     if digits == 0 or value.range is None:
         return value
     known = value.range.scaled(digits)
@@ -140,7 +140,7 @@ def _in(_: str, args: list[Value], __: DataType) -> Value | None:
 
 
 def _comparable(args: list[Value]) -> list[str] | None:
-    """SQL of the arguments in one unit and one integer type, so that no column is cast for a constant."""
+    """Return the arguments' SQL in one unit and integer type, so that no column is cast for a constant."""
     kinds = {None if _is_exact(arg.dtype) else arg.dtype for arg in args}
     moved = _same_scale(args)
     if moved is None or len(kinds) != 1:

@@ -1,4 +1,4 @@
-"""Aggregates: complete, partial, merged and final, by the registry's rows or on integers."""
+"""Lowering of aggregates: complete, partial, merged and final, by the registry's rows or on integers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from sharkpy.values.types import DOUBLE, FLOAT, INTEGER_TYPES
 
 
 def lower_aggregate(plan: HashAggregate, select: Select, builder: Builder) -> Select:
-    """Groups and aggregates; what finishes merged states is computed in a query above, over their columns."""
+    """Lower groups and aggregates; merged states are finished in an outer query over their columns."""
     lowering = _Lowering(select.scope, most_rows(plan.child), builder)
     keys = {item.column_id: _group(lower(item, select.scope)) for item in plan.groups}
     packed = pack_keys(keys)
@@ -57,14 +57,14 @@ def lower_aggregate(plan: HashAggregate, select: Select, builder: Builder) -> Se
 
 
 def _group(value: Value) -> Value:
-    """A group key; -0.0 and 0.0 are one key, written 0.0. A bare number would count as a place in the list."""
+    """Return a group key; -0.0 and 0.0 are one key, written 0.0. A bare number would mean a position in the list."""
     if value.dtype in (FLOAT, DOUBLE) or (value.constant is not None and value.dtype in INTEGER_TYPES):
         return Value(f"({value.sql} + 0)", value.dtype, value.range)
     return value
 
 
 def most_rows(plan: PhysicalPlan) -> int | None:
-    """The most rows that `plan` can have; None where that is not known."""
+    """Return the largest possible number of rows of `plan`, or None if unknown."""
     match plan:
         case BlockScan():
             return plan.bounds.most_rows
@@ -76,8 +76,9 @@ def most_rows(plan: PhysicalPlan) -> int | None:
 
 
 class _Lowering:
-    """The aggregates of one operator: `values` of the grouped query, its further `columns`, and what is `finished`
-    over these."""
+    """Aggregates of one operator: `values` of the grouped query, its further `columns`, and values `finished` over
+    them.
+    """
 
     def __init__(self, scope: Scope, num_rows: int | None, builder: Builder) -> None:
         self.values: dict[int, Value] = {}

@@ -1,4 +1,4 @@
-"""Expressions to SQL: by the registry's rows, or on integers where ranges prove that these suffice."""
+"""Lowering of expressions to SQL, by the registry's rows, or on integers if ranges prove these sufficient."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SEPARATORS = (",", "\x1f", "\x1e", "\x1d", "\x1c", "\x02", "\x01")
 
 
 def lower(expr: Expr, scope: Scope) -> Value:
-    """The value of `expr` over the columns in `scope`."""
+    """Return the value of `expr` over the columns in `scope`."""
     match expr:
         case ColumnRef(column_id):
             if column_id not in scope:
@@ -96,7 +96,7 @@ def _cast(value: Value, dtype: DataType) -> Value:
 
 
 def _without_queries(expr: Expr) -> Expr:
-    """`expr` without queries within it, which DuckDB takes neither in a lambda nor in TRY."""
+    """Return `expr` without subqueries, which DuckDB accepts neither in a lambda nor in TRY."""
 
     def in_call(node: Expr) -> Expr:
         return replace(node, is_in_call=True) if isinstance(node, InSet) and not node.is_in_call else node
@@ -105,7 +105,7 @@ def _without_queries(expr: Expr) -> Expr:
 
 
 def _in_set(value: str, constants: ConstantSet, is_in_call: bool) -> str:
-    """Membership in a list that is one constant of the query's text."""
+    """Return membership in a list that is one constant in the query's text."""
     items = lower_constants(constants)
     if is_in_call:
         is_found = f"(CASE WHEN {value} IS NOT NULL THEN list_contains({items}, {value}) END)"
@@ -115,7 +115,7 @@ def _in_set(value: str, constants: ConstantSet, is_in_call: bool) -> str:
 
 
 def lower_constants(constants: ConstantSet) -> str:
-    """List of the constants. DuckDB splits a text sooner by far than it plans as many literals."""
+    """Return a list of the constants; DuckDB splits a text much faster than it plans as many literals."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -131,14 +131,14 @@ def lower_constants(constants: ConstantSet) -> str:
 
 
 def _long_conjunction(terms: Sequence[str]) -> Value:
-    """AND of many terms, behind a call: DuckDB compares each of them with each other when it moves filters."""
+    """Return the AND of many terms inside a call, because DuckDB compares all pairs of terms when it moves filters."""
     return Value(f"coalesce({balanced('AND', terms)}, CAST(NULL AS BOOLEAN))", BOOLEAN)
 
 
 def order_by(keys: tuple[SortKey, ...], scope: Scope, *, is_added_to: bool = False) -> str:
-    """The list behind ORDER BY; NULLs are placed explicitly.
+    """Return the list after ORDER BY, with explicit places of NULLs.
 
-    Integers that stand for the values have their order; where something `is_added_to` them they are not used.
+    Integer forms are used, as they have the values' order, unless something `is_added_to` the values.
     """
     terms = []
     for key in keys:

@@ -1,4 +1,4 @@
-"""A tree of operators without Exchanges to one query over its leaves."""
+"""Lowering of a tree of operators without Exchanges to one query over its leaves."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from sharkpy.udf.user.function import FunctionUse
 
 _FLAT_UNION = 64
 _MOST_LEVELS = 20
-"""Levels of an expression that is written within another one."""
+"""Depth up to which an expression is written inside another one."""
 MOST_CALLS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredFragment:
-    """`sql` over `inputs` ("" hands the only input on); `leaves` are the scans and reads by relation name."""
+    """Fragment as `sql` over `inputs` ("" passes the only input on); `leaves` are scans and reads by relation name."""
 
     sql: str
     inputs: tuple[StageInput, ...]
@@ -45,7 +45,7 @@ _PASSED_ON = (
     *(operators.ExchangeRead, operators.BlockScan, operators.FileScan, operators.GivenScan),
     operators.StepOperator,
 )
-"""Operators whose rows need no query where nothing is asked of them."""
+"""Operators whose rows need no query if nothing is computed."""
 
 
 def lower_fragment(fragment: PhysicalPlan, relations: Iterator[int] | None = None) -> LoweredFragment:
@@ -61,12 +61,12 @@ def lower_fragment(fragment: PhysicalPlan, relations: Iterator[int] | None = Non
 
 
 def _is_read_by_query(fragment: PhysicalPlan) -> bool:
-    """True for files that a query reads with more threads than the engine's own reader does."""
+    """True for files that a query reads with more threads than the engine's own reader."""
     return isinstance(fragment, operators.FileScan) and fragment.is_plain
 
 
 def _check_size(fragment: PhysicalPlan, sql: str) -> None:
-    """ResourceError 54000 for a query that DuckDB would plan for many seconds, in which it hears no interrupt."""
+    """Raise ResourceError 54000 for a query that DuckDB would plan for many seconds, without reacting to interrupts."""
     if sql.count("(") <= MOST_CALLS:
         return
     exprs = (expr for node in fragment.walk() for root in node.expressions for expr in root.walk())
@@ -87,12 +87,12 @@ def _lower(plan: PhysicalPlan, builder: Builder) -> Select:
 def _project(plan: operators.Project, builder: Builder) -> Select:
     select = builder.single_use(_computed(plan.items, _lower(plan.child, builder), builder), _uses(plan.items))
     projected = select.with_scope({_id(item): lower(item, select.scope) for item in plan.items})
-    # Another expression over it would be as deep as both together.
+    # An expression over it would be as deep as both together.
     return builder.wrapped(projected) if any(is_deep(item, _MOST_LEVELS) for item in plan.items) else projected
 
 
 def _computed(exprs: tuple[Expr, ...], select: Select, builder: Builder) -> Select:
-    """`select`, wrapped where `exprs` would compute with its aggregates or windows: TRY does not take them."""
+    """Return `select`, wrapped if `exprs` compute with its aggregates or windows, which TRY does not accept."""
     if select.group_by is None and not select.is_windowed:
         return select
     inner = (expr.expr if isinstance(expr, (Alias, SortKey)) else expr for expr in exprs)
@@ -187,7 +187,7 @@ def _union(plan: operators.UnionAll, builder: Builder) -> Select:
 
 
 def _united(parts: Sequence[str]) -> str:
-    """The queries as one; many as a balanced tree, which DuckDB binds sooner."""
+    """Return the queries as one; many form a balanced tree, which DuckDB binds faster."""
     if len(parts) <= _FLAT_UNION:
         return "\nUNION ALL\n".join(parts)
     middle = len(parts) // 2
@@ -199,7 +199,7 @@ def _quoted(column: ColumnRef) -> str:
 
 
 def _expand(plan: operators.Expand, builder: Builder) -> Select:
-    """Every row beside the number of each set; a column is computed by the set's own expression."""
+    """Return each row with the number of each set; a column is computed by the set's own expression."""
     select = builder.bare(_lower(plan.child, builder))
     number = builder.name("set")
     sets = ", ".join(f"({index})" for index in range(len(plan.projections)))
@@ -218,7 +218,7 @@ def _generate(plan: operators.Generate, builder: Builder) -> Select:
 
 
 def _step(plan: operators.StepOperator, builder: Builder) -> Select:
-    """A relation of its own, made of the rows of a query of its own."""
+    """Return the relation of a step, which is made from the rows of its own query."""
     below = lower_fragment(plan.child, builder.relations)
     program = StageProgram(below.sql, below.inputs, plan.child.schema, ResultSink(), below.functions)
     builder.leaves += below.leaves

@@ -1,4 +1,4 @@
-"""Generators: lists unnested side by side, or a series of integers counted without a list."""
+"""Lowering of generators: lists unnested together, or a series of integers counted without a list."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _unnested(plan: Generate, child: Select, builder: Builder) -> tuple[Select, 
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """Integers from `first` on, `end` included or not, with their places where these are wanted."""
+    """Series of integers from `first` to `end`, which may be included, with their positions if needed."""
 
     first: int
     end: int
@@ -56,7 +56,7 @@ class _Series:
 
 
 def _counted(series: _Series, child: Select, builder: Builder) -> tuple[Select, list[str]]:
-    """The integers as they are needed: a long series takes no memory, and ends with its statement."""
+    """Return the integers on demand: a long series takes no memory, and ends with its statement."""
     name = builder.name("series")
     function = "generate_series" if series.is_closed else "range"
     source = f"{function}({series.first}, {series.end}, {series.step}) AS {name}_rows({name})"
@@ -67,7 +67,7 @@ def _counted(series: _Series, child: Select, builder: Builder) -> tuple[Select, 
 
 
 def _series(plan: Generate) -> _Series | None:
-    """The constant series that is made of a single row; a list of it would be computed while the query is planned."""
+    """Return the constant series made from a single row, or None; its list would be computed during planning."""
     if plan.outer or not isinstance(plan.child, ValuesScan) or len(plan.child.rows) != 1:
         return None
     match plan.generator:
@@ -88,7 +88,7 @@ def _series(plan: Generate) -> _Series | None:
 
 
 def _integers(args: tuple[Expr, ...]) -> tuple[int, ...]:
-    """The values of integer literals; none where an argument is anything else."""
+    """Return the values of integer literals; empty if an argument is anything else."""
     values = tuple(
         arg.value
         for arg in args

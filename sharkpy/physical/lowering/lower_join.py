@@ -1,4 +1,4 @@
-"""Joins to DuckDB's, and the two that SQL does not have: NULL-aware anti join and single join."""
+"""Lowering of joins to DuckDB's, and of two that SQL lacks: NULL-aware anti join and single join."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lower_join(plan: AnyJoin, left: Select, right: Select, builder: Builder) -> 
 
 
 def _side(select: Select, moves_filters: bool, builder: Builder) -> Select:
-    """A side whose columns are those of its source; its filters go above the join only where they may."""
+    """Return a side with the columns of its source; its filters move above the join only if they may."""
     plain = select.is_open and select.is_simple and (moves_filters or not select.where)
     return select if plain else builder.wrapped(select)
 
@@ -78,7 +78,7 @@ def _equality(left: Value, right: Value, null_safe: bool) -> str:
 
 
 def _null_aware_anti(plan: AnyJoin, left: Select, right: Select) -> Select:
-    """Rows for which the condition is FALSE on every right row: neither TRUE nor unknown on any."""
+    """Return rows for which the condition is FALSE on each right row: neither TRUE nor unknown on any."""
     if len(plan.left_keys) == 1 and plan.residual is None and not plan.null_safe[0]:
         probe = lower_logical(plan.left_keys[0], left.scope)
         item = lower_logical(plan.right_keys[0], right.scope)
@@ -89,7 +89,7 @@ def _null_aware_anti(plan: AnyJoin, left: Select, right: Select) -> Select:
 
 
 def _single(plan: AnyJoin, left: Select, right: Select, builder: Builder) -> Select:
-    """A left join that fails where a left row has several matches."""
+    """Return a left join that fails if a left row has several matches."""
     number = builder.name("matches")
     if plan.residual is None:
         keys = ", ".join(lower_logical(key, right.scope) for key in plan.right_keys)

@@ -1,4 +1,4 @@
-"""Leaves: what a task is given, as a relation."""
+"""Lowering of leaves: a task's inputs as relations."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _coded(sql: str, dtype: DataType, values: tuple[str | None, ...]) -> Value:
 
 
 def _stored(sql: str, dtype: DataType, known: ColumnRange | None) -> Value:
-    """A stored column: DECIMAL, DATE and integers as the narrowest integers that hold the kept blocks' values."""
+    """Return a stored column: DECIMAL, DATE and integers in the narrowest integer type for the scan's bounds."""
     if known is None or known.sql_type is None:
         return Value(sql, dtype)
     if isinstance(dtype, DecimalType) and dtype.scale <= _MAX_SCALE:

@@ -1,4 +1,4 @@
-"""Fragments of a physical plan to stages: the program, and the part of the data that each task reads."""
+"""Lowering of fragments of a physical plan to stages: the program, and the inputs of each task."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lower_stage(
     num_tasks: int | None = None,
     placement: Placement = AS_TASKS,
 ) -> Stage:
-    """The stage of a fragment without Exchanges: of `num_tasks`, or of as many as it asks for."""
+    """Return the stage of a fragment without Exchanges, with `num_tasks` or as many as it needs."""
     lowered = lower_fragment(fragment)
     program = StageProgram(lowered.sql, lowered.inputs, fragment.schema, sink, lowered.functions)
     scans = {name: leaf for name, leaf in lowered.leaves if isinstance(leaf, (BlockScan, FileScan))}
@@ -34,14 +34,14 @@ def lower_stage(
 
 
 def only_stage(plan: PlacedPlan, parallelism: int) -> Stage | None:
-    """The stage that a plan without exchanges is, which gives its result."""
+    """Return the only stage of a plan without exchanges, or None if it has any."""
     if any(isinstance(node, Exchange) for node in plan.root.walk()):
         return None
     return result_stage(plan.root, parallelism, plan.placement)
 
 
 def result_stage(fragment: PhysicalPlan, parallelism: int, placement: Placement) -> Stage:
-    """The stage that gives the rows of a query to its reader; a few literals come from the driver without a query."""
+    """Return the stage that gives a query's rows to its reader; few literals come from the driver without a query."""
     rows = constant_rows(fragment) if placement.is_driver else None
     if rows is None:
         return lower_stage(fragment, ResultSink(), parallelism, placement=placement)
@@ -50,7 +50,7 @@ def result_stage(fragment: PhysicalPlan, parallelism: int, placement: Placement)
 
 
 def _num_buckets(fragment: PhysicalPlan) -> int | None:
-    """How many tasks the exchanges that feed a fragment ask for; None where only its scans decide."""
+    """Return the number of tasks that the exchanges feeding a fragment require, or None if only its scans decide."""
     if isinstance(fragment.distribution, Single):
         return 1
     reads = [node for node in fragment.walk() if isinstance(node, ExchangeRead)]

@@ -1,4 +1,4 @@
-"""Window functions to DuckDB's OVER clauses."""
+"""Lowering of window functions to DuckDB's OVER clauses."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _over(call: WindowCall, scope: Scope, *, with_frame: bool) -> str:
 
 
 def _with_room(keys: tuple[SortKey, ...]) -> tuple[SortKey, ...]:
-    """Keys to which the frame's distances can be added: an integer near the end of its type has no room for them."""
+    """Widen the keys so that the frame's distances can be added; an integer near its type's limit has no room."""
     return tuple(replace(key, expr=Cast(key.expr, _ROOMY)) if key.dtype in INTEGER_TYPES else key for key in keys)
 
 

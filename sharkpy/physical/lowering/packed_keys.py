@@ -1,4 +1,4 @@
-"""Group keys of few values packed into one small integer: one key is hashed instead of several."""
+"""Group keys of few values packed into one small integer, so that one key is hashed instead of several."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _MOST_KEYS = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class PackedKeys:
-    """`sql` is a SMALLINT: the sum of each key's index times its stride."""
+    """Keys packed into a SMALLINT `sql`: the sum of each key's index times its stride."""
 
     sql: str
     keys: tuple[tuple[int, Value, int], ...]
     """(column id, key, stride)."""
 
     def unpacked(self, name: str) -> dict[int, Value]:
-        """The keys, by column id, over the packed column `name`."""
+        """Return the keys by column id, over the packed column `name`."""
         return {
             column_id: Value(
                 f"({name} // {stride} % {len(key.values)})", key.dtype, key.range, "SMALLINT", None, key.values
@@ -29,7 +29,7 @@ class PackedKeys:
 
 
 def pack_keys(keys: Mapping[int, Value]) -> PackedKeys | None:
-    """The keys as one; None where there are not several, or one is not an index, or there are too many values."""
+    """Return the packed keys, or None if there is only one, one is not an index, or there are too many values."""
     if len(keys) < 2 or not all(key.values for key in keys.values()):
         return None
     terms, packed, stride = [], [], 1

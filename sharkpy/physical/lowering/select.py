@@ -1,4 +1,4 @@
-"""One SELECT in the making, and the chain of common table expressions that it stands on."""
+"""SELECT under construction, and the chain of common table expressions below it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_SHAPES: Mapping[int, Hashable] = MappingProxyType({})
 class Select:
     """Clauses so far; `scope` has the values that a select list may use.
 
-    `is_join` says that `source` needs parentheses as the right side of a join.
+    If `is_join`, `source` needs parentheses as the right side of a join.
     """
 
     source: str
@@ -34,12 +34,12 @@ class Select:
 
     @property
     def is_open(self) -> bool:
-        """Rows of `source` under `where`: anything may still be put on top."""
+        """True if it is only `source` with `where`, so that any clause may still be added."""
         return self.group_by is None and not (self.order_by or self.limit or self.is_windowed)
 
     @property
     def is_bare(self) -> bool:
-        """`source` itself."""
+        """True if it is only `source`."""
         return self.is_open and not self.where and self.is_simple
 
     @property
@@ -66,10 +66,10 @@ class Select:
 
 
 class Builder:
-    """Collects the inputs and inner queries of one fragment. Names are given in order of need.
+    """Collector of the inputs and inner queries of a fragment; names are given on demand.
 
-    `coded` are the scanned columns to be read as indexes into their distinct values, `shapes` the shapes of
-    operators that are to be computed once for all places, by their id().
+    `coded` are the scanned columns to read as indexes into their distinct values. `shapes` are, by id(), the shapes of
+    operators that are computed once for all their places.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class Builder:
         self.coded = coded
         self.shapes = shapes
         self.relations = itertools.count() if relations is None else relations
-        """Numbers of relations: those of queries within one another differ."""
+        """Numbers of relations, distinct across nested queries."""
         self.inputs: list[StageInput] = []
         self.leaves: list[tuple[str, PhysicalPlan]] = []
         self.queries: list[tuple[str, str]] = []
         self.shared: dict[Hashable, tuple[Select, tuple[ColumnRef, ...]]] = {}
-        """Queries that are read more than once, by shape: their rows are kept."""
+        """Queries that are read more than once, by shape; their rows are materialized."""
         self._names = 0
 
     def relation(self) -> str:
@@ -97,18 +97,18 @@ class Builder:
         self.leaves.append((stage_input.relation, leaf))
 
     def name(self, prefix: str) -> str:
-        """A name for a column or query that no plan column has."""
+        """Return a name for a column or query that no plan column has."""
         self._names += 1
         return f"{prefix}{self._names}"
 
     def query(self, text: str) -> str:
-        """The name of a new inner query."""
+        """Add an inner query and return its name."""
         name = self.name("s")
         self.queries.append((name, text))
         return name
 
     def wrapped(self, select: Select, extra: Iterable[str] = ()) -> Select:
-        """`select` as an inner query: all its values are columns then. `extra` select items go with it."""
+        """Make `select` an inner query, whose values are then columns; `extra` select items are added."""
         items = [select_item(column_id, value) for column_id, value in select.scope.items()]
         scope = {column_id: value.renamed(column_name(column_id)) for column_id, value in select.scope.items()}
         return Select(self.query(select.text([*items, *extra])), scope)
@@ -120,7 +120,7 @@ class Builder:
         return select if select.is_bare else self.wrapped(select)
 
     def single_use(self, select: Select, uses: Iterable[int]) -> Select:
-        """`select`, wrapped where a costly value of it would be written out more than once."""
+        """Return `select`, wrapped if a costly value would be written out more than once."""
         seen: set[int] = set()
         for column_id in uses:
             if column_id in seen and column_id in select.scope and not select.scope[column_id].is_simple:
@@ -129,7 +129,7 @@ class Builder:
         return select
 
     def finished(self, select: Select, output: tuple[ColumnRef, ...]) -> str:
-        """The whole query; columns have their logical types."""
+        """Return the whole query; columns have their logical types."""
         values = {column.column_id: select.scope[column.column_id] for column in output}
         logical = {column_id: value.logical() for column_id, value in values.items()}
         if select.is_open and (checked := checked_row(values)) is not None:
@@ -140,7 +140,7 @@ class Builder:
         if not self.queries:
             return text
         kept = {select.source for select, _ in self.shared.values()}
-        # A body stays as it was written: a literal in it may hold line breaks, so its lines are not to be indented.
+        # Do not indent the body: its literals may have line breaks.
         inner = ",\n".join(
             f"{name} AS {'MATERIALIZED' if name in kept else 'NOT MATERIALIZED'} (\n{body}\n)"
             for name, body in self.queries

@@ -1,4 +1,4 @@
-"""Aggregations that a fragment computes several times: a CTE or view used twice, a subquery like its outer query."""
+"""Aggregations that a fragment would compute several times: a CTE or view used twice, or similar subqueries."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sharkpy.udf import registry
 
 
 def shared_queries(fragment: PhysicalPlan) -> Mapping[int, Hashable]:
-    """By id(): the HashAggregates that are like another one but for the numbers of their columns, and their shape.
+    """Return, by id(), the shapes of HashAggregates that equal another one except for column numbers.
 
-    What lies below a repeated one is not looked at again: it is computed with it. An aggregation is shared because it
-    gives fewer rows than it reads, so that keeping its rows costs less than computing them again.
+    Operators below a repeated aggregate are computed with it and not examined again. Sharing pays because an aggregate
+    has fewer rows than its input.
     """
     aggregates = [node for node in fragment.walk() if isinstance(node, HashAggregate)]
     if len(aggregates) < 2:
@@ -35,11 +35,11 @@ def _collect(plan: PhysicalPlan, places: dict[Hashable, list[int]]) -> None:
 
 
 class _NotShareableError(Exception):
-    """The rows of a plan may differ each time it is computed."""
+    """Error for a plan whose rows may differ each time it is computed."""
 
 
 def _shape(plan: PhysicalPlan) -> Hashable | None:
-    """Equal for plans that give the same rows; None where a plan may give others each time."""
+    """Return a shape that is equal for plans with the same rows, or None if a plan is not deterministic."""
     numbers: dict[int, int] = {}
     try:
         shape = _part(plan, numbers)
@@ -50,7 +50,7 @@ def _shape(plan: PhysicalPlan) -> Hashable | None:
 
 
 def _part(value: object, numbers: dict[int, int]) -> object:
-    """`value` with columns numbered in the order in which they are met, and without their names."""
+    """Return `value` with columns numbered by first occurrence, and without their names."""
     match value:
         case ColumnRef(column_id=column_id, dtype=dtype):
             return "column", numbers.setdefault(column_id, len(numbers)), dtype
@@ -59,7 +59,7 @@ def _part(value: object, numbers: dict[int, int]) -> object:
         case Literal(value=constant, dtype=dtype):
             return "literal", repr(constant), dtype
         case BlockSet(table_id, sequence):
-            # Of one version the predicate tells which blocks are read, unless other ones were left out, too.
+            # For one version, the predicate determines the blocks that are read, unless other blocks were removed too.
             return "blocks", table_id, sequence, tuple(block.block_id for block in value.blocks) if value.is_cut else ()
         case Call(function=function) if (row := registry.scalar(function)) is None or not row.is_deterministic:
             raise _NotShareableError(function)

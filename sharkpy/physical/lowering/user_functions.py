@@ -1,4 +1,4 @@
-"""The users' functions that a fragment calls: they go with its program to the tasks."""
+"""Users' functions that a fragment calls; they are sent with its program to the tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.udf.user.function import MARK, FunctionUse, UserFunction, constant_
 
 
 def functions_used(fragment: PhysicalPlan) -> tuple[FunctionUse, ...]:
-    """Each once, in order of first use; what is below a step belongs to a program of its own."""
+    """Return each function once, in order of first use, without those below a step, which has its own program."""
     return tuple(dict.fromkeys(_uses(fragment)))
 
 

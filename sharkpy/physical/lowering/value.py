@@ -1,4 +1,4 @@
-"""A value in SQL: either of its logical type, or as the scaled integer that it is stored as."""
+"""Values in SQL: either of their logical type, or as the scaled integers that store them."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from sharkpy.udf.value_size import Extent, Size, Sized, has_extent, leaf_extent
 from sharkpy.values.types import DATE, INTEGER_TYPES, STRING, TIMESTAMP, DataType, DecimalType
 
 HUGE = "HUGEINT"
-"""The type of sums: an integer form that is made logical, not computed with."""
+"""Type of sums: an integer form that is converted to the logical type, but not used in calculations."""
 _ALL_DIGITS = Context(prec=100)
 _EPOCH = datetime.date(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """`sql` computes a value of `dtype`.
+    """Value of type `dtype`, computed by `sql`.
 
-    1. `integer_type` None: `sql` has the DuckDB type of `dtype`.
-    2. Else `sql` has that DuckDB integer type, and its value is the logical one in units of its last digit
-       (DECIMAL), in days (DATE) or in microseconds (TIMESTAMP).
-    3. `range` bounds the integer, where statistics prove bounds; a value of form 2 always has one.
+    1. If `integer_type` is None, `sql` has the DuckDB type of `dtype`.
+    2. Otherwise `sql` has that DuckDB integer type. Its value is the logical one in units of its last digit (DECIMAL),
+       in days (DATE) or in microseconds (TIMESTAMP).
+    3. `range` bounds the integer if statistics prove bounds; a value of form 2 always has one.
     4. `constant` is the integer of a literal.
     5. With `values`, `sql` is instead an index into them, never NULL.
-    6. `extent` bounds the bytes of a text or collection, where they are known before it is computed; `unchecked` is
-       its SQL without the check of its own size.
+    6. `extent` bounds the bytes of a text or collection if they are known before it is computed; `unchecked` is its SQL
+       without its own size check.
     """
 
     sql: str
@@ -55,7 +55,7 @@ class Value:
         return self.dtype.scale if isinstance(self.dtype, DecimalType) else 0
 
     def sized(self) -> Sized:
-        """The logical value with its extent."""
+        """Return the logical value with its extent."""
         sql, extent = self.logical(), self.extent
         if extent is None and has_extent(self.dtype):
             if self.values:
@@ -65,7 +65,7 @@ class Value:
         return Sized(sql, self.dtype, extent, self.unchecked)
 
     def logical(self) -> str:
-        """SQL of the value in the DuckDB type of its logical type."""
+        """Return the SQL of the value in the DuckDB type of its logical type."""
         if self.integer_type is None or self.range is None:
             return self.sql
         if self.values:
@@ -82,7 +82,7 @@ class Value:
         raise InternalError(f"{self.dtype} has no integer form")
 
     def integer(self) -> Value | None:
-        """The same value in integer form; None where it is not known to have one."""
+        """Return the same value in integer form, or None if it is not known to have one."""
         if self.integer_type is not None:
             return None if self.integer_type == HUGE or self.values else self
         if self.constant is not None and self.range is not None and self.range.sql_type is not None:
@@ -92,7 +92,7 @@ class Value:
         return None
 
     def renamed(self, name: str) -> Value:
-        """The value as a column that an inner query computed."""
+        """Return the value as a column of an inner query."""
         return Value(f'"{name}"', self.dtype, self.range, self.integer_type, values=self.values)
 
 
@@ -101,7 +101,7 @@ Scope = Mapping[int, Value]
 
 
 def _decimal(sql: str, known: ColumnRange, dtype: DecimalType) -> str:
-    """Digits of scaled integers moved behind the point by an exact multiplication, as narrow as they are."""
+    """Move the digits of scaled integers past the decimal point by an exact multiplication of minimal width."""
     target = duckdb_type(dtype)
     digits = max(len(str(known.magnitude)), 1)
     if dtype.scale == 0:
@@ -111,13 +111,13 @@ def _decimal(sql: str, known: ColumnRange, dtype: DecimalType) -> str:
 
 
 def decoded(index: str, values: tuple[str | None, ...]) -> str:
-    """The item of `values` at `index`."""
+    """Return the SQL of the item of `values` at `index`."""
     items = ", ".join("NULL" if value is None else lower_literal(value, STRING) for value in values)
     return f"list_extract([{items}], CAST({index} AS BIGINT) + 1)"
 
 
 def literal_integer(value: object, dtype: DataType) -> int | None:
-    """The integer form of a literal: scaled, days, or microseconds."""
+    """Return the integer form of a literal: scaled, days, or microseconds; None if it has none."""
     if isinstance(value, bool) or value is None:
         return None
     if dtype in INTEGER_TYPES and isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Physical operators, one a file."""
+"""Physical operators, one per file."""
 
 from sharkpy.physical.operators.block_scan import BlockScan, BlockSet
 from sharkpy.physical.operators.exchange import Exchange, ExchangeRead

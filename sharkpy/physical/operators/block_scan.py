@@ -1,4 +1,4 @@
-"""Reads columns of a table's cached blocks."""
+"""Scan of columns of a table's cached blocks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BlockSet:
-    """The blocks of a table version that pruning kept, and of how many; equal by version and counts alone."""
+    """Blocks of a table version that pruning kept; equal if version and counts are equal."""
 
     table_id: str
     sequence: int
@@ -40,36 +40,36 @@ class BlockSet:
     num_kept: int
     blocks: tuple[BlockHandle, ...] = field(compare=False, repr=False)
     statistics: StatisticsTable | None = field(compare=False, repr=False, default=None)
-    """Of all blocks of the version; `positions` are the kept blocks' numbers, None for all of them."""
+    """Statistics of all blocks of the version; `positions` are the kept blocks' numbers, None for all blocks."""
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = field(compare=False, repr=False, default=None)
     is_cut: bool = field(compare=False, repr=False, default=False)
-    """True if these are others than the version's that the scan's predicate leaves."""
+    """True if these differ from the version's blocks that the scan's predicate keeps."""
 
     @property
     def num_rows(self) -> int:
         return sum(block.num_rows for block in self.blocks)
 
     def numbers(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """The blocks' numbers in the version: where `statistics` has theirs."""
+        """Return the blocks' numbers in the version, which index `statistics`."""
         return np.arange(len(self.blocks)) if self.positions is None else self.positions
 
     def at(self, places: np.ndarray[Any, np.dtype[np.int64]]) -> BlockSet:
-        """The blocks at `places` among these, in that order; the same object for all of them as they are."""
+        """Return the blocks at `places` among these, in that order; the same object if these are all, in order."""
         if len(places) == len(self.blocks) and (places == np.arange(len(places))).all():
             return self
         blocks = tuple(self.blocks[int(place)] for place in places)
         return replace(self, num_kept=len(blocks), blocks=blocks, positions=self.numbers()[places], is_cut=True)
 
     def column_bytes(self, names: tuple[str, ...]) -> int:
-        """Encoded bytes of the columns `names` in the kept blocks."""
+        """Return the encoded bytes of the columns `names` in the kept blocks."""
         return sum(block.bytes_of(names) for block in self.blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class BlockScan(PhysicalPlan):
-    """`names[i]` is the stored column behind `columns[i]`; `predicate` is applied to the rows of kept blocks.
+    """Scan of cached blocks; `names[i]` is the stored column of `columns[i]`, and `predicate` filters the rows.
 
-    `is_single`: one task reads all blocks. `is_replicated`: each task does.
+    If `is_single`, one task reads all blocks. If `is_replicated`, each task does.
     """
 
     table_name: str
@@ -82,20 +82,20 @@ class BlockScan(PhysicalPlan):
     is_single: bool = False
     is_replicated: bool = False
     buckets: HashPartitioning | None = None
-    """By what the rows of each block are in one bucket, where tasks are to read whole buckets."""
+    """Bucketing of each block's rows, if tasks are to read whole buckets."""
     partitions: tuple[int, int] | None = None
-    """Hive partitions that are read, and all there are."""
+    """Number of Hive partitions that are read, and of all."""
     keys: tuple[tuple[str, KeyBits], ...] = ()
-    """By stored column, the keys that a join above has: rows with others may be left out."""
+    """Keys that a join above has, by stored column; rows with other keys may be removed."""
     sample: RowSample | None = None
 
     def with_blocks(self, blocks: BlockSet) -> BlockScan:
-        """The scan of some of its blocks."""
+        """Return the scan of some of its blocks."""
         return replace(self, blocks=blocks, bounds=self.bounds.with_rows(blocks.num_rows))
 
     @property
     def names_by_id(self) -> dict[int, str]:
-        """The stored column behind each output column."""
+        """Stored column of each output column."""
         return {column.column_id: name for column, name in zip(self.columns, self.names, strict=True)}
 
     @property
@@ -121,12 +121,13 @@ class BlockScan(PhysicalPlan):
 
 
 def co_partitioned(buckets: HashPartitioning) -> str:
-    """How EXPLAIN shows that rows are where they are needed."""
+    """Return EXPLAIN's text for rows that need not be moved."""
     return f"co-partitioned on [{', '.join(map(str, buckets.keys))}] into {buckets.num_buckets}"
 
 
 def bucketed_scan(plan: PhysicalPlan) -> BlockScan | None:
-    """A scan by bucket in the tasks of `plan` whose buckets its rows are still in; None where they were moved."""
+    """Return a scan by bucket in the tasks of `plan` whose buckets its rows are still in, or None if they were moved.
+    """
     distribution = plan.distribution
     if not isinstance(distribution, Hashed) or isinstance(plan, (Exchange, ExchangeRead)):
         return None

@@ -1,4 +1,4 @@
-"""Moves rows between tasks: the border between two stages."""
+"""Exchange of rows between tasks: the border between two stages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.plan.node import listed
 
 @dataclass(frozen=True, slots=True)
 class Exchange(PhysicalPlan):
-    """The child's rows, moved as `partitioning` says. `estimated_bytes` decides what runs first."""
+    """Exchange of the child's rows by `partitioning`; `estimated_bytes` decides which exchange runs first."""
 
     exchange_id: int
     child: PhysicalPlan
@@ -34,10 +34,10 @@ class Exchange(PhysicalPlan):
 
 @dataclass(frozen=True, slots=True)
 class ExchangeRead(PhysicalPlan):
-    """The rows of an exchange whose map stage has run.
+    """Rows of an exchange whose map stage has run.
 
-    `partitioning` is how its buckets are read: Single reads all of them in one task, Broadcast all of them
-    in every task, whatever they were written as. `dealt`: which task reads which bucket, where keys were spread.
+    `partitioning` is how its buckets are read, however they were written: Single reads all of them in one task,
+    Broadcast in each task. `dealt` says which task reads which bucket, if keys were spread.
     """
 
     exchange_id: int
@@ -52,7 +52,7 @@ class ExchangeRead(PhysicalPlan):
 
     @property
     def num_tasks(self) -> int:
-        """The tasks that the read asks for."""
+        """Number of tasks that the read requires."""
         return len(self.dealt.buckets) if self.dealt else self.partitioning.num_buckets
 
     @property

@@ -1,4 +1,4 @@
-"""Each row once per grouping set."""
+"""Repetition of each row, once per grouping set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.plan.node import listed
 
 @dataclass(frozen=True, slots=True)
 class Expand(PhysicalPlan):
-    """`projections[i][j]` computes output column j in set i."""
+    """Repetition of the child's rows; `projections[i][j]` computes output column j in set i."""
 
     child: PhysicalPlan
     columns: tuple[ColumnRef, ...]

@@ -1,4 +1,4 @@
-"""Reads columns of a table's data files."""
+"""Scan of columns of a table's data files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class SplitSet:
-    """The file splits of a scan."""
+    """File splits of a scan."""
 
     splits: tuple[Split, ...] = field(repr=False)
 
@@ -26,12 +26,12 @@ class SplitSet:
 
     @property
     def has_plain(self) -> bool:
-        """True if DuckDB can read a file of these by itself."""
+        """True if DuckDB can read one of these files itself."""
         return any(split.plain is not None for split in self.splits)
 
 
 def _split_bytes(split: Split) -> int:
-    """Bytes that a split stands for; one counted in row groups or stripes as the file's share at most."""
+    """Return the bytes of a split, at most the file's if its splits are row groups or stripes."""
     return split.length if source(split.format).splits_bytes else split.file_bytes
 
 
@@ -41,7 +41,7 @@ def partition_note(partitions: tuple[int, int] | None, kind: str = "partitions")
 
 @dataclass(frozen=True, slots=True)
 class FileScan(PhysicalPlan):
-    """`names[i]` is the table's column behind `columns[i]`."""
+    """Scan of files; `names[i]` is the table's column of `columns[i]`."""
 
     table_name: str
     table_schema: Schema
@@ -51,12 +51,12 @@ class FileScan(PhysicalPlan):
     predicate: Expr | None = None
     is_single: bool = False
     partitions: tuple[int, int] | None = None
-    """Hive partitions that are read, and all there are."""
+    """Number of Hive partitions that are read, and of all."""
     partition_kind: str = "partitions"
-    """What they are called: those of lake tables are files."""
+    """Name of the partitions in texts; those of lake tables are files."""
     sample: RowSample | None = None
     is_plain: bool = False
-    """True if DuckDB can read one of the files by itself: all that lowering knows of them."""
+    """True if DuckDB can read one of the files itself; lowering knows nothing else about them."""
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:

@@ -1,4 +1,4 @@
-"""Keeps the rows for which a predicate is TRUE."""
+"""Filter of the rows for which a predicate is TRUE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LATERAL VIEW: each row with the rows that a table function makes of it."""
+"""LATERAL VIEW: each row joined with the rows that a table function makes from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.plan.node import listed
 
 @dataclass(frozen=True, slots=True)
 class Generate(PhysicalPlan):
-    """`outer` keeps a row that the generator makes nothing of, with NULLs."""
+    """Rows with their generated rows; `outer` keeps a row without generated rows, with NULLs."""
 
     child: PhysicalPlan
     generator: Call

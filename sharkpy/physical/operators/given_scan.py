@@ -1,4 +1,4 @@
-"""Rows that a Python program hands over."""
+"""Rows passed in by a Python program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.plan.node import listed
 
 @dataclass(frozen=True, slots=True)
 class GivenScan(PhysicalPlan):
-    """An RDD's rows are in its tasks, which read and write them; those of this process are in one task here."""
+    """Rows of a Python program: an RDD's are in its tasks, which read and write them; local ones are in one task."""
 
     columns: tuple[ColumnRef, ...]
     rows: GivenRows

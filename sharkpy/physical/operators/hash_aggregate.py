@@ -1,4 +1,4 @@
-"""Groups rows and computes aggregates, in one step or as partial states that merge."""
+"""Grouping and aggregates, in one step or as partial states that merge."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from sharkpy.plan.node import listed
 
 class AggregateMode(Enum):
     COMPLETE = "complete"
-    """Rows in, results out: all rows of a group are in one task."""
+    """Rows in, results out; all rows of a group are in one task."""
     PARTIAL = "partial"
     """Rows in, states out."""
     MERGE = "merge"
-    """States in, merged states out; DISTINCT aggregates, which have no states yet, take rows as in a partial."""
+    """States in, merged states out; DISTINCT aggregates, which have no states yet, take rows like a partial."""
     FINAL = "final"
-    """States of equal groups in, merged and finished."""
+    """States in, which are together by group; finished results out."""
 
 
 @dataclass(frozen=True, slots=True)
 class HashAggregate(PhysicalPlan):
-    """`states[i]` are the state columns of `aggregates[i]`: a partial's output, a merge's input and output, a final's
-    input; else empty. States of DISTINCT aggregates are made where rows equal in group and arguments are in one task.
+    """Groups and aggregates; `states[i]` are the state columns of `aggregates[i]`.
 
-    Without groups there is exactly one row per task that runs it, also over no rows.
+    They are a partial's output, a merge's input and output, and a final's input; otherwise empty. States of DISTINCT
+    aggregates are made where rows with equal group and arguments are in one task. Without groups, each task makes
+    exactly one row, even from no rows.
     """
 
     child: PhysicalPlan

@@ -1,4 +1,4 @@
-"""Joins: rows of two sides paired by a condition."""
+"""Joins of two sides by a condition."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from sharkpy.plan.expr import ColumnRef, Expr
 from sharkpy.plan.logical import LEFT_ONLY_JOINS, JoinKind
 
 LEFT_PRESERVED = tuple(kind for kind, sides in BROADCAST_SIDES.items() if JoinDistribution.BROADCAST_RIGHT in sides)
-"""Kinds under which every result row belongs to one left row: the right side may be broadcast."""
+"""Kinds of join whose result rows each belong to one left row, so that the right side may be broadcast."""
 RIGHT_PRESERVED = tuple(kind for kind, sides in BROADCAST_SIDES.items() if JoinDistribution.BROADCAST_LEFT in sides)
-"""Kinds under which every result row belongs to one right row: the left side may be broadcast."""
+"""Kinds of join whose result rows each belong to one right row, so that the left side may be broadcast."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Join(PhysicalPlan):
-    """`left_keys[i] = right_keys[i]` are the equalities; `residual` is the rest of the condition.
+    """Join on `left_keys[i] = right_keys[i]` and the `residual` condition.
 
-    `null_safe[i]` makes an equality hold between NULLs. `checks_single` False: a SINGLE join whose right
-    side is known to match at most once.
+    `null_safe[i]` makes an equality hold between NULLs. `checks_single` is False for a SINGLE join whose right side is
+    known to match at most once.
     """
 
     left: PhysicalPlan
@@ -60,7 +60,7 @@ class _Join(PhysicalPlan):
 
 @dataclass(frozen=True, slots=True)
 class HashJoin(_Join):
-    """A join with equalities: the right side is hashed, the left side probes it."""
+    """Join with equalities: the right side is hashed, the left side probes it."""
 
     @property
     def label(self) -> str:
@@ -74,7 +74,7 @@ class HashJoin(_Join):
 
 @dataclass(frozen=True, slots=True)
 class NestedLoopJoin(_Join):
-    """A join without equalities."""
+    """Join without equalities."""
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""The first rows of each task."""
+"""First rows of each task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharkpy.plan.expr import ColumnRef
 
 @dataclass(frozen=True, slots=True)
 class LimitOperator(PhysicalPlan):
-    """Rows [offset, offset + count); count None: all after the offset."""
+    """Rows [offset, offset + count) of each task; if count is None, all after the offset."""
 
     child: PhysicalPlan
     count: int | None

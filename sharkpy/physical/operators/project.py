@@ -1,4 +1,4 @@
-"""Computes expressions row by row."""
+"""Computation of expressions row by row."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Project(PhysicalPlan):
         )
 
     def _renamed(self) -> dict[int, int]:
-        """Columns of the child that go on under a new id only."""
+        """Columns of the child that only get a new id."""
         kept = {item.column_id for item in self.items if isinstance(item, ColumnRef)}
         aliases = [item for item in self.items if isinstance(item, Alias)]
         return {

@@ -1,4 +1,4 @@
-"""Orders the rows of each task."""
+"""Sort of the rows of each task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hands the rows of the operators below to Python code, and what that makes of them to those above."""
+"""Python code over the rows of the operators below, whose output goes to the operators above."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.plan.steps.row_step import RowStep
 
 @dataclass(frozen=True, slots=True)
 class StepOperator(PhysicalPlan):
-    """The child's columns are those of `passed` and, behind them, the step's arguments."""
+    """Step of Python code; the child's columns are `passed`, then the step's arguments."""
 
     child: PhysicalPlan
     step: RowStep

@@ -1,4 +1,4 @@
-"""The first rows of each task in an order."""
+"""First rows of each task by an order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.plan.node import listed
 
 @dataclass(frozen=True, slots=True)
 class TopN(PhysicalPlan):
-    """Rows [offset, offset + count) in the order of `keys`, in that order."""
+    """Rows [offset, offset + count) of each task by `keys`, in that order."""
 
     child: PhysicalPlan
     keys: tuple[SortKey, ...]

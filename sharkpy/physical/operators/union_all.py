@@ -1,4 +1,4 @@
-"""Rows of several inputs, one after the other."""
+"""Rows of several inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.plan.node import listed
 
 @dataclass(frozen=True, slots=True)
 class UnionAll(PhysicalPlan):
-    """Column i of every input becomes `columns[i]`."""
+    """Rows of all `inputs`; column i of each input becomes `columns[i]`."""
 
     inputs: tuple[PhysicalPlan, ...]
     columns: tuple[ColumnRef, ...]

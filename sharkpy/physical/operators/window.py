@@ -1,4 +1,4 @@
-"""Computes window functions over rows that are together."""
+"""Computation of window functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.plan.node import listed
 
 @dataclass(frozen=True, slots=True)
 class WindowOperator(PhysicalPlan):
-    """The child's columns and one per window; all rows of a window partition are in one task."""
+    """Child's columns and one per window; all rows of a window partition are in one task."""
 
     child: PhysicalPlan
     windows: tuple[Alias, ...]

@@ -1,4 +1,4 @@
-"""Changes to the rest of a plan after a map stage has been measured: rules, one a file."""
+"""Changes to the rest of a plan after a map stage was measured; one rule per file."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sharkpy.physical.replan.spread_heavy_keys import spread_heavy_keys
 __all__ = ["RULES", "Decision", "replan"]
 
 RULES: tuple[ReplanRule, ...] = (
-    # First: what is broadcast spares the other side's map stage, and with it all that follows here.
+    # First: a broadcast saves the other side's map stage, and all rules below for it.
     broadcast_small_sides,
-    # Of sides that cannot be broadcast, for what the first rule left shuffled.
+    # For sides that cannot be broadcast, which the first rule left shuffled.
     reduce_measured_sides,
-    # Before a side is run: only sides that are still shuffled are worth spreading.
+    # Before a side runs: spreading pays only for sides that are still shuffled.
     spread_heavy_keys,
-    # Last: what is read by one task needs no even tasks, so it undoes what the rule before it dealt.
+    # Last: a fragment read by one task needs no balance, so this undoes the rule before.
     single_fragments,
 )
 
@@ -37,9 +37,9 @@ def replan(
     *,
     is_free: bool = True,
 ) -> tuple[PhysicalPlan, tuple[Decision, ...]]:
-    """The rest of the plan for what was `observed`, by exchange id; the same object where nothing changes.
+    """Replan for the statistics `observed`, by exchange id; return the same object if nothing changes.
 
-    `is_free` False: who takes the plan's rows relies on which task has them.
+    `is_free` is False if the reader of the plan's rows relies on which task has them.
     """
     context = ReplanContext(values, is_free)
     plan = _with_observed(plan, observed)

@@ -1,4 +1,4 @@
-"""A side of a shuffled join that turned out small is broadcast; the other side, where it has not run, is not moved."""
+"""Rule: broadcast a measured small side of a shuffled join, and do not move the other side if it has not run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _broadcast_small_side(join: HashJoin, context: ReplanContext) -> PhysicalPla
 
 
 def _measured_bytes(side: PhysicalPlan, other: PhysicalPlan) -> int | None:
-    """Bytes of a side that has run, where the other one has not been moved yet."""
+    """Return the bytes of a side that has run if the other one has not been moved yet, else None."""
     read = _hash_read(side)
     waits = isinstance(other, Exchange) and isinstance(other.partitioning, HashPartitioning)
     return read.observed.size_bytes if waits and read is not None and read.observed is not None else None
@@ -43,7 +43,7 @@ def _measured_bytes(side: PhysicalPlan, other: PhysicalPlan) -> int | None:
 def _broadcast(
     join: HashJoin, small: PhysicalPlan, other: PhysicalPlan, limit: int, context: ReplanContext
 ) -> tuple[PhysicalPlan, PhysicalPlan]:
-    """The side read whole by every task, and the other one where it is."""
+    """Return the small side read whole by each task, and the other side in place."""
     read = _hash_read(small)
     if read is None or read.observed is None or not isinstance(other, Exchange):
         raise InternalError(f"no side of {join.label} has been measured")
@@ -54,7 +54,7 @@ def _broadcast(
 
 
 def _hash_read(plan: PhysicalPlan) -> ExchangeRead | None:
-    """The read at the bottom of a chain of Projects and Filters, where its buckets are by hash."""
+    """Return the hash-partitioned read below Projects and Filters, or None."""
     while isinstance(plan, (Project, Filter)):
         plan = plan.child
     if isinstance(plan, ExchangeRead) and isinstance(plan.partitioning, HashPartitioning):

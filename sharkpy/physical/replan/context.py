@@ -1,4 +1,4 @@
-"""Context of run-time rules: the session's settings, and the record of decisions."""
+"""Context of run-time rules: the session's settings, and the decisions made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.physical.plan import PhysicalPlan
 
 @dataclass(slots=True)
 class ReplanContext:
-    """`is_free`: nobody relies on which task has the plan's rows."""
+    """Context of run-time rules; `is_free` if nothing relies on which task has the plan's rows."""
 
     settings: Conf
     is_free: bool = True
@@ -24,4 +24,4 @@ class ReplanContext:
 
 
 ReplanRule = Callable[[PhysicalPlan, ReplanContext], PhysicalPlan]
-"""Gives the same object where it changes nothing."""
+"""Rule; it returns the same object if it changes nothing."""

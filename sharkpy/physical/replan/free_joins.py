@@ -1,4 +1,4 @@
-"""Joins above which nothing, up to the next Exchange, relies on where their rows are."""
+"""Joins whose rows' distribution no operator relies on, up to the next Exchange."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from sharkpy.physical.plan import PhysicalPlan
 
 
 def map_free_joins(plan: PhysicalPlan, change: Callable[[HashJoin], PhysicalPlan], is_free: bool) -> PhysicalPlan:
-    """`plan` with `change` made of each such join, from above: what it changes may free joins below.
+    """Apply `change` to each such join, top down, as a change may free joins below.
 
-    `is_free`: nothing relies on where the rows of `plan` are.
+    `is_free` if nothing relies on the distribution of the rows of `plan`.
     """
     if is_free and isinstance(plan, HashJoin):
         plan = change(plan)
@@ -33,12 +33,12 @@ def map_free_joins(plan: PhysicalPlan, change: Callable[[HashJoin], PhysicalPlan
 
 
 def leaves_rows_anywhere(plan: PhysicalPlan) -> bool:
-    """Whether an operator gives the same rows in all, however its input's rows lie."""
+    """Whether an operator gives the same rows in total for any distribution of its input."""
     match plan:
         case Project() | Filter() | Generate() | Expand() | UnionAll():
             return True
         case HashAggregate(mode=AggregateMode.PARTIAL):
-            # States of DISTINCT aggregates merge only where equal rows have met.
+            # States of DISTINCT aggregates merge only if equal rows have met.
             return not any(is_distinct(aggregate_call(item)) for item in plan.aggregates)
         case HashJoin(left=left, right=right) | NestedLoopJoin(left=left, right=right):
             return isinstance(left.distribution, Broadcast) or isinstance(right.distribution, Broadcast)

@@ -1,4 +1,4 @@
-"""A semi join before a shuffle: of a join's large side, only rows that the measured small side matches are moved."""
+"""Rule: a semi join before a shuffle moves only those rows of a large side that the measured small side matches."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sharkpy.plan.logical import JoinKind
 from sharkpy.plan.references import column_ids
 
 REDUCIBLE = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.SINGLE)
-"""Kinds whose left side cannot be broadcast, and whose right rows count for nothing where no left row matches."""
+"""Kinds of join whose left side cannot be broadcast, and whose unmatched right rows do not matter."""
 MIN_BYTES = 4 << 20
-"""Bytes of a right side that is worth reducing."""
+"""Least bytes of a right side worth reducing."""
 MIN_RATIO = 4
-"""How many times as large as the left side it has to be."""
+"""Least ratio of its bytes to those of the left side."""
 _SUBSETS = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI, JoinKind.INNER, JoinKind.LEFT, JoinKind.SINGLE)
 
 
@@ -27,7 +27,7 @@ def is_reducible(kind: JoinKind, left_bytes: int, right_bytes: int) -> bool:
 
 
 def reduce_measured_sides(plan: PhysicalPlan, context: ReplanContext) -> PhysicalPlan:
-    """`plan` with the right side of each join that qualifies reduced by its left side, where that may be broadcast."""
+    """Reduce the right side of each suitable join by its left side, if that may be broadcast."""
     if context.settings.value(settings.FORCE_JOIN) == "shuffle":
         return plan
     limit = context.settings.value(settings.BROADCAST_BYTES)
@@ -52,7 +52,7 @@ def reduce_measured_sides(plan: PhysicalPlan, context: ReplanContext) -> Physica
 
 
 def reducible_exchanges(plan: PhysicalPlan) -> frozenset[int]:
-    """The exchanges of right sides that may still be reduced."""
+    """Return the exchanges of right sides that may still be reduced."""
     return frozenset(
         node.right.exchange_id
         for node in plan.walk()
@@ -64,7 +64,7 @@ def reducible_exchanges(plan: PhysicalPlan) -> frozenset[int]:
 
 
 def _source(plan: PhysicalPlan, keys: frozenset[int]) -> ExchangeRead | None:
-    """The measured read that all values of the columns `keys` of `plan` come from."""
+    """Return the measured read from which all values of the columns `keys` come, or None."""
     while not isinstance(plan, ExchangeRead):
         match plan:
             case Filter(child=below):

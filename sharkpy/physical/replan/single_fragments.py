@@ -1,4 +1,4 @@
-"""Exchanges that turned out tiny are read by one task; moves that are then idle go."""
+"""Rule: tiny exchanges are read by one task, and exchanges that become superfluous are removed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _single_fragment(fragment: PhysicalPlan, limit: int, context: ReplanContext)
 
 
 def _is_dealt(leaf: PhysicalPlan) -> bool:
-    """Whether the leaf's rows are read by several tasks."""
+    """Whether several tasks read the leaf's rows."""
     return isinstance(leaf, FileScan) or (isinstance(leaf, BlockScan) and not leaf.is_replicated)
 
 

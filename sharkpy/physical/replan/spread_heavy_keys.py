@@ -1,12 +1,12 @@
-"""Skew by key: rows of a key that many share are dealt over several tasks of a shuffled join.
+"""Rule against skew: the rows of a heavy key are dealt over several tasks of a shuffled join.
 
-1. Before a side runs, its exchange is allowed to spread: each map task deals the rows of keys that it finds heavy
-   over spread buckets behind the ordinary ones. Keys that the other side has spread are kept together.
-2. When both sides have run, a task that reads a spread bucket of one side also reads the other side's ordinary
-   buckets of the keys dealt to it. Each pair of rows meets exactly once: rows in ordinary buckets in the task of
-   their bucket, a spread row in the one task that has it, which has all the rows that it can meet.
-3. The rows that are read again must not be output for want of a match, so a side may spread where the other
-   one may be broadcast; neither side of a full join.
+1. Before a side runs, its exchange is allowed to spread: each map task deals the rows of keys that it finds heavy over
+   spread buckets, which follow the ordinary ones. Keys that the other side has spread stay together.
+2. When both sides have run, a task that reads a spread bucket of one side also reads the other side's ordinary buckets
+   of the keys dealt to it. Each pair of rows meets exactly once: rows in ordinary buckets in the task of their bucket,
+   a spread row in the one task that has it, which has all rows that it can meet.
+3. Rows that are read again must not be output as unmatched. So a side may spread if the other one may be broadcast, and
+   neither side of a full join may.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sharkpy.physical.replan.free_joins import map_free_joins
 from sharkpy.physical.sinks import Spread
 
 MIN_BYTES = 8 << 20
-"""Estimated bytes of an exchange from which its map tasks look for heavy keys."""
+"""Least estimated bytes of an exchange for its map tasks to look for heavy keys."""
 
 
 def spread_heavy_keys(plan: PhysicalPlan, context: ReplanContext) -> PhysicalPlan:
@@ -53,7 +53,7 @@ def _spread_join(join: HashJoin, context: ReplanContext) -> HashJoin:
 
 
 def _spreading(side: Exchange, other: Exchange | ExchangeRead, context: ReplanContext) -> Exchange:
-    """The side with leave to spread heavy keys, but for those that the other one has spread."""
+    """Return the side with permission to spread heavy keys, except for those that the other side has spread."""
     is_forced = context.settings.value(settings.FORCE_SKEW)
     size = side.estimated_bytes
     if not is_forced and size is not None and size < MIN_BYTES:
@@ -66,7 +66,7 @@ def _spreading(side: Exchange, other: Exchange | ExchangeRead, context: ReplanCo
 
 
 def _dealt_join(join: HashJoin, left: ExchangeRead, right: ExchangeRead, context: ReplanContext) -> HashJoin:
-    """The join of two sides that have run, with the pieces of heavy keys read beside what they can meet."""
+    """Return the join of two finished sides, with each piece of a heavy key read together with its possible matches."""
     if left.observed is None or right.observed is None or left.dealt or right.dealt:
         return join
     if not left.observed.spread_keys and not right.observed.spread_keys:
@@ -91,7 +91,7 @@ def _dealt_join(join: HashJoin, left: ExchangeRead, right: ExchangeRead, context
 
 
 def _pieces(read: ExchangeRead) -> list[tuple[int, tuple[int, ...]]]:
-    """The spread buckets that have rows, each with the ordinary buckets where the other side has these keys."""
+    """Return the spread buckets with rows, each with the ordinary buckets in which the other side has these keys."""
     partitioning = _hashed(read)
     if partitioning.spread is None or read.observed is None:
         return []
@@ -122,7 +122,7 @@ def _note(
 
 
 def _moved(plan: PhysicalPlan) -> Exchange | ExchangeRead | None:
-    """The exchange or read below the Projects and Filters of a side with its rows in hashed buckets; else None."""
+    """Return the hash-partitioned exchange or read below a side's Projects and Filters, or None."""
     while isinstance(plan, (Project, Filter)):
         plan = plan.child
     is_moved = isinstance(plan, (Exchange, ExchangeRead)) and isinstance(plan.partitioning, HashPartitioning)

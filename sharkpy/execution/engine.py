@@ -39,7 +39,7 @@ _log = logging.getLogger("sharkpy")
 
 
 class Engine:
-    """Parts of an engine, each made on first use; the JVM starts with the first RDD job. `stop` frees all."""
+    """Parts of an engine, each made on first use. The JVM starts with the first RDD job. `stop` frees all."""
 
     def __init__(self, conf: Conf, warehouse: Path | str) -> None:
         self.conf = conf

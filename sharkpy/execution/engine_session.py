@@ -100,4 +100,4 @@ class EngineSession(Protocol):
         """
 
     def with_settings(self, values: Mapping[str, str]) -> Self:
-        """View of the session under other settings; other changes apply to the session itself too."""
+        """View of the session under other settings. Other changes apply to the session itself too."""

@@ -16,7 +16,7 @@ from sharkpy.udf.user.function import UserFunction, intern
 
 @dataclass(frozen=True, slots=True)
 class FunctionLoader:
-    """Loader of a session's functions; its settings choose the Java, its restrictions the allowed code."""
+    """Loader of a session's functions. Its settings choose the Java, its restrictions the allowed code."""
 
     conf: Conf
     restrictions: Callable[[], Restrictions]

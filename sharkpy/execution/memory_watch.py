@@ -1,6 +1,4 @@
-"""Watch of this process's memory: cancels the statement that uses most before the kernel's OOM killer stops the
-process.
-"""
+"""Watch of this process's memory, which cancels the largest statement before the kernel's OOM killer acts."""
 
 from __future__ import annotations
 
@@ -24,9 +22,9 @@ _NOTICED_BYTES = 8 << 20
 _LEFT_BYTES = 64 << 20
 """Smallest number of bytes of ended statements worth returning to the system."""
 _PATIENCE_SECONDS = 3.0
-"""Time for a cancelled statement to free its memory before another is cancelled; the allocators take seconds."""
+"""Time for a cancelled statement to free its memory before another is cancelled. The allocators take seconds."""
 _FAIR_SHARES = 2
-"""A statement with less than an equal share of the excess, divided by this, is not cancelled: that would not help."""
+"""Divisor of an equal share of the excess: cancelling a statement with less would not help."""
 _GIVE_BACK_SECONDS = 1.0
 _REST_SECONDS = 5.0
 """Seconds without work after which the process is at rest."""
@@ -35,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class MemoryWatch:
-    """Watch in a thread of its own, from `start` to `close`; `limit` is in bytes, 0 means three fifths of the memory.
+    """Watch in a thread of its own, from `start` to `close`. `limit` is in bytes, 0 means three fifths of the memory.
 
     1. The process's growth is counted to the statements that work meanwhile, by the CPU time of their threads.
     2. Above the limit, the statement with most memory ends with ResourceError 53200, then the next one, unless enough

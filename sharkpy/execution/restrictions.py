@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Restrictions:
-    """Restrictions of a session; commands check them before they use a path or change a setting.
+    """Restrictions of a session. Commands check them before they use a path or change a setting.
 
     1. `folders`: folders in which statements may name paths; None means any.
     2. `closed`: the engine's own folders, which no path may enter (see `PathGate`).

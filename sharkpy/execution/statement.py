@@ -148,7 +148,7 @@ class Statement(Cancellation):
         self._timer.start()
 
     def _look(self) -> None:
-        """Cancel the statement if its working time exceeds the timeout; otherwise set the timer again."""
+        """Cancel the statement if its working time exceeds the timeout. Otherwise set the timer again."""
         with self._clock:
             self._timer = None
             if self._since is None or self._is_over:

@@ -36,7 +36,7 @@ _STORAGE = {pa.date32(): pa.int32(), pa.timestamp("us"): pa.int64(), pa.bool_():
 
 
 def read_block(block: Block, spec: BlockColumns) -> pa.Table:
-    """Return the columns of `spec` under their aliases and in their forms; they are cached for later queries."""
+    """Return the columns of `spec` under their aliases and in their forms. They are cached for later queries."""
     forms = spec.forms or ("",) * len(spec.names)
     values = spec.values or ((),) * len(spec.names)
     cache = column_cache()
@@ -109,7 +109,7 @@ def _moved(indices: AnyArray, places: Numbers, missing: int, target: pa.DataType
 
 
 def integer_array(form: ScanForm, target: pa.DataType) -> AnyArray:
-    """Return the scaled integers of a column as `target`, which can hold them all; NULLs stay NULL."""
+    """Return the scaled integers of a column as `target`, which can hold them all. NULLs stay NULL."""
     if isinstance(form, NarrowForm):
         return _from_codes(form, target)
     if isinstance(form, DictionaryForm):
@@ -131,7 +131,7 @@ def _from_codes(form: NarrowForm, target: pa.DataType) -> AnyArray:
 
 
 def _wrapped(number: int, kind: Any) -> Any:
-    """Return `number` modulo the width of `kind`; sums and products wrap, and the results are known to fit."""
+    """Return `number` modulo the width of `kind`. Sums and products wrap, and the results are known to fit."""
     return np.array(number, np.int64).astype(kind)
 
 

@@ -18,7 +18,9 @@ from sharkpy.plan.logical import LogicalPlan
 
 
 def check_stage(plan: PlacedPlan, stage: Stage, optimized: LogicalPlan, context: PlanContext) -> None:
-    """Raise InternalError if planning `optimized` again gives another plan, or another stage under the cached bounds.
+    """Raise InternalError if planning `optimized` again gives another plan or stage.
+
+    The stages are compared under the cached bounds.
     """
     if not all(map(_num_pieces, scans_of(plan.root))):
         # A new plan would not have that scan.

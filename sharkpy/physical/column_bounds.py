@@ -1,4 +1,4 @@
-"""Bounds of a scan's columns, known before its blocks are read; programs for the scan rely only on them."""
+"""Bounds of a scan's columns, known before its blocks are read. Programs for the scan rely only on them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ MOST_VALUES = 1_000
 MOST_BYTES = 64 << 10
 """Limit on the bytes of rows that a plan may store."""
 _UNKNOWN = (KeyError, TypeError, ValueError, ArithmeticError, NotImplementedError)
-"""Exceptions for values that do not fit their type unchanged; a query returns them, or its error."""
+"""Exceptions for values that do not fit their type unchanged. A query returns them, or its error."""
 _Row = tuple[Literal, ...]
 
 
@@ -172,4 +172,4 @@ _PLAIN: Mapping[type[t.DataType], Callable[[Any], object]] = {
     t.YearMonthIntervalType: int,
     t.DayTimeIntervalType: int,
 }
-"""Function by type that converts a literal's value, which is not NULL, for Arrow; nested values need a query."""
+"""Function by type that converts a literal's value, which is not NULL, for Arrow. Nested values need a query."""

@@ -15,7 +15,7 @@ from sharkpy.physical.hive_partitions import HivePartitions
 from sharkpy.sources.split import Split
 
 ScanSource = Callable[[Table], TableVersion | Sequence[Split] | HivePartitions]
-"""Function that returns a table's cached version, or the splits of its files, or its Hive partitions to choose from."""
+"""Function that returns a table's cached version, its files' splits, or its Hive partitions."""
 
 
 def _no_files(table: Table) -> Sequence[Split]:

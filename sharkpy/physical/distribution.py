@@ -48,7 +48,7 @@ Distribution = Unspecified | Single | Hashed | Broadcast
 
 @dataclass(frozen=True, slots=True)
 class HashPartitioning:
-    """Rows go to `num_buckets` buckets by a stable hash of the columns `keys`; equal NULLs meet.
+    """Rows go to `num_buckets` buckets by a stable hash of the columns `keys`. Equal NULLs meet.
 
     With `spread`, rows of heavy keys may be in further buckets, so equal rows need not be in one task.
     """

@@ -37,7 +37,7 @@ _SAMPLED_BLOCKS = 8
 
 
 def with_early_build_side(plan: PhysicalPlan, exchange_id: int) -> tuple[PhysicalPlan, Exchange] | None:
-    """Put an Exchange above one build side that is small, filtered, and joined to a large scan in key order.
+    """Put an Exchange above a small, filtered build side joined to a large scan in key order.
 
     Lower joins come first. Return None if there is no such join.
     """

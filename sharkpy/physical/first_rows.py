@@ -1,4 +1,4 @@
-"""Blocks in order of promise: a TopN or Limit opens first the blocks that may hold its rows, and then no more.
+"""Blocks in order of promise: a TopN or Limit first opens those that may hold its rows.
 
 At plan time, `cut_blocks` removes blocks that row counts and bounds prove needless. At run time, `Waves` deals out the
 rest; blocks that cannot beat the n-th row found so far are not opened.
@@ -47,7 +47,7 @@ _LEAST_SINGLE_ROWS = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Scan below a TopN or Limit, with the key that orders its rows; `is_whole` if all its rows reach the top."""
+    """Scan below a TopN or Limit, with its sort key; `is_whole` if all its rows reach the top."""
 
     scan: BlockScan
     key: Expr | None
@@ -184,7 +184,7 @@ class Waves:
 
 
 def waves(plan: PhysicalPlan, parallelism: int) -> Waves | None:
-    """Return the waves of a TopN or Limit over scans, or None if opening all blocks at once is as good."""
+    """Return the waves of a TopN or Limit over scans, or None if they would not save anything."""
     if not isinstance(plan, FirstRows) or plan.count is None or plan.count + plan.offset > MOST_ROWS:
         return None
     sort = plan.keys[0] if isinstance(plan, TopN) else None
@@ -210,7 +210,7 @@ def _separates(source: Source, order: BlockOrder | None, or_tie: bool) -> bool:
 
 
 def nth_value(values: Sequence[PythonValue], key: SortKey, count: int) -> PythonValue:
-    """Return the `count`-th of `values` in the order of `key`; there are at least as many, without NaN."""
+    """Return the `count`-th of `values` in the order of `key`. There are at least as many, without NaN."""
     valid = sorted((value for value in values if value is not None), reverse=not key.ascending)  # type: ignore[type-var]
     position = count - 1 - (len(values) - len(valid) if key.nulls_first else 0)
     return valid[position] if 0 <= position < len(valid) else None
@@ -244,7 +244,7 @@ def _certain_first(source: Source) -> BlockSet:
 
 
 def satisfied_limits(plan: PhysicalPlan) -> PhysicalPlan:
-    """Remove inputs of a union that a Limit above does not need because another input has run and has enough rows."""
+    """Remove inputs of a union that a Limit does not need because a finished input has enough rows."""
 
     def visit(node: PhysicalPlan) -> PhysicalPlan:
         if not isinstance(node, LimitOperator) or node.count is None:

@@ -28,8 +28,9 @@ _KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class PartitionRead:
-    """Rows of some Hive partitions, each once: in blocks of `version`, which may hold other partitions too, and in
-    splits.
+    """Rows of some Hive partitions, each once, in blocks of `version` and in splits.
+
+    The version may hold other partitions too.
     """
 
     version: TableVersion | None
@@ -38,7 +39,7 @@ class PartitionRead:
 
 @dataclass(frozen=True, slots=True)
 class HivePartitions:
-    """Hive partitions of a table by name; `statistics` has each like a block of one row.
+    """Hive partitions of a table by name. `statistics` has each like a block of one row.
 
     1. `read` returns the rows of the named partitions; nothing is listed or opened before.
     2. The files of lake tables are planned like partitions: `statistics` are then the files', and `schema` has all

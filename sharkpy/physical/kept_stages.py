@@ -42,10 +42,10 @@ class KeptStages:
     def plan(
         self, query: LogicalPlan, changes: Hashable, optimized: LogicalPlan, context: PlanContext
     ) -> tuple[PlacedPlan, Stage | None]:
-        """Return the physical plan of a bound query with a known optimised plan, and its stage if one is cached.
+        """Return a bound query's physical plan, and its stage if one is cached.
 
-        `changes` are the settings under which the optimised plan was made. The stage may have been made for other rows,
-        or be valid for others too.
+        `optimized` is its known optimised plan, made under the same `changes` of settings. The stage may have been made
+        for other rows, or be valid for others too.
         """
         kept = self._of(query, changes, optimized)
         known = kept.template

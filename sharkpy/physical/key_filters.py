@@ -85,7 +85,9 @@ def filter_by_keys(
 
 
 def key_filter(edges: tuple[JoinEdge, ...]) -> KeyFilter | None:
-    """Return the filter of a join's waiting side by the measured side's keys, or None if these are not plain columns.
+    """Return the filter of a join's waiting side by the measured side's keys.
+
+    Return None if the keys are not plain columns.
     """
     found = [build_source(edge.build, edge.build_key) for edge in edges]
     reads = [source[0] for source in found if source is not None]

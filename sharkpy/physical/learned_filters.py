@@ -58,7 +58,7 @@ _MOST_KEPT = 0.3
 
 @dataclass(frozen=True, slots=True)
 class KeyValues:
-    """Values of a build side's key: all in `values` if they are few, else None; NULL is separate."""
+    """Values of a build side's key: all in `values` if they are few, else None. NULL is separate."""
 
     values: tuple[PythonValue, ...] | None
     low: PythonValue
@@ -119,7 +119,7 @@ def join_edges(join: HashJoin) -> list[JoinEdge]:
 
 
 def learn_filters(plan: PhysicalPlan, keys_of: KeySource) -> tuple[PhysicalPlan, tuple[Decision, ...]]:
-    """Restrict the plan's scans by the exchanges that have run; return the same object if nothing changes."""
+    """Restrict the plan's scans by the exchanges that have run. Return the same object if nothing changes."""
     decisions: list[Decision] = []
 
     def visit(plan: PhysicalPlan) -> PhysicalPlan:
@@ -148,8 +148,9 @@ def _restricted(edge: JoinEdge, probe: PhysicalPlan, keys_of: KeySource, decisio
 
 
 def build_source(plan: PhysicalPlan, key: Expr) -> tuple[ExchangeRead, Expr] | None:
-    """Return the exchange read below projections and filters, and `key` over its columns, a superset of the side's
-    keys.
+    """Return the exchange read below projections and filters, and `key` over its columns.
+
+    These have a superset of the side's keys.
     """
     while isinstance(plan, (Project, Filter)):
         if isinstance(plan, Project):
@@ -232,7 +233,7 @@ def _pruned(scan: BlockScan, predicate: Expr) -> BlockSet:
 
 
 def _can_filter_rows(key: Expr) -> bool:
-    """Whether a predicate on the key is exact; for floats it is not, because of NaN and -0.0."""
+    """Whether a predicate on the key is exact. For floats it is not, because of NaN and -0.0."""
     bare = key.expr if isinstance(key, Cast) else key
     return isinstance(bare, ColumnRef) and key.dtype not in (FLOAT, DOUBLE)
 
@@ -261,7 +262,7 @@ def targets(plan: PhysicalPlan, key: Expr) -> list[Target]:
 def map_targets(
     plan: PhysicalPlan, key: Expr, change: Callable[[Target], BlockScan | FileScan], is_moved: bool = False
 ) -> PhysicalPlan:
-    """Replace each scan from which rows with a given `key` come; no other rows change."""
+    """Replace each scan from which rows with a given `key` come. No other rows change."""
     match plan:
         case BlockScan() | FileScan():
             return change(Target(plan, key, is_moved)) if column_ids(key) else plan

@@ -16,7 +16,7 @@ from sharkpy.plan.logical import Given, LogicalPlan
 
 @dataclass(frozen=True, slots=True)
 class PlacedPlan:
-    """Physical plan of a query with its placement; in the driver it is one stage, without Exchanges."""
+    """Physical plan of a query with its placement. In the driver it is one stage, without Exchanges."""
 
     root: PhysicalPlan
     placement: Placement
@@ -50,7 +50,7 @@ def place_query(plan: LogicalPlan, scanned_bytes: int, context: PlanContext) -> 
 
 
 def placed(root: PhysicalPlan, decided: Placement) -> PlacedPlan:
-    """Return the plan with the placement decided for it; a plan of a single stage gets its stage's placement."""
+    """Return the plan with the placement decided for it. A plan of a single stage gets its stage's placement."""
     if any(isinstance(node, Exchange) for node in root.walk()):
         if decided.is_driver:
             decided = replace(decided, place=Place.RDD, reason="rows have to be moved between tasks")
@@ -59,7 +59,7 @@ def placed(root: PhysicalPlan, decided: Placement) -> PlacedPlan:
 
 
 def place_fragment(fragment: PhysicalPlan, decided: Placement, is_held: Callable[[int], bool]) -> Placement:
-    """Return a stage's placement: as `decided` for its plan, or in the driver if one task reads all its input.
+    """Return a stage's placement: as `decided` for its plan, or in the driver for one task's work.
 
     `is_held` says whether the driver holds an exchange's rows; rows in Spark's shuffle are read by tasks.
     """

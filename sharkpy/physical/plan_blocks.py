@@ -46,7 +46,7 @@ def _measured_bounds(scan: Scan, version: TableVersion, blocks: BlockSet) -> Col
 
 
 def _buckets(scan: Scan, version: TableVersion) -> HashPartitioning | None:
-    """Return the table's buckets if each block is of one bucket and the scan has the bucket columns, else None."""
+    """Return the table's buckets if the scan has their columns and each block is of one bucket, else None."""
     spec = scan.table.buckets
     if spec is None or any(block.bucket is None for block in version.blocks):
         return None

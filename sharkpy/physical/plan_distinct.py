@@ -41,7 +41,10 @@ class Levels(Enum):
 
 
 def choose_levels(node: Aggregate, context: PlanContext) -> Levels | None:
-    """Return the levels, or None for one step: if that is the only way, for few rows, or for many small groups."""
+    """Return the levels, or None for one step.
+
+    One step is chosen if there is no other way, for few rows, and for many small groups.
+    """
     values = context.conf
     if not values.value(settings.SKEW) or not _has_two_levels(node.aggregates):
         return None
@@ -70,7 +73,7 @@ def _most_groups(keys: Iterable[Expr], node: Aggregate, estimates: Context) -> f
 
 
 def _has_two_levels(aggregates: tuple[Alias, ...]) -> bool:
-    """Whether there are DISTINCT aggregates, and all aggregates have states; values with maps have no hash."""
+    """Whether there are DISTINCT aggregates, and all aggregates have states. Values with maps have no hash."""
     calls = list(map(aggregate_call, aggregates))
     distinct = [call for call in calls if is_distinct(call)]
     return (
@@ -139,7 +142,7 @@ def _first_level(node: Aggregate, child: PhysicalPlan, ids: FreshIds) -> _FirstL
 
 
 def _expanded(node: Aggregate, child: PhysicalPlan, sets: tuple[tuple[Expr, ...], ...], ids: FreshIds) -> _FirstLevel:
-    """Repeat each row for each set of arguments; the other sets are NULL, which aggregates ignore.
+    """Repeat each row for each set of arguments. The other sets are NULL, which aggregates ignore.
 
     The other aggregates take the rows of the first set.
     """
@@ -197,7 +200,7 @@ def _arguments(call: AggregateCall) -> tuple[Expr, ...]:
 
 
 def _varying(args: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Return the arguments that vary between rows; other arguments stay constants, which some aggregates require."""
+    """Return the arguments that vary between rows. Other arguments stay constants, which some aggregates require."""
     return tuple(arg for arg in args if not isinstance(arg, Literal)) or tuple(args)
 
 

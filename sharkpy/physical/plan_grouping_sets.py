@@ -1,4 +1,4 @@
-"""Grouping sets over states: rows are grouped once by all columns of the sets, and only these groups are repeated.
+"""Grouping sets over states: rows are grouped once by all columns, and only the groups are repeated.
 
 Otherwise each row is repeated for each set. It pays if the groups are far fewer than the rows. DISTINCT aggregates, and
 others without states, need the rows themselves.
@@ -85,7 +85,7 @@ def _sets_over(
 def plan_grouping_sets(
     sets: GroupingSets, child: PhysicalPlan, unite: Unite, num_buckets: int, ids: FreshIds
 ) -> PhysicalPlan:
-    """Plan the sets over `child`, which has the rows before repetition; `unite` plans a UNION ALL."""
+    """Plan the sets over `child`, which has the rows before repetition. `unite` plans a UNION ALL."""
     plan, states = _repeated_groups(sets, child, ids)
     if sets.summary is not None:
         plan, states = _with_summary(sets, sets.summary, plan, unite, ids)

@@ -1,5 +1,4 @@
-"""Pruning of remote files' splits: row groups of Parquet and stripes of ORC without rows for a predicate are removed.
-"""
+"""Pruning of row groups of Parquet and stripes of ORC in the splits of remote files."""
 
 from __future__ import annotations
 

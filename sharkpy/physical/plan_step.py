@@ -13,7 +13,7 @@ from sharkpy.plan.steps.script import Script
 
 
 def step_input(plan: LogicalPlan) -> LogicalPlan:
-    """Return the input of a step; rows in a total order all go to one task, as the order would end with a task."""
+    """Return the input of a step. Rows in a total order all go to one task, as the order would end with a task."""
     match plan:
         case Sort(child, _, True):
             return dataclasses.replace(plan, child=Distribute(child, ()))

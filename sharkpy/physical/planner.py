@@ -39,7 +39,7 @@ from sharkpy.plan.expr import Alias, ColumnRef, Expr, SortKey, WindowCall
 from sharkpy.plan.logical import LogicalPlan
 
 MOST_INPUTS = 5_000
-"""Limit on the queries of a UNION; DuckDB's planning time grows with the square of their number."""
+"""Limit on the queries of a UNION. DuckDB's planning time grows with the square of their number."""
 _SINGLE_SCAN_BYTES = 32 << 20
 """Encoded bytes that one task may read even if several could."""
 _BUCKET_BYTES = 64 << 20
@@ -47,7 +47,7 @@ _BUCKET_BYTES = 64 << 20
 
 
 def plan_physical(plan: LogicalPlan, context: PlanContext) -> PlacedPlan:
-    """Return the physical plan of an optimised logical plan; in the driver it has no Exchange."""
+    """Return the physical plan of an optimised logical plan. In the driver it has no Exchange."""
     return Planner(plan, context).plan()
 
 
@@ -124,7 +124,7 @@ class Planner:
         return scan
 
     def _is_one_task(self, scan: BlockScan | FileScan) -> bool:
-        """True if more tasks would have no work, or would save less time than an exchange of their rows takes."""
+        """True if more tasks would have no work, or an exchange would cost more than they save."""
         values = self._context.conf
         limit = values.value(settings.SINGLE_TASK_ROWS) if values.value(settings.SINGLE_TASK_BYTES) else 0
         if isinstance(scan, FileScan):
@@ -205,7 +205,7 @@ class Planner:
         return SortOperator(moved, node.keys) if isinstance(node, logical.Sort) else moved
 
     def _cut(self, child: PhysicalPlan, keys: tuple[SortKey, ...], count: int) -> PhysicalPlan:
-        """Remove blocks that cannot hold the first rows of `child`; a single remaining block is read by one task."""
+        """Remove blocks that cannot hold the first rows of `child`. A single remaining block is read by one task."""
         cut = cut_blocks(child, keys, count) if self._context.conf.value(settings.PRUNING) else child
         if cut is child:
             return child
@@ -219,7 +219,7 @@ class Planner:
         return TopN(enforce.single(TopN(child, keys, count + offset), self._ids), keys, count, offset)
 
     def _union(self, inputs: tuple[PhysicalPlan, ...], columns: tuple[ColumnRef, ...]) -> PhysicalPlan:
-        """Unite inputs; those of one task are hashed first if others have several, or each task would repeat them."""
+        """Unite inputs. Those of one task are hashed first if others have several, or each task would repeat them."""
         if len(inputs) > MOST_INPUTS:
             message = f"UNION ALL of {len(inputs):,} queries, more than {MOST_INPUTS:,} that are not constants"
             raise ResourceError(message, hint="write it as several statements", sqlstate="54000")

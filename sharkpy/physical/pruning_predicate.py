@@ -61,7 +61,7 @@ def _in_set(value: Expr, items: Sequence[Expr], names: Mapping[int, str]) -> Pre
 
 
 def _in_bounds(value: Expr, constants: ConstantSet, names: Mapping[int, str]) -> Predicate:
-    """Return the bounds of many constants; a value within them may still be none of the constants."""
+    """Return the bounds of many constants. A value within them may still be none of the constants."""
     target = pruning_target(value, names)
     if target is None:
         return pruning.Unknown()

@@ -14,7 +14,9 @@ _REPEATABLE = (BlockScan, Project, Filter, HashJoin, NestedLoopJoin, HashAggrega
 
 
 def replicated(plan: PhysicalPlan, max_rows: int) -> PhysicalPlan | None:
-    """Return `plan` with all its rows in each task and no exchange, or None if that is expensive or not deterministic.
+    """Return `plan` with all its rows in each task and no exchange.
+
+    Return None if that is expensive, or tasks could differ.
     """
     scans = [node for node in plan.walk() if isinstance(node, BlockScan) and not node.is_replicated]
     if not scans or sum(scan.blocks.num_rows for scan in scans) > max_rows or not all(map(_is_repeatable, plan.walk())):

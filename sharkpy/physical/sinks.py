@@ -91,9 +91,10 @@ class MatrixLayout:
 
 @dataclass(frozen=True, slots=True)
 class BlockSink:
-    """Rows go to encoded blocks of the store, of one bucket each with `buckets`, or in the `layout` of a matrix.
+    """Rows go to encoded blocks of the store, with `buckets` of one bucket each.
 
-    Tasks return BlockHandles with statistics, and with the rows' checksum if `is_checked`.
+    With `layout`, each block is a matrix. Tasks return BlockHandles with statistics, and with the rows' checksum if
+    `is_checked`.
     """
 
     schema: Schema

@@ -21,7 +21,7 @@ AS_TASKS = Placement(Place.RDD, "it was made to run as RDD tasks", is_fixed=True
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Stage: a program, its tasks, label and placement; task i reads bucket i of its exchanges unless set below."""
+    """Stage: a program, its tasks, label and placement. Task i reads bucket i of its exchanges unless set below."""
 
     program: StageProgram
     tasks: tuple[TaskInput, ...]
@@ -45,7 +45,7 @@ class Stage:
 
     @property
     def given_rdd(self) -> GivenRows | None:
-        """Rows of the RDD in whose tasks the stage runs, if any; raise UnsupportedError for rows of two programs."""
+        """Rows of the RDD in whose tasks the stage runs, if any. Raise UnsupportedError for rows of two programs."""
         found = list(self.given.values())
         if len(found) > 1:
             raise UnsupportedError("rows of two Python programs in one stage", hint="save one of them as a table")

@@ -35,9 +35,9 @@ class BlockColumns:
     schema: Schema = _NO_SCHEMA
     forms: tuple[str, ...] = ()
     values: tuple[tuple[str | None, ...], ...] = ()
-    """If `values[i]` is not empty, column i is given as indexes into it; its last item is None, for NULL."""
+    """If `values[i]` is not empty, column i is given as indexes into it. Its last item is None, for NULL."""
     keys: tuple[tuple[str, KeyBits], ...] = ()
-    """Key sets of stored integer columns; rows with values outside the set may be removed."""
+    """Key sets of stored integer columns. Rows with values outside the set may be removed."""
     sample: RowSample | None = None
 
 
@@ -74,7 +74,7 @@ class BroadcastColumns:
 
 @dataclass(frozen=True, slots=True)
 class GivenColumns:
-    """Input relation of rows passed by a Python program; `read` makes batches of a part's rows.
+    """Input relation of rows passed by a Python program. `read` makes batches of a part's rows.
 
     `label` names their origin in errors.
     """

@@ -128,7 +128,10 @@ def _with_scans(plan: PhysicalPlan, scans: dict[int, TableScan], is_cut: bool = 
 
 
 def _sources(optimized: LogicalPlan, plan: PlacedPlan) -> tuple[Scan, ...]:
-    """Return the logical scan of each scan of a plan in the driver; empty if rows affect more than the scans."""
+    """Return the logical scan of each scan of a plan in the driver.
+
+    Return an empty tuple if rows affect more than the scans.
+    """
     waiting = [node for node in optimized.walk() if isinstance(node, Scan)]
     if not plan.placement.is_driver or not _have_names(waiting) or not _is_kept(plan.root):
         return ()

@@ -15,11 +15,11 @@ from sharkpy.sources.split import Split
 T = TypeVar("T")
 _TASKS_PER_CORE = 2
 _TASK_BYTES = 32 << 20
-"""Encoded bytes per task if there is more than one per core: more tasks balance better, but each has a cost."""
+"""Encoded bytes per task if there is more than one per core; each task has a cost."""
 
 
 def deal(scans: Mapping[str, BlockScan | FileScan], num_tasks: int | None, parallelism: int) -> tuple[TaskInput, ...]:
-    """Return the tasks' inputs; if `num_tasks` is None, it follows from the number and bytes of blocks and splits.
+    """Return the tasks' inputs. If `num_tasks` is None, it follows from the number and bytes of blocks and splits.
 
     Within a task, parts stay in the table's order. For scans by bucket, task i gets bucket i if `num_tasks` is the
     number of the exchanges' buckets. Otherwise each task gets some whole buckets, the same of each scan.
@@ -46,7 +46,7 @@ def deal(scans: Mapping[str, BlockScan | FileScan], num_tasks: int | None, paral
 
 
 def merged(parts: Sequence[TaskInput]) -> TaskInput:
-    """Merge the inputs of several tasks into one; parts that several read are read once."""
+    """Merge the inputs of several tasks into one. Parts that several read are read once."""
     if len(parts) == 1:
         return parts[0]
     blocks: dict[str, dict[BlockHandle, None]] = {}
@@ -114,7 +114,7 @@ def preferred_host(part: TaskInput) -> str:
 def _balance_blocks(
     blocks: Sequence[BlockHandle], weight: Callable[[BlockHandle], int], count: int
 ) -> list[tuple[BlockHandle, ...]]:
-    """Balance blocks; if they are on several hosts and tasks suffice, each task has blocks of one host."""
+    """Balance blocks. If they are on several hosts and tasks suffice, each task has blocks of one host."""
     by_host: dict[str, list[BlockHandle]] = {}
     for block in blocks:
         by_host.setdefault(block.host, []).append(block)

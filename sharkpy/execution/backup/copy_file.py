@@ -1,4 +1,4 @@
-"""Copies of files between a warehouse and its backup, with checksums of the bytes that pass through this process."""
+"""Copies of files between a warehouse and its backup, with checksums of the bytes read here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sharkpy.sources.local_copy import facts_of, file_of, opened, store_with
 _AT_ONCE = 8
 """Number of copies at once on the local disk, or within a store."""
 _THROUGH_AT_ONCE = 4
-"""Number of copies at once between this machine and a store; each buffers up to 100 MB."""
+"""Number of copies at once between this machine and a store. Each buffers up to 100 MB."""
 _CHUNK = 4 << 20
 
 
@@ -80,7 +80,7 @@ def _side_by_side(copies: Sequence[tuple[DataFile, str]], access_id: str, at_onc
 
 
 def copy_file(source: DataFile, target: str, access_id: str = "") -> Copy:
-    """Copy a file; a copy on this machine is synced to the disk and keeps the source's modification time.
+    """Copy a file. A copy on this machine is synced to the disk and keeps the source's modification time.
 
     Raise SourceError if `source` cannot be read, ResourceError or ExecutionError if a local `target` cannot be written.
     """
@@ -149,7 +149,7 @@ def _modified_ns(source: DataFile) -> int:
 
 
 class _Digested(io.RawIOBase):
-    """File reader that computes the checksum of the bytes read; seeking to the start resets it."""
+    """File reader that computes the checksum of the bytes read. Seeking to the start resets it."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__()

@@ -80,7 +80,7 @@ def _visible(one: FarFolder, access: Access) -> Visible:
 
 
 def _unless_missing(one: FarFolder, ask: Callable[[], T], otherwise: T) -> T:
-    """Return `ask()`, or `otherwise` if the folder does not exist; tables without rows have no remote folder."""
+    """Return `ask()`, or `otherwise` if the folder does not exist. Tables without rows have no remote folder."""
     try:
         return ask()
     except SourceError as error:

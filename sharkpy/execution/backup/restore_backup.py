@@ -27,7 +27,7 @@ def restore_backup(
     home: str | os.PathLike[str] | None = None,
     access: Access | None = None,
 ) -> Manifest:
-    """Restore the backup in `source` into `warehouse`, a new or empty folder; both are paths or URIs.
+    """Restore the backup in `source` into `warehouse`, a new or empty folder. Both are paths or URIs.
 
     `home` is the local catalog folder of a warehouse at a URI, also new or empty. `access` returns access ids for
     storage.
@@ -64,8 +64,9 @@ def restore_backup(
 
 @dataclass(slots=True)
 class _Restoring:
-    """Restore of the backup in `folder` into the warehouse `data`; `staging` becomes its local folder `home` at the
-    end.
+    """Restore of the backup in `folder` into the warehouse `data`.
+
+    The local folder `home` is `staging` until the end.
     """
 
     folder: BackupFolder

@@ -42,12 +42,12 @@ class SavedTables:
     folders: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     wanted: dict[str, list[StreamFile]] = field(default_factory=dict)
-    """Unread files of streams in remote folders of tables, by stream id, with their names in the backup."""
+    """Unread files of streams, by stream id, in remote folders of tables, with their names in the backup."""
     _far: list[list[FarFolder]] = field(default_factory=list)
     _readings: list[Reading] = field(default_factory=list)
 
     def add_all(self, catalog: Catalog) -> None:
-        """Add all permanent tables; call inside a transaction, so that no write is half saved.
+        """Add all permanent tables. Call inside a transaction, so that no write is half saved.
 
         The backup becomes a reader of their folders until `leave`. For remote folders, only the last generation is
         noted.
@@ -115,7 +115,7 @@ class SavedTables:
             self._far.append(together)
 
     def _add_wanted(self, stream: Table, place: str, catalog: Catalog) -> None:
-        """Add the files that a stream has still to read, which are in the remote folder of its table."""
+        """Add the unread files of a stream in the remote folder of its table."""
         if not stream.is_stream or catalog.streams.feeding(stream.table_id) is None:
             return
         for one in catalog.streams.files(stream.table_id, 0, catalog.streams.end(stream.table_id)):
@@ -140,7 +140,7 @@ class SavedTables:
             self.files[below(place, uri.below(file.path, folder) or uri.name_of(file.path))] = file
 
     def place(self, table: Table, one: HivePartition | None) -> str | None:
-        """Return the place of the folder of a table or Hive partition, or None if it is not saved."""
+        """Return the place of a table's or Hive partition's folder, or None if it is not saved."""
         inside = self._inside((table.location or "") if one is None else one.folder(table))
         if inside is not None or not table.owns_data:
             return inside
@@ -148,8 +148,7 @@ class SavedTables:
         return top if one is None else f"{top}/{one.name}"
 
     def _inside(self, location: str) -> str | None:
-        """Return the place of a location in the warehouse or in the catalog's state folder, or None if it is outside.
-        """
+        """Return the place of a location in the warehouse or the catalog's state folder, else None."""
         path = location if uri.is_remote(location) else local_path(location)
         if (state := uri.below(path, self.state_dir)) is not None:
             return f"{STATE_FOLDER}/{state}"

@@ -20,7 +20,9 @@ from sharkpy.sources.layout import DataFile
 
 
 def settle_catalog(path: str, saved: SavedTables, folder: str) -> None:
-    """Adapt a copied catalog to a warehouse in a local `folder`: set the saved places, drop references to the original.
+    """Adapt a copied catalog to a warehouse in a local `folder`.
+
+    It gets the saved places, and loses all references to the original.
     """
     file = CatalogFile(path, folder, Locations.below(folder))
     store = OwnTables(file, folder)
@@ -103,7 +105,9 @@ def is_state(place: str) -> bool:
 
 
 def _is_of_original(table: Table, folder: str) -> bool:
-    """True for a managed table whose files were not saved; DROP in the restored warehouse would delete the original's.
+    """True for a managed table whose files were not saved.
+
+    DROP in the restored warehouse would delete the original's files.
     """
     return table.kind is TableKind.MANAGED and is_lake(table) and not _stays(table.location or folder, folder)
 

@@ -28,7 +28,7 @@ from sharkpy.plan.commands import AlterPartition, AlterTable, TouchTable
 
 
 def alter_table(command: AlterTable, session: EngineSession) -> CommandResult:
-    """Alter a table; its files are read in the new form from now on, and blocks of the old form are dropped.
+    """Alter a table. Its files are read in the new form from now on, and blocks of the old form are dropped.
 
     Existing Hive partitions keep their locations.
     """
@@ -74,7 +74,7 @@ def _checked(old: Table, altered: Table, session: EngineSession) -> Table:
 
 
 def alter_partition(command: AlterPartition, session: EngineSession) -> CommandResult:
-    """Alter all Hive partitions that match the given values; files in an old folder stay there."""
+    """Alter all Hive partitions that match the given values. Files in an old folder stay there."""
     table = command.table
     location = command.location
     if location is not None:

@@ -18,7 +18,7 @@ from sharkpy.values.types import Schema
 def chosen_buckets(
     spec: BucketSpec | None, query: LogicalPlan | None, session: EngineSession, snapshot: QuerySnapshot
 ) -> BucketSpec | None:
-    """Return the table's buckets; if no number is given, choose one that suits the query's size."""
+    """Return the table's buckets. If no number is given, choose one that suits the query's size."""
     if spec is None or spec.num_buckets or query is None:
         return spec
     estimate = estimated_bytes(plan_query(session, query, snapshot).root)
@@ -26,7 +26,7 @@ def chosen_buckets(
 
 
 def bucketed_query(query: LogicalPlan, schema: Schema, spec: BucketSpec | None) -> LogicalPlan:
-    """Return `query` with each bucket's rows in one task, which writes few files; its columns are those of `schema`."""
+    """Return `query` with each bucket's rows in one task, which writes few files. Its columns are those of `schema`."""
     if spec is None:
         return query
     columns = dict(zip(schema.names, query.output, strict=True))

@@ -13,7 +13,7 @@ from sharkpy.values.types import STRING, Field, Schema, arrow_schema
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """Rows of SHOW, DESCRIBE and the like, in a `table` or a `stream`; both are None for a command without rows.
+    """Rows of SHOW, DESCRIBE and the like, in a `table` or a `stream`. Both are None for a command without rows.
 
     A stream's rows are made while they are read. A reader that stops early closes it.
     """
@@ -53,7 +53,7 @@ def _array(values: Sequence[Any], dtype: Any) -> Any:
 
 
 def _strings(values: Iterable[str | None]) -> Any:
-    """Make a string column; `pa.array` of a list would import pandas, which takes a quarter of a second."""
+    """Make a string column. `pa.array` of a list would import pandas, which takes a quarter of a second."""
     builder = pa.lib.StringBuilder()
     builder.append_values(values)
     return builder.finish()

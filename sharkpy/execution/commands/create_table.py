@@ -54,7 +54,7 @@ from sharkpy.values.types import Schema
 
 
 def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Create a table atomically: it is in the catalog if and only if its data is in place.
+    """Create a table atomically: it is in the catalog exactly when its data is in place.
 
     A table that is replaced stays whole until the new one, in a folder of its own, is complete.
     """
@@ -87,7 +87,7 @@ def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySn
 
 
 def _known(command: CreateTable, session: EngineSession) -> Table | None:
-    """Return the table that already has the name; a temporary table may shadow a permanent one."""
+    """Return the table that already has the name. A temporary table may shadow a permanent one."""
     found = session.catalog.find_table(command.database, command.name)
     if found is None or command.kind is not TableKind.TEMPORARY:
         return found
@@ -160,7 +160,7 @@ def _given_place(
 
 
 def _require_empty(location: str, session: EngineSession) -> None:
-    """Raise BindError if the folder of CREATE TABLE AS SELECT is not empty: the new rows would hide its files."""
+    """Raise BindError if the folder of CREATE TABLE AS SELECT has files, which its rows would hide."""
     session.restrictions.check_location(location)
     is_far = uri.is_remote(location)
     session.catalog.clear_garbage(location if is_far else local_path(location))
@@ -170,7 +170,7 @@ def _require_empty(location: str, session: EngineSession) -> None:
 
 
 def _is_engines(location: str, command: CreateTable, session: EngineSession) -> bool:
-    """True if the engine owns files at a table's default location: in the warehouse, or by property EXTERNAL.
+    """True if the engine owns the default location: in the warehouse, or by property EXTERNAL.
 
     The folder of a database elsewhere may hold other files.
     """
@@ -194,7 +194,7 @@ def _is_free(location: str, command: CreateTable, session: EngineSession) -> boo
 
 
 def _goes_with_table(location: str, session: EngineSession) -> bool:
-    """True for a remote folder in the warehouse: a table there is always managed, so DROP deletes the folder."""
+    """True for a remote folder in the warehouse, whose tables are always managed and deleted by DROP."""
     catalog = session.catalog
     is_own = uri.is_remote(location) and not catalog.is_shared
     return is_own and uri.below(location, catalog.warehouse_dir) is not None
@@ -237,7 +237,7 @@ def _create_in_memory(
 def _create_partitioned(
     table: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot, replace: bool
 ) -> None:
-    """Create a partitioned table from a query; each Hive partition has a folder of its own."""
+    """Create a partitioned table from a query. Each Hive partition has a folder of its own."""
     location = table.location or ""
     session.catalog.clear_garbage(location)
     folder = folder_at(location, session)
@@ -262,7 +262,7 @@ def _create_partitioned(
 def _create_from_query(
     table: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot, replace: bool
 ) -> None:
-    """Create a table with the rows of a query; the new base generation hides other files in the folder."""
+    """Create a table with the rows of a query. The new base generation hides other files in the folder."""
     location = table.location or ""
     session.catalog.clear_garbage(location)
     folder = folder_at(location, session)

@@ -1,4 +1,4 @@
-"""Statistics of ANALYZE TABLE that are still current; those of changed files are left out."""
+"""Statistics of ANALYZE TABLE that are still current. Those of changed files are left out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.execution.tables.data_files import files_if_listed
 
 
 def current_statistics(table: Table, one: HivePartition | None, session: EngineSession) -> TableStatistics | None:
-    """Return the statistics of the table or of one Hive partition, or None if they are stale or no listing is known."""
+    """Return a table's or Hive partition's statistics, or None if they are stale or cannot be checked."""
     if table.is_view or table.location is None or is_lake(table):
         return None
     catalog = session.catalog

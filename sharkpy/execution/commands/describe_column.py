@@ -1,4 +1,4 @@
-"""DESCRIBE of one column, or of a part of a nested one; FORMATTED adds the figures of ANALYZE TABLE … FOR COLUMNS."""
+"""DESCRIBE of one column, or of a part of a nested one. FORMATTED adds the figures of ANALYZE TABLE … FOR COLUMNS."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from sharkpy.sources.remote_texts import text_at
 
 METADATA = "_metadata"
 DATA = "data"
-"""Folder of the data of a table without Hive partitions; the folders of Hive partitions have their names."""
+"""Folder of the data of a table without Hive partitions. The folders of Hive partitions have their names."""
 _EXISTS = "42710"
 
 
@@ -103,8 +103,9 @@ def _chosen(command: ExportTable, session: EngineSession) -> list[HivePartition]
 
 @dataclass(frozen=True, slots=True)
 class _Export:
-    """Export in a folder: the table as exported and the names of its Hive partitions; `access_id` is "" for a local
-    folder.
+    """Export in a folder: the exported table and the names of its Hive partitions.
+
+    `access_id` is "" for a local folder.
     """
 
     folder: str
@@ -179,7 +180,7 @@ def _read(command: ImportTable, session: EngineSession) -> _Export:
 
 
 def _checked(name: str, table: Table) -> str:
-    """Check and return the name of a Hive partition, which becomes a path; raise ValueError for any other text."""
+    """Check and return the name of a Hive partition, which becomes a path. Raise ValueError for any other text."""
     values = partition_values(name)
     if (
         tuple(values) != table.partition_columns

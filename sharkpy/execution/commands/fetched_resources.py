@@ -22,7 +22,7 @@ MOST_BYTES = 1 << 30
 
 
 def fetched_resource(location: str, session: EngineSession) -> str:
-    """Return the path of a local copy of a remote file; the copy keeps the file's name.
+    """Return the path of a local copy of a remote file. The copy keeps the file's name.
 
     A file that has changed is fetched again into a new folder, because functions may have the old copy open. Raise
     NotAllowedError if the session's statements may not name the location, SourceError 58P01 if there is no file,
@@ -56,7 +56,7 @@ def facts_of_file(location: str, access_id: str) -> ObjectFacts:
 
 
 def check_room(facts: ObjectFacts, taken: int, rule: str) -> None:
-    """Raise ResourceError 54000 if the file and the `taken` bytes exceed MOST_BYTES; `rule` is the hint."""
+    """Raise ResourceError 54000 if the file and the `taken` bytes exceed MOST_BYTES. `rule` is the hint."""
     if taken + facts.size_bytes > MOST_BYTES:
         message = f'"{uri.shown(facts.path)}" has {facts.size_bytes} bytes, and {taken} are fetched already'
         raise ResourceError(message, hint=rule.format(MOST_BYTES >> 20), sqlstate="54000")

@@ -127,7 +127,7 @@ def _insert_all(
     bad_rows: BadRows | None = None,
     kept: Sequence[Insert] = (),
 ) -> None:
-    """Insert into several targets; the rows of `kept`, which go into a state, are not counted."""
+    """Insert into several targets. The rows of `kept`, which go into a state, are not counted."""
     _check_lakes([*commands, *kept], also)
     writes: list[StagedWrite] = []
     with discarding(writes):
@@ -190,7 +190,7 @@ def stage_bad_rows(
 
 
 def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writes: list[StagedWrite]) -> None:
-    """Stage the rows; the write is in `writes` as soon as there is something to discard."""
+    """Stage the rows. The write is in `writes` as soon as there is something to discard."""
     table = command.table
     if table.is_view:
         raise BindError(f'"{table.name}" is a view: rows cannot be inserted', sqlstate="42809")

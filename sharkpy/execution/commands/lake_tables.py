@@ -48,7 +48,7 @@ _OWN = ("shark.", "iceberg.", "external.")
 
 
 def create_lake_table(command: commands.CreateTable, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Create a table in its format, with the rows of the query if there is one, then its catalog entry."""
+    """Create a table in its format, with the query's rows if given, then its catalog entry."""
     catalog = session.catalog
     lake = "" if command.storage is None else command.storage.name
     if catalog.is_shared:
@@ -83,7 +83,7 @@ def create_lake_table(command: commands.CreateTable, session: EngineSession, sna
 
 
 def _of_same_form(command: commands.CreateTable, old: Table, session: EngineSession) -> LakeTable | None:
-    """Return the replaced table if CREATE OR REPLACE changes only its rows; the table then keeps its history."""
+    """Return the replaced table if CREATE OR REPLACE changes only its rows. The table then keeps its history."""
     if command.storage is None or old.storage.name != command.storage.name:
         return None
     table = session.catalog.lakes.current(old)
@@ -186,7 +186,7 @@ def stage_lake(
     snapshot: QuerySnapshot,
     writes: list[StagedWrite],
 ) -> None:
-    """Stage the rows of an INSERT; a rewrite that keeps the rows (`keeps_rows`) replaces all files."""
+    """Stage the rows of an INSERT. A rewrite that keeps the rows (`keeps_rows`) replaces all files."""
     replaced = Replaced.SAME_VALUES if command.overwrite else Replaced.NOTHING
     replaced = Replaced.ALL if command.keeps_rows else replaced
     write = LakeWrite.begin(table, replaced, session, is_unchanged=command.keeps_rows)
@@ -195,7 +195,7 @@ def stage_lake(
 
 
 def _change_rows(command: commands.ChangeRows, table: LakeTable, session: EngineSession, snapshot: Any) -> None:
-    """Rewrite the table with the changed rows; raise TableChangedError if another write has changed it meanwhile."""
+    """Rewrite the table with the changed rows. Raise TableChangedError if another write has changed it meanwhile."""
     parts = [part for part in (command.rows, command.added) if part is not None]
     snapshot.see(read_tables(*parts, *([] if command.source is None else [command.source])))
     replaced = Replaced.NOTHING if command.rows is None else Replaced.ALL
@@ -224,7 +224,7 @@ def _truncate(command: commands.TruncateTable, table: LakeTable, session: Engine
 
 
 def _alter(command: commands.AlterTable, table: LakeTable, session: EngineSession, _snapshot: object) -> None:
-    """Alter columns in the format, and the owner in the catalog; other changes raise UnsupportedError."""
+    """Alter columns in the format, and the owner in the catalog. Other changes raise UnsupportedError."""
     altered = command.altered
     same = dataclasses.replace(altered, schema=table.schema, owner=table.owner)
     if any(getattr(same, field.name) != getattr(table, field.name) for field in dataclasses.fields(Table)):

@@ -41,7 +41,7 @@ _NOT_LINKED = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP)
 
 
 def load_data(command: LoadData, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Load the files of a path, or insert their rows; files that are not LOCAL are then deleted from the path."""
+    """Load the files of a path, or insert their rows. Files that are not LOCAL are then deleted from the path."""
     table = command.table
     if table.is_view or table.location is None:
         raise BindError(f'LOAD DATA into "{table.name}", which has no files', sqlstate="42809")
@@ -168,7 +168,7 @@ def _is_linked(source: DataFile, target: str) -> bool:
 
 
 def _free_names(sources: Sequence[DataFile]) -> list[str]:
-    """Return distinct names for the files in one folder; leading `_` and `.` are removed, which would hide files."""
+    """Return distinct names for the files in one folder. Leading `_` and `.` are removed, which would hide files."""
     taken: dict[str, None] = {}
     for file in sources:
         first = name = uri.name_of(file.path).lstrip("_.") or "file"

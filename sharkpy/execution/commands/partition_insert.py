@@ -36,7 +36,7 @@ def has_partition(command: Insert, session: EngineSession) -> bool:
 def stage_partitions(
     command: Insert, session: EngineSession, snapshot: QuerySnapshot, writes: list[StagedWrite]
 ) -> None:
-    """Stage rows by Hive partition; a partition with all values given is written even without rows."""
+    """Stage rows by Hive partition. A partition with all values given is written even without rows."""
     table = command.table
     staging = table_staging(table, table.location or "", session)
     write = TablePartitions(table, staging, (), command.overwrite, session, only_new=command.if_not_exists)
@@ -89,7 +89,7 @@ def write_partitions(
 
 
 def _by_folder(query: LogicalPlan, table: Table, num_dynamic: int) -> LogicalPlan:
-    """Return the query with each task's rows sorted by folder; its last columns are the texts that name the folder."""
+    """Return the query with each task's rows sorted by folder. Its last columns are the texts that name the folder."""
     if not num_dynamic:
         return query
     texts = [dataclasses.replace(field, dtype=STRING) for field in table.partition_schema.fields[-num_dynamic:]]

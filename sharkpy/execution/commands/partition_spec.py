@@ -71,7 +71,7 @@ def by_values(table: Table, partitions: Iterable[HivePartition]) -> dict[tuple[o
 
 
 class PartitionIndex:
-    """Index of a table's Hive partitions by typed values; a statement may name thousands of them."""
+    """Index of a table's Hive partitions by typed values. A statement may name thousands of them."""
 
     def __init__(self, table: Table, partitions: Iterable[HivePartition]) -> None:
         self._table = table
@@ -85,7 +85,7 @@ class PartitionIndex:
             self._by_values.setdefault(values, []).append(one)
 
     def matching(self, terms: PartitionFilter) -> list[HivePartition]:
-        """Return the partitions that satisfy all comparisons; NULL equals only the default value and has no order."""
+        """Return the partitions that satisfy all comparisons. NULL equals only the default value and has no order."""
         check_cancelled()
         wanted = [
             (self._places[name], sign, _typed(name, text, self._table.schema[name].dtype)) for name, sign, text in terms
@@ -109,7 +109,7 @@ def matching_spec(table: Table, partitions: Iterable[HivePartition], spec: Parti
 
 
 def the_partition(table: Table, partitions: Sequence[HivePartition], spec: PartitionSpec) -> HivePartition:
-    """Return the Hive partition with all values of `spec`; raise BindError 42S02 if there is none."""
+    """Return the Hive partition with all values of `spec`. Raise BindError 42S02 if there is none."""
     found = matching_spec(table, partitions, spec)
     if not found:
         raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in spec))

@@ -65,7 +65,7 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
 
 
 def _folder(table: Table, place: str, session: EngineSession) -> str:
-    """Return the folder of a LOCATION; a relative path starts at the table's folder, as in Hive."""
+    """Return the folder of a LOCATION. A relative path starts at the table's folder, as in Hive."""
     is_relative = ":" not in place and not Path(place).expanduser().is_absolute()
     path = uri.join(table.location or "", place) if is_relative else place
     return managed_folder(path, table.kind, session, table.table_id)
@@ -153,7 +153,7 @@ def _move(folder: str, target: str) -> None:
 
 
 def exchange_partition(command: ExchangePartition, session: EngineSession) -> CommandResult:
-    """Move the matching Hive partitions of the source, with their data; the table must not have them."""
+    """Move the matching Hive partitions of the source, with their data. The table must not have them."""
     table, source = command.table, command.source
     wanted = matching_spec(source, session.catalog.partitions(source), command.partition)
     targets = [(one, uri.join(table.location or "", one.name)) for one in wanted if one.location is None]
@@ -187,7 +187,7 @@ def _exchange(
     session: EngineSession,
     moved: list[tuple[str, str]],
 ) -> None:
-    """Move one Hive partition; add its old and new folder to `moved` if the folder is renamed."""
+    """Move one Hive partition. Add its old and new folder to `moved` if the folder is renamed."""
     source, table = there.table, here.table
     storage = None if one.storage_of(source) == table.storage else one.storage_of(source)
     folder, target = one.folder(source), uri.join(table.location or "", one.name)

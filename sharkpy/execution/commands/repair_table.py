@@ -34,7 +34,7 @@ Subfolders = Callable[[Sequence[str]], Sequence[Sequence[str]]]
 
 
 def repair_table(command: RepairTable, session: EngineSession) -> CommandResult:
-    """Repair a table; return a line for each difference between folders and Hive partitions, in Hive's words.
+    """Repair a table. Return a line for each difference between folders and Hive partitions, in Hive's words.
 
     Three kinds of folders are listed but not added: a name that is no value of the column's type, several folders with
     the same values, and a link out of the session's bounds.
@@ -80,7 +80,7 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges, cata
 
 
 def _doubles(table: Table, named: dict[str, list[str]], changes: PartitionChanges) -> Iterator[str]:
-    """Lines for folders with the same values, of which none can be chosen, or with those of a partition elsewhere."""
+    """Lines for folders that cannot be used: several have the same values, or a partition elsewhere has them."""
     for name, folders in sorted(named.items()):
         if (one := changes.known.get(name)) is not None:
             for folder in folders:
@@ -139,7 +139,7 @@ def _is_open(folder: str, home: str, gate: PathGate) -> bool:
 
 
 def _subfolders_of(home: str, access: Access) -> Subfolders:
-    """Return the function that lists subfolders; each remote folder takes a request, several at once."""
+    """Return the function that lists subfolders. Each remote folder takes a request, several at once."""
     if not uri.is_remote(home):
         return lambda folders: [_local_subfolders(folder) for folder in folders]
     return partial(side_by_side, partial(subfolders, access_id=access(home)))

@@ -37,7 +37,7 @@ def delete_resources(command: DeleteResources, session: EngineSession) -> Comman
 
 
 def _added_path(path: str, session: EngineSession) -> str:
-    """Return the path under which a file was added; for a remote file, the path of its copy."""
+    """Return the path under which a file was added, that of the copy for a remote file."""
     if not uri.is_remote(path):
         return str(Path(local_path(path)).absolute())
     copy = session.catalog.resources.fetched(path)
@@ -45,7 +45,7 @@ def _added_path(path: str, session: EngineSession) -> str:
 
 
 def resource_path(path: str, session: EngineSession) -> str:
-    """Return the absolute path of a file that the session may read; for a remote file, the path of its copy.
+    """Return the absolute path of a file that the session may read, or that of a remote file's copy.
 
     Raise SourceError if it does not exist, NotAllowedError if the session may not read it.
     """

@@ -28,14 +28,14 @@ from sharkpy.plan.read_tables import read_tables
 from sharkpy.values.types import BOOLEAN
 
 _MOST_NAMED = 500
-"""Largest number of Hive partitions to which a scan is restricted; with more, all are scanned."""
+"""Largest number of Hive partitions to which a scan is restricted. With more, all are scanned."""
 _SEVERAL_ROWS = "21000"
 Texts = tuple[str | None, ...]
 """Values of a Hive partition's columns as texts."""
 
 
 def change_rows(command: ChangeRows, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Change rows; start again if another write has changed the table meanwhile, so that none of its rows is lost."""
+    """Change rows. Start again if another write has changed the table meanwhile, so that none of its rows is lost."""
     try:
         retried(lambda: _change(command, session, snapshot), snapshot)
     except ExecutionError as error:

@@ -1,4 +1,4 @@
-"""Source shared by several queries of a statement: each reads it if that is cheap, else it is computed once."""
+"""Source shared by several queries of a statement: read by each if that is cheap, else computed once."""
 
 from __future__ import annotations
 
@@ -33,11 +33,10 @@ Resolve = Callable[[LogicalPlan], LogicalPlan]
 def shared_source(
     source: LogicalPlan | None, queries: Sequence[LogicalPlan], session: EngineSession, snapshot: QuerySnapshot
 ) -> Iterator[Resolve]:
-    """Put the source into each query if it is a scan with filters and computed columns; each query prunes its own
-    reads.
+    """Put the source into each query if it is a scan with filters and computed columns.
 
-    Any other source, or one with random values, is computed once into blocks. The blocks have the columns that the
-    queries use and live as long as the statement.
+    Each query then prunes its own reads. Any other source, or one with random values, is computed once into blocks. The
+    blocks have the columns that the queries use and live as long as the statement.
     """
     if source is None:
         yield lambda query: query
@@ -113,7 +112,7 @@ def _table(columns: list[ColumnRef]) -> Table:
 
 
 def _scan(table: Table, columns: list[ColumnRef], source: LogicalPlan) -> LogicalPlan:
-    """Scan the stored rows under the ids of `source`; columns of type NULL become literals."""
+    """Scan the stored rows under the ids of `source`. Columns of type NULL become literals."""
     scan = Scan(table, tuple(columns), table.schema.names)
     void = tuple(one.holding(Literal(None, NULL)) for one in source.output if one.dtype == NULL)
     return replace(Project(scan, ()), items=(*columns, *void)) if void else scan

@@ -152,7 +152,7 @@ def _named_place(table: Table, session: EngineSession) -> str | None:
 def _continuous(
     table: Table, query: ContinuousQuery, bad_rows: Table | None, late_rows: Table | None, place: str | None
 ) -> Iterator[str]:
-    """Lines of a continuous query; its text refers to the database that was current at creation, which may need USE."""
+    """Lines of a continuous query. Its text refers to the database that was current at creation, which may need USE."""
     yield f"CREATE {table.streaming_kind.upper()} `{table.database}`.`{table.name}`"
     if table.is_partitioned:
         yield f"PARTITIONED BY ({', '.join(f'`{name}`' for name in table.partition_columns)})"
@@ -229,7 +229,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _divided(table: Table) -> Iterator[str]:
-    """Partition fields of a lake table; removed fields ("void") are left out, since no statement can create them."""
+    """Partition fields of a lake table. Removed fields ("void") are left out, since no statement can create them."""
     fields = table.divided_by if isinstance(table, LakeTable) else ()
     texts = [str(replace(one, column=f"`{one.column}`")) for one in fields if one.transform != "void"]
     if texts:
@@ -305,8 +305,7 @@ def _buckets(buckets: BucketSpec | None) -> Iterator[str]:
 
 
 def _storage(storage: StorageFormat) -> Iterator[str]:
-    """Clauses ROW FORMAT DELIMITED and STORED AS if they describe the whole storage, else the SerDe and its properties.
-    """
+    """Clauses ROW FORMAT DELIMITED and STORED AS if these describe the storage, else the SerDe."""
     properties = {key: value for key, value in storage.properties if key not in (SERDE_KEY, *_SKIPPED)}
     clauses = [f"  {words} {quoted(properties[key])}" for key, words in _CLAUSES if key in properties]
     if serde_of(storage) == LAZY_SIMPLE and len(clauses) == len(properties):

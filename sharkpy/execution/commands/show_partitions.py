@@ -1,4 +1,4 @@
-"""SHOW PARTITIONS; WHERE, ORDER BY and LIMIT run as a query over the partitions' values."""
+"""SHOW PARTITIONS. WHERE, ORDER BY and LIMIT run as a query over the partitions' values."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from sharkpy.values.types import NULL, STRING, ArrayType, DataType, MapType, Sch
 
 Properties = tuple[tuple[str, str], ...]
 EXTERNAL = "EXTERNAL"
-"""Property that makes a table external or managed; it sets the table's kind and is not stored."""
+"""Property that makes a table external or managed. It sets the table's kind and is not stored."""
 
 
 def check_properties(properties: Sequence[tuple[str, str]]) -> None:
@@ -57,7 +57,7 @@ def _check_policy(properties: dict[str, str]) -> None:
 
 
 def kind_of_property(external: str) -> TableKind:
-    """Return the kind of table for the value of property EXTERNAL; raise ConfigurationError if it is invalid."""
+    """Return the kind of table for the value of property EXTERNAL. Raise ConfigurationError if it is invalid."""
     kinds = {"true": TableKind.EXTERNAL, "false": TableKind.MANAGED}
     if external.lower() not in kinds:
         raise ConfigurationError(f'"{external}" is not a value of {EXTERNAL}', hint="TRUE or FALSE", sqlstate="22023")
@@ -104,7 +104,7 @@ def check_named_files(properties: Properties, session: EngineSession) -> None:
 def epoch_format(
     storage: StorageFormat | None, properties: Properties, session: EngineSession, *, is_from_query: bool = False
 ) -> StorageFormat:
-    """Return `storage_format` for a stream or sink, with the current text of a schema that is named by a URI."""
+    """Return `storage_format` for a stream or sink, with the current text of a remote schema."""
     return with_kept_schema(storage_format(storage, properties, session, is_from_query=is_from_query), session)
 
 
@@ -119,7 +119,7 @@ def with_kept_schema(storage: StorageFormat, session: EngineSession) -> StorageF
 
 
 def kind_at(location: str, kind: TableKind, session: EngineSession) -> TableKind:
-    """Return the kind of a table with a LOCATION: external if files are already there, so that DROP keeps them.
+    """Return the kind of a table with a LOCATION: external if files exist there, which DROP then keeps.
 
     A folder that no managed table may have remains an error of `managed_folder`.
     """
@@ -151,7 +151,7 @@ def is_taken(usual: str, session: EngineSession) -> bool:
 
 
 def managed_folder(location: str, kind: TableKind, session: EngineSession, besides: str | None = None) -> str:
-    """Check a LOCATION and return its path or URI; `besides` is the id of the table itself, if it exists.
+    """Check a LOCATION and return its path or URI. `besides` is the id of the table itself, if it exists.
 
     Raise NotAllowedError if the session may not use it. Raise BindError if dropping a managed table there would delete
     the warehouse or files of others. Raise UnsupportedError if the storage cannot be written.
@@ -171,7 +171,9 @@ def managed_folder(location: str, kind: TableKind, session: EngineSession, besid
 
 
 def _remote_folder(location: str, kind: TableKind, session: EngineSession) -> str:
-    """Return a remote LOCATION; raise UnsupportedError if the table is not external and the storage cannot be written.
+    """Return a remote LOCATION.
+
+    Raise UnsupportedError if the table is not external and the storage cannot be written.
     """
     from sharkpy.sources.storage.stores import is_supported
 
@@ -198,7 +200,9 @@ def check_storage(storage: StorageFormat, schema: Schema, session: EngineSession
 
 
 def stored_schema(schema: Schema) -> Schema:
-    """Return the schema with STRING for columns of type NULL; raise UnsupportedError for types that cannot be stored.
+    """Return the schema with STRING for columns of type NULL.
+
+    Raise UnsupportedError for types that cannot be stored.
     """
     for field in schema:
         if is_interval(field.dtype):

@@ -1,4 +1,4 @@
-"""Facts of a table for SHOW TABLE EXTENDED and DESCRIBE EXTENDED, in the words that dbt and Spark's clients read."""
+"""Facts of a table for SHOW TABLE EXTENDED and DESCRIBE EXTENDED, under the names that dbt reads."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def table_facts(table: Table, statistics: str | None) -> Iterator[tuple[str, str
 
 
 def memory_statistics(table: Table, cache: TableCache) -> str | None:
-    """Return `N bytes, M rows` for a table in memory, or None if it is not loaded; reads no file."""
+    """Return `N bytes, M rows` for a table in memory, or None if it is not loaded, without reading files."""
     is_whole = not table.is_view and table.cache_policy.kind is PolicyKind.ALL
     version = cache.known_version(table) if is_whole else None
     return None if version is None else f"{version.size_bytes} bytes, {version.num_rows} rows"
 
 
 def file_statistics(table: Table, session: EngineSession) -> str | None:
-    """Return `N bytes` for a table's current files, or None if it has none or they cannot be listed cheaply."""
+    """Return `N bytes` for a table's current files, or None if they cannot be listed."""
     if table.is_view or table.location is None:
         return None
     files = files_if_listed(table, None, session.catalog)
@@ -79,7 +79,7 @@ def file_statistics(table: Table, session: EngineSession) -> str | None:
 
 
 def schema_tree(table: Table) -> Iterator[str]:
-    """Lines of a schema in Spark's layout with Hive's type names; nested types take one line."""
+    """Lines of a schema in Spark's layout with Hive's type names. Nested types take one line."""
     yield "Schema: root"
     for field in table.schema:
         yield f" |-- {field.name}: {field.dtype} (nullable = true)"

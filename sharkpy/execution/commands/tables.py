@@ -39,7 +39,7 @@ COMMENT = "comment"
 
 
 def temporary_folder(catalog: Catalog, table_id: str) -> str:
-    """Return the folder of a temporary table without LOCATION; it is deleted with the table."""
+    """Return the folder of a temporary table without LOCATION. It is deleted with the table."""
     return str(Path(catalog.state_dir, "temporary", table_id))
 
 
@@ -66,7 +66,7 @@ def create_view(command: CreateView, session: EngineSession) -> CommandResult:
 
 
 def drop_table(command: DropTable, session: EngineSession) -> CommandResult:
-    """Drop a table; the data of a managed or temporary table is deleted, that of an external one stays."""
+    """Drop a table. The data of a managed or temporary table is deleted, that of an external one stays."""
     table = command.table
     if table is None:
         return NOTHING
@@ -121,7 +121,7 @@ def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
 
 
 def _move_folder(source: str, target: str) -> None:
-    """Move a folder by one rename, so that the data is either at the old or at the new place."""
+    """Move a folder by one rename: the data is either at the old or the new place."""
     try:
         Path(target).parent.mkdir(parents=True, exist_ok=True)
         if Path(target).is_dir() and any(Path(target).iterdir()):

@@ -22,7 +22,7 @@ from sharkpy.udf.user.kept_code import kept_code
 
 
 def create_function(command: CreateFunction, session: EngineSession) -> CommandResult:
-    """Create a function; its code is loaded now, so that errors come here and not from a query."""
+    """Create a function. Its code is loaded now, so that errors come here and not from a query."""
     session.restrictions.check_code("CREATE FUNCTION")
     functions = session.catalog.functions
     if command.database is None:

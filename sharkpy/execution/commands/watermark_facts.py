@@ -14,7 +14,7 @@ from sharkpy.sql.incremental.divided_query import LATE_ROWS, NOT_IDLE
 
 
 def watermark_facts(table: Table, session: EngineSession) -> list[Fact]:
-    """Return facts about the watermarks of a table with state; none for other tables or if its query fails to bind."""
+    """Return facts about a table's watermarks; none for a table without state or with a failing query."""
     state = session.catalog.state_table(table) if table.has_state else None
     query = None if state is None else session.catalog.streams.find(state.continuous)
     if state is None or query is None:

@@ -47,7 +47,7 @@ class _Lane:
     running: set[Turn] = field(default_factory=set)
     shares: dict[str, _Share] = field(default_factory=dict)
     least: float = 0.0
-    """Use of the pool served last; new pools start from it and so have no credit."""
+    """Use of the pool served last. New pools start from it and so have no credit."""
 
     @property
     def num_waiting(self) -> int:

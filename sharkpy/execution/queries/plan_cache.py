@@ -90,7 +90,7 @@ class CatalogLookups:
         return found
 
     def forget_given(self) -> dict[tuple[str, bool], GivenRows]:
-        """Stop finding rows of the program and return those found; they may differ next time."""
+        """Stop finding rows of the program and return those found. They may differ next time."""
         self._given = None
         return self._found_given
 
@@ -130,7 +130,7 @@ class CatalogLookups:
         self._catalog.check_path(path)
 
     def is_current(self, catalog: CatalogReader, read: Mapping[tuple[str, str], Table] = NO_TABLES) -> bool:
-        """True if `catalog` gives the same results now; an unchanged table is the same object.
+        """True if `catalog` gives the same results now. An unchanged table is the same object.
 
         Tables in `read`, by database and name, were just read and are not looked up. `catalog` may be another
         session's, with other temporary tables.
@@ -145,7 +145,7 @@ class CatalogLookups:
 
 
 def _file_table(catalog: CatalogReader, word: str, place: str, given: FileOptions) -> Table | None:
-    """Return the table of files, or None if they are gone or may not be read; binding again raises the error."""
+    """Return the table of files, or None if they are gone or may not be read. Binding again raises the error."""
     with contextlib.suppress(SharkError):
         return catalog.file_table(word, place, given)
     return None
@@ -153,7 +153,7 @@ def _file_table(catalog: CatalogReader, word: str, place: str, given: FileOption
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuery:
-    """Query ready to run; `stage` is its only stage, lowered, if it has no exchange.
+    """Query ready to run. `stage` is its only stage, lowered, if it has no exchange.
 
     The plan depends on `lookups` (names in the catalog) and on `tables` (the versions or files of tables that planning
     read). `tables` are some of the tables that the query `reads`.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _of_thread = threading.local()
-"""`profiles` of the thread's plans in any session, since a statement may run epochs in sessions of their own."""
+"""`profiles` of the thread's plans in any session: epochs in a statement have their own sessions."""
 
 
 class PlanObservers:
@@ -45,7 +45,7 @@ class PlanObservers:
         return report
 
     def notify(self, text: str) -> bool:
-        """Send a notice to this thread's statement and the listeners; return False if there is no listener."""
+        """Send a notice to this thread's statement and the listeners. Return False if there is no listener."""
         statement = current_cancellation()
         if not self._listeners and not (isinstance(statement, Statement) and statement.has_listener):
             return False

@@ -26,7 +26,7 @@ Blocks = Sequence[tuple[BlockHandle, PackedStatistics]]
 
 
 def write_recursive_table(session: EngineSession, table: RecursiveTable, snapshot: QuerySnapshot) -> Blocks:
-    """Compute all rows of a recursive query; raise ExecutionError 42836 if it exceeds the limit of steps."""
+    """Compute all rows of a recursive query. Raise ExecutionError 42836 if it exceeds the limit of steps."""
     limit = session.conf.value(RECURSION_LIMIT)
     found: list[Table] = []
     try:
@@ -50,7 +50,7 @@ def _sink(session: EngineSession, table: Table) -> BlockSink:
 
 
 def _kept(session: EngineSession, table: RecursiveTable, plan: LogicalPlan, snapshot: QuerySnapshot) -> Table | None:
-    """Store the rows of a step in a table; return None if there are none."""
+    """Store the rows of a step in a table. Return None if there are none."""
     blocks = write_blocks(session, plan, _sink(session, table), snapshot)
     if not any(handle.num_rows for handle, _ in blocks):
         return None

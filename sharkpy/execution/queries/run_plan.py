@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def new_runner(session: EngineSession, plan: PlacedPlan, description: str) -> PlanRunner:
-    """Return a runner of the plan under the session's limits; its profile is added to this thread's collector."""
+    """Return a runner of the plan under the session's limits. Its profile is added to this thread's collector."""
     from sharkpy.base.settings import QUERY_MEMORY
     from sharkpy.execution.stages.plan_runner import PlanRunner
     from sharkpy.execution.stages.query_run import QueryRun
@@ -67,7 +67,7 @@ def query_rows(
 def run_to_sink(
     session: EngineSession, runner: PlanRunner, sink: FileSink | BlockSink, only_stage: Stage | None = None
 ) -> Sequence[object]:
-    """Run the plan into a sink when it is admitted; return the blocks or files that its tasks stored."""
+    """Run the plan into a sink when it is admitted. Return the blocks or files that its tasks stored."""
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tasks.report import num_rows
 

@@ -64,7 +64,7 @@ def _with_schema_texts(sink: FileSink, schema_text: Callable[[str], str]) -> Fil
 def write_blocks(
     session: EngineSession, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot
 ) -> Sequence[tuple[BlockHandle, PackedStatistics]]:
-    """Write the blocks of a query; its plan is stored, so that lost blocks can be rebuilt."""
+    """Write the blocks of a query. Its plan is stored, so that lost blocks can be rebuilt."""
     contents = _contents(session, plan, snapshot)
     physical, stage = plan_stage(session, plan, snapshot)
     sink = replace(sink, is_checked=is_repeatable(plan))

@@ -19,12 +19,12 @@ from sharkpy.base.java import Java
 FIRST_WITH_AOT = 25
 _log = logging.getLogger("sharkpy")
 _FORMAT = "1"
-"""Version of the cache; change it if older caches no longer fit, as after a new class path or collector."""
+"""Version of the cache. Change it if older caches no longer fit, as after a new class path or collector."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassCache:
-    """Class cache at `path`; its metadata is in a file with the same name and suffix .json."""
+    """Class cache at `path`. Its metadata is in a file with the same name and suffix .json."""
 
     path: Path
     is_aot: bool

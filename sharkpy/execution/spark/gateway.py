@@ -45,7 +45,7 @@ _OPENED = (
     "java.base/sun.util.calendar",
     "java.security.jgss/sun.security.krb5",
 )
-"""Java packages that Spark's launcher opens; the incubator vector module is left out, as packaged JREs lack it."""
+"""Java packages that Spark's launcher opens. The incubator vector module is left out, as packaged JREs lack it."""
 
 _LOGGING = """\
 rootLogger.level = {level}
@@ -65,7 +65,7 @@ def logging_properties(level: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JvmProcess:
-    """Running JVM with its Py4J gateway; it ends when its standard input closes, at the latest with this process."""
+    """Running JVM with its Py4J gateway. It ends when its standard input closes, at the latest with this process."""
 
     process: subprocess.Popen[bytes]
     gateway: Any
@@ -77,7 +77,7 @@ class JvmProcess:
         return self.process.poll() is None
 
     def await_end(self, seconds: float = EXIT_SECONDS) -> bool:
-        """Wait for a process that is about to end by itself; return False if it still runs."""
+        """Wait for a process that is about to end by itself. Return False if it still runs."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
         return not self.is_alive
@@ -94,7 +94,7 @@ class JvmProcess:
 
 
 def pyspark_home() -> Path:
-    """Return the folder of the pyspark package without importing it; raise ConfigurationError if it is missing."""
+    """Return the folder of the pyspark package without importing it. Raise ConfigurationError if it is missing."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
         raise ConfigurationError("the pyspark package is not installed", hint="run: pip install pyspark")
@@ -147,7 +147,7 @@ def start_jvm(
     conf: Mapping[str, str],
     meanwhile: Callable[[], object] = lambda: None,
 ) -> JvmProcess:
-    """Start the JVM and connect to it; `meanwhile` runs while it starts. Its output goes to `folder`/jvm.log.
+    """Start the JVM and connect to it. `meanwhile` runs while it starts. Its output goes to `folder`/jvm.log.
 
     It uses its class cache, if there is one; a cache with which it does not start is deleted.
     """

@@ -84,7 +84,7 @@ class SparkJobs:
         self._no_broadcasts: Any = self.jvm.java.util.ArrayList()
 
     def new_run(self) -> int:
-        """Return a new number for one run of a stage; its tasks report under it."""
+        """Return a new number for one run of a stage. Its tasks report under it."""
         with self._lock:
             self._next_run += 1
             return self._next_run
@@ -107,7 +107,7 @@ class SparkJobs:
             self.context.setLocalProperty("spark.jobGroup.id", None)
 
     def cancel(self, group: str) -> None:
-        """Cancel the group's jobs, including those about to be submitted; no later job can use the group."""
+        """Cancel the group's jobs, including those about to be submitted. No later job can use the group."""
         if self.spark.is_local:
             stop_file(self._scratch, group).touch()
         self.scala_context.cancelJobGroupAndFutureJobs(group)
@@ -178,7 +178,7 @@ class SparkJobs:
         return self._python_rdd(rdd, wrapped, keeps, is_barrier).asJavaRDD()
 
     def _pickled_command(self, command: object) -> tuple[bytes, Any]:
-        """Return the pickled command and the Java list of its broadcasts; a large command is itself broadcast."""
+        """Return the pickled command and the Java list of its broadcasts. A large command is itself broadcast."""
         from pyspark.core.rdd import _prepare_for_python_RDD
         from pyspark.serializers import CloudPickleSerializer
 
@@ -190,7 +190,7 @@ class SparkJobs:
         return pickled, broadcasts
 
     def values(self, pairs: Any, tags: tuple[Any, Any]) -> Any:
-        """Return a JavaRDD of the values of an RDD of pairs; `tags` are the class tags of keys and values."""
+        """Return a JavaRDD of the values of an RDD of pairs. `tags` are the class tags of keys and values."""
         return self._python_rdd.valueOfPair(self.pair_rdd.fromRDD(pairs, *tags))
 
     def release_shuffles(self, shuffle_ids: Sequence[int]) -> None:
@@ -207,7 +207,7 @@ class SparkJobs:
                     cleaner.get().doCleanupShuffle(shuffle_id, False)
 
     def failure(self, error: Exception) -> SharkError:
-        """Return the error to raise for an exception of Spark; if workers did not start, the next job gets new ones."""
+        """Return the error to raise for an exception of Spark. If workers did not start, the next job gets new ones."""
         failure = spark_error(error)
         if isinstance(failure, WorkersLostError):
             self.renew_workers()
@@ -245,7 +245,7 @@ class SparkJobs:
         return self._python_rdd.serveIterator(self._converters.asScala(collected).iterator(), "sharkpy-frames")
 
     def _numbers(self, numbers: Sequence[int]) -> Any:
-        """Return a Java list of numbers; a range's list is cached, as each number takes a round trip."""
+        """Return a Java list of numbers. A range's list is cached, as each number takes a round trip."""
         if not isinstance(numbers, range):
             return self.jvm.java.util.ArrayList(list(numbers))
         with self._lock:
@@ -319,7 +319,9 @@ def spark_error(error: Exception) -> SharkError:
 
 
 def java_exception(error: Exception) -> Any:
-    """Return the Java exception of an error of Py4J, or of pyspark, which converts errors once a SparkSession exists.
+    """Return the Java exception of an error of Py4J or pyspark, or None.
+
+    pyspark converts errors once a SparkSession exists.
     """
     return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
 

@@ -39,10 +39,10 @@ class MetastorePlace:
 
 
 def metastore_place(conf: Conf, warehouse: str) -> MetastorePlace:
-    """Return the metastore's place by the first of these settings: addresses, Derby folder, hive-site.xml,
-    HIVE_CONF_DIR.
+    """Return the metastore's place by the settings.
 
-    The default is a Derby folder in the warehouse.
+    The first that is set counts: addresses, a Derby folder, a hive-site.xml, HIVE_CONF_DIR. The default is a Derby
+    folder in the warehouse.
     """
     site = conf.value(METASTORE_SITE)
     if site and not Path(site).is_file():
@@ -72,13 +72,13 @@ def metastore_place(conf: Conf, warehouse: str) -> MetastorePlace:
 
 
 class JvmMetastore:
-    """`MetastoreClient` in the JVM; it connects on the first call and makes one call at a time.
+    """`MetastoreClient` in the JVM. It connects on the first call and makes one call at a time.
 
     Structs are sent as JSON by one of Thrift's protocols: one round trip to the JVM for any size.
     """
 
     def __init__(self, jvm: Callable[[], Any], place: MetastorePlace, conf: Conf) -> None:
-        """Make a client; `jvm` starts the JVM if needed, and `conf` has the settings of file systems."""
+        """Make a client. `jvm` starts the JVM if needed, and `conf` has the settings of file systems."""
         self._start, self._place, self._conf = jvm, place, conf
         self._lock = threading.RLock()
         self._jvm: Any = None

@@ -11,7 +11,7 @@ _OF_PY4J = ("Py4JError", "Py4JNetworkError")
 
 
 def is_lost(error: BaseException) -> bool:
-    """True if an exception means that the JVM has ended; exceptions of the JVM itself have a trace."""
+    """True if an exception means that the JVM has ended. Exceptions of the JVM itself have a trace."""
     if isinstance(error, ConnectionError):
         return True
     return type(error).__name__ in _OF_PY4J and "Trace:" not in str(error)

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Pool of statements; pools share by weight, and statements of a pool run in order of arrival."""
+    """Pool of statements. Pools share by weight, and statements of a pool run in order of arrival."""
 
     name: str
     weight: int = 1
@@ -27,7 +27,7 @@ class SparkPools:
         self._known: set[str] = set()
 
     def use(self, pool: Pool) -> str:
-        """Return the name of Spark's pool, made if needed; a pool with another weight is another pool."""
+        """Return the name of Spark's pool, made if needed. A pool with another weight is another pool."""
         name = pool.name if pool.weight == 1 else f"{pool.name} x{pool.weight}"
         with self._lock:
             if name not in self._known:

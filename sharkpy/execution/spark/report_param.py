@@ -22,7 +22,7 @@ class WorkerReports(AccumulatorParam[Reports]):
 
 
 class DriverReports(WorkerReports):
-    """Accumulator in the driver; it stays empty, because reports go to the book as they arrive."""
+    """Accumulator in the driver. It stays empty, because reports go to the book as they arrive."""
 
     def __init__(self, book: ReportBook) -> None:
         self.book = book

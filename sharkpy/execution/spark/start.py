@@ -81,7 +81,7 @@ class SparkHandle:
 
 
 def spark_conf(master: str, scratch: Path, overrides: Mapping[str, str]) -> dict[str, str]:
-    """Return Spark's settings for short Python tasks; `overrides` with keys starting with "spark." replace them."""
+    """Return Spark's settings for short Python tasks. `overrides` with keys starting with "spark." replace them."""
     local = is_local_master(master)
     conf = {
         "spark.master": retrying_master(master),
@@ -163,8 +163,9 @@ def is_local_master(master: str) -> bool:
 
 
 def retrying_master(master: str) -> str:
-    """Return the master with retries: `local[n]` becomes `local[n,4]`, as Spark's local mode retries no task by
-    default.
+    """Return the master with retries of tasks: `local[n]` becomes `local[n,4]`.
+
+    Spark's local mode retries no task by default.
     """
     match = _LOCAL.match(master)
     if match is None:
@@ -201,12 +202,12 @@ def connect_spark(
 
 
 def _shipped_path(package: Path, more: str | None) -> str:
-    """Return a worker's PYTHONPATH; the zip is in the folder in which the executor starts it."""
+    """Return a worker's PYTHONPATH. The zip is in the folder in which the executor starts it."""
     return os.pathsep.join(filter(None, (package.name, more)))
 
 
 def _borrowed(context: Any, scratch: Path) -> SparkHandle:
-    """Return a handle of the user's context, which is not changed; missing settings that cost time are logged once."""
+    """Return a handle of the user's context, which is not changed. Missing settings that cost time are logged once."""
     conf = context.getConf()
     lacking = [f"{key}={value}" for key, value in _QUICK_TASKS.items() if conf.get(key, "") != value]
     if lacking:

@@ -1,4 +1,4 @@
-"""Pass of a function over blocks, as an RDD job or in threads of this process; lost blocks are rebuilt."""
+"""Pass of a function over blocks, as an RDD job or in threads of this process. Lost blocks are rebuilt."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ MOST_VALUES = 5000
 
 
 def key_values(read: ExchangeRead, key: Expr, rows: pa.Table, connection: DuckDBPyConnection) -> KeyValues | None:
-    """Return the values of `key` in the `rows` of `read`, or None if they have no order or no Python value."""
+    """Return the values of `key` in the `rows` of `read`, or None without order or Python values."""
     if is_nested(key.dtype) or key.dtype == NULL:
         return None
     bits = key_bits(rows.column(column_name(key.column_id))) if isinstance(key, ColumnRef) else None

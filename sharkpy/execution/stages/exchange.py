@@ -76,7 +76,7 @@ class ExchangeInput:
 def run_map_stage(
     jobs: SparkJobs, frames: Any, exchange_id: int, num_buckets: int, *, is_ordered: bool = False
 ) -> MapOutput:
-    """Run a map stage, whose output `frames` alternate buckets and payloads; only sizes come back."""
+    """Run a map stage, whose output `frames` alternate buckets and payloads. Only sizes come back."""
     pairs = jobs.pairwise_rdd(frames.rdd()).asJavaPairRDD()
     partitioned = pairs.partitionBy(jobs.partitioner(num_buckets, 0))
     shuffled = partitioned.rdd()

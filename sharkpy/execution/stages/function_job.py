@@ -28,7 +28,7 @@ def run_functions(
     pool: Pool = DEFAULT_POOL,
     hosts: Sequence[str] = (),
 ) -> list[Any]:
-    """Return [function(number, argument) for each of `numbers`], computed by RDD tasks; raise the first task's error.
+    """Return [function(number, argument) for each of `numbers`], computed by RDD tasks. Raise the first task's error.
 
     A task may run twice, even at the same time, so the function must be deterministic. Its result should be small: data
     goes through the block store. `hosts` are the tasks' preferred hosts, "" for any.

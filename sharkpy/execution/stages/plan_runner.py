@@ -45,7 +45,7 @@ from sharkpy.plan.expr import Expr
 
 
 class PlanRunner:
-    """Runner of one plan, once, at its placement; `run` has its profile and its statement, which may cancel it."""
+    """Runner of one plan, once, at its placement. `run` has its profile and its statement, which may cancel it."""
 
     def __init__(self, plan: PlacedPlan, run: QueryRun, conf: Conf) -> None:
         self.plan = plan
@@ -81,7 +81,7 @@ class PlanRunner:
     def to_sink(
         self, sink: StageSink, only_tasks: frozenset[int] | None = None, only_stage: Stage | None = None
     ) -> list[BlockResult | FileResult]:
-        """Run the plan into a block or file sink; return what its tasks stored, in task order.
+        """Run the plan into a block or file sink. Return what its tasks stored, in task order.
 
         If `only_tasks` is given, no other tasks of the last stage run. `only_stage` is as for `batches`, with any sink.
         """
@@ -262,7 +262,7 @@ class PlanRunner:
 
 
 def _held_rows(plan: PhysicalPlan) -> int | None:
-    """Return the largest number of rows per task of `plan` if LIMIT bounds it and it is small, else None."""
+    """Return the largest number of rows per task of `plan` by its LIMIT, or None if large or unknown."""
     if isinstance(plan, (LimitOperator, TopN)) and plan.count is not None and not plan.offset:
         return plan.count if plan.count <= MOST_ROWS else None
     return None

@@ -68,7 +68,7 @@ def prepare(
     run_id: int,
     writer: BlockWriter | ExecutorWriter | None = None,
 ) -> PreparedStage:
-    """Prepare the stage for run `run_id`; its rows go to `exchange_id`, and `writer` writes its blocks."""
+    """Prepare the stage for run `run_id`. Its rows go to `exchange_id`, and `writer` writes its blocks."""
     jobs, engine = run.engine.jobs, run.engine
     base, packed = _input_frames(run, outputs, jobs, stage)
     tasks = tuple(for_workers(merged([stage.tasks[planned] for planned in task])) for task in packed)

@@ -49,7 +49,7 @@ def new_group() -> str:
 
 @dataclass(slots=True)
 class QueryRun:
-    """Running query; its statement can cancel it from any thread, and `close` frees its resources."""
+    """Running query. Its statement can cancel it from any thread, and `close` frees its resources."""
 
     engine: Engine
     progress: ProgressListener = ignore_progress
@@ -64,7 +64,7 @@ class QueryRun:
     observer: StageObserver = field(default_factory=Unobserved)
     profile: QueryProfile = field(default_factory=QueryProfile)
     stages: list[Stage] = field(default_factory=list)
-    """Stages that have run as RDD jobs; their inputs are read again if their output is lost."""
+    """Stages that have run as RDD jobs. Their inputs are read again if their output is lost."""
     statement: Cancellation = field(default_factory=lambda: current_cancellation() or Cancellation())
     """This thread's statement, which can cancel the query."""
     group: str = field(default_factory=new_group)
@@ -179,8 +179,9 @@ class QueryRun:
     # Watching
 
     def listener(self, jobs: SparkJobs, stage: Stage, total: int) -> Callable[[TaskReport], None]:
-        """Return a listener of task ends, called in a thread of pyspark; the first error cancels the stage's other
-        tasks.
+        """Return a listener of task ends, which pyspark's thread calls.
+
+        The first error cancels the stage's other tasks.
         """
         done = rows = 0
         failed = False
@@ -197,8 +198,9 @@ class QueryRun:
         return listen
 
     def note_progress(self, stage: Stage, done: int, total: int, rows: int) -> None:
-        """Report progress: `done` of the stage's tasks are finished and have read `rows`. Errors of a listener are
-        logged.
+        """Report that `done` tasks of the stage have ended and all have read `rows`.
+
+        Errors of a listener are logged.
         """
         try:
             self.progress(Progress(stage.label, len(self.profile.stages), done, total, rows))

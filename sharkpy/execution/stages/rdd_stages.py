@@ -57,7 +57,7 @@ class RddStages:
         return ExchangeStatistics(rows, output.bytes_per_bucket, **collected)
 
     def reports(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[TaskReport]:
-        """Run a stage whose sink stores blocks or files; return the reports in task order, of `only_tasks` if given."""
+        """Run a stage whose sink stores blocks or files. Return the reports in task order, of `only_tasks` if given."""
         with self.run.observer.running(stage):
             return self._reports(stage, only_tasks)
 
@@ -110,7 +110,7 @@ class RddStages:
                 self.run.note(stage, len(reports), reports, start, exchange_id)
 
     def prepared(self, stage: Stage) -> PreparedStage:
-        """Prepare the stage without running it; users' RDDs start from it until the query's outputs are closed."""
+        """Prepare the stage without running it. Users' RDDs start from it until the query's outputs are closed."""
         if stage.given_rdd is not None:
             hint = "call cache() on the TableRDD first, or save it as a table"
             raise UnsupportedError(f"an RDD over {stage.given_rdd.label} that is read for a TableRDD", hint=hint)
@@ -126,7 +126,7 @@ class RddStages:
         run: Callable[[Any], Any],
         only_tasks: frozenset[int] | None = None,
     ) -> tuple[Any, list[TaskReport]]:
-        """Run one job over all tasks, again after lost blocks were rebuilt; return its result and the reports."""
+        """Run one job over all tasks, again after lost blocks were rebuilt. Return its result and the reports."""
         jobs = self.run.engine.jobs
         for attempt in itertools.count():
             prepared = self._prepared_run(stage, exchange_id)

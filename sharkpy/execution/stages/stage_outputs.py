@@ -34,7 +34,7 @@ class StageOutputs:
         self._tables: dict[int, pa.Table] = {}
         self._sources: dict[int, BroadcastSource] = {}
         self._jobs: SparkJobs | None = None
-        """Jobs that made the shuffles; after a restart of Spark, other shuffles have their numbers."""
+        """Jobs that made the shuffles. After a restart of Spark, other shuffles have their numbers."""
 
     def add(self, output: ExchangeOutput) -> None:
         if not isinstance(output, HeldOutput):

@@ -1,4 +1,4 @@
-"""Stages of one query, run at their placement; their outputs are held until the query ends."""
+"""Stages of one query, run at their placement. Their outputs are held until the query ends."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ class StageRunner:
         return self.rdd.batches(stage, first_rows, exchange_id)
 
     def results(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[BlockResult | FileResult]:
-        """Run the stage and return the blocks or files that its sink stored, in task order; with `only_tasks` no others
-        run.
+        """Run the stage; return the blocks or files that its sink stored, in task order.
+
+        With `only_tasks` no others run.
         """
         if stage.placement.is_driver:
             return self.driver.results(stage, only_tasks)

@@ -1,4 +1,4 @@
-"""RDD job whose tasks read no exchange; it ends with its statement and prefers given hosts."""
+"""RDD job whose tasks read no exchange. It ends with its statement and prefers given hosts."""
 
 from __future__ import annotations
 

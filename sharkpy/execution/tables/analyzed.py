@@ -32,7 +32,7 @@ def _name_start(paths: Sequence[str]) -> int:
 
 
 def is_content_of(content: str, files: Sequence[DataFile]) -> bool:
-    """True if `content` is the digest of these files; older digests had the whole paths."""
+    """True if `content` is the digest of these files. Older digests had the whole paths."""
     return content in (content_of(files), _digest(files, 0))
 
 

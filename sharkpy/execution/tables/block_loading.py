@@ -70,7 +70,7 @@ def loading_splits(
     schema_text: Callable[[str], str],
     num_threads: int = 1,
 ) -> list[Split]:
-    """Return splits of about equal size, for one block each; small tables give at least one split per thread.
+    """Return splits of about equal size, for one block each. Small tables give at least one split per thread.
 
     `schema_text` is as for `file_splits`.
     """
@@ -99,7 +99,7 @@ def _splits(
 
 
 def _row_groups(files: Sequence[DataFile], schema: Schema, storage: StorageFormat) -> list[Split]:
-    """Return a split per row group; files just written by this process are not opened."""
+    """Return a split per row group. Files just written by this process are not opened."""
     reader = source(storage.name)
     written = {file: split for file in files if (split := _written_group(file, storage)) is not None}
     if not written:
@@ -158,7 +158,7 @@ def _bytes_of_rows(files: Sequence[DataFile], num_rows: int, most: int) -> int:
 
 
 class DriverLoader:
-    """Loader in this process, one split per thread; durable copies are synced while other blocks are encoded."""
+    """Loader in this process, one split per thread. Durable copies are synced while other blocks are encoded."""
 
     def __init__(self, store: BlockStore, conf: Conf, num_threads: int, buckets: BucketSpec | None = None) -> None:
         """Make a loader; with `buckets` each block has rows of only one bucket."""

@@ -74,7 +74,7 @@ def _partitions(origins: Origins) -> set[str]:
 
 
 def merge_run(run: range, version: TableVersion, store: BlockStore, conf: Conf, durable_dir: str | None) -> MergedBlock:
-    """Write the merged block, not published yet; raise CorruptionError naming a block that must be repaired first."""
+    """Write the merged block, not published yet. Raise CorruptionError naming a block that must be repaired first."""
     from sharkpy.columnar.block import encode_block
 
     replaced = tuple(version.blocks[place] for place in run)
@@ -89,7 +89,7 @@ def merge_run(run: range, version: TableVersion, store: BlockStore, conf: Conf, 
 
 
 def with_merged(version: TableVersion, merged: Sequence[MergedBlock]) -> tuple[TableVersion, list[MergedBlock]]:
-    """Put merged blocks into `version` if their parts are still in it; return it and the blocks used."""
+    """Put merged blocks into `version` if their parts are still in it. Return it and the blocks used."""
     used = []
     for block in merged:
         ids = [part.block_id for part in block.replaced]

@@ -86,7 +86,7 @@ def files_added_to(
 def _added_to(
     table: Table, old: HivePartition | None, one: HivePartition, access: Access | None
 ) -> Sequence[DataFile] | None:
-    """Return the files added to a Hive partition, all files of a new one, or None if anything else has changed."""
+    """Return the files added to a Hive partition, all of a new one, or None after other changes."""
     if old is None:
         return partition_files(table, [one], access)
     if old.newest is None or one.newest is None or replace(old, newest=one.newest) != one:
@@ -99,7 +99,9 @@ def _added_to(
 
 
 def added_files(entry: Entry, newest: int, access: Access | None = None) -> list[DataFile] | None:
-    """Return the files added since `entry` was loaded, up to generation `newest`, or None if only a listing can tell.
+    """Return the files added since `entry` was loaded, up to generation `newest`.
+
+    Return None if only a listing can tell.
     """
     before = entry.newest
     if entry.version is None or entry.files is None or before is None:

@@ -108,7 +108,7 @@ def columns_in_files(schema: Schema, files: Sequence[DataFile]) -> Schema:
 
 
 def _partition_files(table: Table, one: HivePartition, listed: list[DataFile] | None) -> list[DataFile]:
-    """Return the data files of a Hive partition; `listed` has those of a remote folder."""
+    """Return the data files of a Hive partition. `listed` has those of a remote folder."""
     form = form_to_text(one.storage, one.columns)
     if listed is None:
         files = table_folder(one.folder(table)).partition_files(one.newest, one.name)

@@ -51,7 +51,7 @@ def publish_durably(version: TableVersion, store: VersionStore, is_synced: bool 
 
 
 def sync_durably(directory: str) -> None:
-    """Sync the last published version to the disk; if that fails, a later session loads more."""
+    """Sync the last published version to the disk. If that fails, a later session loads more."""
     with contextlib.suppress(ExecutionError, OSError):
         VersionStore(directory).sync()
 

@@ -64,7 +64,7 @@ class Entry:
     """All Hive partitions when `held` was decided."""
     metrics: ReadMetrics = field(default_factory=ReadMetrics)
     staged: list[StagedBlocks] = field(default_factory=list)
-    """Blocks of uncommitted files, made or being made; writes add and remove theirs without the lock."""
+    """Blocks of uncommitted files, made or being made. Writes add and remove theirs without the lock."""
 
 
 def form_of(table: Table) -> tuple[object, ...]:
@@ -78,7 +78,7 @@ def is_blocks_alone(table: Table) -> bool:
 
 
 def version_of_blocks(entry: Entry) -> TableVersion:
-    """Return the version of a table without files; raise ExecutionError if its session has ended."""
+    """Return the version of a table without files. Raise ExecutionError if its session has ended."""
     if entry.version is None:
         raise ExecutionError(f'table "{entry.table.name}" is in memory only and its session has ended')
     return entry.version

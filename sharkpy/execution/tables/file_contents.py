@@ -17,7 +17,7 @@ _BYTES = 15
 
 @dataclass(frozen=True, slots=True)
 class SequenceHash:
-    """Hash of a sequence of files; the hashes of two sequences give that of their concatenation.
+    """Hash of a sequence of files. The hashes of two sequences give that of their concatenation.
 
     It is a polynomial in `_BASE` modulo a prime; `power` is `_BASE` to the length of the sequence.
     """

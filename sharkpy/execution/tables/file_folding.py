@@ -95,7 +95,7 @@ class FileFolding:
             self.fold_with(write, table, partition, most)
 
     def fold_with(self, write: FoldWrite, table: Table, partition: str, most_bytes: int) -> bool:
-        """Fold the newest small generations, of at most `most_bytes`, with `write`; return True if done.
+        """Fold the newest small generations, of at most `most_bytes`, with `write`. Return True if done.
 
         A version in memory gets the blocks of the new files at once, without making readers wait.
         """
@@ -148,7 +148,7 @@ class FileFolding:
         return [] if version is None else [[*map(file_of, origins)] for origins in version.origins if len(origins) > 1]
 
     def _place_files(self, table: Table, run: FoldedRun, staging: str) -> list[DataFile] | None:
-        """Place the staged files, inside a transaction; return None if the table has changed too much."""
+        """Place the staged files, inside a transaction. Return None if the table has changed too much."""
         self._versions.parts.catalog.require(table)
         # Epochs written meanwhile do not matter, but the folded generations must be unchanged.
         folder, newest = self._place_of(table, run.partition)
@@ -192,14 +192,12 @@ class FileFolding:
     def _unkept(
         self, table: Table, partition: str, generations: Sequence[tuple[Generation, list[DataFile]]]
     ) -> Sequence[tuple[Generation, Sequence[DataFile]]]:
-        """Return the generations that all retained epochs of a continuous table contain, so that none needs a part of
-        them.
-        """
+        """Return the generations that all retained epochs of a continuous table contain whole."""
         kept = self._versions.parts.catalog.oldest_generation(table, partition)
         return [pair for pair in generations if kept is None or pair[0].last <= kept]
 
     def _place_of(self, table: Table, partition: str) -> tuple[str | None, int | None]:
-        """Return the folder of a table or Hive partition and its last committed generation; no folder if it is gone."""
+        """Return a table's or Hive partition's folder, if it exists, and the last committed generation."""
         if not table.is_partitioned:
             return _place(table.location or ""), self._versions.parts.catalog.newest_generation(table)
         known = {one.name: one for one in self._versions.parts.catalog.partitions(table)}
@@ -207,8 +205,9 @@ class FileFolding:
         return (None, None) if one is None or one.newest is None else (_place(one.folder(table)), one.newest)
 
     def _place(self, entry: Entry, block: BlockHandle, origins: Origins, run: FoldedRun, staging: str) -> bool:
-        """Place the staged file and set the block's new origins; return False if table or version have changed too
-        much.
+        """Place the staged file and set the block's new origins.
+
+        Return False if table or version have changed too much.
         """
         catalog, table = self._versions.parts.catalog, entry.table
         files = run.files
@@ -245,7 +244,7 @@ class FileFolding:
 
 
 def may_fold(table: Table) -> bool:
-    """False if a table's files are never folded, or are a continuous query's state, which is folded in another way."""
+    """False if files are never folded, or only in another way, as for a continuous query's state."""
     is_own = table.kind is TableKind.MANAGED and not table.is_plain and table.location is not None
     return is_own and not table.is_state and table.buckets is None and is_foldable(table.storage)
 

@@ -62,7 +62,7 @@ class FileTables:
         """Tables by word, place, options and access id."""
 
     def find(self, word: str, place: str, given: FileOptions, gate: PathGate, access: Access) -> FileTable | None:
-        """Return the table of the files at `place`, a path or pattern, or None if `word` or `place` name no files.
+        """Return the table of the files at `place`, a path or pattern, or None if there is no such name.
 
         `word` names the format; if it is empty, the files' names tell it. Raise NotAllowedError if `gate` forbids the
         files or there is no `access` to remote ones, SourceError if there are no files.
@@ -137,7 +137,7 @@ def _described(
 
 
 def _described_csv(found: NamedFiles, given: Properties, columns: GivenColumns | None) -> tuple[StorageFormat, Schema]:
-    """Return the format and columns of CSV files; if all columns are given, only the first lines are read."""
+    """Return the format and columns of CSV files. If all columns are given, only the first lines are read."""
     if columns is None:
         properties, schema = described(found.files, given)
         return StorageFormat(CSV, properties), schema

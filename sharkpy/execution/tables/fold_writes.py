@@ -1,4 +1,4 @@
-"""Writing of folded files into a staging folder; a remote one is written from this machine's disk."""
+"""Writing of folded files into a staging folder. A remote one is written from this machine's disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sharkpy.sources.local_copy import file_of, local_copy, store_with
 
 
 def write_fold(files: Sequence[DataFile], table: Table, staging: str, access: Access, temp_dir: str) -> bool:
-    """Fold files like `fold_files`; remote files are copied to `temp_dir` first. Return False if not worthwhile."""
+    """Fold files like `fold_files`. Remote files are copied to `temp_dir` first. Return False if not worthwhile."""
     if not uri.is_remote(staging):
         return fold_files([file.path for file in files], table.data_schema, table.storage, staging)
     try:

@@ -64,7 +64,7 @@ class FoldedBlocks:
                 self._made, _ = versions.make(table, versions.splits(table, self._files), directory)
 
     def publish(self, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
-        """Replace the blocks of the `old` files by those of the `new` ones, which were staged; other blocks stay.
+        """Replace the blocks of the `old` files by those of the `new` ones, which were staged. Other blocks stay.
 
         If that fails, the next reader lists the files.
         """
@@ -83,7 +83,7 @@ class FoldedBlocks:
             self._versions.sync(self._table)
 
     def _swap(self, entry: Entry, old: Sequence[DataFile], new: Sequence[DataFile]) -> bool:
-        """Swap the blocks, under the entry's lock; return False if its version does not have the old files."""
+        """Swap the blocks, under the entry's lock. Return False if its version does not have the old files."""
         version, known = entry.version, entry.files
         if self._made is None or version is None or known is None or not set(old) <= set(known):
             return False

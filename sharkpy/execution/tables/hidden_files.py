@@ -24,7 +24,7 @@ _LOOK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class _Hidden:
-    """Hidden names in each folder with its newest generation; readers that entered before `mark` may read them."""
+    """Hidden names in each folder with its newest generation. Readers that entered before `mark` may read them."""
 
     mark: int
     folders: dict[str, tuple[int, frozenset[str]]]
@@ -42,7 +42,7 @@ class HiddenFiles:
     def __init__(
         self, readers: FolderReaders, access: Access | None = None, keep_seconds: Callable[[], float] = lambda: 0
     ) -> None:
-        """`access` returns access ids for remote locations; `keep_seconds` returns how long hidden files there stay.
+        """`access` returns access ids for remote locations. `keep_seconds` returns how long hidden files there stay.
 
         Younger files are left to a later write.
         """

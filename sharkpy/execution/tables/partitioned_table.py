@@ -13,7 +13,7 @@ from sharkpy.sources.file_splits import file_splits
 
 
 class PartitionedTable:
-    """Hive partitions of a table when this was made, and the reads of some of them, one for each choice."""
+    """Hive partitions of a table when this was made, and the reads of each choice of them."""
 
     def __init__(
         self,

@@ -66,7 +66,7 @@ class RecipeRepair:
             return {recipe for recipe, run in runs.items() if not run.result()}
 
     def _rebuild(self, recipe: Recipe, lost: Sequence[BlockHandle]) -> bool:
-        """Rebuild those of `lost` that `recipe` made; return False if its tasks now make other blocks."""
+        """Rebuild those of `lost` that `recipe` made. Return False if its tasks now make other blocks."""
         with held(recipe.lock):
             # Another query may have repaired the same loss already.
             blocks = [
@@ -103,7 +103,7 @@ class RecipeRepair:
         return True
 
     def remake(self, recipe: Recipe, pieces: Sequence[Piece], lost: BlockHandle) -> tuple[Recipe, list[BlockResult]]:
-        """Rebuild all blocks of a recipe, its `pieces`; return the recipe that replaces it, and the blocks.
+        """Rebuild all blocks of a recipe, its `pieces`. Return the recipe that replaces it, and the blocks.
 
         The rows are the same, perhaps in another order. Otherwise raise CorruptionError about the block `lost`.
         """
@@ -158,7 +158,7 @@ def _by_place(made: Sequence[BlockResult]) -> dict[tuple[str | int, int], BlockH
 
 
 def _is_same(pieces: Sequence[Piece], made: Sequence[BlockResult], schema: Schema) -> bool:
-    """True if the rows are the same in any order; floating-point sums may differ, so they are not compared."""
+    """True if the rows are the same in any order. Floating-point sums may differ, so they are not compared."""
     if sum(piece.num_rows for piece in pieces) != sum(result.handle.num_rows for result in made):
         return False
     checksums = [result.handle.checksum or 0 for result in made]

@@ -38,15 +38,13 @@ if TYPE_CHECKING:
     from sharkpy.values.types import DataType
 
     TableState: TypeAlias = TableVersion | tuple[Split, ...] | PartitionedTable | LakeReads
-    """State of a table: its cached version, else its files' splits, or the reads of its Hive partitions, or those of
-    the files of a lake table.
-    """
+    """State of a table: its cached version, its files' splits, or reads of Hive partitions or lake files."""
 
     GiveStream: TypeAlias = Callable[[Table, "QuerySnapshot"], None]
-    """Lets the rows of a stream in a snapshot be those that are there now."""
+    """Function that gives a snapshot the current rows of a stream."""
 
     ComputeTable: TypeAlias = Callable[["QueryTable", "QuerySnapshot"], Sequence[tuple[BlockHandle, PackedStatistics]]]
-    """Makes the blocks of a query that is computed once for its statement."""
+    """Function that makes the blocks of a query that is computed once for its statement."""
 
 _SEVERAL = 2
 
@@ -128,7 +126,7 @@ class QuerySnapshot:
         self.scan_source(table)
 
     def renew(self) -> None:
-        """Forget all states, so that tables are read again; raise TableChangedError if a table is pinned."""
+        """Forget all states, so that tables are read again. Raise TableChangedError if a table is pinned."""
         if self._is_pinned:
             raise TableChangedError("the blocks of a table were replaced while it was read")
         self.release()

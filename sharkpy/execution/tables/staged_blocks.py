@@ -126,7 +126,7 @@ class StagedBlocks:
         self.remove(loaded)
 
     def take(self, files: Iterable[DataFile]) -> dict[DataFile, list[LoadedBlock]]:
-        """Take the blocks of those `files` that have some here; the caller holds the entry's lock."""
+        """Take the blocks of those `files` that have some here. The caller holds the entry's lock."""
         if form_of(self._table) != form_of(self._entry.table):
             return {}
         found = {file: blocks for file in files if (blocks := self._take(file))}

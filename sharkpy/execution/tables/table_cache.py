@@ -63,7 +63,7 @@ class TableCache:
         loader: BlockLoader | None = None,
         changed: Callable[[Table], None] = lambda table: None,  # noqa: ARG005
     ) -> None:
-        """Make a cache; `changed` is called when a table's version is replaced by another one or by none."""
+        """Make a cache. `changed` is called when a table's version is replaced by another one or by none."""
         self._parts = parts
         self.lineage = BlockLineage()
         catalog, keep_seconds = parts.catalog, partial(parts.conf.value, KEEP_SECONDS)
@@ -332,7 +332,9 @@ class TableCache:
             self.versions.contents.forget(table.location)
 
     def properties_changed(self, old: Table, new: Table) -> None:
-        """Apply new properties after ALTER TABLE: blocks of another form are dropped, and a new policy applies at once.
+        """Apply new properties after ALTER TABLE.
+
+        Blocks of another form are dropped, and a new policy applies at once.
         """
         if form_of(old) != form_of(new):
             self.forget(old)

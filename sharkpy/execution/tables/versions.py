@@ -79,7 +79,7 @@ class TableVersions:
     # Following the files
 
     def restore(self, entry: Entry, files: Sequence[DataFile]) -> None:
-        """Restore the blocks that an earlier session stored for these files; damaged ones are rebuilt."""
+        """Restore the blocks that an earlier session stored for these files. Damaged ones are rebuilt."""
         directory = durable_dir(self._state_dir, entry.table)
         if directory is None or (version := find_durable(entry, directory, self._locations)) is None:
             return
@@ -94,7 +94,7 @@ class TableVersions:
             self._replace(entry, entry.version, {origins for origins in damaged if _files(origins) <= present})
 
     def refresh(self, entry: Entry, files: tuple[DataFile, ...]) -> bool:
-        """Load new `files`, keep the blocks of known ones, drop the rest; return True if the version changed."""
+        """Load new `files`, keep the blocks of known ones, drop the rest. Return True if the version changed."""
         if entry.version is not None and (before := entry.files) is not None and files[: len(before)] == before:
             return self._extend(entry, files)
         table, present = entry.table, set(files)
@@ -160,7 +160,7 @@ class TableVersions:
     def load(
         self, entry: Entry, splits: Sequence[Split], *, is_hot: bool = False, is_grouped: bool = False
     ) -> list[LoadedBlock]:
-        """Load blocks of splits; hot ones on one host stay in memory only, until they are merged."""
+        """Load blocks of splits. Hot ones on one host stay in memory only, until they are merged."""
         directory = self.durable_folder(entry.table, is_hot=is_hot)
         loaded, metrics = self.make(entry.table, splits, directory, is_grouped=is_grouped)
         entry.metrics.merge(metrics)
@@ -175,7 +175,7 @@ class TableVersions:
         *,
         is_grouped: bool = False,
     ) -> tuple[list[LoadedBlock], ReadMetrics]:
-        """Make blocks of splits, with copies in `directory` if it is given and has room; return them and the figures.
+        """Make blocks of splits, with copies in `directory` if it is given and has room. Return them and the figures.
 
         `loader` overrides the choice by the files' size.
         """
@@ -335,7 +335,7 @@ def _files(origins: Origins) -> set[DataFile]:
 
 
 def _in_order_of_files(version: TableVersion, table: Table, files: Sequence[DataFile]) -> TableVersion:
-    """Sort the version's blocks in the order of their files; restored and new blocks may be mixed."""
+    """Sort the version's blocks in the order of their files. Restored and new blocks may be mixed."""
     if table.is_partitioned or table.buckets:
         return version
     places = {file: place for place, file in enumerate(files)}

@@ -23,7 +23,7 @@ _ALL_ROWS = 1 << 62
 def write_bucketed_blocks(
     batches: Iterable[pa.RecordBatch], sink: BlockSink, num_buckets: int, context: SinkContext
 ) -> Iterator[BlockResult]:
-    """Write rows into blocks of one bucket each; the rows' last column is the bucket."""
+    """Write rows into blocks of one bucket each. The rows' last column is the bucket."""
     schema = arrow_schema(sink.schema)
     for bucket, table in bucket_tables(batches, schema, num_buckets, sink.block_rows, context.block_bytes):
         yield write_block(table, sink, context, bucket)
@@ -32,7 +32,7 @@ def write_bucketed_blocks(
 def write_bucketed_files(
     batches: Iterable[pa.RecordBatch], sink: FileSink, num_buckets: int, context: SinkContext
 ) -> Iterator[FileResult]:
-    """Write rows into files of one bucket each, with the bucket in the name; the rows' last column is the bucket."""
+    """Write rows into files of one bucket each, with the bucket in the name. The rows' last column is the bucket."""
     written: dict[int, int] = defaultdict(int)
     schema = arrow_schema(sink.schema)
     for bucket, table in bucket_tables(batches, schema, num_buckets, _ALL_ROWS, context.block_bytes):

@@ -22,7 +22,7 @@ ExchangeSink = HashSink | RangeSink | SingleSink
 
 
 def bucketed_sql(sql: str, sink: ExchangeSink, connection: DuckDBPyConnection) -> str:
-    """Return `sql` with the row's bucket as last column; equal rows get equal buckets in every process and attempt."""
+    """Return `sql` with the row's bucket as last column. Equal rows get equal buckets in every process and attempt."""
     match sink:
         case SingleSink():
             return sql
@@ -37,13 +37,13 @@ def bucketed_sql(sql: str, sink: ExchangeSink, connection: DuckDBPyConnection) -
 
 
 def hashed_sql(sql: str, sink: HashSink) -> str:
-    """Return `sql` with the hash of the row's key as last column; its remainder is the bucket of `bucketed_sql`."""
+    """Return `sql` with the hash of the row's key as last column. Its remainder is the bucket of `bucketed_sql`."""
     key = f"hash({', '.join(map(quoted, sink.keys))})" if sink.keys else "0::UBIGINT"
     return f"SELECT *, {key} AS {HASH_COLUMN} FROM ({sql})"
 
 
 def bucket_number(columns: Iterable[str], types: Iterable[str], num_buckets: int) -> str:
-    """Return the bucket of rows by the key `columns` with DuckDB `types`; equal values of other types may differ."""
+    """Return the bucket of rows by the key `columns` with DuckDB `types`. Equal values of other types may differ."""
     values = ", ".join(f"CAST({column} AS {dtype})" for column, dtype in zip(columns, types, strict=True))
     return f"(hash({values}) % {num_buckets})::INTEGER"
 

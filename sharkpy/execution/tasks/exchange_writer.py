@@ -19,9 +19,9 @@ from sharkpy.physical.sinks import HashSink, RangeSink, Spread
 
 _MOST_BUCKETS = 1 << 16
 PIECES = 3
-"""Spread buckets per fair share; finer than fair shares, as a heavy key costs a join more than its bytes suggest."""
+"""Spread buckets per fair share, since a heavy key costs a join more than its bytes suggest."""
 SAMPLE_ROWS = 4096
-"""Number of rows of a window sampled for heavy keys; smaller windows are read whole."""
+"""Number of rows of a window sampled for heavy keys. Smaller windows are read whole."""
 
 
 def exchange_payloads(
@@ -31,7 +31,7 @@ def exchange_payloads(
     context: SinkContext,
     metrics: TaskMetrics,
 ) -> Iterator[Payload]:
-    """Yield payloads of rows whose last column is HASH_COLUMN or BUCKET_COLUMN; order within a bucket is kept."""
+    """Yield payloads of rows whose last column is HASH_COLUMN or BUCKET_COLUMN. Order within a bucket is kept."""
     collectors = TaskCollectors()
     spreader = Spreader(sink.num_buckets, sink.spread) if isinstance(sink, HashSink) and sink.spread else None
     for batches_together in windows(batches, PAYLOAD_BYTES):
@@ -74,7 +74,7 @@ def _packed(keys: Iterable[int]) -> bytes:
 
 
 def sample_positions(num_rows: int) -> Numbers:
-    """Return about SAMPLE_ROWS seeded random positions, the same on each attempt; even steps could match a pattern."""
+    """Return about SAMPLE_ROWS seeded random positions, the same on each attempt. Even steps could match a pattern."""
     if num_rows <= SAMPLE_ROWS:
         return np.arange(num_rows)
     return np.random.Generator(np.random.PCG64(num_rows)).integers(0, num_rows, SAMPLE_ROWS)

@@ -36,7 +36,7 @@ _DUCKDB: tuple[tuple[str, type[SharkError], str | None], ...] = (
     ("IOException", ExecutionError, None),
     ("ConstraintException", ExecutionError, "23000"),
 )
-"""Error and SQLSTATE for exceptions of DuckDB; any other (parser, binder, catalog) is a fault of lowering."""
+"""Error and SQLSTATE for exceptions of DuckDB. Any other (parser, binder, catalog) is a fault of lowering."""
 _OUT_OF_MEMORY = "OutOfMemoryException"
 _ENDED = "database has been invalidated"
 _INVALID_TEXT = re.compile(r'Invalid string encoding found in Parquet file "(.*)": value ', re.DOTALL)
@@ -44,7 +44,7 @@ _MORE_MEMORY = "raise shark.driver.memory, or shark.task.memory for RDD tasks"
 
 
 def as_shark_error(error: BaseException) -> SharkError:
-    """Return `error` if it is the engine's, else an error of the engine with the same content in one line."""
+    """Return `error` if it is the engine's, else one of the engine's with the same message in a line."""
     if isinstance(error, SharkError):
         return error
     if isinstance(error, MemoryError):
@@ -61,7 +61,7 @@ def as_shark_error(error: BaseException) -> SharkError:
 
 
 def raised_by(label: str, rows: Iterable[object]) -> Iterator[object]:
-    """Yield `rows`, which a user's program makes as they are read; errors name the program's line."""
+    """Yield `rows`, which a user's program makes as they are read. Errors name the program's line."""
     try:
         yield from rows
     except (SharkError, MemoryError):
@@ -80,7 +80,7 @@ def _is_below(frame: FrameType) -> bool:
 
 
 def is_disk_full(text: str) -> bool:
-    """True if a message of DuckDB or the JVM reports a system call that failed because the disk is full."""
+    """True if a message of DuckDB or the JVM reports a full disk."""
     return any(os.strerror(number) in text for number in _NO_SPACE)
 
 

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InPlaceRebuild:
-    """Rebuild of a block and its siblings in place; failures are left to the driver."""
+    """Rebuild of a block and its siblings in place. Failures are left to the driver."""
 
     recipes_dir: str
     force_encoding: str
     metrics: TaskMetrics
 
     def __call__(self, handle: BlockHandle) -> bool:
-        """Rebuild the block; return True if it is whole now, by this task or by another that was faster."""
+        """Rebuild the block. Return True if it is whole now, by this task or by another that was faster."""
         try:
             return self._rebuild(handle)
         except Exception:  # noqa: BLE001 - the driver tries too, and can tell what is in the way

@@ -111,7 +111,7 @@ class TaskData:
     payloads: Mapping[int, Sequence[pa.Buffer]] = field(default_factory=dict)
     broadcasts: Mapping[int, pa.Table] = field(default_factory=dict)
     decoded_limit: int = DECODED_BYTES
-    """Limit on the decoded bytes of one relation of blocks; the rest is decoded during the scan."""
+    """Limit on the decoded bytes of one relation of blocks. The rest is decoded during the scan."""
     threads: int = 1
     rebuild: Rebuild | None = None
     connections: Connections | None = None
@@ -119,14 +119,15 @@ class TaskData:
     statement: Cancellation | None = None
     """Cancellation of the task from outside, for steps that run other work."""
     given: Mapping[str, Iterable[object]] = field(default_factory=dict)
-    """Rows passed to the task by Python programs, by relation; they can be read once."""
+    """Rows passed to the task by Python programs, by relation. They can be read once."""
     number: int = 0
     """Number of the task, for error messages."""
 
 
 class BatchStream:
-    """Batches that can be scanned repeatedly: each scan restarts the iterator; `failure` is the error that ended a
-    scan.
+    """Batches that can be scanned repeatedly, by restarting the iterator.
+
+    `failure` is the error that ended a scan.
     """
 
     def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
@@ -149,7 +150,7 @@ class BatchStream:
 
 
 class ParquetScan(BatchStream):
-    """Scan of files that DuckDB reads by the SELECT `sql`; other readers get a stream of batches."""
+    """Scan of files that DuckDB reads by the SELECT `sql`. Other readers get a stream of batches."""
 
     def __init__(self, sql: str, stream: BatchStream, note_read: Callable[[], None]) -> None:
         super().__init__(stream.schema, stream.batches)
@@ -257,7 +258,7 @@ def relation_batches(relation: Relation) -> Iterator[pa.RecordBatch]:
 
 
 def payload_header(exchange_id: int, partition: int = 0, bucket: int = 0) -> int:
-    """Return the number before a payload; sorting by its `payload_order` gives the same order on each attempt."""
+    """Return the number before a payload. Sorting by its `payload_order` gives the same order on each attempt."""
     return exchange_id | (bucket & 0xFFFF) << 16 | partition << 32
 
 
@@ -294,7 +295,7 @@ def _count_places(handles: Sequence[BlockHandle], metrics: TaskMetrics) -> None:
 
 
 def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskData) -> Relation:
-    """Read blocks into one table per physical schema; blocks with equal encodings are concatenated without copying.
+    """Read blocks into one table per physical schema. Blocks with equal encodings are concatenated without copying.
 
     Blocks beyond the limit of decoded bytes are streamed; mapped columns do not count.
     """
@@ -330,7 +331,7 @@ def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskD
 
 
 def _whole(read: Callable[[BlockHandle], _Read], handle: BlockHandle, data: TaskData) -> _Read:
-    """Read the block; if it was lost or damaged and the task can rebuild it, read it again."""
+    """Read the block. If it was lost or damaged and the task can rebuild it, read it again."""
     try:
         return read(handle)
     except CorruptionError as error:
@@ -345,7 +346,7 @@ def _rebuild_for(error: CorruptionError, handle: BlockHandle, data: TaskData) ->
 
 
 def _each(read: Callable[[int], pa.Table], rows: Sequence[int], threads: int) -> Generator[pa.Table]:
-    """Yield the table of each block, reading several large ones at once; `rows` has each block's number of rows."""
+    """Yield the table of each block, reading several large ones at once. `rows` has each block's number of rows."""
     places = range(len(rows))
     if threads == 1 or sum(rows) < _LARGE_ROWS:
         yield from map(read, places)
@@ -394,7 +395,7 @@ def _no_rows(spec: BlockColumns) -> pa.Table:
 
 
 def _rows_only(num_rows: int) -> pa.Table:
-    """Return a table of rows without data; it has one unused column, as DuckDB needs a column to see rows."""
+    """Return a table of rows without data. It has one unused column, as DuckDB needs a column to see rows."""
     return pa.table({"_": pa.repeat(pa.scalar(True), num_rows)})
 
 
@@ -440,7 +441,7 @@ def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetric
 
 
 def _given(spec: GivenColumns, data: TaskData, metrics: TaskMetrics) -> BatchStream:
-    """Stream the rows of a Python program, which can be read once; reading ends with the statement."""
+    """Stream the rows of a Python program, which can be read once. Reading ends with the statement."""
     schema = arrow_schema(spec.schema)
 
     def batches() -> Iterator[pa.RecordBatch]:

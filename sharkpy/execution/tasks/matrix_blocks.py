@@ -146,7 +146,7 @@ def _write(table: pa.Table, sink: BlockSink, context: SinkContext) -> BlockResul
 
 
 def encode_matrix_block(table: pa.Table, layout: MatrixLayout) -> EncodedBlock:
-    """Encode a block; raise DataError, naming a column and the number of its missing or infinite values."""
+    """Encode a block. Raise DataError, naming a column and the number of its missing or infinite values."""
     features, labels = float_columns(table, layout)
     columns = {FEATURES: encode_matrix(features)}
     if labels is not None:

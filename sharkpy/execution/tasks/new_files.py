@@ -29,7 +29,7 @@ MOST_BYTES = 1 << 30
 def write_file(
     batches: Iterable[pa.RecordBatch], sink: FileSink, name: str, temp_dir: str = ""
 ) -> Iterator[FileResult]:
-    """Write rows to the file `name`, or to several remote ones; without rows, no file is written.
+    """Write rows to the file `name`, or to several remote ones. Without rows, no file is written.
 
     The folder exists while the statement runs; a task that outlives it must not recreate it. Remote files are written
     in `temp_dir` first (default: the system's), and have distinct names in each attempt.
@@ -64,7 +64,7 @@ def _local_file(rows: Rows, sink: FileSink, name: str, suffix: str) -> FileResul
 def _put_files(
     first: pa.RecordBatch, rest: Rows, sink: FileSink, name: str, suffix: str, temp_dir: str
 ) -> Iterator[FileResult]:
-    """Upload the rows as one or more objects; only one of them is on this machine's disk at a time."""
+    """Upload the rows as one or more objects. Only one of them is on this machine's disk at a time."""
     from sharkpy.sources.local_copy import store_with
 
     store = store_with(sink.directory, sink.access)

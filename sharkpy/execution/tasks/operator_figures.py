@@ -130,7 +130,7 @@ def _visit(
     alone: frozenset[str],
     found: list[tuple[str, frozenset[str], Mapping[str, Any]]],
 ) -> frozenset[str]:
-    """Add `node` and its descendants to `found`, parents first; return the relations that it reads."""
+    """Add `node` and its descendants to `found`, parents first. Return the relations that it reads."""
     name = str(node.get("type", ""))
     place = len(found)
     below = [_visit(child, inputs, alone, found) for child in node.get("children") or ()]

@@ -32,7 +32,7 @@ _invalid_texts: dict[str, None] = {}
 
 
 def note_invalid_text(path: str) -> bool:
-    """Read a file with the engine's own reader from now on; return False if that is already so."""
+    """Read a file with the engine's own reader from now on. Return False if that is already so."""
     if path in _invalid_texts:
         return False
     if len(_invalid_texts) >= _MOST_KNOWN:
@@ -124,7 +124,7 @@ def _select(spec: FileColumns, values: Mapping[str, str | None], paths: Iterable
 
 
 def _stored(name: str, schema: Schema) -> str:
-    """SQL of a stored column; a CASE hides the statistics of floats, which ignore NaN."""
+    """SQL of a stored column. A CASE hides the statistics of floats, which ignore NaN."""
     column = quote_identifier(name)
     return f"CASE WHEN {column} IS NOT NULL THEN {column} END" if schema[name].dtype in (FLOAT, DOUBLE) else column
 

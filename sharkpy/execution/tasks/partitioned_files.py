@@ -26,7 +26,7 @@ from sharkpy.sources.staged_files import staged_subfolder
 def write_partitioned_files(
     batches: Iterable[pa.RecordBatch], sink: FileSink, context: SinkContext
 ) -> Iterator[FileResult]:
-    """Write a file for each run of rows of one Hive partition; only one file is open at a time.
+    """Write a file for each run of rows of one Hive partition. Only one file is open at a time.
 
     Raise ResourceError if there are more partitions than the sink allows.
     """

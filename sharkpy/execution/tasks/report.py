@@ -56,7 +56,7 @@ def num_rows(results: Sequence[object]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """Report at the end of a task; the first report of a partition counts, and retries report the same."""
+    """Report at the end of a task. The first report of a partition counts, and retries report the same."""
 
     run_id: int
     partition: int

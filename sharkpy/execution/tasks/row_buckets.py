@@ -70,7 +70,7 @@ class RowBuckets:
 
 
 def split_by_number(table: pa.Table, buckets: BucketNumbers, num_buckets: int) -> Iterator[tuple[int, pa.Table]]:
-    """Yield each non-empty bucket with its rows in order; `buckets` has the bucket of each row."""
+    """Yield each non-empty bucket with its rows in order. `buckets` has the bucket of each row."""
     counts = np.bincount(buckets, minlength=num_buckets)
     present = np.flatnonzero(counts)
     if len(present) > 1:

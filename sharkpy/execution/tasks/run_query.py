@@ -19,7 +19,7 @@ _lock = threading.Lock()
 
 
 def run_query(connection: DuckDBPyConnection, sql: str, batch_rows: int) -> pa.RecordBatchReader:
-    """Stream the rows of a SELECT; if the optimizer fails, plan again without the faulty pass."""
+    """Stream the rows of a SELECT. If the optimizer fails, plan again without the faulty pass."""
     try:
         return _reader(connection, sql, batch_rows)
     except duckdb.InternalException as error:

@@ -31,8 +31,9 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class SinkContext:
-    """Context of sinks: the store's writer, how blocks are cut and encoded, and the folder for remote files being
-    written.
+    """Context of sinks: the store's writer, limits and encoding of blocks, and a temporary folder.
+
+    Remote files are written in the temporary folder first.
     """
 
     partition: int = 0
@@ -81,7 +82,7 @@ def windows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[list[pa.R
 
 
 def write_blocks(batches: Iterable[pa.RecordBatch], sink: BlockSink, context: SinkContext) -> Iterator[BlockResult]:
-    """Write rows into encoded blocks of at most `block_rows`; a task without rows stores nothing."""
+    """Write rows into encoded blocks of at most `block_rows`. A task without rows stores nothing."""
     for table in block_tables(batches, sink.schema, sink.block_rows, context.block_bytes):
         yield write_block(table, sink, context)
 
@@ -121,5 +122,5 @@ def _named(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def write_files(batches: Iterable[pa.RecordBatch], sink: FileSink, context: SinkContext) -> Iterator[FileResult]:
-    """Write rows to one file, or to several remote ones; a task without rows writes none."""
+    """Write rows to one file, or to several remote ones. A task without rows writes none."""
     yield from write_file(batches, sink, f"{sink.stem}-{context.partition:05d}", context.temp_dir)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 
 SMALL_BYTES = 256 << 10
-"""Limit on the bytes of an input's splits; parallel reading would not start sooner for so few."""
+"""Limit on the bytes of an input's splits. Parallel reading would not start sooner for so few."""
 MOST_DECODED = 16 << 20
-"""Limit on the bytes of a query's tables; a larger input, such as a compressed file, is streamed."""
+"""Limit on the bytes of a query's tables. A larger input, such as a compressed file, is streamed."""
 
 
 def reads_streams(program: StageProgram, part: TaskInput) -> bool:

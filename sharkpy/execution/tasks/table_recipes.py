@@ -34,7 +34,9 @@ class TableRecipes:
 
 
 class RecipeBook:
-    """Recipes of tables' newest versions, written only before the next job, as versions may change often. Thread-safe.
+    """Recipes of tables' newest versions. Thread-safe.
+
+    They are written only before the next job, as versions may change often.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
@@ -49,7 +51,7 @@ class RecipeBook:
             self._noted[table.table_id] = table, version, writer
 
     def save(self) -> Path:
-        """Write the noted recipes and return the folder; the driver rebuilds blocks whose recipes cannot be written."""
+        """Write the noted recipes and return the folder. The driver rebuilds blocks whose recipes cannot be written."""
         folder = self._folder()
         with self._lock:
             while self._noted:

@@ -70,7 +70,7 @@ def run_task(
     metrics: TaskMetrics,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[Payload | BlockResult | FileResult]:
-    """Run a task and yield the output of the program's sink; every failure is a SharkError."""
+    """Run a task and yield the output of the program's sink. Every failure is a SharkError."""
     schema = arrow_schema(program.output)
     try:
         match program.sink:
@@ -141,8 +141,7 @@ def task_batches(
 def _query_batches(
     program: StageProgram, data: TaskData, connection: DuckDBPyConnection, metrics: TaskMetrics, batch_rows: int
 ) -> Generator[Iterator[pa.RecordBatch]]:
-    """Yield the program's rows in the query's types, counted separately, as other threads may count at the same time.
-    """
+    """Yield the program's rows in the query's types, with separate counts for this thread."""
     own = metrics.below()
     with _relations(program, data, own, batch_rows) as relations:
         if not program.sql:
@@ -176,7 +175,7 @@ def _keyed_batches(
 def _relations(
     program: StageProgram, data: TaskData, metrics: TaskMetrics, batch_rows: int
 ) -> Generator[dict[str, Relation]]:
-    """Open the relations of the program's inputs in this task; steps run until the body ends."""
+    """Open the relations of the program's inputs in this task. Steps run until the body ends."""
     small = small_tables(program, data, metrics)
     with contextlib.ExitStack() as steps:
         relations: dict[str, Relation] = {}

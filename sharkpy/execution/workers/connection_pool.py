@@ -56,9 +56,7 @@ class ConnectionSettings:
     """Limit on the bytes of one value made by a function."""
 
     def on_this_host(self) -> ConnectionSettings:
-        """Fill in missing settings: one core's share of this machine's memory, and a folder that ends with the
-        executor.
-        """
+        """Fill in missing settings for this host: one core's share of the memory, and a local folder."""
         memory = self.memory_limit or max(machine_memory() * 2 // 5 // (os.cpu_count() or 1), _LEAST_MEMORY)
         parent = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir()
         folder = self.temp_directory or str(Path(parent, "sharkpy-duckdb"))
@@ -79,7 +77,7 @@ class _Cursor:
 
 
 class ConnectionPool:
-    """Cursors of one DuckDB database; each query borrows its own, since a cursor holds one open result."""
+    """Cursors of one DuckDB database. Each query borrows its own, since a cursor holds one open result."""
 
     def __init__(self, settings: ConnectionSettings, shares: MemoryShares | None = None) -> None:
         """Make a pool; `shares` are shared with the process's other databases, if any."""
@@ -257,8 +255,9 @@ def _is_ended(cursor: DuckDBPyConnection) -> bool:
 
 
 def _close_when_idle(connection: DuckDBPyConnection) -> None:
-    """Close a connection when it is idle: the last call of an interrupted query may still be returning in another
-    thread.
+    """Close a connection when it is idle.
+
+    The last call of an interrupted query may still be returning in another thread.
     """
     import duckdb
 
@@ -316,6 +315,6 @@ def process_pool(settings: ConnectionSettings) -> ConnectionPool:
 
 
 def _close_ended() -> None:
-    """Close the pools of ended sessions, whose folders are gone; workers outlive the sessions of their SparkContext."""
+    """Close the pools of ended sessions, whose folders are gone. Workers outlive the sessions of their SparkContext."""
     for settings in [one for one in _pools if one.temp_directory and not Path(one.temp_directory).parent.is_dir()]:
         _pools.pop(settings).close()

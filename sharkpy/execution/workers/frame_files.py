@@ -57,7 +57,7 @@ class FrameBuffer:
 
 
 def map_once(path: Path) -> pa.Buffer:
-    """Map a file and unlink it; its space is freed when no mapping is left."""
+    """Map a file and unlink it. Its space is freed when no mapping is left."""
     with pa.memory_map(str(path), "r") as mapped:
         content = mapped.read_buffer(mapped.size())
     path.unlink()
@@ -65,7 +65,7 @@ def map_once(path: Path) -> pa.Buffer:
 
 
 def send_frame(frame: pa.Buffer, folder: str, prefix: str) -> bytes | pa.Buffer:
-    """Write `frame` to a file and return its header and path as a frame; without space, return the frame itself."""
+    """Write `frame` to a file and return its header and path as a frame. Without space, return the frame itself."""
     if frame.size <= FILE_BYTES or not folder:
         return frame
     path = Path(folder, f"{prefix}{uuid.uuid4().hex}")

@@ -78,7 +78,7 @@ class PassTask:
 
 
 def call(function: BlockFunction, number: int, handle: BlockHandle, argument: Any) -> Any:
-    """Call `function` on a mapped block; raise ExecutionError naming function and block if it raises."""
+    """Call `function` on a mapped block. Raise ExecutionError naming function and block if it raises."""
     block = open_block(handle)
     try:
         return function(number, block, argument)

@@ -58,7 +58,7 @@ def package_zip(folder: Path) -> Path:
 
 
 def _package_files() -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the package's files in a fixed order; linked parts are followed."""
+    """Names and contents of the package's files in a fixed order. Linked parts are followed."""
     yield from _files_below(Path(__file__).resolve().parents[2], "sharkpy")
 
 

@@ -77,7 +77,7 @@ class StageTask:
     """Spark accumulator for the report. A failed task reports its error instead of failing: no retry, no Java trace."""
 
     def __call__(self, partition: int, frames: Iterable[Any]) -> Iterator[Any]:
-        """Run the task; `frames` are an RDD's own elements if the program reads given rows."""
+        """Run the task. `frames` are an RDD's own elements if the program reads given rows."""
         with ending_with_job(self.stop_dir) as statement:
             yield from self._run(partition, frames, statement)
 
@@ -109,7 +109,7 @@ class StageTask:
         self.reports.add([replace(report, requested=METER.total - asked)])
 
     def batches(self, partition: int, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
-        """Yield the task's rows to Python code in the same process; a failure is raised as a SharkError."""
+        """Yield the task's rows to Python code in the same process. A failure is raised as a SharkError."""
         metrics = TaskMetrics()
         try:
             with ending_with_job(self.stop_dir) as statement:
@@ -127,8 +127,9 @@ class StageTask:
             raise error from failure
 
     def _drop_damaged(self, partition: int, error: SharkError) -> None:
-        """Remove a damaged block from this host's memory, unless the host is the driver's; its copy is then read
-        instead.
+        """Remove a damaged block from this host's memory, unless the host is the driver's.
+
+        Its copy is then read instead.
         """
         if isinstance(error, CorruptionError) and error.block_id is not None:
             from sharkpy.columnar.executor_store import drop_from_memory
@@ -194,7 +195,7 @@ def _load_part(parts: tuple[bytes, ...], partition: int) -> TaskInput:
 
 
 def payloads_by_exchange(frames: Iterable[bytes], buffer: FrameBuffer) -> dict[int, list[pa.Buffer]]:
-    """Group payloads by the exchange in their header; shorter frames only make a partition exist."""
+    """Group payloads by the exchange in their header. Shorter frames only make a partition exist."""
     payloads: dict[int, list[tuple[int, pa.Buffer]]] = defaultdict(list)
     with contextlib.closing(buffer):
         for frame in frames:

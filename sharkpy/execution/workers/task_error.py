@@ -1,4 +1,4 @@
-"""Error of a task that cannot be reported; it is raised as text through Spark."""
+"""Error of a task that cannot be reported. It is raised as text through Spark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from sharkpy.base.errors import ExecutionError, SharkError
 
 HEARD_RUN = "sharkpy.run"
-"""Local property of a job: the run of a stage whose reports it receives; tasks of other runs raise their errors."""
+"""Local property of a job: the run of a stage whose reports it receives. Tasks of other runs raise their errors."""
 EXTERNAL = "38000"
 """SQLSTATE of errors in code outside the engine."""
 _MARK = "sharkpy-error:"

@@ -23,7 +23,7 @@ _NONE: frozenset[int] = frozenset()
 
 
 def coded_columns(plan: PhysicalPlan, wanted: frozenset[int] = _NONE) -> frozenset[int]:
-    """Return the scans' columns that are only used for grouping; `wanted` are such columns of the output."""
+    """Return the scans' columns that are only used for grouping. `wanted` are such columns of the output."""
     match plan:
         case HashAggregate(mode=AggregateMode.COMPLETE | AggregateMode.PARTIAL):
             groups = frozenset(item.column_id for item in map(_bare, plan.groups) if isinstance(item, ColumnRef))

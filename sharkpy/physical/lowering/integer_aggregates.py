@@ -17,7 +17,7 @@ _MOST_ROWS = 10**12
 
 
 def integer_complete(call: AggregateCall, args: list[Value], over: str, num_rows: int | None) -> Value | None:
-    """Return the aggregate over an integer form, or None if it has none; `num_rows` bounds the input's rows."""
+    """Return the aggregate over an integer form, or None if it has none. `num_rows` bounds the input's rows."""
     arg = args[0].integer() if len(args) == 1 and args[0].constant is None else None
     if arg is None or arg.range is None:
         return None
@@ -58,7 +58,7 @@ def _average_states(call: AggregateCall, arg: Value, over: str, num_rows: int | 
 
 
 def _with_no_large_parts(values: list[Value], types: Sequence[DataType]) -> list[Value] | None:
-    """Return the states of a sum and others; sums of wide DECIMALs also have states for large values."""
+    """Return the states of a sum and others. Sums of wide DECIMALs also have states for large values."""
     missing = types[1 : 1 + len(types) - len(values)]
     total = values[0].range
     if missing and (total is None or not fits_small_sum(total.magnitude)):

@@ -35,7 +35,7 @@ from sharkpy.values.types import DOUBLE, FLOAT, INTEGER_TYPES
 
 
 def lower_aggregate(plan: HashAggregate, select: Select, builder: Builder) -> Select:
-    """Lower groups and aggregates; merged states are finished in an outer query over their columns."""
+    """Lower groups and aggregates. Merged states are finished in an outer query over their columns."""
     lowering = _Lowering(select.scope, most_rows(plan.child), builder)
     keys = {item.column_id: _group(lower(item, select.scope)) for item in plan.groups}
     packed = pack_keys(keys)
@@ -76,8 +76,9 @@ def most_rows(plan: PhysicalPlan) -> int | None:
 
 
 class _Lowering:
-    """Aggregates of one operator: `values` of the grouped query, its further `columns`, and values `finished` over
-    them.
+    """Aggregates of one operator.
+
+    `values` are those of the grouped query, `columns` its further columns, and `finished` are computed over these.
     """
 
     def __init__(self, scope: Scope, num_rows: int | None, builder: Builder) -> None:

@@ -115,7 +115,7 @@ def _in_set(value: str, constants: ConstantSet, is_in_call: bool) -> str:
 
 
 def lower_constants(constants: ConstantSet) -> str:
-    """Return a list of the constants; DuckDB splits a text much faster than it plans as many literals."""
+    """Return a list of the constants. DuckDB splits a text much faster than it plans as many literals."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -131,7 +131,10 @@ def lower_constants(constants: ConstantSet) -> str:
 
 
 def _long_conjunction(terms: Sequence[str]) -> Value:
-    """Return the AND of many terms inside a call, because DuckDB compares all pairs of terms when it moves filters."""
+    """Return the AND of many terms inside a call.
+
+    Otherwise DuckDB compares all pairs of terms when it moves filters.
+    """
     return Value(f"coalesce({balanced('AND', terms)}, CAST(NULL AS BOOLEAN))", BOOLEAN)
 
 

@@ -33,7 +33,7 @@ MOST_CALLS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class LoweredFragment:
-    """Fragment as `sql` over `inputs` ("" passes the only input on); `leaves` are scans and reads by relation name."""
+    """Fragment as `sql` over `inputs` ("" passes the only input on). `leaves` are scans and reads by relation name."""
 
     sql: str
     inputs: tuple[StageInput, ...]
@@ -199,7 +199,7 @@ def _quoted(column: ColumnRef) -> str:
 
 
 def _expand(plan: operators.Expand, builder: Builder) -> Select:
-    """Return each row with the number of each set; a column is computed by the set's own expression."""
+    """Return each row with the number of each set. A column is computed by the set's own expression."""
     select = builder.bare(_lower(plan.child, builder))
     number = builder.name("set")
     sets = ", ".join(f"({index})" for index in range(len(plan.projections)))

@@ -67,7 +67,7 @@ def _counted(series: _Series, child: Select, builder: Builder) -> tuple[Select, 
 
 
 def _series(plan: Generate) -> _Series | None:
-    """Return the constant series made from a single row, or None; its list would be computed during planning."""
+    """Return the constant series made from a single row, or None. Its list would be computed during planning."""
     if plan.outer or not isinstance(plan.child, ValuesScan) or len(plan.child.rows) != 1:
         return None
     match plan.generator:

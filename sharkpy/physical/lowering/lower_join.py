@@ -37,7 +37,7 @@ def lower_join(plan: AnyJoin, left: Select, right: Select, builder: Builder) -> 
 
 
 def _side(select: Select, moves_filters: bool, builder: Builder) -> Select:
-    """Return a side with the columns of its source; its filters move above the join only if they may."""
+    """Return a side with the columns of its source. Its filters move above the join only if they may."""
     plain = select.is_open and select.is_simple and (moves_filters or not select.where)
     return select if plain else builder.wrapped(select)
 

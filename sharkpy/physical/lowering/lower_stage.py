@@ -41,7 +41,10 @@ def only_stage(plan: PlacedPlan, parallelism: int) -> Stage | None:
 
 
 def result_stage(fragment: PhysicalPlan, parallelism: int, placement: Placement) -> Stage:
-    """Return the stage that gives a query's rows to its reader; few literals come from the driver without a query."""
+    """Return the stage that gives a query's rows to its reader.
+
+    A few literals come from the driver without a query.
+    """
     rows = constant_rows(fragment) if placement.is_driver else None
     if rows is None:
         return lower_stage(fragment, ResultSink(), parallelism, placement=placement)

@@ -55,7 +55,7 @@ def _over(call: WindowCall, scope: Scope, *, with_frame: bool) -> str:
 
 
 def _with_room(keys: tuple[SortKey, ...]) -> tuple[SortKey, ...]:
-    """Widen the keys so that the frame's distances can be added; an integer near its type's limit has no room."""
+    """Widen the keys so that the frame's distances can be added. An integer near its type's limit has no room."""
     return tuple(replace(key, expr=Cast(key.expr, _ROOMY)) if key.dtype in INTEGER_TYPES else key for key in keys)
 
 

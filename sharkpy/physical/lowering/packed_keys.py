@@ -29,7 +29,7 @@ class PackedKeys:
 
 
 def pack_keys(keys: Mapping[int, Value]) -> PackedKeys | None:
-    """Return the packed keys, or None if there is only one, one is not an index, or there are too many values."""
+    """Return the packed keys; None for a single key, one that is not an index, or too many values."""
     if len(keys) < 2 or not all(key.values for key in keys.values()):
         return None
     terms, packed, stride = [], [], 1

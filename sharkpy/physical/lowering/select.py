@@ -66,7 +66,7 @@ class Select:
 
 
 class Builder:
-    """Collector of the inputs and inner queries of a fragment; names are given on demand.
+    """Collector of the inputs and inner queries of a fragment. Names are given on demand.
 
     `coded` are the scanned columns to read as indexes into their distinct values. `shapes` are, by id(), the shapes of
     operators that are computed once for all their places.
@@ -108,7 +108,7 @@ class Builder:
         return name
 
     def wrapped(self, select: Select, extra: Iterable[str] = ()) -> Select:
-        """Make `select` an inner query, whose values are then columns; `extra` select items are added."""
+        """Make `select` an inner query, whose values are then columns. `extra` select items are added."""
         items = [select_item(column_id, value) for column_id, value in select.scope.items()]
         scope = {column_id: value.renamed(column_name(column_id)) for column_id, value in select.scope.items()}
         return Select(self.query(select.text([*items, *extra])), scope)

@@ -39,7 +39,7 @@ class _NotShareableError(Exception):
 
 
 def _shape(plan: PhysicalPlan) -> Hashable | None:
-    """Return a shape that is equal for plans with the same rows, or None if a plan is not deterministic."""
+    """Return a shape, equal for plans with the same rows; None for a plan that is not deterministic."""
     numbers: dict[int, int] = {}
     try:
         shape = _part(plan, numbers)

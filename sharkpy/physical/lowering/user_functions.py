@@ -1,4 +1,4 @@
-"""Users' functions that a fragment calls; they are sent with its program to the tasks."""
+"""Users' functions that a fragment calls. They are sent with its program to the tasks."""
 
 from __future__ import annotations
 

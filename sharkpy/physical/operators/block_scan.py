@@ -40,7 +40,7 @@ class BlockSet:
     num_kept: int
     blocks: tuple[BlockHandle, ...] = field(compare=False, repr=False)
     statistics: StatisticsTable | None = field(compare=False, repr=False, default=None)
-    """Statistics of all blocks of the version; `positions` are the kept blocks' numbers, None for all blocks."""
+    """Statistics of all blocks of the version. `positions` are the kept blocks' numbers, None for all blocks."""
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = field(compare=False, repr=False, default=None)
     is_cut: bool = field(compare=False, repr=False, default=False)
     """True if these differ from the version's blocks that the scan's predicate keeps."""
@@ -67,7 +67,7 @@ class BlockSet:
 
 @dataclass(frozen=True, slots=True)
 class BlockScan(PhysicalPlan):
-    """Scan of cached blocks; `names[i]` is the stored column of `columns[i]`, and `predicate` filters the rows.
+    """Scan of cached blocks. `names[i]` is the stored column of `columns[i]`, and `predicate` filters the rows.
 
     If `is_single`, one task reads all blocks. If `is_replicated`, each task does.
     """
@@ -86,7 +86,7 @@ class BlockScan(PhysicalPlan):
     partitions: tuple[int, int] | None = None
     """Number of Hive partitions that are read, and of all."""
     keys: tuple[tuple[str, KeyBits], ...] = ()
-    """Keys that a join above has, by stored column; rows with other keys may be removed."""
+    """Keys that a join above has, by stored column. Rows with other keys may be removed."""
     sample: RowSample | None = None
 
     def with_blocks(self, blocks: BlockSet) -> BlockScan:
@@ -126,8 +126,7 @@ def co_partitioned(buckets: HashPartitioning) -> str:
 
 
 def bucketed_scan(plan: PhysicalPlan) -> BlockScan | None:
-    """Return a scan by bucket in the tasks of `plan` whose buckets its rows are still in, or None if they were moved.
-    """
+    """Return a scan by bucket in whose buckets the rows of `plan` still are, or None."""
     distribution = plan.distribution
     if not isinstance(distribution, Hashed) or isinstance(plan, (Exchange, ExchangeRead)):
         return None

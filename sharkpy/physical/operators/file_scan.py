@@ -56,7 +56,7 @@ class FileScan(PhysicalPlan):
     """Name of the partitions in texts; those of lake tables are files."""
     sample: RowSample | None = None
     is_plain: bool = False
-    """True if DuckDB can read one of the files itself; lowering knows nothing else about them."""
+    """True if DuckDB can read one of the files itself. Lowering knows nothing else about them."""
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:

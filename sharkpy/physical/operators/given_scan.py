@@ -13,7 +13,7 @@ from sharkpy.plan.node import listed
 
 @dataclass(frozen=True, slots=True)
 class GivenScan(PhysicalPlan):
-    """Rows of a Python program: an RDD's are in its tasks, which read and write them; local ones are in one task."""
+    """Rows of a Python program: an RDD's are in its tasks, which read and write them. Local ones are in one task."""
 
     columns: tuple[ColumnRef, ...]
     rows: GivenRows

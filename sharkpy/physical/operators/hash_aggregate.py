@@ -17,7 +17,7 @@ class AggregateMode(Enum):
     PARTIAL = "partial"
     """Rows in, states out."""
     MERGE = "merge"
-    """States in, merged states out; DISTINCT aggregates, which have no states yet, take rows like a partial."""
+    """States in, merged states out. DISTINCT aggregates, which have no states yet, take rows like a partial."""
     FINAL = "final"
     """States in, which are together by group; finished results out."""
 

@@ -12,7 +12,7 @@ from sharkpy.plan.node import listed
 
 @dataclass(frozen=True, slots=True)
 class ValuesScan(PhysicalPlan):
-    """Rows computed in one task; `reason` says where they come from if not from the query's text."""
+    """Rows computed in one task. `reason` says where they come from if not from the query's text."""
 
     columns: tuple[ColumnRef, ...]
     rows: tuple[tuple[Expr, ...], ...]

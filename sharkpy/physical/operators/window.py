@@ -12,7 +12,7 @@ from sharkpy.plan.node import listed
 
 @dataclass(frozen=True, slots=True)
 class WindowOperator(PhysicalPlan):
-    """Child's columns and one per window; all rows of a window partition are in one task."""
+    """Child's columns and one per window. All rows of a window partition are in one task."""
 
     child: PhysicalPlan
     windows: tuple[Alias, ...]

@@ -37,7 +37,7 @@ def replan(
     *,
     is_free: bool = True,
 ) -> tuple[PhysicalPlan, tuple[Decision, ...]]:
-    """Replan for the statistics `observed`, by exchange id; return the same object if nothing changes.
+    """Replan for the statistics `observed`, by exchange id. Return the same object if nothing changes.
 
     `is_free` is False if the reader of the plan's rows relies on which task has them.
     """

@@ -1,4 +1,4 @@
-"""Rule: broadcast a measured small side of a shuffled join, and do not move the other side if it has not run."""
+"""Rule: broadcast a measured small side of a shuffled join, and leave the other side in place."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _broadcast_small_side(join: HashJoin, context: ReplanContext) -> PhysicalPla
 
 
 def _measured_bytes(side: PhysicalPlan, other: PhysicalPlan) -> int | None:
-    """Return the bytes of a side that has run if the other one has not been moved yet, else None."""
+    """Return the bytes of a finished side if the other one has not been moved yet, else None."""
     read = _hash_read(side)
     waits = isinstance(other, Exchange) and isinstance(other.partitioning, HashPartitioning)
     return read.observed.size_bytes if waits and read is not None and read.observed is not None else None

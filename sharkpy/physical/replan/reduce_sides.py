@@ -1,4 +1,4 @@
-"""Rule: a semi join before a shuffle moves only those rows of a large side that the measured small side matches."""
+"""Rule: a semi join before a shuffle moves only rows of a large side that the small side matches."""
 
 from __future__ import annotations
 

@@ -16,8 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 def sweep_abandoned(catalog: Catalog) -> list[list[Note]]:
-    """Remove local leftovers: staging folders, uncommitted generations of Hive partitions, and folders of unfinished
-    tables.
+    """Remove local leftovers: staging folders, uncommitted generations, folders of unfinished tables.
 
     Return the notes about remote folders, grouped by the process that wrote them. They are adopted by this process,
     because storage may answer slowly.
@@ -58,7 +57,7 @@ def _sweep(note: Note, tables: Mapping[str, Table], catalog: Catalog) -> None:
 
 
 def _sweep_partition(folder: str, table: Table, catalog: Catalog) -> None:
-    """Remove leftovers in a Hive partition; an unregistered folder may belong to others unless the table is managed."""
+    """Remove leftovers in a Hive partition. An unregistered folder may belong to others unless the table is managed."""
     known = next((one for one in catalog.partitions(table) if one.folder(table) == folder), None)
     newest = 0 if known is None and table.kind is TableKind.MANAGED else None if known is None else known.newest
     if newest is not None:

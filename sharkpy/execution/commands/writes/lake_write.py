@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _CODEC = ("write.parquet.compression-codec", "zstd")
 _UNKNOWN = "40003"
 _MARK = "="
-"""Prefix of partition texts in names of staged folders; it distinguishes an empty text from NULL."""
+"""Prefix of partition texts in names of staged folders. It distinguishes an empty text from NULL."""
 
 
 @dataclass(slots=True)

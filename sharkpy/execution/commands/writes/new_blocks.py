@@ -30,7 +30,7 @@ def make_blocks(blocks: StagedBlocks, staging: str) -> bool:
 def load_new_blocks(
     table: Table, session: EngineSession, written: Sequence[str] = ("",), added: Placed | None = None
 ) -> None:
-    """Load the blocks of new files of a table in memory, or fold the files of another table in the background.
+    """Load the blocks of new files of a table in memory, or fold the files of another table later.
 
     The statement does not depend on it: if memory is full, or remote files cannot be read now, the next query loads
     them. A continuous table is loaded before the first query. Files are folded in the Hive partitions that were

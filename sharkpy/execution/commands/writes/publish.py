@@ -92,7 +92,7 @@ def publish(writes: Sequence[StagedWrite], catalog: Catalog) -> None:
 
 
 def _place(writes: Sequence[StagedWrite]) -> None:
-    """Place all or none; the transaction keeps other writers away until the rest is taken back."""
+    """Place all or none. The transaction keeps other writers away until the rest is taken back."""
     try:
         for write in writes:
             write.place()

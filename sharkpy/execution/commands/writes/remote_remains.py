@@ -142,7 +142,7 @@ class RemoteRemains:
 
 
 class _NamedFiles:
-    """Files named by manifests in the Hive partitions' folders that one process noted; each is read once."""
+    """Files named by manifests in the Hive partitions' folders that one process noted. Each is read once."""
 
     def __init__(self, folder: Callable[[str], RemoteFolder], noted: Collection[str]) -> None:
         self._folder = folder

@@ -28,7 +28,7 @@ def folder_at(location: str, session: EngineSession) -> TableFolder:
 
 
 def new_staging(location: str, session: EngineSession, *, is_new: bool = False, in_new_folder: bool = True) -> str:
-    """Make and note a staging folder in `location`; `is_new` if the table and its folder do not exist yet.
+    """Make and note a staging folder in `location`; `is_new` for a table that does not exist yet.
 
     Raise SourceError 58P01 if `location` does not exist and `in_new_folder` is False. Raise NotAllowedError if links
     lead out of the session's bounds.
@@ -75,7 +75,7 @@ def take_back(placed: Placed, session: EngineSession, *, is_seen: bool = False) 
 
 
 def _is_done(location: str, clean: Callable[[], None]) -> bool:
-    """Run a cleanup in remote storage even after a cancellation; return False if the storage fails."""
+    """Run a cleanup in remote storage even after a cancellation. Return False if the storage fails."""
     try:
         with Cancellation().active():
             clean()

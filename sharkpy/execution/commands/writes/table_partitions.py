@@ -51,7 +51,7 @@ class TablePartitions(QuietWrite):
     written: list[str] = field(default_factory=list)
     """Names of the Hive partitions with a new generation."""
     plain: list[PlainWrite] = field(default_factory=list)
-    """Writes of a table that other engines write too; they are visible as soon as they are placed."""
+    """Writes of a table that other engines write too. They are visible as soon as they are placed."""
     feed: TableFeed | None = None
     keeps_rows: bool = False
     """True if the replaced rows are the same."""
@@ -127,7 +127,7 @@ class TablePartitions(QuietWrite):
                     changes.alter(one, dataclasses.replace(one, newest=newest))
 
     def _targets(self, changes: PartitionChanges) -> dict[str, HivePartition | None]:
-        """Return the registered Hive partition for each name; one with equal values may be spelled differently."""
+        """Return the registered Hive partition for each name. One with equal values may be spelled differently."""
         if all(name in changes.known for name in self.names):
             return {name: changes.known[name] for name in self.names}
         known = by_values(self.table, changes.known.values())
@@ -155,10 +155,9 @@ class TablePartitions(QuietWrite):
         return uri.join(self.table.location or "", name) if known is None else known.folder(self.table)
 
     def _is_cleared(self, name: str) -> bool:
-        """Remove the files of a dropped Hive partition from a new one's folder; return False if readers still need
-        them.
+        """Remove the files of a dropped Hive partition from a new one's folder.
 
-        The new generation then hides them.
+        Return False if readers still need them; the new generation then hides them.
         """
         catalog, folder = self.session.catalog, uri.join(self.table.location or "", name)
         if not self.table.is_plain and catalog.keep_garbage(folder):

@@ -22,7 +22,9 @@ _ATTEMPTS = 5
 
 @dataclass(slots=True)
 class Unchanged(QuietWrite):
-    """First of a statement's writes; it raises TableChangedError, before others are placed, if the table has changed.
+    """First of a statement's writes: it raises TableChangedError if the table has changed.
+
+    It does so before the other writes are placed.
     """
 
     table: Table

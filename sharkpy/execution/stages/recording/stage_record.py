@@ -30,7 +30,7 @@ _PROGRAM = "stage.pickle"
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """Figures and error of a recorded task; a stage in the driver has one outcome for all its tasks."""
+    """Figures and error of a recorded task. A stage in the driver has one outcome for all its tasks."""
 
     task: int
     rows_in: int
@@ -57,7 +57,7 @@ class StageFacts:
 
 @dataclass(frozen=True, slots=True)
 class StageContent:
-    """Program and inputs of a recorded stage, pickled; only the same versions can read it."""
+    """Program and inputs of a recorded stage, pickled. Only the same versions can read it."""
 
     program: StageProgram
     tasks: tuple[TaskInput, ...]
@@ -67,7 +67,7 @@ class StageContent:
 
 @dataclass(slots=True)
 class StageRecord:
-    """Folder of one stage while it is written; `room` is the number of bytes that may still be copied into it."""
+    """Folder of one stage while it is written. `room` is the number of bytes that may still be copied into it."""
 
     folder: Path
     facts: StageFacts
@@ -87,7 +87,7 @@ class StageRecord:
                     self._copy_block(handle)
 
     def save_payloads(self, task: int, payloads: Mapping[int, Sequence[pa.Buffer]]) -> None:
-        """Save a task's exchange payloads; if they do not fit, the task is recorded without them."""
+        """Save a task's exchange payloads. If they do not fit, the task is recorded without them."""
         sizes = sum(len(payload) for arrived in payloads.values() for payload in arrived)
         folder = self.folder / f"task-{task}"
         if folder.is_dir() or not self._takes(sizes):

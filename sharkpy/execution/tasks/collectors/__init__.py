@@ -73,7 +73,7 @@ class TaskCollectors:
 
 
 def merge_collected(encoded: Sequence[bytes]) -> dict[str, Any]:
-    """Merge the statistics of all tasks, by name; those without any part are left out."""
+    """Merge the statistics of all tasks, by name. Those without any part are left out."""
     columns: list[list[bytes]] = [[] for _ in COLLECTORS]
     for task in encoded:
         start = 0

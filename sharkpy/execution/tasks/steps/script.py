@@ -14,7 +14,7 @@ from sharkpy.plan.steps.script import Script
 from sharkpy.values.types import Field, Schema
 
 _MOST_LINE_BYTES = 128 << 20
-"""Limit on the length of a line; a script that prints no line ends would fill the memory."""
+"""Limit on the length of a line. A script that prints no line ends would fill the memory."""
 
 
 def run_script(script: Script, rows: Iterator[pa.RecordBatch], run: StepRun) -> Iterator[pa.RecordBatch]:

@@ -106,7 +106,7 @@ class ScriptProcess:
             yield b"".join(parts)
 
     def wait(self) -> int:
-        """Wait for the end; return the exit code, or the negative number of the signal that ended it."""
+        """Wait for the end. Return the exit code, or the negative number of the signal that ended it."""
         process = self._running
         # Until it is reaped, its process id is not reused, so that it can be killed safely.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -139,7 +139,7 @@ class ScriptProcess:
                     os.killpg(self._process.pid, signal.SIGKILL)
 
     def abandon(self) -> None:
-        """Kill the script and remove its folder from any thread; `close` may never be called after that."""
+        """Kill the script and remove its folder from any thread. `close` may never be called after that."""
         self.kill()
         self._folder.cleanup()
 
@@ -164,7 +164,7 @@ class ScriptProcess:
         return self._process
 
     def _read_errors(self) -> None:
-        """Keep the last bytes of standard error; reading all of it keeps the script from blocking."""
+        """Keep the last bytes of standard error. Reading all of it keeps the script from blocking."""
         stderr, limit = self._running.stderr, max(self._script.error_bytes, 1)
         while stderr is not None and (data := os.read(stderr.fileno(), _READ_BYTES)):
             self._errors += data
@@ -183,7 +183,7 @@ class ScriptProcess:
 
 
 def split_command(command: str) -> list[str]:
-    """Return the words separated by spaces; quotes of either kind keep spaces, and nothing else is special."""
+    """Return the words separated by spaces. Quotes of either kind keep spaces, and nothing else is special."""
     words: list[str] = []
     word, quote, is_word = "", "", False
     for character in command:
@@ -223,7 +223,7 @@ def _placed(path: str, folder: str) -> Path:
 
 
 def _copy_or_link(path: str, place: Path) -> None:
-    """Copy a small file into the folder as executable; link a large one or a folder."""
+    """Copy a small file into the folder as executable. Link a large one or a folder."""
     if place.exists():
         return
     if Path(path).is_dir() or Path(path).stat().st_size > _COPIED_BYTES:

@@ -24,7 +24,7 @@ _UNESCAPED = {ord("n"): b"\n", ord("r"): b"\r", ord("t"): b"\t", ord("\\"): b"\\
 
 
 class LineWriter:
-    """Writer of batches as lines, one per row; delimiters in values are not escaped unless the script uses escapes."""
+    """Writer of batches as lines, one per row. Delimiters in values are not escaped unless the script uses escapes."""
 
     def __init__(self, script: Script, schema: Schema) -> None:
         self._script = script
@@ -49,7 +49,7 @@ class LineWriter:
 
 
 class LineReader:
-    """Reader of chunks of whole lines as batches of `schema`; malformed values become NULL and are counted."""
+    """Reader of chunks of whole lines as batches of `schema`. Malformed values become NULL and are counted."""
 
     def __init__(self, script: Script, schema: Schema, metrics: ReadMetrics) -> None:
         rows = lines_of(script.read).rows
@@ -69,7 +69,7 @@ class LineReader:
 
 
 def lines_of(storage: StorageFormat) -> LineSource:
-    """Return the line format of a script's rows; raise UnsupportedError if the format is not lines."""
+    """Return the line format of a script's rows. Raise UnsupportedError if the format is not lines."""
     found = source(storage.name)
     if not isinstance(found, LineSource):
         raise UnsupportedError(f"rows of a script in the format {storage.name}, which are no lines of text")

@@ -1,4 +1,4 @@
-"""Relation made by a step from the rows of its own query, in the same task as the query that reads it."""
+"""Relation made by a step from the rows of its own query, in the task that reads it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class StepStream(BatchStream):
 
 
 class _Run:
-    """Run of the step; threads of DuckDB may take its rows in turn, and `close` waits for the current one."""
+    """Run of the step. Threads of DuckDB may take its rows in turn, and `close` waits for the current one."""
 
     def __init__(self, spec: StepColumns, schema: pa.Schema, read_below: ReadBelow, metrics: TaskMetrics) -> None:
         self.end = Cancellation()

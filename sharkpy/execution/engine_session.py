@@ -80,7 +80,7 @@ class EngineSession(Protocol):
     def as_statement(self, text: str | None = None) -> AbstractContextManager[Statement]:
         """Run the body as one statement, or as a part of this thread's statement.
 
-        If `text` is given, the statement is in the history.
+        If `text` is given, the statement is in the history under it.
         """
 
     def working(self, text: str | None = None) -> AbstractContextManager[None]:

@@ -78,7 +78,7 @@ class MemoryWatch:
         while not self._closed.wait(_LOOK_SECONDS):
             try:
                 self.look(private_memory())
-            except Exception:  # noqa: BLE001 - the next look may go well
+            except Exception:  # noqa: BLE001 - the next look may succeed
                 _log.exception("the memory of the process could not be looked at")
 
     def look(self, held: int) -> None:

@@ -233,7 +233,7 @@ def _pruned(scan: BlockScan, predicate: Expr) -> BlockSet:
 
 
 def _can_filter_rows(key: Expr) -> bool:
-    """Whether a predicate on the key is exact. For floats it is not, because of NaN and -0.0."""
+    """Whether rows can be filtered by the key: a column, and no float, since NaN and -0.0 compare differently."""
     bare = key.expr if isinstance(key, Cast) else key
     return isinstance(bare, ColumnRef) and key.dtype not in (FLOAT, DOUBLE)
 

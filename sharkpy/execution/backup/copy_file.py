@@ -80,9 +80,10 @@ def _side_by_side(copies: Sequence[tuple[DataFile, str]], access_id: str, at_onc
 
 
 def copy_file(source: DataFile, target: str, access_id: str = "") -> Copy:
-    """Copy a file. A copy on this machine is synced to the disk and keeps the source's modification time.
+    """Copy a file. A copy on this machine is synced to the disk.
 
-    Raise SourceError if `source` cannot be read, ResourceError or ExecutionError if a local `target` cannot be written.
+    It keeps the modification time, and the mode of a local source. Raise SourceError if `source` cannot be read,
+    ResourceError or ExecutionError if a local `target` cannot be written.
     """
     check_cancelled()
     if _stays_in_store(source, target, access_id):

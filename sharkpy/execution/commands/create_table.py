@@ -274,7 +274,7 @@ def _create_from_query(
         if table.is_plain:
             publish([TableFiles(table, location, staging, True, session)], session.catalog)
             return
-        # A new folder has nothing to hide, so no request separates the commit from what can be undone.
+        # An empty folder has nothing to hide, so no request separates the commit from the steps that can be undone.
         place = folder.place if uri.is_remote(location) else folder.publish
         if (placed := place(staging, overwrite=True)) is not None:
             published.append(placed)

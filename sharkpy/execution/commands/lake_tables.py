@@ -87,7 +87,7 @@ def _of_same_form(command: commands.CreateTable, old: Table, session: EngineSess
     if command.storage is None or old.storage.name != command.storage.name:
         return None
     table = session.catalog.lakes.current(old)
-    assert isinstance(table, LakeTable)  # what `current` makes
+    assert isinstance(table, LakeTable)  # `current` returns one
     wanted, known = stored_schema(command.schema).fields, table.schema.fields
     given = {key: value for key, value in command.properties if key != EXTERNAL}
     found = dict(table.properties) | dict(old.properties)
@@ -125,7 +125,7 @@ def _holds_files(location: str, session: EngineSession) -> bool:
 
 def _write_rows(entry: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot) -> None:
     table = session.catalog.lakes.current(entry)
-    assert isinstance(table, LakeTable)  # what `current` makes
+    assert isinstance(table, LakeTable)  # `current` returns one
     write = LakeWrite.begin(table, Replaced.NOTHING, session)
     with discarding([write]):
         write.stage(stored_query(query, table.schema), snapshot)
@@ -282,7 +282,7 @@ def _entry(table: LakeTable, session: EngineSession) -> Table:
     """Return the table's entry in the catalog."""
     session.catalog.require(table)
     found = session.catalog.find_entry(table.database, table.name)
-    assert found is not None  # it was just there
+    assert found is not None  # `require` has checked it
     return found
 
 

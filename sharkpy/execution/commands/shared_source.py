@@ -62,7 +62,7 @@ def shared_source(
         session.table_cache.put(table, write_blocks(session, rows, sink, snapshot))
         scan = _scan(table, kept, source)
         for node in clustering:
-            scan = node.map_children(lambda _: scan)  # noqa: B023  called at once
+            scan = node.map_children(lambda _: scan)  # noqa: B023  called immediately
         yield lambda query: with_source(query, scan)
     finally:
         session.table_cache.forget(table)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _of_thread = threading.local()
-"""`profiles` of the thread's plans in any session: epochs in a statement have their own sessions."""
+"""`profiles` of the thread's plans in any session, since epochs in a statement have their own sessions."""
 
 
 class PlanObservers:

@@ -273,7 +273,7 @@ class SparkJobs:
         self.book.open(run_id, listener)
         try:
             yield reports
-        except Exception as error:  # noqa: BLE001 - Py4J raises whatever Spark or the connection met
+        except Exception as error:  # noqa: BLE001 - Py4J raises any error of Spark or the connection
             reports += self.book.close(run_id)
             _raise_task_error(reports)
             raise self.failure(error) from None

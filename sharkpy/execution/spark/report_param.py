@@ -14,10 +14,10 @@ Reports = list[TaskReport]
 class WorkerReports(AccumulatorParam[Reports]):
     """Accumulator in a worker: a list of its task's reports."""
 
-    def zero(self, value: Reports) -> Reports:  # noqa: ARG002 - the protocol's
+    def zero(self, value: Reports) -> Reports:  # noqa: ARG002 - required by the protocol
         return []
 
-    def addInPlace(self, value1: Reports, value2: Reports) -> Reports:  # noqa: N802 - the protocol's
+    def addInPlace(self, value1: Reports, value2: Reports) -> Reports:  # noqa: N802 - required by the protocol
         return value1 + value2
 
 
@@ -27,7 +27,7 @@ class DriverReports(WorkerReports):
     def __init__(self, book: ReportBook) -> None:
         self.book = book
 
-    def addInPlace(self, value1: Reports, value2: Reports) -> Reports:  # noqa: N802 - the protocol's
+    def addInPlace(self, value1: Reports, value2: Reports) -> Reports:  # noqa: N802 - required by the protocol
         for report in value2:
             self.book.add(report)
         return value1

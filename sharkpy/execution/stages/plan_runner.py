@@ -70,7 +70,7 @@ class PlanRunner:
         start = time.perf_counter()
         try:
             plan = self._run_exchanges()
-            # Early build sides may have made another plan of it.
+            # Early build sides may have changed the plan.
             stage = only_stage if only_stage and plan is self.plan.root else self._result_stage(plan)
             self._last_stage = stage
             yield from self.stages.batches(stage)

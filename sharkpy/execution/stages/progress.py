@@ -25,4 +25,4 @@ ProgressListener = Callable[[Progress], None]
 
 
 def ignore_progress(progress: Progress) -> None:
-    """Do nothing; the listener if nobody follows a query."""
+    """Do nothing; this is the default listener."""

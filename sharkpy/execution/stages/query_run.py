@@ -176,7 +176,7 @@ class QueryRun:
             self.engine.store.adopt(handles)
             self.engine.store.release([handle.block_id for handle in handles], durable=True)
 
-    # Watching
+    # Progress and profile
 
     def listener(self, jobs: SparkJobs, stage: Stage, total: int) -> Callable[[TaskReport], None]:
         """Return a listener of task ends, which pyspark's thread calls.
@@ -204,7 +204,7 @@ class QueryRun:
         """
         try:
             self.progress(Progress(stage.label, len(self.profile.stages), done, total, rows))
-        except Exception:  # noqa: BLE001 - whoever looks on
+        except Exception:  # noqa: BLE001 - listeners may raise anything
             _log.exception("a listener of progress failed")
 
     def note(

@@ -70,9 +70,9 @@ def loading_splits(
     schema_text: Callable[[str], str],
     num_threads: int = 1,
 ) -> list[Split]:
-    """Return splits of about equal size, for one block each. Small tables give at least one split per thread.
+    """Return splits of about equal size, each of at most a block's rows.
 
-    `schema_text` is as for `file_splits`.
+    A table of few blocks is divided among the threads. `schema_text` is as for `file_splits`.
     """
     groups = by_form(files, storage)
     return [split for form, part in groups for split in _splits(part, schema, form, conf, schema_text, num_threads)]

@@ -226,7 +226,7 @@ class TableCache:
             self.versions.restore(entry, files)
         is_stale = entry.version is None or entry.files != files
         if not is_stale:
-            entry.files = files  # The same ones, which are told by their identity the next time.
+            entry.files = files  # Equal files; next time they are compared by identity.
         elif self.versions.refresh(entry, files):
             self._compactor.compact_later(entry)
         if entry.version is not None:

@@ -28,7 +28,7 @@ class InPlaceRebuild:
         """Rebuild the block. Return True if it is whole now, by this task or by another that was faster."""
         try:
             return self._rebuild(handle)
-        except Exception:  # noqa: BLE001 - the driver tries too, and can tell what is in the way
+        except Exception:  # noqa: BLE001 - the driver tries too, and reports the cause
             return False
         finally:
             forget_block(handle.block_id)

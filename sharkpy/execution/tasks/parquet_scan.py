@@ -105,7 +105,7 @@ def _are_whole(splits: Sequence[Split]) -> bool:
 
 def _is_readable(split: Split, spec: FileColumns, known: Collection[str]) -> bool:
     """True if DuckDB can read the split's file; `known` are the partition columns."""
-    assert split.plain is not None  # _are_whole
+    assert split.plain is not None  # checked by `_are_whole`
     stored = {name for name, _ in split.plain.column_bytes}.union(known)
     # For remote files, DuckDB would have to wait until all columns of all files are fetched.
     if uri.is_remote(split.path) or split.path in _invalid_texts:

@@ -104,7 +104,7 @@ class ReportBook:
             run[report.partition] = report
         try:
             listener(report)
-        except Exception:  # noqa: BLE001 - pyspark's server would end with it, and all later reports be lost
+        except Exception:  # noqa: BLE001 - it would end pyspark's server, and lose all later reports
             _log.exception("a listener of task reports failed")
 
     def close(self, run_id: int) -> list[TaskReport]:

@@ -35,6 +35,6 @@ class FunctionTask:
         with ending_with_job(self.stop_dir):
             try:
                 yield pickled(self.function(self.numbers[partition], self.argument))
-            except Exception as failure:  # noqa: BLE001 - whatever it was, the driver must learn of it
+            except Exception as failure:  # noqa: BLE001 - the driver gets any error
                 error = as_shark_error(failure)
         self.reports.add([TaskReport(self.run_id, partition, seconds=time.perf_counter() - start, error=error)])

@@ -51,7 +51,7 @@ class HeldConnections:
         with self._lock:
             for _ in range(_TIMES):
                 for connection in self._held:
-                    with suppress(duckdb.Error):  # Closed with its session, under a result that nobody reads on.
+                    with suppress(duckdb.Error):  # Closed with its session, while its result was abandoned.
                         connection.interrupt()
                 if not self._held:
                     break

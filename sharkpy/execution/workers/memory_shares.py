@@ -29,10 +29,10 @@ class SharingDatabase(Protocol):
 
 
 class MemoryShares:
-    """Shares of `total` bytes: each database gets what it wants, or less if those in use want more together.
+    """Shares of `total` bytes: each database gets what it wants, or less if those in use want more.
 
-    `enter` and `leave` enclose each of its queries. A limit falls at once, and rises only after no database was left
-    for a while.
+    `enter` and `leave` enclose each of its queries. A limit falls at once. It rises only if no other database has gone
+    out of use for CALM_SECONDS.
     """
 
     def __init__(self, total: int) -> None:

@@ -68,7 +68,7 @@ class PassTask:
                             # Only a task on that host can remove a block from the memory of a host other than the
                             # driver's.
                             drop_from_memory(handle.memory_path)
-            except Exception as failure:  # noqa: BLE001 - whatever it was, the driver must learn of it
+            except Exception as failure:  # noqa: BLE001 - the driver gets any error
                 error = as_shark_error(failure)
             if results:
                 frame = pa.py_buffer(bytes(PAYLOAD_HEADER) + pickled(results))

@@ -97,7 +97,7 @@ class StageTask:
                     yield output.data
                 else:
                     yield send_frame(output.data, self.settings.results_dir, f"{self.run_id}-")
-        except Exception as failure:  # noqa: BLE001 - whatever it was, the driver must learn of it
+        except Exception as failure:  # noqa: BLE001 - the driver gets any error
             error = as_shark_error(failure)
             self._drop_damaged(partition, error)
             if not is_heard(self.run_id):

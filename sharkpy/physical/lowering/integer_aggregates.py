@@ -58,7 +58,10 @@ def _average_states(call: AggregateCall, arg: Value, over: str, num_rows: int | 
 
 
 def _with_no_large_parts(values: list[Value], types: Sequence[DataType]) -> list[Value] | None:
-    """Return the states of a sum and others. Sums of wide DECIMALs also have states for large values."""
+    """Return the states of a sum and others, with NULL in the states for large values of wide DECIMALs.
+
+    Return None if the sum may need the states for large values.
+    """
     missing = types[1 : 1 + len(types) - len(values)]
     total = values[0].range
     if missing and (total is None or not fits_small_sum(total.magnitude)):

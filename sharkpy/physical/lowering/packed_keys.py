@@ -16,7 +16,7 @@ class PackedKeys:
 
     sql: str
     keys: tuple[tuple[int, Value, int], ...]
-    """(column id, key, stride)."""
+    """Column id, value and stride of each key."""
 
     def unpacked(self, name: str) -> dict[int, Value]:
         """Return the keys by column id, over the packed column `name`."""

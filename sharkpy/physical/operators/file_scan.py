@@ -31,7 +31,7 @@ class SplitSet:
 
 
 def _split_bytes(split: Split) -> int:
-    """Return the bytes of a split, at most the file's if its splits are row groups or stripes."""
+    """Return the bytes of a split, or those of its file for row groups and stripes."""
     return split.length if source(split.format).splits_bytes else split.file_bytes
 
 

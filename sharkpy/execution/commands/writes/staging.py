@@ -97,7 +97,7 @@ def table_staging(table: Table, location: str, session: EngineSession) -> str:
         except SourceError as error:
             if error.sqlstate != _MISSING:
                 raise
-    # The first rows create the table's folder, in a transaction so that nobody drops the table meanwhile.
+    # The first rows create the table's folder, in a transaction, so that the table cannot be dropped meanwhile.
     with session.catalog.transaction():
         session.catalog.require(table)
         return new_staging(location, session)

@@ -167,7 +167,7 @@ def read_content(parent: Path, number: int) -> StageContent:
     path = parent / f"{number:04d}" / _PROGRAM
     try:
         content = CPickleSerializer().loads(path.read_bytes())  # type: ignore[no-untyped-call]
-    except Exception as error:  # noqa: BLE001 - other versions of the classes fail in any way
+    except Exception as error:  # noqa: BLE001 - other versions of the classes may raise anything
         raise ExecutionError(f'cannot read "{path}": {error}', sqlstate="58030") from None
     if not isinstance(content, StageContent):
         raise ExecutionError(f'"{path}" is no recorded stage', sqlstate="58030")

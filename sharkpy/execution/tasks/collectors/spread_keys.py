@@ -22,7 +22,7 @@ class SpreadKeys:
     def observe(self, window: Window) -> None:
         self._pieces.update(window.spread)
 
-    def encode(self, limit: int) -> bytes:  # noqa: ARG002 - it does not give way, and stays below its row's bytes
+    def encode(self, limit: int) -> bytes:  # noqa: ARG002 - it cannot shrink, and fits its row's bytes
         return np.array(sorted(self._pieces.items()), _ENTRY).tobytes()
 
     @staticmethod

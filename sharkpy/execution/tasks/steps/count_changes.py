@@ -11,7 +11,7 @@ from sharkpy.execution.tasks.steps.step_run import StepRun
 from sharkpy.plan.steps.count_changes import CountChanges
 
 
-def run_count_changes(step: CountChanges, rows: Iterator[pa.RecordBatch], run: StepRun) -> Iterator[pa.RecordBatch]:  # noqa: ARG001 - as all runners
+def run_count_changes(step: CountChanges, rows: Iterator[pa.RecordBatch], run: StepRun) -> Iterator[pa.RecordBatch]:  # noqa: ARG001 - all runners have it
     names = list(run.output.names)
     for batch in rows:
         run.end.check()

@@ -102,7 +102,7 @@ class _Feeder:
     def _run(self) -> None:
         try:
             self._process.feed(self._lines())
-        except Exception as error:  # noqa: BLE001 - it is raised where the script's rows are read
+        except Exception as error:  # noqa: BLE001 - the reader of the script's rows raises it
             self.failure = error
             self._process.kill()
 

@@ -37,7 +37,7 @@ _limit = _Limit()
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread in the whole process until the last holder is done.
 
-    A limit of threadpoolctl alone would end with its first holder, while other holders may still work.
+    A plain limit of threadpoolctl would end with its first holder, while other holders may still work.
     """
     import numpy as np  # noqa: F401 - loads its BLAS
 

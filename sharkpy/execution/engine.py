@@ -130,7 +130,7 @@ class Engine:
 
     @property
     def scan_cache_bytes(self) -> int:
-        """Limit on the bytes of decoded columns in the driver's cache, and in those of all tasks together."""
+        """Limit on the bytes of decoded columns in the driver's cache, and in all tasks' caches together."""
         return self.conf.value(settings.SCAN_CACHE_BYTES) or machine_memory() // 16
 
     @property
@@ -181,7 +181,7 @@ class Engine:
         return self.jobs.jvm
 
     def task_writer(self) -> BlockWriter | ExecutorWriter:
-        """Writer with which tasks store blocks, in this machine's memory or in that of the task's host."""
+        """Writer with which tasks store blocks, in the memory of this machine or of the task's host."""
         if self.is_local:
             return self.store.writer()
         from sharkpy.columnar.executor_store import ExecutorWriter

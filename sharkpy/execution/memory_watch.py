@@ -38,7 +38,7 @@ class MemoryWatch:
     1. The process's growth is counted to the statements that work meanwhile, by the CPU time of their threads.
     2. Above the limit, the statement with most memory ends with ResourceError 53200, then the next one, unless enough
        is freed in time. A statement with little of the excess did not cause it and continues.
-    3. A statement with its own limit ends if the process has grown by far more than the limit for it alone.
+    3. A statement with its own limit ends if the process has grown by far more than the limit while only it worked.
     4. Memory that ended statements leave unused is returned to the system: much of it at once, the rest at rest.
     """
 
@@ -138,7 +138,7 @@ class MemoryWatch:
             working[0][0].alone_bytes += size
 
     def _debit(self, statements: Sequence[Statement], size: int) -> None:
-        """Subtract freed bytes from those of ended statements, then from all others in proportion."""
+        """Subtract freed bytes from ended statements, then from all running ones in proportion."""
         gone = min(size, self._left)
         self._left -= gone
         size -= gone
@@ -151,7 +151,7 @@ class MemoryWatch:
     # Acting on it
 
     def _relieve(self, statements: Sequence[Statement]) -> None:
-        """Cancel the statement with most memory, unless those that are ending hold enough."""
+        """Cancel the statement with most memory, unless the ending statements hold enough."""
         now = time.monotonic()
         if self._may_give_back:
             gc.collect()

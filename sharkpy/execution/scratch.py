@@ -13,7 +13,7 @@ _PREFIX = "sharkpy-"
 
 
 def make_scratch(parent: str | None = None) -> Path:
-    """Make a folder for this process under `parent` (default: the system's), and remove those of dead processes."""
+    """Make a folder for this process in `parent` (default: the system's), and remove dead processes' folders."""
     base = Path(parent or tempfile.gettempdir())
     sweep_scratch(base)
     return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=base))

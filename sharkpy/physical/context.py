@@ -26,8 +26,8 @@ def _no_files(table: Table) -> Sequence[Split]:
 class PlanContext:
     """Context of planning.
 
-    `placement` is where the query must run. If None, it runs in the driver if it `is_local` and the scanned bytes allow
-    it.
+    `placement` is the place in which the query must run. If None, it runs in the driver if it `is_local` and the
+    scanned bytes allow it.
     """
 
     conf: Conf

@@ -1,4 +1,4 @@
-"""Blocks in order of promise: a TopN or Limit first opens those that may hold its rows.
+"""Blocks in order of promise: a TopN or Limit first opens the blocks that may hold its rows.
 
 At plan time, `cut_blocks` removes blocks that row counts and bounds prove needless. At run time, `Waves` deals out the
 rest; blocks that cannot beat the n-th row found so far are not opened.
@@ -231,7 +231,7 @@ def _by_promise(source: Source, order: BlockOrder | None) -> BlockSet:
 
 
 def _certain_first(source: Source) -> BlockSet:
-    """Sort the blocks so that those whose rows all satisfy the scan's predicate come first."""
+    """Sort the blocks: first the blocks whose rows all satisfy the scan's predicate."""
     scan, statistics = source.scan, source.scan.blocks.statistics
     if scan.predicate is None or statistics is None:
         return scan.blocks

@@ -45,7 +45,7 @@ class KeptStages:
         """Return a bound query's physical plan, and its stage if one is cached.
 
         `optimized` is its known optimised plan, made under the same `changes` of settings. The stage may have been made
-        for other rows, or be valid for others too.
+        for other rows, or be valid for other rows too.
         """
         kept = self._of(query, changes, optimized)
         known = kept.template

@@ -1,7 +1,7 @@
 """Semi-join filters from sides too large to broadcast: their distinct keys filter the other side before it moves.
 
-The keys filter exactly the rows that the other side would move. Like those of any finished build side, they also prune
-the blocks of its scans (`learned_filters`).
+The keys filter exactly the rows that the other side would move. Like the keys of any finished build side, they also
+prune the blocks of its scans (`learned_filters`).
 """
 
 from __future__ import annotations

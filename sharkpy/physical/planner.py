@@ -1,4 +1,4 @@
-"""Planning of logical plans: operators are chosen, and Exchanges added only where rows must move."""
+"""Planning of logical plans: operators are chosen, and Exchanges are added only if rows must move."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Planner:
         return moved if moved.output == child.output else Project(moved, child.output)
 
     def _window(self, child: PhysicalPlan, windows: tuple[Alias, ...]) -> PhysicalPlan:
-        """Plan windows; those with equal PARTITION BY share an operator and an exchange."""
+        """Plan windows; windows with equal PARTITION BY share an operator and an exchange."""
         output = child.output + tuple(window.ref for window in windows)
         groups: dict[tuple[Expr, ...], list[Alias]] = {}
         for window in windows:
@@ -219,7 +219,7 @@ class Planner:
         return TopN(enforce.single(TopN(child, keys, count + offset), self._ids), keys, count, offset)
 
     def _union(self, inputs: tuple[PhysicalPlan, ...], columns: tuple[ColumnRef, ...]) -> PhysicalPlan:
-        """Unite inputs. Those of one task are hashed first if others have several, or each task would repeat them."""
+        """Unite inputs. An input of one task is hashed first if another has several, or each task would repeat it."""
         if len(inputs) > MOST_INPUTS:
             message = f"UNION ALL of {len(inputs):,} queries, more than {MOST_INPUTS:,} that are not constants"
             raise ResourceError(message, hint="write it as several statements", sqlstate="54000")

@@ -1,4 +1,4 @@
-"""Sinks of stages, which describe where a task's rows go; plain and picklable."""
+"""Sinks of stages, the destinations of a task's rows; plain and picklable."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class HashSink:
 class RangeSink:
     """Rows go to buckets by comparison with `bounds` (Arrow IPC bytes of sorted boundary rows) on `keys`.
 
-    A key is (column, ascending, nulls_first). `types` are those of the keys, empty if all are plain.
+    A key is (column, ascending, nulls_first). `types` are the keys' types, empty if all are plain.
     """
 
     keys: tuple[tuple[str, bool, bool], ...]

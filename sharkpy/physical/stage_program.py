@@ -89,7 +89,7 @@ class GivenColumns:
 class StepColumns:
     """Input relation that `step` makes, in the same task, from the rows of another query.
 
-    The first `num_passed` columns of `program` and of `schema` are those that the step passes on.
+    The first `num_passed` columns of `program` and of `schema` are passed on by the step.
     """
 
     relation: str
@@ -120,7 +120,7 @@ class StageProgram:
 
     @property
     def data_inputs(self) -> tuple[DataInput, ...]:
-        """Inputs that bring data into the task: its own, and those of the programs within steps."""
+        """Inputs that bring data into the task: its own, and the inputs of programs within steps."""
         found: list[DataInput] = []
         for spec in self.inputs:
             if isinstance(spec, StepColumns):

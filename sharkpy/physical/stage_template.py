@@ -84,7 +84,7 @@ def template_of(
 ) -> StageTemplate | None:
     """Return the template of the plan's only stage, or None if other rows may need another plan.
 
-    Its bounds are wider than those of the plan's rows, and include those of the `known` template of the same plan.
+    Its bounds are wider than the bounds of the plan's rows, and include the bounds of the `known` template.
     """
     sources = _sources(optimized, plan)
     is_asked = may_be_answered(optimized)

@@ -89,7 +89,7 @@ def _copied(catalog: Catalog, saved: SavedTables, folder: BackupFolder, links: P
 def _linked(files: Mapping[str, DataFile], links: Path) -> dict[str, DataFile]:
     """Hard-link local files, so that they survive a rename or DROP of their table.
 
-    Files on another file system, and remote files, are used where they are.
+    Files on another file system, and remote files, are used in place.
     """
     linked = dict(files)
     for number, (place, source) in enumerate(files.items()):

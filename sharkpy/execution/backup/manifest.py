@@ -36,8 +36,9 @@ class SavedFile:
 class Manifest:
     """State of a warehouse: the number of its tables and the files of their data.
 
-    `left_out` names files outside the warehouse that are not saved. `place` is where the backup was made; tags of its
-    files are valid only there. `folders` must exist even without files; None in format 1, whose backups contain them.
+    `left_out` names files outside the warehouse that are not saved. `place` is the backup's original location; tags of
+    its files are valid only there. `folders` must exist even without files; None in format 1, whose backups contain
+    them.
     """
 
     num_tables: int

@@ -26,12 +26,12 @@ def chosen_buckets(
 
 
 def bucketed_query(query: LogicalPlan, schema: Schema, spec: BucketSpec | None) -> LogicalPlan:
-    """Return `query` with each bucket's rows in one task, which writes few files. Its columns are those of `schema`."""
+    """Return `query`, with the columns of `schema` and each bucket's rows in one task, which writes few files."""
     if spec is None:
         return query
     columns = dict(zip(schema.names, query.output, strict=True))
     order = tuple(SortKey(columns[name], ascending, ascending) for name, ascending in spec.sort_columns)
-    # The table's distribution and order replace those of the query.
+    # The table's distribution and order replace the query's.
     if order and isinstance(query, Sort) and not query.is_global:
         query = query.child
     if isinstance(query, Distribute):

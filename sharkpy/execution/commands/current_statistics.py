@@ -1,4 +1,4 @@
-"""Statistics of ANALYZE TABLE that are still current. Those of changed files are left out."""
+"""Statistics of ANALYZE TABLE that are still current. Statistics of changed files are left out."""
 
 from __future__ import annotations
 

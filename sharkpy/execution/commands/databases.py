@@ -31,7 +31,7 @@ def create_database(command: CreateDatabase, session: EngineSession) -> CommandR
 
 
 def alter_database(command: AlterDatabase, session: EngineSession) -> CommandResult:
-    """Alter a database; its existing tables stay where they are."""
+    """Alter a database; its existing tables stay in place."""
     altered = command.altered
     if altered.location != command.database.location:
         altered = dataclasses.replace(altered, location=_place(altered.location, session))

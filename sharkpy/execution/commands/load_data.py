@@ -95,7 +95,7 @@ def _insert_rows(
 
 
 def _take_files(command: LoadData, sources: Sequence[DataFile], session: EngineSession) -> None:
-    """Add the files to the table atomically: local files that are moved are hard-linked, others are copied."""
+    """Add the files to the table atomically: local files to be moved are hard-linked, other files are copied."""
     table = command.table
     partition = spec_name(table, command.partition, session)
     location = target_folder(table, session, overwrite=command.overwrite and not partition)

@@ -58,7 +58,7 @@ def write_partitions(
 ) -> list[str]:
     """Write files in folders of `staging` named after Hive partitions; return the partitions' names.
 
-    Partitions in `known` keep their formats; others have the table's.
+    Partitions in `known` keep their formats; new ones have the table's.
     """
     dynamic = tuple(name for name, value in spec if value is None)
     static = spec_name(table, spec, session)

@@ -36,7 +36,7 @@ Subfolders = Callable[[Sequence[str]], Sequence[Sequence[str]]]
 def repair_table(command: RepairTable, session: EngineSession) -> CommandResult:
     """Repair a table. Return a line for each difference between folders and Hive partitions, in Hive's words.
 
-    Three kinds of folders are listed but not added: a name that is no value of the column's type, several folders with
+    Three kinds of folders are listed but not added: a name that does not fit the column's type, several folders with
     the same values, and a link out of the session's bounds.
     """
     table = command.table

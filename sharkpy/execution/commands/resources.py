@@ -45,7 +45,7 @@ def _added_path(path: str, session: EngineSession) -> str:
 
 
 def resource_path(path: str, session: EngineSession) -> str:
-    """Return the absolute path of a file that the session may read, or that of a remote file's copy.
+    """Return the absolute path of a file that the session may read, or of a remote file's copy.
 
     Raise SourceError if it does not exist, NotAllowedError if the session may not read it.
     """

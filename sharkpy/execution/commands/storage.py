@@ -154,7 +154,7 @@ def managed_folder(location: str, kind: TableKind, session: EngineSession, besid
     """Check a LOCATION and return its path or URI. `besides` is the id of the table itself, if it exists.
 
     Raise NotAllowedError if the session may not use it. Raise BindError if dropping a managed table there would delete
-    the warehouse or files of others. Raise UnsupportedError if the storage cannot be written.
+    the warehouse or another owner's files. Raise UnsupportedError if the storage cannot be written.
     """
     session.restrictions.check_location(location)
     path = _remote_folder(location, kind, session) if uri.is_remote(location) else local_path(location)

@@ -2,7 +2,7 @@
 
 Each pool has a first-in, first-out queue. A free slot goes to the pool that has used the least time of the lane for its
 weight. Short queries have a lane of their own and never wait for long ones. A query that exceeds its lane's time moves
-to the next lane, so that others need not wait for it.
+to the next lane, so that other queries need not wait for it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from sharkpy.sql.nesting import within_stack
 def plan_query(
     session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot | None = None, placement: Place | None = None
 ) -> PlacedPlan:
-    """Return a query's physical plan over the current tables, or those in `snapshot`."""
+    """Return a query's physical plan over the current tables, or over `snapshot`."""
     return plan_steps(session, logical, snapshot, placement)[1]
 
 

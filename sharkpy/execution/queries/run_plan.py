@@ -56,7 +56,7 @@ def run_batches(
 def query_rows(
     session: EngineSession, plan: LogicalPlan, snapshot: QuerySnapshot | None = None
 ) -> Generator[pa.RecordBatch]:
-    """Yield the rows of a query over the current tables, or those in `snapshot`."""
+    """Yield the rows of a query over the current tables, or over `snapshot`."""
     from sharkpy.execution.queries.plan_query import plan_query
     from sharkpy.execution.tables.snapshot import reading
 

@@ -81,7 +81,7 @@ def write_blocks(
 def _contents(session: EngineSession, plan: LogicalPlan, snapshot: QuerySnapshot) -> Contents:
     """Return the contents of the tables that a query reads.
 
-    If it reads rows given to it alone, as an epoch does, the result equals no other.
+    If it reads rows that only it was given, as an epoch does, the result equals no other.
     """
     is_given = any(isinstance(node, Scan) and snapshot.has_own_rows(node.table) for node in plan.walk())
     return (object(),) if is_given else session.table_cache.contents(plan)

@@ -119,7 +119,7 @@ def java_command(
         "-XX:TieredStopAtLevel=1",
         "-XX:+IgnoreUnrecognizedVMOptions",
     )
-    # Secrets are sent over the connection, because everybody can read a process's arguments.
+    # Secrets are sent over the connection, because all users can read a process's arguments.
     shown = {key: value for key, value in conf.items() if not names_secret(key)}
     submit = [text for key, value in shown.items() for text in ("--conf", f"{key}={value}")]
     # Other classes come last, so that the class cache of Spark's own still matches the start of the class path.
@@ -131,7 +131,7 @@ def java_command(
 
 
 def hadoop_folders(conf: Mapping[str, str]) -> list[str]:
-    """Return the folders of Hadoop's settings for the JVM's class path, where Spark finds the addresses of YARN.
+    """Return the folders of Hadoop's settings for the JVM's class path, which have the addresses of YARN.
 
     Empty for a local master: another default file system would apply to Spark's local files.
     """

@@ -44,7 +44,7 @@ _GENERATION = "SHARKPY_WORKERS"
 """Variable in the workers' environment; Spark has one daemon per environment."""
 _NOT_STARTED = re.compile(r"PythonWorkerFactory\.|reading the port number")
 _TRACE = re.compile(r"at (?!org\.apache\.spark\.api\.python\.PythonWorkerFactory)")
-"""Lines of a Java stack trace, except those that tell of a worker that did not start."""
+"""Lines of a Java stack trace, except lines about a worker that did not start."""
 
 
 class SparkJobs:
@@ -229,7 +229,7 @@ class SparkJobs:
         self._cleaning.shutdown(wait=True)
 
     def collect(self, frames: Any, partitions: Sequence[int], *, is_all: bool = False) -> list[pa.Buffer]:
-        """Return the frames of `partitions` in order; `is_all` if there are no others. Raise Spark's errors."""
+        """Return the frames of `partitions` in order; `is_all` if these are all partitions. Raise Spark's errors."""
         from pyspark.util import _load_from_socket
 
         connection = self._serve_all(frames) if is_all else self._serve(frames, partitions)

@@ -49,7 +49,7 @@ class SparkHandle:
     """Variables that workers need in addition to the context's environment."""
 
     local_parallelism: int = 0
-    """Number of tasks that run at once on this machine; 0 on other hosts, where executors come and go."""
+    """Number of tasks that run at once on this machine; 0 on other hosts, as executors come and go."""
 
     @property
     def parallelism(self) -> int:
@@ -224,7 +224,7 @@ def _borrowed(context: Any, scratch: Path) -> SparkHandle:
 
 
 def _await_executors(context: Any, master: str) -> None:
-    """Wait for the first executor and those that follow shortly.
+    """Wait for the first executor and for any that follow shortly.
 
     Raise ConfigurationError if none registers within a minute, or within Spark's own setting.
     """

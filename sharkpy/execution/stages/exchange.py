@@ -1,9 +1,9 @@
 """Exchanges: Arrow payloads through Spark's shuffle, measured before they are read.
 
-The map stage is submitted alone; the bytes of its buckets are known before the reading stage is planned. Readers take
-whole buckets, several small ones per task. The payloads of several exchanges (the sides of a join) reach the same task
-bucket by bucket; the header of each names its exchange. Small outputs that the driver needs anyway (broadcasts, LIMIT)
-are held there and never enter the shuffle.
+The map stage is submitted separately; the bytes of its buckets are known before the reading stage is planned. Readers
+take whole buckets, several small ones per task. The payloads of several exchanges (the sides of a join) reach the same
+task bucket by bucket; the header of each names its exchange. Small outputs that the driver needs anyway (broadcasts,
+LIMIT) are held there and never enter the shuffle.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class StageProfile:
     rows_in: int
     rows_out: int
     bytes_out: int
-    """Bytes that RDD tasks passed on; 0 in the driver, where rows stay."""
+    """Bytes that RDD tasks passed on; 0 in the driver, as rows stay there."""
     seconds: float
     task_seconds: float
     exchange_id: int | None = None

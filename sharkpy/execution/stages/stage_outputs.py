@@ -80,7 +80,7 @@ class StageOutputs:
         return self._tables[exchange_id]
 
     def source(self, jobs: SparkJobs, spec: BroadcastColumns) -> BroadcastSource:
-        """Return where tasks find the rows of a broadcast; sent once."""
+        """Return the source from which tasks read a broadcast; sent once."""
         if spec.exchange_id not in self._sources:
             engine = self._run.engine
             try:

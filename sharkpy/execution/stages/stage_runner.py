@@ -44,7 +44,7 @@ class StageRunner:
     def results(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[BlockResult | FileResult]:
         """Run the stage; return the blocks or files that its sink stored, in task order.
 
-        With `only_tasks` no others run.
+        With `only_tasks`, no other tasks run.
         """
         if stage.placement.is_driver:
             return self.driver.results(stage, only_tasks)

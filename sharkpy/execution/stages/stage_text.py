@@ -41,7 +41,7 @@ def _indented(plan: str) -> str:
 
 
 def stage_work(stage: StageProfile) -> str:
-    """Return where a stage ran, in how many tasks, and how long."""
+    """Return a text of a stage's place, number of tasks, and time."""
     tasks = count_of(stage.num_tasks, "task")
     if stage.placement == "driver":
         text = f"{tasks} in the driver, {format_seconds(stage.seconds)}"

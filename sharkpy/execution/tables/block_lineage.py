@@ -70,7 +70,7 @@ class Recipe:
         return cls(query, contents, plan, tuple(inputs), sink, conf.copy(), plan_anew)
 
     def filled_plan(self, only_sources: frozenset[str] | None = None) -> PlacedPlan | None:
-        """Return the plan over its original blocks, or those in `only_sources`; None if some are gone."""
+        """Return the plan over its original blocks, or only over `only_sources`; None if some are gone."""
         found = [tuple(block for ref in blocks if (block := ref()) is not None) for blocks in self.inputs]
         if [len(blocks) for blocks in found] != [len(blocks) for blocks in self.inputs]:
             return None

@@ -35,7 +35,7 @@ def small_runs(version: TableVersion, block_rows: int, min_blocks: int) -> list[
     """Return runs of at least `min_blocks` small blocks that fit one block.
 
     Blocks that share a split, and different buckets, are not merged. A run begins with a block that has no more rows
-    than those that follow it. So each row is merged only a few times, however many appends there are.
+    than all that follow it together. So each row is merged only a few times, however many appends there are.
     """
     if sum(block.num_rows * _SMALL < block_rows for block in version.blocks) < min_blocks:
         return []

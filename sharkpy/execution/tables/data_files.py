@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def table_files(table: Table, catalog: Catalog, published: Published | None = None) -> tuple[DataFile, ...]:
-    """Return a table's current data files, or those of `published`."""
+    """Return a table's current data files, or the files of `published`."""
     if isinstance(table, FileTable):
         return table.named.files
     if isinstance(table, LakeTable):
@@ -102,13 +102,13 @@ def files_by_partition(
 
 
 def columns_in_files(schema: Schema, files: Sequence[DataFile]) -> Schema:
-    """Return the columns that a stream's files hold, without those in the names of its Hive partitions."""
+    """Return the columns that a stream's files hold, without the columns in the names of its Hive partitions."""
     named = partition_values(files[0].partition) if files else {}
     return Schema(tuple(field for field in schema if field.name not in named)) if named else schema
 
 
 def _partition_files(table: Table, one: HivePartition, listed: list[DataFile] | None) -> list[DataFile]:
-    """Return the data files of a Hive partition. `listed` has those of a remote folder."""
+    """Return the data files of a Hive partition. `listed` has the files of a remote folder."""
     form = form_to_text(one.storage, one.columns)
     if listed is None:
         files = table_folder(one.folder(table)).partition_files(one.newest, one.name)

@@ -59,7 +59,7 @@ class Entry:
     """Store in which versions are published; None before the first."""
     compaction: Future[None] | None = None
     held: tuple[str, ...] | None = None
-    """Hive partitions in memory under a cache policy, in order of eviction; None: those of `version`."""
+    """Hive partitions in memory under a cache policy, in order of eviction; None: the partitions of `version`."""
     seen: tuple[str, ...] | None = None
     """All Hive partitions when `held` was decided."""
     metrics: ReadMetrics = field(default_factory=ReadMetrics)
@@ -68,7 +68,7 @@ class Entry:
 
 
 def form_of(table: Table) -> tuple[object, ...]:
-    """Return the properties that a table's blocks depend on, besides its files."""
+    """Return the properties that a table's blocks depend on, apart from its files."""
     return table.schema, table.storage, table.cache_mode, table.buckets
 
 

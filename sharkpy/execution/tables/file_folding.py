@@ -110,7 +110,7 @@ class FileFolding:
                 self._folder(run.folder).sync_staged(staging)
                 blocks.make()
                 # The version's lock is not held while waiting for the catalog and the disk. Until the version has the
-                # new files' blocks, it has those of the old files, with the same rows.
+                # new files' blocks, it has the old files' blocks, with the same rows.
                 with catalog.transaction():
                     placed = self._place_files(table, run, staging)
                 if placed is None:

@@ -31,7 +31,7 @@ def small_run(generations: Generations, least: int, most_bytes: int) -> list[Gen
 
 
 def bounds_of_blocks(generations: Generations, merged: Iterable[Sequence[DataFile]]) -> list[int]:
-    """Return the places between generations where a run may begin or end, so that no block spans one.
+    """Return the places between generations at which a run may begin or end, so that no block spans one.
 
     `merged` has the files of each block with rows of several.
     """

@@ -64,7 +64,7 @@ class FoldedBlocks:
                 self._made, _ = versions.make(table, versions.splits(table, self._files), directory)
 
     def publish(self, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
-        """Replace the blocks of the `old` files by those of the `new` ones, which were staged. Other blocks stay.
+        """Replace the blocks of the `old` files by blocks of the `new` files, which were staged. Other blocks stay.
 
         If that fails, the next reader lists the files.
         """

@@ -13,7 +13,7 @@ def held_partitions(
     """Return the Hive partitions to hold now, in order of eviction.
 
     `held` are those held so far. `known` are all of the table, in order of registration. `seen` are those known at the
-    last call, None at first. `needed` are those that a query reads now.
+    last call, None at first. `needed` are the partitions that a query reads now.
 
     1. LRU holds those used or registered last. If a query needs more than fit, those already held stay, and its later
        ones do not evict its first ones.

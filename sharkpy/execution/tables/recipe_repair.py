@@ -66,7 +66,7 @@ class RecipeRepair:
             return {recipe for recipe, run in runs.items() if not run.result()}
 
     def _rebuild(self, recipe: Recipe, lost: Sequence[BlockHandle]) -> bool:
-        """Rebuild those of `lost` that `recipe` made. Return False if its tasks now make other blocks."""
+        """Rebuild the blocks in `lost` that `recipe` made. Return False if its tasks now make other blocks."""
         with held(recipe.lock):
             # Another query may have repaired the same loss already.
             blocks = [

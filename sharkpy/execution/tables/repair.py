@@ -35,7 +35,7 @@ class TableRepair:
         """Rebuild the lost or damaged ones of `blocks` in their places, with the same rows.
 
         Raise CorruptionError, naming table and block, if the source is gone, has changed, or never was a file. Raise
-        BlocksReplacedError if the table's blocks were replaced by others.
+        BlocksReplacedError if the table has new blocks.
         """
         store = self._versions.store
         unmended = [handle for handle in blocks if not store.mend(handle)]

@@ -153,7 +153,7 @@ class QuerySnapshot:
 
     @property
     def has_computed(self) -> bool:
-        """True if a plan over the snapshot reads rows computed for it alone."""
+        """True if a plan over the snapshot reads rows computed only for it."""
         return bool(self._computed)
 
     def states(self) -> tuple[tuple[Table, TableState], ...]:
@@ -315,7 +315,7 @@ class QuerySnapshot:
         if given is None or not table.is_stream:
             self.catalog.check_links(table, ())
         else:
-            # The files found by a stream's reader are no links, but its folder may have become one.
+            # The files found by a stream's reader are not links, but its folder may have become one.
             self.catalog.check_folders(table)
         if given is None:
             given = table_files(table, self.catalog, self._published.get(table.table_id))

@@ -14,7 +14,7 @@ _MOST_BYTES = 4 << 20
 
 
 def split_groups(splits: Sequence[Split], block_rows: int) -> Iterator[tuple[Split, ...]]:
-    """Group neighbouring small splits of a Hive partition if there are many splits. Others stay single.
+    """Group neighbouring small splits of a Hive partition if there are many splits. Large splits stay single.
 
     A group fits a block: a file with an unknown number of rows has at most one row per byte.
     """

@@ -50,7 +50,7 @@ class TableCache:
     """Versions of the tables that a session caches. Thread-safe.
 
     1. A table is cached by its property `shark.cache`, or by CACHE TABLE for this session.
-    2. `version` compares the table's files (path, size, time) with those of its blocks, loads new ones and drops the
+    2. `version` compares the table's files (path, size, time) with its blocks' files, loads new ones and drops the
        blocks of removed ones. An answer never mixes old and new files.
     3. MEMORY tables store blocks and manifest in <warehouse>/.sharkpy/blocks/<table id>/ for later sessions.
     4. Blocks dropped from a version are removed when no query has them.
@@ -110,7 +110,7 @@ class TableCache:
     # Versions
 
     def version(self, table: Table, published: Published | None = None) -> TableVersion | None:
-        """Return the version with exactly the rows of the table's current files, or of those in `published`.
+        """Return the version with exactly the rows of the table's current files, or of the files in `published`.
 
         Return None if the table is not cached, or its policy holds only some Hive partitions (see `held_version`).
         """
@@ -175,7 +175,7 @@ class TableCache:
     ) -> tuple[TableVersion | None, frozenset[str]]:
         """Return the version with some of the table's `partitions`, and their names.
 
-        The table's cache policy chooses them; `needed` are those that a query is about to read.
+        The table's cache policy chooses them; `needed` are the partitions that a query is about to read.
         """
         if not self.is_cached(table):
             return None, frozenset()

@@ -118,7 +118,7 @@ class TableVersions:
         return self._extend(entry, (*(entry.files or ()), *added))
 
     def _extend(self, entry: Entry, files: tuple[DataFile, ...]) -> bool:
-        """Load those of `files` that follow the known ones."""
+        """Load the files in `files` that follow the known ones."""
         version, added = entry.version or TableVersion.empty(entry.table.schema), files[len(entry.files or ()) :]
         loaded = self._blocks_of(entry, added, is_hot=self.is_hot(entry.table, added))
         if loaded:

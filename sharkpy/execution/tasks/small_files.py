@@ -76,7 +76,7 @@ def small_tables(program: StageProgram, data: TaskData, metrics: TaskMetrics) ->
 
 
 def _small_inputs(program: StageProgram, part: TaskInput) -> list[FileColumns]:
-    """Return the small file inputs that are read as tables: those of epochs, and those of joins and the like.
+    """Return the small file inputs that are read as tables: inputs of epochs, joins and the like.
 
     A query over one file input may end before it has read all of it, so it gets a stream.
     """

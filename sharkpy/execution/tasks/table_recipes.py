@@ -65,7 +65,7 @@ class RecipeBook:
 
 
 def save_recipes(folder: Path, table: Table, version: TableVersion, writer: BlockWriter) -> None:
-    """Write the recipes of a table's version over those of the earlier one."""
+    """Write the recipes of a table's version over the earlier version's."""
     groups = tuple(group for group in siblings(version) if group[0])
     if not groups:
         remove_recipes(folder, table)

@@ -1,4 +1,4 @@
-"""Memory of the DuckDB databases of one process, divided among those with running queries."""
+"""Memory of the DuckDB databases of one process, divided among the databases with running queries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SharingDatabase(Protocol):
 
 
 class MemoryShares:
-    """Shares of `total` bytes: each database gets what it wants, or less if those in use want more.
+    """Shares of `total` bytes: each database gets what it wants, or less if the databases in use want more.
 
     `enter` and `leave` enclose each of its queries. A limit falls at once. It rises only if no other database has gone
     out of use for CALM_SECONDS.
@@ -42,7 +42,7 @@ class MemoryShares:
         self._shared_at = -math.inf
         """Time when more than one query was last seen."""
         self._left_at = -math.inf
-        """Time when the use of a database last ended while others were in use."""
+        """Time when the use of a database last ended while other databases were in use."""
         self._timer: threading.Timer | None = None
         """Timer that raises the limits of databases in use."""
 

@@ -1,4 +1,4 @@
-"""Size checks of rows whose values are large together, like those of single values, before the first is made."""
+"""Size checks of rows whose values are large together, before the first value is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choice of string columns to read as indexes into their few values: those that only group rows."""
+"""Choice of string columns to read as indexes into their few values: columns that only group rows."""
 
 from __future__ import annotations
 

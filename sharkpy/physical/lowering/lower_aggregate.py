@@ -78,7 +78,7 @@ def most_rows(plan: PhysicalPlan) -> int | None:
 class _Lowering:
     """Aggregates of one operator.
 
-    `values` are those of the grouped query, `columns` its further columns, and `finished` are computed over these.
+    `values` are the values of the grouped query, `columns` its further columns, and `finished` are computed over these.
     """
 
     def __init__(self, scope: Scope, num_rows: int | None, builder: Builder) -> None:

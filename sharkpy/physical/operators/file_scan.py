@@ -31,7 +31,7 @@ class SplitSet:
 
 
 def _split_bytes(split: Split) -> int:
-    """Return the bytes of a split, or those of its file for row groups and stripes."""
+    """Return the bytes of a split, or of its file for row groups and stripes."""
     return split.length if source(split.format).splits_bytes else split.file_bytes
 
 
@@ -53,7 +53,7 @@ class FileScan(PhysicalPlan):
     partitions: tuple[int, int] | None = None
     """Number of Hive partitions that are read, and of all."""
     partition_kind: str = "partitions"
-    """Name of the partitions in texts; those of lake tables are files."""
+    """Name of the partitions in texts; "files" for lake tables."""
     sample: RowSample | None = None
     is_plain: bool = False
     """True if DuckDB can read one of the files itself. Lowering knows nothing else about them."""

@@ -27,7 +27,7 @@ class HashAggregate(PhysicalPlan):
     """Groups and aggregates; `states[i]` are the state columns of `aggregates[i]`.
 
     They are a partial's output, a merge's input and output, and a final's input; otherwise empty. States of DISTINCT
-    aggregates are made where rows with equal group and arguments are in one task. Without groups, each task makes
+    aggregates are made only after rows with equal group and arguments are in one task. Without groups, each task makes
     exactly one row, even from no rows.
     """
 

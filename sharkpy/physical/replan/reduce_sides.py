@@ -18,7 +18,7 @@ REDUCIBLE = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.SINGLE)
 MIN_BYTES = 4 << 20
 """Least bytes of a right side worth reducing."""
 MIN_RATIO = 4
-"""Least ratio of its bytes to those of the left side."""
+"""Least ratio of its bytes to the left side's bytes."""
 _SUBSETS = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI, JoinKind.INNER, JoinKind.LEFT, JoinKind.SINGLE)
 
 

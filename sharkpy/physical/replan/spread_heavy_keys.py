@@ -53,7 +53,7 @@ def _spread_join(join: HashJoin, context: ReplanContext) -> HashJoin:
 
 
 def _spreading(side: Exchange, other: Exchange | ExchangeRead, context: ReplanContext) -> Exchange:
-    """Return the side with permission to spread heavy keys, except for those that the other side has spread."""
+    """Return the side with permission to spread heavy keys, except for keys that the other side has spread."""
     is_forced = context.settings.value(settings.FORCE_SKEW)
     size = side.estimated_bytes
     if not is_forced and size is not None and size < MIN_BYTES:

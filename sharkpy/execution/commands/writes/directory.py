@@ -72,7 +72,7 @@ class Directory(QuietWrite):
 
 
 def _check_target(target: Path, session: EngineSession) -> None:
-    """Check that the target, whose content will be deleted, is no file and holds or belongs to no table."""
+    """Check that the target, whose content will be deleted, is not a file, and holds or belongs to no table."""
     folders = TableFolders(session.catalog)
     folders.require_no_others(str(target), ACTION)
     if (owner := folders.lies_in(str(target))) is not None:

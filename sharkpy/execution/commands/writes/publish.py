@@ -11,7 +11,7 @@ from sharkpy.catalog.store import Catalog
 
 
 class StagedWrite(Protocol):
-    """Write of one target, staged where no reader looks.
+    """Write of one target, staged in a place that no reader looks at.
 
     1. `start` begins to sync staged files to the disk, for all targets at once.
     2. `prepare` waits for that, and does other work that takes time or may fail if space runs out. Nothing is visible

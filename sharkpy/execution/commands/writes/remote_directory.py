@@ -123,7 +123,7 @@ def _is_settled(target: str, session: EngineSession) -> bool:
 
 
 def _check_target(target: str, action: str, session: EngineSession) -> None:
-    """Check the target, whose content will be deleted: it is no whole bucket, and holds or belongs to no table."""
+    """Check the target, whose content will be deleted: it is not a whole bucket, and holds or belongs to no table."""
     if not uri.name_of(target):
         raise BindError(f'{action} would replace all of "{target}"', hint="name a folder in it", sqlstate="42809")
     folders = TableFolders(session.catalog)

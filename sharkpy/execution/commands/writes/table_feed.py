@@ -33,7 +33,7 @@ class TableFeed:
        them, whatever happens to the table. Remote files keep their names, and their removal waits for the stream
        (`wanted_files`).
     2. Streams of windows closed by a watermark get nothing here: see `sharkpy.streaming.closed_windows`.
-    3. Replaced or removed rows are no items; a mark says that rows were rewritten. Rows written into an empty table or
+    3. Replaced or removed rows are not items; a mark says that rows were rewritten. Rows written into an empty table or
        Hive partition are always added.
     """
 

@@ -48,7 +48,7 @@ def _is_file(location: str, session: EngineSession) -> bool:
 
 
 def require_overwritable(table: Table, folders: Iterable[str], session: EngineSession) -> None:
-    """Raise BindError if replacing the content of a table's `folders` would delete files of others.
+    """Raise BindError if replacing the content of a table's `folders` would delete files of other owners.
 
     A managed table of a metastore at its default location is not checked: that would list all tables.
     """

@@ -34,7 +34,7 @@ from sharkpy.sources.partition_values import typed_values
 class TablePartitions(QuietWrite):
     """Write of Hive partitions: `staging`/name becomes data of each of `names`, which are registered if new.
 
-    1. The new generation of each partition is placed beyond the committed ones, where no reader looks.
+    1. The new generation of each partition is placed beyond the committed ones, which are all that readers look at.
     2. The catalog's commit makes all of them visible. Before it nothing changes, even if it fails.
     3. `overwrite` replaces the data of these partitions and deletes the old data afterwards; they then have the table's
        format. `only_new` skips registered partitions.

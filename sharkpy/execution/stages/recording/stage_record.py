@@ -1,4 +1,4 @@
-"""Records of stages: each one's inputs and results, so that it can be rerun alone in a debugger.
+"""Records of stages: each one's inputs and results, so that it can be rerun in a debugger.
 
 A record is a folder. `stage.json` describes the stage and its outcome, `stage.pickle` has its program and tasks, and
 Arrow streams have the payloads of exchanges and broadcasts. Files, and blocks with a durable copy, are only referred

@@ -24,8 +24,8 @@ from sharkpy.plan.steps.transform_step import TransformStep
 RunStep: TypeAlias = Callable[[Any, Iterator[pa.RecordBatch], StepRun], Iterator[pa.RecordBatch]]
 """Function of a step, from input rows to output rows, streamed.
 
-1. The input's columns are those that the step passes on, then its arguments. The output's are the passed ones, then its
-   own, with the schema's Arrow types or types that can be cast to them.
+1. The input's columns are the passed ones, then the step's arguments. The output's columns are the passed ones, then
+   the step's own, with the schema's Arrow types or types that can be cast to them.
 2. It takes rows as it needs them and holds as few as possible; it need not take all.
 3. If it waits for anything, cancelling `StepRun.end` must end the wait: it registers there whatever it starts.
 """

@@ -97,7 +97,7 @@ class QueryRun:
 
     @property
     def database(self) -> ConnectionPool:
-        """The shared database, or the query's own if its memory is limited or others have filled the shared one."""
+        """The shared database, or the query's own if its memory is limited or the shared one is full."""
         if self._own_database is None:
             if not self.memory_limit:
                 return self.engine.pool
@@ -107,8 +107,8 @@ class QueryRun:
     def is_moved(self, error: BaseException, began: float) -> bool:
         """Whether work that began at `began`, by time.monotonic(), may restart in a database of the query's own.
 
-        That is so if `error` says that the shared database has ended, or is full and others have filled it. Other
-        queries get the same error when they ask for more memory.
+        That is so if `error` says that the shared database has ended, or is full and other queries have filled it.
+        Other queries get the same error when they ask for more memory.
         """
         if self._own_database is not None or self.memory_limit or self.statement.is_cancelled:
             return False

@@ -57,7 +57,7 @@ def _sweep(note: Note, tables: Mapping[str, Table], catalog: Catalog) -> None:
 
 
 def _sweep_partition(folder: str, table: Table, catalog: Catalog) -> None:
-    """Remove leftovers in a Hive partition. The folder may have another owner if it is unregistered and not managed."""
+    """Remove leftovers in a Hive partition. An unregistered folder of an unmanaged table may have another owner."""
     known = next((one for one in catalog.partitions(table) if one.folder(table) == folder), None)
     newest = 0 if known is None and table.kind is TableKind.MANAGED else None if known is None else known.newest
     if newest is not None:

@@ -38,6 +38,7 @@ PROPER_USES = (
     r"(place|point|position|offset|line|byte|folder|file|page|host|machine|case|stage|task|step|bucket)s? where",
     r"(say|tell|know|show|see|find|decide|choose|record|look|remember)(s|ing)?,? (and |or )?(where|who)",
     r"(from|to|and|of|about) where",
+    r"where (do|does|is|are|to)",
     r"(user|people|person|caller|reader|client|owner|administrator|engineer|developer|someone|anyone)s?,? (also )?who",
     r"(stand|stands|standing) (for|by)",
     r"(leave|leaves|leaving|left) ([\w`]+ )?alone",

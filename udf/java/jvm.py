@@ -75,7 +75,7 @@ def _start(home: str) -> Jvm:
     import jpype.config
 
     if not jpype.isJVMStarted():
-        # The end of the process would wait until all threads of Java have ended, those that functions started, too.
+        # Otherwise the process would not end before the Java threads that functions started.
         jpype.config.destroy_jvm = False
         opened = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
         try:

@@ -1,8 +1,8 @@
-"""Which airports are alike? Clusters by traffic, without a line of Python but to print them.
+"""Which airports are alike? Clusters of airports by traffic, distance and delays, found in SQL.
 
     python examples/airport_clusters.py
 
-GENERATE calls k-means on a query; its result is a table, and so is the model.
+GENERATE runs k-means on a query. The result is a table, and so is the model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TRAFFIC = """
 
 
 def main(context: sharkpy.SharkContext) -> list[tuple[object, ...]]:
-    """Print the clusters; returns (number of airports, mean of the logarithms of flights, airports) of each."""
+    """Print the clusters. Return (number of airports, mean of the logarithms of flights, airports) for each cluster."""
     if not context.sql("SHOW TABLES LIKE 'flights'").fetchall():
         context.save_as_table(read_csv(package_folder(), "flights"), "flights", cache=True)
 

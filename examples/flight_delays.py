@@ -1,8 +1,8 @@
-"""Which flights arrive late? SQL selects, Python learns, SQL predicts.
+"""Which flights arrive late? SQL selects the rows, Python fits a model, SQL predicts with it.
 
     python examples/flight_delays.py
 
-The flights from New York in 2013: fitted on the first nine months, tried on the rest.
+The data is the flights from New York in 2013. The model is fitted on the first nine months and tested on the rest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FLIGHTS = """
 
 
 def main(context: sharkpy.SharkContext) -> float:
-    """Print the findings; returns the share of flights of the last three months that are predicted right."""
+    """Print the results. Return the share of flights in the last three months that are predicted right."""
     if not context.sql("SHOW TABLES LIKE 'flights'").fetchall():
         context.save_as_table(read_csv(package_folder(), "flights"), "flights", cache=True)
 

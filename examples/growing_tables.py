@@ -1,8 +1,9 @@
-"""How do rows become a table while they arrive? Files in a folder and rows of a program, in continuous tables.
+"""How does a table follow its input? Two continuous tables: one reads files in a folder, one rows from a program.
 
     python examples/growing_tables.py
 
-Sensors leave files of JSON lines in a folder; a program pushes alarms. Queries see whole epochs, each row once.
+Sensors write files of JSON lines to a folder, and this program pushes alarms. Queries see whole epochs and each row
+once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ FILES = ([("a", 20.5), ("b", 81.0)], [("a", 21.5), ("b", 90.5)], [("a", 22.0), (
 
 
 def main(context: sharkpy.SharkContext) -> dict[str, int]:
-    """Print the findings; returns the numbers of readings, of hot ones among them, and of alarms."""
+    """Print the results. Return the number of readings, of hot readings and of alarms."""
     with tempfile.TemporaryDirectory() as folder:
         for statement in STREAMS:
             context.sql(statement.format(folder)).close()
@@ -36,7 +37,7 @@ def main(context: sharkpy.SharkContext) -> dict[str, int]:
             for number, rows in enumerate(FILES):
                 lines = [json.dumps({"sensor": sensor, "degrees": degrees}) for sensor, degrees in rows]
                 Path(folder, f"{number}.json").write_text("\n".join(lines) + "\n")
-                out.write([("b", f"look at file {number}")])  # safe on the disk when it returns
+                out.write([("b", f"look at file {number}")])  # on disk when it returns
                 while context.sql("SELECT count(*) FROM measured").fetchall()[0][0] < 2 * (number + 1):
                     time.sleep(0.005)
                 print(number, context.sql("SELECT sensor, max(degrees) FROM measured GROUP BY sensor").fetchall())

@@ -1,9 +1,9 @@
-"""Which pages are read now? Events of a Kafka topic, joined with a table, in a continuous table.
+"""Which pages do visitors read now? A continuous table joins events of a Kafka topic with a table of pages.
 
     pip install "sharkpy[kafka]"
     python examples/kafka_events.py localhost:9092
 
-The topic is made for this, and goes at the end.
+The program creates its topic, and deletes the topic at the end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ READ = "SELECT title, count(*) AS visits, round(avg(ms)) AS ms FROM read_pages G
 
 
 def main(context: sharkpy.SharkContext, broker: str) -> list[tuple[object, ...]]:
-    """Print how often each page was read, while the events come; returns it as it is at the end."""
+    """Print the visits of each page while events arrive. Return the final visits."""
     admin, topic = AdminClient({"bootstrap.servers": broker}), f"visits-{uuid.uuid4().hex}"
     admin.create_topics([NewTopic(topic, 3, 1)])[topic].result(30)
     try:
@@ -41,7 +41,7 @@ def main(context: sharkpy.SharkContext, broker: str) -> list[tuple[object, ...]]
                 producer.flush(30)
                 print(number + 1, "sent:", context.sql(READ).fetchall())
         context.sql("ALTER CONTINUOUS TABLE read_pages TRIGGER AVAILABLE NOW").close()
-        context.sql("RESUME CONTINUOUS TABLE read_pages").close()  # ends when all has been read that is there
+        context.sql("RESUME CONTINUOUS TABLE read_pages").close()  # waits until the backlog is read
         found = [tuple(row) for row in context.sql(READ).fetchall()]
         print("all:", found)
         return found

@@ -1,9 +1,9 @@
-"""What went wrong? Searching a log by hand, with its errors kept in memory.
+"""What went wrong? An interactive search of a log, with its errors cached in memory.
 
     python examples/log_mining.py
 
-The example of the RDD paper (Zaharia et al., 2012), over a log of the flights of 2013: a line for each, an ERROR where
-one was cancelled, a WARN where one was late.
+This is the example of the RDD paper (Zaharia et al., 2012). The log has a line for each flight of 2013: an ERROR if the
+flight was cancelled, a WARN if it was late.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOG = r"""
 
 
 def main(context: sharkpy.SharkContext) -> dict[str, int]:
-    """Print the findings; returns the number of lines of each kind."""
+    """Print the results. Return the number of lines of each kind."""
     if not context.sql("SHOW TABLES LIKE 'flights'").fetchall():
         context.save_as_table(read_csv(package_folder(), "flights"), "flights", cache=True)
     context.sql(f"CREATE OR REPLACE VIEW log AS {LOG}")

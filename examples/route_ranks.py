@@ -2,7 +2,7 @@
 
     python examples/route_ranks.py
 
-Routes are flown both ways; those with more flights count more.
+Every route counts in both directions, weighted by its number of flights.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROUTES = """
 
 
 def main(context: sharkpy.SharkContext) -> list[tuple[object, ...]]:
-    """Print the ten airports of highest rank; returns all of them as (code, name, rank)."""
+    """Print the ten airports with the highest ranks. Return all airports as (code, name, rank)."""
     for name in ("flights", "airports"):
         if not context.sql(f"SHOW TABLES LIKE '{name}'").fetchall():
             context.save_as_table(read_csv(package_folder(), name), name, cache=True)

@@ -1,9 +1,9 @@
-"""Is a tumour malignant? An Arrow table becomes a table, a model is fitted, judged and used in SQL alone.
+"""Is a tumour malignant? SQL fits a model, evaluates it and predicts with it.
 
     python examples/tumours.py
 
-tumours.csv beside it has five of the measures of Breast Cancer Wisconsin (Diagnostic): Wolberg, Mangasarian, Street and
-Street, UCI Machine Learning Repository, CC BY 4.0.
+tumours.csv, in the same folder, has five measures from Breast Cancer Wisconsin (Diagnostic): Wolberg, Mangasarian,
+Street and Street, UCI Machine Learning Repository, CC BY 4.0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MEASURES = ("mean_radius", "mean_texture", "mean_smoothness", "worst_area", "wor
 
 
 def main(context: sharkpy.SharkContext) -> float:
-    """Print how good the model is; returns the share of tumours that it predicts right."""
+    """Print how good the model is. Return the share of tumours that it predicts right."""
     context.save_as_table(csv.read_csv(Path(__file__).with_name("tumours.csv")), "tumours", mode="overwrite")
     scaled = ", ".join(f"({name} - avg({name}) OVER ()) / stddev({name}) OVER () AS {name}" for name in MEASURES)
     context.sql("DROP TABLE IF EXISTS judged; DROP TABLE IF EXISTS tumour_model")

@@ -119,9 +119,9 @@ def _record(text: str, key: str) -> dict[str, Any]:
     try:
         found = json_of(text)
     except ValueError as error:
-        raise ConfigurationError(f"{key} holds no Avro schema: {error}", sqlstate="22023") from None
+        raise ConfigurationError(f"{key} is not an Avro schema: {error}", sqlstate="22023") from None
     if not isinstance(found, dict) or found.get("type") != "record" or not isinstance(found.get("fields"), list):
-        raise ConfigurationError(f"{key} holds no Avro schema of a record", sqlstate="22023")
+        raise ConfigurationError(f"{key} is not an Avro schema of a record", sqlstate="22023")
     return found
 
 
@@ -192,7 +192,7 @@ class _Types:
         self._num_types += 1
         self._level += 1
         if self._num_types > MOST_TYPES:
-            message = f"the Avro schema has more than {MOST_TYPES:,} types, counting each use of a named type"
+            message = f"the Avro schema has more than {MOST_TYPES:,} types, counting repeated names"
             raise ResourceError(message, sqlstate="54000")
         if self._level > MOST_LEVELS:
             raise ResourceError(f"the Avro schema is nested more than {MOST_LEVELS} levels deep", sqlstate="54001")
@@ -230,7 +230,7 @@ class _Types:
         if full not in self._schemas:
             raise ConfigurationError(f'the Avro schema has no type "{name}"', sqlstate="22023")
         if full in self._open:
-            raise UnsupportedError(f'the Avro type "{name}", which holds itself')
+            raise UnsupportedError(f'the Avro type "{name}" contains itself, which is not supported')
         return self.of(*self._schemas[full])
 
     def _record(self, schema: dict[str, Any], namespace: str) -> AvroType:
@@ -262,7 +262,7 @@ def _branch(branches: list[Any]) -> AvroSchema:
     others: list[AvroSchema] = [branch for branch in branches if branch != "null"]
     if len(others) != 1:
         shown = json.dumps(branches)[:_SHOWN_CHARACTERS]
-        raise UnsupportedError(f"the Avro type {shown}: only unions of null and one type are supported")
+        raise UnsupportedError(f"the Avro type {shown} is not supported: a union must have null and one type")
     return others[0]
 
 
@@ -299,7 +299,7 @@ def _written(dtype: DataType, numbers: Iterator[int]) -> AvroSchema:
             return {"type": "array", "items": _nullable(element, numbers)}
         case MapType(key, value):
             if key != STRING:
-                raise UnsupportedError(f"{dtype} in an Avro table: keys of maps are strings")
+                raise UnsupportedError(f"{dtype} in an Avro table is not supported: keys of its maps are strings")
             return {"type": "map", "values": _nullable(value, numbers)}
         case StructType(names, types):
             fields = [
@@ -314,5 +314,5 @@ def _written(dtype: DataType, numbers: Iterator[int]) -> AvroSchema:
         case VarcharType(length):
             return {"type": "string", "logicalType": "varchar", "maxLength": length}
     if dtype not in _WRITTEN:
-        raise UnsupportedError(f"{dtype} in an Avro table")
+        raise UnsupportedError(f"{dtype} in an Avro table is not supported")
     return _WRITTEN[dtype]

@@ -86,7 +86,7 @@ def make_catalog(path: str) -> None:
     if Path(path).exists():
         return
     if Path(f"{path}-wal").exists():
-        message = f'the catalog "{path}" is missing, though its log is there'
+        message = f'the catalog "{path}" is missing, but its log exists'
         raise CorruptionError(message, hint=_RESTORE)
     fresh = f"{path}.{uuid.uuid4().hex}.new"
     try:
@@ -184,7 +184,7 @@ def _require_alone(connection: sqlite3.Connection, path: str) -> None:
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
             raise
-        message = f'the catalog "{path}" is of an older format, and in use by another process'
+        message = f'the catalog "{path}" has an older format and is in use by another process'
         raise ConfigurationError(message, hint="stop that process, and open the warehouse again") from None
 
 

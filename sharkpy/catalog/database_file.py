@@ -97,8 +97,8 @@ class CatalogFile:
         database = ReadOnlyDatabase(self.path, BUSY_SECONDS)
         try:
             if catalog_format.is_outdated(database.connection, self.path):
-                fact = f'the catalog of warehouse "{self._warehouse_dir}" is of an older format'
-                raise ConfigurationError(fact, hint="open it once with write access")
+                fact = f'the catalog of warehouse "{self._warehouse_dir}" has an older format'
+                raise ConfigurationError(fact, hint="open it once in a process that can write it")
         except BaseException:
             database.close()
             raise

@@ -71,9 +71,11 @@ class EpochStore:
         else:
             found = [one for one in kept if point.moment_ms is not None and one.written_ms <= point.moment_ms]
         if not found:
-            hint = f"there are the epochs {kept[0].number} to {kept[-1].number}" if kept else "no epoch is"
+            hint = f"epochs {kept[0].number} to {kept[-1].number} are available" if kept else "no epoch is available"
             raise BindError(
-                f"{point} of {name} is not kept", hint=f"{hint}; shark.stream.kept.epochs", sqlstate="22023"
+                f"{point} of {name} is not available",
+                hint=f"{hint}; shark.stream.kept.epochs sets their number",
+                sqlstate="22023",
             )
         return found[-1]
 
@@ -112,11 +114,11 @@ class EpochStore:
         than `query` knows of or was dropped.
         """
         if to not in self.kept(query.query_id):
-            raise BindError(f"epoch {to.number} is not kept any more", sqlstate="22023")
+            raise BindError(f"epoch {to.number} is no longer available", sqlstate="22023")
         sql = "UPDATE continuous_ SET epoch = ?, offsets = ?, fault = '' WHERE query_id = ? AND epoch = ?"
         offsets = offsets_to_text(to.offsets)
         if not self._file.run(sql, to.number, offsets, query.query_id, query.epoch):
-            raise TableChangedError(f"epoch {query.epoch + 1} was written meanwhile, or the query was dropped")
+            raise TableChangedError(f"epoch {query.epoch + 1} was written by another process, or the query was dropped")
         self.forget(query.query_id)
         row = (query.query_id, to.number, query.table_id, generation, offsets, to.written_ms)
         self._file.run("INSERT INTO epoch_ VALUES (?, ?, ?, ?, ?, ?)", *row)

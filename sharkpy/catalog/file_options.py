@@ -87,7 +87,7 @@ _HINTS = {
     "columns": "read_csv('path', columns = {'a': 'INT'}) and read_json take it",
     **dict.fromkeys(("names", "column_names"), "read_csv('path', names = ['a', 'b']) takes it"),
     **dict.fromkeys(("types", "dtypes", "column_types"), "read_csv('path', types = {'a': 'INT'}) takes it"),
-    "compression": "the name of a file says how it is compressed",
+    "compression": "the name of a file tells its compression",
 }
 _STRFTIME = {"Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "I": "hh", "M": "mm", "S": "ss", "p": "a"}
 _STRFTIME |= {"b": "MMM", "B": "MMMM", "a": "EEE", "A": "EEEE", "f": "SSSSSS", "g": "SSS", "z": "XXX", "%": "%"}
@@ -106,8 +106,8 @@ def file_properties(word: str, values: Properties) -> Properties:
             continue
         target, translated = known
         if translated and value.lower() not in translated:
-            message = f"the option {name} '{value}' of {word} files"
-            raise UnsupportedError(message, hint=_HINTS.get(name.lower()) or f"one of {', '.join(translated)}")
+            message = f"the option {name} '{value}' of {word} files is not supported"
+            raise UnsupportedError(message, hint=_HINTS.get(name.lower()) or f"use one of {', '.join(translated)}")
         meant = translated[value.lower()] if translated else value
         if target and meant is not None:
             _set(word, found, target, meant)
@@ -120,7 +120,7 @@ def _set(word: str, found: dict[str, str], name: str, value: str) -> None:
     except ConfigurationError as error:
         if (hint := _HINTS.get(name.lower())) is None:
             raise
-        raise UnsupportedError(f"the option {name} of {word} files", hint=hint) from error
+        raise UnsupportedError(f"the option {name} of {word} files is not supported", hint=hint) from error
 
 
 def _java_pattern(name: str, value: str) -> str:
@@ -129,5 +129,5 @@ def _java_pattern(name: str, value: str) -> str:
         return value
     parts = re.findall(r"%-?(.)|([A-Za-z]+)|([^%A-Za-z]+)", value)
     if any(letter and letter not in _STRFTIME for letter, _, _ in parts):
-        raise ConfigurationError(f'"{value}" is not a supported pattern of times', sqlstate="22007")
+        raise ConfigurationError(f'"{value}" is not a known pattern of times', sqlstate="22007")
     return "".join(_STRFTIME[letter] if letter else f"'{word}'" if word else rest for letter, word, rest in parts)

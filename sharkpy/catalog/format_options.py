@@ -182,8 +182,8 @@ def format_property(format_name: str, name: str, value: str) -> str | None:
         raise ConfigurationError(f'the format {shown} has no option "{name}"', hint=hint, sqlstate=_INVALID)
     if value.lower() in (one.lower() for one in fixed):
         return None
-    hint = f"{' or '.join(fixed)} alone" if any(fixed) else None
-    raise UnsupportedError(f"the option {name} '{value}' of the format {shown}", hint=hint)
+    hint = f"use {' or '.join(fixed)}" if any(fixed) else None
+    raise UnsupportedError(f"the option {name} '{value}' of the format {shown} is not supported", hint=hint)
 
 
 def set_option(format_name: str, properties: dict[str, str], name: str, value: str) -> None:

@@ -76,7 +76,7 @@ def hive_kafka_table(properties: tuple[tuple[str, str], ...]) -> HiveKafkaTable:
 def _check_known(key: str) -> None:
     if key != _SERDE and key not in _WITHOUT_EFFECT and not key.startswith(_PRODUCER):
         hint = f"options of the client begin with {_CONSUMER}"
-        raise UnsupportedError(f'the property "{key}" of a Kafka table', hint=hint)
+        raise UnsupportedError(f'the property "{key}" of a Kafka table is not supported', hint=hint)
 
 
 def _has_schema_id(given: dict[str, str]) -> bool:
@@ -87,4 +87,6 @@ def _has_schema_id(given: dict[str, str]) -> bool:
     if kind == "confluent" or (kind == "skip" and skipped == "5"):
         return True
     what = f"{_SERDE_TYPE} '{kind}'" + (f" with {_SKIPPED_BYTES} '{skipped}'" if skipped else "")
-    raise UnsupportedError(f"{what} of a Kafka table", hint="confluent, none, or skip with 5 bytes")
+    raise UnsupportedError(
+        f"{what} of a Kafka table is not supported", hint="use confluent, none, or skip with 5 bytes"
+    )

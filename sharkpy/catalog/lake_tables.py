@@ -34,7 +34,9 @@ def is_lake(table: Table) -> bool:
 def check_lake_place(location: str) -> None:
     """Raise UnsupportedError for a remote folder or file of a lake table on storage that cannot list and write it."""
     if (scheme := uri.scheme_of(location)) not in _SCHEMES:
-        raise UnsupportedError(f'a lake table with files in "{uri.shown(location)}", storage of the scheme "{scheme}"')
+        raise UnsupportedError(
+            f'a lake table with files in "{uri.shown(location)}", storage of the scheme "{scheme}", is not supported'
+        )
 
 
 def lake_path(location: str) -> str:

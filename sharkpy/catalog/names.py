@@ -21,4 +21,4 @@ def qualified(name: str, database: str) -> TableName:
 def check_name(name: str) -> None:
     """Raise BindError 42602 for a name that would lead out of its folder, or that cannot be qualified."""
     if not name or _FORBIDDEN & set(name):
-        raise BindError(f'"{name}" cannot be a name: / \\ and . are not allowed in one', sqlstate="42602")
+        raise BindError(f'"{name}" cannot be a name: / \\ and . are not allowed', sqlstate="42602")

@@ -34,15 +34,21 @@ def check_new_columns(stream: Table) -> None:
         return
     if given not in POLICIES:
         message = f'"{dict(stream.properties)[NEW_COLUMNS]}" is not a value of {NEW_COLUMNS}'
-        raise ConfigurationError(message, hint=f"one of {', '.join(POLICIES)}", sqlstate="22023")
+        raise ConfigurationError(message, hint=f"use one of {', '.join(POLICIES)}", sqlstate="22023")
     if given == IGNORE:
         return
     what, storage = f"{NEW_COLUMNS} '{given}'", stream.storage
     if stream.stream.kind != FOLDER.name:
-        raise UnsupportedError(f"{what} of a stream FROM {stream.stream.kind}", hint="a stream FROM FOLDER may have it")
+        raise UnsupportedError(
+            f"{what} of a stream FROM {stream.stream.kind} is not supported", hint="use a stream FROM FOLDER"
+        )
     is_without_header = storage.name == CSV and dict(storage.properties).get("header", "").lower() != "true"
     if storage.name not in FORMATS or is_without_header:
         hint = f"formats: {', '.join(_NAMES.get(one, one) for one in FORMATS)}"
-        raise UnsupportedError(f"{what} in the format {storage.name}, whose files do not name columns", hint=hint)
+        raise UnsupportedError(
+            f"{what} in the format {storage.name}, whose files do not name columns, is not supported", hint=hint
+        )
     if given == ADD and {LITERAL, URL} & {key for key, _ in (*storage.properties, *stream.properties)}:
-        raise UnsupportedError(f"{what} of a stream whose columns an Avro schema gives", hint=f"{LITERAL} names them")
+        raise UnsupportedError(
+            f"{what} of a stream whose columns come from an Avro schema is not supported", hint=f"{LITERAL} names them"
+        )

@@ -44,7 +44,7 @@ class PathGate:
         closed = [_real(folder) for folder in self.closed]
         is_closed = any(place.is_relative_to(folder) for folder in closed)
         if is_closed or (self.folders is not None and any(folder.is_relative_to(place) for folder in closed)):
-            raise NotAllowedError(f'"{path}" belongs to the engine', hint="choose another folder")
+            raise NotAllowedError(f'"{path}" belongs to the engine', hint="name another folder")
         if self.folders is not None and not any(place.is_relative_to(_real(folder)) for folder in self.folders):
             raise _out_of_bounds(path, (*self.folders, *self.remote))
         return str(place)
@@ -79,7 +79,7 @@ class PathGate:
             place = os.path.realpath(local_path(path))
             is_whole = any(_real(folder).is_relative_to(place) for folder in self.folders or ())
         if is_whole:
-            raise NotAllowedError(f'"{path}" cannot be replaced as a whole', hint="name a folder below it")
+            raise NotAllowedError(f'"{path}" cannot be replaced completely', hint="name a folder below it")
 
     def read_text(self, path: str) -> str:
         """Return the text of a small regular file. It is the file that was checked, even if a link changes
@@ -123,7 +123,7 @@ class PathGate:
             # The path is one of the engine's own files.
             bounds = closed
         elif any(place.is_relative_to(one) for one in closed):
-            raise NotAllowedError(f'"{folder}" belongs to the engine', hint="choose another folder")
+            raise NotAllowedError(f'"{folder}" belongs to the engine', hint="name another folder")
         if not any(place.is_relative_to(one) for one in bounds):
             raise _out_of_bounds(folder, (*self.folders, *self.remote))
 
@@ -143,7 +143,7 @@ class PathGate:
 def check_not_engines(location: str) -> None:
     """Raise NotAllowedError for a remote location in the engine's own folder of some warehouse."""
     if STATE_FOLDER in location.split("/"):
-        raise NotAllowedError(f'"{uri.shown(location)}" belongs to the engine', hint="choose another folder")
+        raise NotAllowedError(f'"{uri.shown(location)}" belongs to the engine', hint="name another folder")
 
 
 def _out_of_bounds(place: str, folders: Iterable[Path | str]) -> NotAllowedError:
@@ -175,12 +175,14 @@ def read_whole(file: BinaryIO, path: str) -> str:
     try:
         content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
-            raise SourceError(f'"{path}" has more than {MOST_BYTES >> 20} MB, the limit of a file read whole')
+            raise SourceError(
+                f'"{path}" has more than {MOST_BYTES >> 20} MB, the limit for a file that is read completely'
+            )
         return content.decode("utf-8")
     except OSError as error:
         raise SourceError(f'"{path}" cannot be read: {error.strerror}') from None
     except UnicodeDecodeError:
-        raise SourceError(f'"{path}" is not text in UTF-8') from None
+        raise SourceError(f'"{path}" is not UTF-8 text') from None
 
 
 def _require_regular(path: str, mode: int) -> None:

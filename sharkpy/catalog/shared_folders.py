@@ -31,5 +31,5 @@ def is_shared_folder(path: str) -> bool:
 def require_own_folder(path: str, what: str) -> None:
     """Raise BindError if `what` would delete the contents of a shared folder."""
     if is_shared_folder(path):
-        message = f'{what} would delete what is in "{path}", which is not a folder for one table'
+        message = f'{what} would delete the content of "{path}", which is not the folder of one table'
         raise BindError(message, hint="name a folder below it", sqlstate="42000")

@@ -44,7 +44,9 @@ class SinkKind:
 
 
 # A minute: the files of this sink are not compacted, so they must not be tiny.
-FOLDER = SinkKind("FOLDER", "a path", seconds=60.0, why_kept="others may have read its files", takes_changes=False)
+FOLDER = SinkKind(
+    "FOLDER", "a path", seconds=60.0, why_kept="its files may have been read already", takes_changes=False
+)
 KAFKA = SinkKind(
     "KAFKA",
     options=(
@@ -53,11 +55,13 @@ KAFKA = SinkKind(
         StreamOption(kafka.ZONE, "", kafka.is_zone, "zone of the times of records; the session's by default"),
         *(StreamOption(kafka.CLIENT_PREFIX + one.name, "", lambda _: True, one.doc) for one in kafka.PRODUCER_OPTIONS),
     ),
-    why_kept="others may have read its records",
+    why_kept="its records may have been read already",
     key=KEY,
 )
-PROGRAM = SinkKind("PROGRAM", takes_format=False, taker="its program", why_kept="its program has had their rows")
-CONSOLE = SinkKind("CONSOLE", takes_format=False, taker="a shell", why_kept="a shell has shown their rows")
+PROGRAM = SinkKind(
+    "PROGRAM", takes_format=False, taker="its program", why_kept="its program has received the rows already"
+)
+CONSOLE = SinkKind("CONSOLE", takes_format=False, taker="a shell", why_kept="a shell has shown the rows already")
 SINK_KINDS = {kind.name: kind for kind in (CONSOLE, FOLDER, KAFKA, PROGRAM)}
 
 

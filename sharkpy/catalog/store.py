@@ -115,7 +115,7 @@ class Catalog(ReadableCatalog):
             tables = self.tables(key, with_states=True)
             if (tables or self.functions.entries(key)) and not cascade:
                 raise BindError(
-                    f'database "{key}" is not empty', hint="add CASCADE to drop what it holds", sqlstate="2BP01"
+                    f'database "{key}" is not empty', hint="add CASCADE to drop its contents, too", sqlstate="2BP01"
                 )
             self.functions.drop_database(key)
             for table in tables:
@@ -237,7 +237,7 @@ class Catalog(ReadableCatalog):
         if was is None:
             return
         if now is None or (now.database, now.name, table_to_json(now)) != (was.database, was.name, table_to_json(was)):
-            message = f'"{was.name}" was changed by another statement at the same time'
+            message = f'"{was.name}" was changed by another session at the same time'
             raise TableChangedError(message, hint="run the statement again")
 
     @contextmanager

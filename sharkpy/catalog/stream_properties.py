@@ -36,8 +36,8 @@ def check_changed(kind: StreamKind, names: Iterable[str]) -> None:
     given = list(names)
     own = {name.lower() for name in _names(kind)}
     if found := next((name for name in given if name.lower() in own), None):
-        message = f'"{found}" is an option of FROM {kind.name}, and stays as the stream was made with it'
-        raise BindError(message, hint="DROP STREAM, and make it again", sqlstate="42809")
+        message = f'"{found}" is an option of FROM {kind.name}: it cannot be changed'
+        raise BindError(message, hint="drop the stream and create it again", sqlstate="42809")
     check_names(kind, given)
 
 
@@ -48,7 +48,7 @@ def check_names(kind: StreamKind, names: Iterable[str]) -> None:
     others = {name.lower(): one for one in KINDS.values() for name in _names(one) if not name.islower() or "." in name}
     for name in names:
         if (other := others.get(name.lower())) is not None:
-            message = f'"{name}" is an option of FROM {other.name}, and a stream FROM {kind.name} has none of that name'
+            message = f'"{name}" is an option of FROM {other.name}, not of a stream FROM {kind.name}'
             raise BindError(message, sqlstate="22023")
         if name.lower().startswith(_PREFIX) and name.lower() != NEW_COLUMNS:
             hint = did_you_mean(name, [NEW_COLUMNS]) or f"there is {NEW_COLUMNS}"

@@ -92,7 +92,7 @@ class StreamStore:
         )
         known = query.query_id, query.epoch, offsets_to_text(query.offsets), _definition(query)
         if not self._file.run(sql, query.epoch + 1, offsets_to_text(offsets), *known):
-            message = f"epoch {query.epoch + 1} was written by another process, or its query was altered or dropped"
+            message = f"epoch {query.epoch + 1} was written by another process, or the query was altered or dropped"
             raise TableChangedError(message)
 
     def redefine(self, query: ContinuousQuery) -> None:

@@ -57,8 +57,8 @@ def _require_same(file: CatalogFile, warehouse: str, noted: tuple[str, str] | No
     """
     if noted is None or warehouse == noted[0]:
         return
-    message = f'the catalog "{file.path}" belongs to the warehouse "{noted[0]}", and not to "{warehouse}"'
-    raise ConfigurationError(message, hint=f"choose another folder for its catalog: {CATALOG_DIR.key}")
+    message = f'the catalog "{file.path}" belongs to the warehouse "{noted[0]}", not to "{warehouse}"'
+    raise ConfigurationError(message, hint=f"set another folder for the catalog: {CATALOG_DIR.key}")
 
 
 def _noted(file: CatalogFile) -> tuple[str, str] | None:

@@ -24,7 +24,7 @@ def run_backup(target: str, warehouse: str | None, given: Mapping[str, str]) -> 
     """Make a backup of the warehouse in the folder `target`, and print what it holds and what it does not."""
     conf = Conf(given)
     if conf.value(settings.METASTORE) != settings.EMBEDDED:
-        hint = "save the metastore by its own means, then the folders of its tables"
+        hint = "back up the metastore with its own tools, then the folders of its tables"
         raise UnsupportedError("a backup of the tables of a Hive metastore", hint=hint)
     location = warehouse_location(warehouse, conf)
     home = catalog_home(location, conf)

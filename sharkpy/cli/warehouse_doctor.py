@@ -39,7 +39,7 @@ def _claim(location: str, conf: Conf) -> tuple[bool, str]:
         return False, "nothing tells that it is this catalog's, as it did before: correct the URI or the endpoint"
     if newest.owner == owner:
         return True, f"the warehouse is this catalog's since {newest.made_at}"
-    text = f'the warehouse is that of the catalog at {newest.place} (user "{newest.user}", since {newest.made_at}): '
+    text = f'the warehouse belongs to the catalog at {newest.place} (user "{newest.user}", since {newest.made_at}): '
     return False, f"{text}open it with that one, or take it over: {TAKE_OVER.key}={newest.owner}"
 
 

@@ -42,7 +42,7 @@ class FunctionLoader:
         jars = tuple(path for kind, path in entry.resources if kind == "JAR")
         if not is_available() and not jars:
             raise BindError(
-                f'"{entry.target}" is no Python function, and for Java classes the package JPype1 is missing',
+                f'"{entry.target}" is not a Python function, and Java classes need the missing package JPype1',
                 hint='run: pip install "sharkpy[java]"',
                 sqlstate="42883",
             )

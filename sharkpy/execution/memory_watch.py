@@ -177,7 +177,7 @@ class MemoryWatch:
     def _end(self, statement: Statement, fact: str) -> None:
         self._ended[statement.number] = time.monotonic()
         _log.warning("statement %s is ended: %s", statement.query_id, fact)
-        hint = "let it read or make less at once"
+        hint = "let the statement read or create less at once"
         statement.cancel(ResourceError(f"out of memory: {fact}", hint=hint, sqlstate="53200"))
 
     def _rest(self) -> None:

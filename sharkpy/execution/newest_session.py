@@ -29,4 +29,4 @@ def newest_session() -> EngineSession:
         for ref in reversed(_running):
             if (session := ref()) is not None:
                 return session
-    raise ExecutionError("no session runs in this process", hint="sharkpy.connect() makes one", sqlstate="08003")
+    raise ExecutionError("no session runs in this process", hint="call sharkpy.connect() first", sqlstate="08003")

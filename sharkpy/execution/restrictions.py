@@ -73,20 +73,20 @@ class Restrictions:
     def check_setting(self, key: str) -> None:
         """Raise NotAllowedError if this session may not change the setting."""
         if self.keeps(key):
-            raise NotAllowedError(f"{key} cannot be set in this session", hint="the engine's owner sets it")
+            raise NotAllowedError(f"{key} cannot be set in this session", hint="ask the engine's owner to set it")
         if is_address(key):
             self.check_connection(f"an address in {key}")
 
     def check_code(self, action: str) -> None:
         """Raise NotAllowedError if the session may not bring code."""
         if self.refuses_code:
-            hint = "the engine's owner defines functions, or starts the server with --allow-code"
+            hint = "ask the engine's owner to do it, or to start the server with --allow-code"
             raise NotAllowedError(f"{action} is not allowed in this session", hint=hint)
 
     def check_connection(self, action: str) -> None:
         """Raise NotAllowedError if the session may not let the engine connect to an address that it names."""
         if self.refuses_connections:
-            hint = "the engine's owner makes it, or starts the server with --allow-connections"
+            hint = "ask the engine's owner to do it, or to start the server with --allow-connections"
             raise NotAllowedError(f"{action} is not allowed in this session", hint=hint)
 
     def keeps(self, key: str) -> bool:

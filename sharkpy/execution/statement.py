@@ -157,5 +157,5 @@ class Statement(Cancellation):
             if spent < self._timeout:
                 self._arm(self._timeout - spent)
                 return
-        limit = f"shark.query.timeout, or who sent it, allows it {self._timeout:g} s"
+        limit = f"shark.query.timeout, or the client, allows it {self._timeout:g} s"
         self.cancel(StatementTimeoutError(f"the statement took too long: {limit}"))

@@ -61,7 +61,7 @@ def catalog_home(warehouse: str, conf: Conf) -> str:
     chosen = conf.value(settings.CATALOG_DIR)
     if not uri.is_remote(warehouse):
         if chosen and local_path(chosen) != warehouse:
-            message = f'the catalog of the local warehouse "{warehouse}" lies in it'
+            message = f'the catalog of the local warehouse "{warehouse}" is always inside it'
             raise ConfigurationError(message, hint=f"leave {settings.CATALOG_DIR.key} out", sqlstate="22023")
         return warehouse
     if chosen:

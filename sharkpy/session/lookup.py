@@ -77,9 +77,9 @@ def lookup(
 def _table(session: EngineSession, name: str) -> Table:
     table = session.catalog.table(*qualified(name, session.current_database))
     if table.is_view:
-        raise UnsupportedError(f'"{name}" is a view: lookup', hint="look its rows up by a query")
+        raise UnsupportedError(f'"{name}" is a view: lookup needs a table', hint="read its rows by a query")
     if table.has_no_rows:
-        raise UnsupportedError(f'"{name}" is a {table.streaming_kind}, which has no rows: lookup')
+        raise UnsupportedError(f'"{name}" is a {table.streaming_kind}, which has no rows: lookup needs a table')
     return table
 
 
@@ -88,7 +88,7 @@ def _key(table: Table, key: PythonValue, by: str | Sequence[str] | None) -> dict
     names = [by] if isinstance(by, str) else list(by or (table.buckets.columns if table.buckets else ()))
     if not names:
         raise BindError(
-            f'table "{table.name}" has no bucket columns to look up by', hint="name the key's columns: by=…"
+            f'table "{table.name}" has no bucket columns to look up by', hint="name the columns of the key: by=…"
         )
     values = key if isinstance(key, tuple) else (key,)
     if len(values) != len(names):

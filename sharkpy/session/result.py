@@ -253,7 +253,7 @@ class Result:
         self._check_open()
         how = "one by one" if self._rows is not None else "to the end" if self._is_read else ""
         if how:
-            hint = "a result is read once: keep what to_arrow() or fetchall() gives, or run the statement again"
+            hint = "a result can be read once: store the answer of to_arrow() or fetchall(), or run the statement again"
             raise ExecutionError(f"rows of this result were already read {how}", hint=hint, sqlstate="24000")
 
     def _next_batch(self) -> pa.RecordBatch | None:

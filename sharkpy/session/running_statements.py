@@ -231,7 +231,7 @@ class RunningStatements:
 
     def check_open(self) -> None:
         if self._is_stopped:
-            raise ExecutionError("this session is stopped", hint="connect again", sqlstate="08003")
+            raise ExecutionError("this session was stopped", hint="connect again", sqlstate="08003")
 
 
 def _state(statement: Statement) -> StatementState:

@@ -82,8 +82,10 @@ class SharedParts:
         if self.conf.value(settings.METASTORE) == settings.EMBEDDED:
             return self._swept(claimed(Catalog(warehouse, home=catalog_home(warehouse, self.conf)), self.conf))
         if uri.is_remote(warehouse):
-            hint = "name a local folder: the places of the metastore's databases say where their tables are"
-            raise UnsupportedError(f'the warehouse "{uri.shown(warehouse)}" beside a Hive metastore', hint=hint)
+            hint = "name a local folder: the databases of the metastore have locations for their tables"
+            raise UnsupportedError(
+                f'the warehouse "{uri.shown(warehouse)}" with a Hive metastore is not supported', hint=hint
+            )
         from sharkpy.catalog.metastore.hive_tables import HiveTables
         from sharkpy.execution.spark.jvm_metastore import JvmMetastore, metastore_place
 

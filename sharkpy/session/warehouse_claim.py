@@ -53,7 +53,8 @@ def writable_store(warehouse: str, conf: Conf) -> Store:
 
     store = store_of(warehouse, access_to(warehouse, conf, conf))
     if not (store.traits.writes and store.traits.lists and store.traits.puts_new):
-        message = f'a warehouse at "{uri.shown(warehouse)}": {store.name.endpoint} cannot put what is new alone'
+        fact = f"{store.name.endpoint} cannot create a file only if it does not exist"
+        message = f'"{uri.shown(warehouse)}" cannot be a warehouse: {fact}'
         raise UnsupportedError(message, hint="choose a bucket of S3, Google or Azure, or a folder of HDFS")
     return store
 
@@ -76,22 +77,22 @@ def _claim(catalog: Catalog, conf: Conf) -> None:
             _check_around(store, warehouse)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         claims.put(Claim(1 if newest is None else newest.number + 1, mine.owner, mine.place, user_name(conf), now))
-    raise ConfigurationError(f'no claim could be put on the warehouse "{warehouse}"', sqlstate=IN_USE)
+    raise ConfigurationError(f'the claim on the warehouse "{warehouse}" could not be written', sqlstate=IN_USE)
 
 
 def _check_free(warehouse: str, mine: CatalogOwner, newest: Claim | None, taken_from: str) -> None:
     """ConfigurationError 55006 if the warehouse has another owner than the one that it is taken over from."""
     if newest is not None and newest.owner != taken_from:
         raise ConfigurationError(
-            f'the warehouse "{warehouse}" is that of the catalog at {newest.place} (user "{newest.user}", since '
+            f'the warehouse "{warehouse}" belongs to the catalog at {newest.place} (user "{newest.user}", since '
             f"{newest.made_at})",
-            hint="open it with that catalog. To take it over, once nobody works with that one any more, set "
+            hint="open it with that catalog. To take it over after everybody has stopped using that catalog, set "
             f"{TAKE_OVER.key}={newest.owner}",
             sqlstate=IN_USE,
         )
     if newest is None and mine.is_known and mine.owner != taken_from:
         raise ConfigurationError(
-            f'nothing at "{warehouse}" tells that it is the warehouse of this catalog, as it did before',
+            f'"{warehouse}" no longer has the mark of this catalog',
             hint="correct the URI, or the endpoint in the settings. If the warehouse was emptied on purpose, set "
             f"{TAKE_OVER.key}={mine.owner}",
             sqlstate=IN_USE,
@@ -107,5 +108,5 @@ def _check_around(store: Store, warehouse: str) -> None:
         folder = around
         with suppress(StorageRefusedError):
             if WarehouseClaims(store, folder).newest() is not None:
-                message = f'"{warehouse}" lies in another warehouse, "{folder}"'
+                message = f'"{warehouse}" is inside another warehouse, "{folder}"'
                 raise ConfigurationError(message, hint="choose another place", sqlstate=IN_USE)

@@ -61,7 +61,7 @@ class FolderWrite:
         """A new write. UnsupportedError for a read-only server."""
         traits = store_with(target, access_id).traits
         if not (traits.writes and traits.lists):
-            raise UnsupportedError(f'writing to "{uri.shown(target)}", whose server is read alone')
+            raise UnsupportedError(f'"{uri.shown(target)}" cannot be written: its server is read-only')
         return cls(target, uuid4().hex, access_id)
 
     @property

@@ -268,12 +268,12 @@ class Context:
         return kind(_COLUMN_ID.sub("", message), hint=hint, sqlstate=sqlstate, line=line, column=column)
 
     def too_large(self, node: exp.Expr | None) -> SharkError:
-        message = f"the statement has more than {self.budget.most:,} expressions, counting those that names repeat"
+        message = f"the statement has more than {self.budget.most:,} expressions, counting repeated names"
         return self.error(message, node, hint="write it as several statements", sqlstate="54000")
 
     def too_many_tables(self, node: exp.Expr | None) -> SharkError:
-        message = f"the statement reads more than {MOST_TABLES:,} tables, counting those that views and CTEs repeat"
-        return self.error(message, node, hint="write the rows of a part into a table", sqlstate="54000")
+        message = f"the statement reads more than {MOST_TABLES:,} tables, counting views and CTEs"
+        return self.error(message, node, hint="write the rows of one part to a table first", sqlstate="54000")
 
     def unsupported(self, construct: str, node: exp.Expr | None) -> SharkError:
         return self.error(f"{construct} is not supported", node, UnsupportedError)

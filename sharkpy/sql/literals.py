@@ -49,7 +49,7 @@ def plain(value: Any) -> Any:
 def list_items(values: Any) -> str:
     """Return the literals for the right side of IN, without parentheses. Raise ParameterError if there are none."""
     if not values:
-        raise ParameterError("an empty list of values: IN takes at least one", sqlstate=WRONG_PARAMETERS)
+        raise ParameterError("the list of values for IN is empty: give at least one value", sqlstate=WRONG_PARAMETERS)
     return ", ".join(map(literal, values))
 
 
@@ -58,7 +58,7 @@ def string_literal(value: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise DataError("a string with half of a surrogate pair is no text") from None
+        raise DataError("a string with half of a surrogate pair is not valid text") from None
     return f"'{text.translate(_ESCAPES)}'"
 
 

@@ -116,7 +116,7 @@ class ContinuousTable:
         """
         table, session = self._table, self._session
         if table.sink is None or table.sink.kind != PROGRAM.name:
-            raise BindError(f"{table.qualified_name} is no continuous sink TO PROGRAM", sqlstate="42809")
+            raise BindError(f"{table.qualified_name} is not a continuous sink TO PROGRAM", sqlstate="42809")
         session.streams.programs.add(table, Program(function, as_reader))
         if self._query().trigger.ends:
             self.resume()

@@ -33,7 +33,7 @@ class StreamWriter:
     def __init__(self, session: StreamSession, stream: Table) -> None:
         """Raise BindError 42809 for a stream of another kind."""
         if stream.stream is None or stream.stream.kind != PROGRAM.name:
-            raise BindError(f"{stream.qualified_name} is no stream FROM PROGRAM", sqlstate="42809")
+            raise BindError(f"{stream.qualified_name} is not a stream FROM PROGRAM", sqlstate="42809")
         self._session = session
         self._stream = stream
         self._columns = DeclaredColumns(stream.schema.names, tuple(field.dtype for field in stream.schema))

@@ -289,7 +289,7 @@ def test_tables_of_spark_say_more_in_properties() -> None:
     body = table_body("t", parameters=parameters | {f"{start}schema.bucketCol.0": "A"})
     assert table_of(body).buckets == BucketSpec(("a",), 4)
     body["parameters"][f"{start}provider"] = "parquet"
-    with pytest.raises(UnsupportedError, match="a form of Spark's own"):
+    with pytest.raises(UnsupportedError, match="Spark's own form"):
         table_of(body)
 
 

@@ -207,7 +207,7 @@ def test_a_place_that_has_several_names(catalog: Catalog, one: str, same: str, o
     catalog.create_table(table(one, TableKind.MANAGED))
     folders = TableFolders(catalog)
     for place in (same, uri.parent(same)):
-        with pytest.raises(BindError, match=r"default\.t|not a folder for one table"):
+        with pytest.raises(BindError, match=r"default\.t|not the folder of one table"):
             folders.require_no_others(place, "OVERWRITE")
     assert folders.held_by(same) is not None
     assert folders.lies_in(uri.join(same, "x")) is not None
@@ -222,7 +222,7 @@ def test_folders_of_others_in_remote_ones(catalog: Catalog) -> None:
             folders.require_no_others(place, "OVERWRITE")
     folders.require_no_others("s3://bucket/t/a/bb", "OVERWRITE")
     folders.require_no_others("s3://other/t/a", "OVERWRITE")
-    with pytest.raises(BindError, match="not a folder for one table"):
+    with pytest.raises(BindError, match="not the folder of one table"):
         folders.require_no_others("s3://other/", "OVERWRITE")
     owner = folders.lies_in("s3a://bucket/t/a/b/c")
     assert owner is not None

@@ -28,7 +28,7 @@ def test_nothing_in_them_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     mine = tmp_path / "home" / "mine.txt"
     mine.parent.mkdir()
     mine.write_text("x")
-    with pytest.raises(BindError, match=r"^dropping would delete what is in"):
+    with pytest.raises(BindError, match=r"^dropping would delete the content of"):
         require_own_folder(str(tmp_path / "home"), "dropping")
     assert Trash(str(tmp_path / "trash")).discard(str(tmp_path / "home"))
     assert mine.read_text() == "x"

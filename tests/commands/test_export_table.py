@@ -102,7 +102,7 @@ def test_what_cannot_be(context: sharkpy.SharkContext, tmp_path: Path) -> None:
 def test_names_of_partitions_are_no_ways_out(context: sharkpy.SharkContext, tmp_path: Path, name: str) -> None:
     path = tmp_path / "p" / "_metadata"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"partitions": [name]}))
-    with pytest.raises(SourceError, match="is no export of sharkpy"):
+    with pytest.raises(SourceError, match="is not an export of sharkpy"):
         context.sql(f"IMPORT TABLE q FROM '{tmp_path}/p'")
 
 

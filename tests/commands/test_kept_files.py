@@ -250,10 +250,10 @@ def test_no_managed_table_around_others(shop: sharkpy.SharkContext, tmp_path: Pa
         "ALTER TABLE e SET TBLPROPERTIES ('EXTERNAL'='FALSE')",
     ):
         shop.sql(f"CREATE EXTERNAL TABLE IF NOT EXISTS e (a INT) LOCATION '{folder}'")
-        with pytest.raises(BindError, match="cannot lie there"):
+        with pytest.raises(BindError, match="only an external table can be there"):
             shop.sql(statement.format(folder))
     shop.sql("CREATE TABLE p (a INT) PARTITIONED BY (x INT)")
-    with pytest.raises(BindError, match="cannot lie there"):
+    with pytest.raises(BindError, match="only an external table can be there"):
         shop.sql(f"ALTER TABLE p ADD PARTITION (x=1) LOCATION '{folder}'")
     assert is_whole(shop)
 

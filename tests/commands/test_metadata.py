@@ -147,7 +147,7 @@ def test_no_change_of_another_session_is_lost(context: sharkpy.SharkContext) -> 
         third = other.prepare("ALTER TABLE t RENAME TO u")
         first.run().close()
         for late in (second, third):
-            with pytest.raises(TableChangedError, match='"t" was changed by another statement'):
+            with pytest.raises(TableChangedError, match='"t" was changed by another session'):
                 late.run()
         run(other, "ALTER TABLE t SET TBLPROPERTIES ('k'='v')")
     assert run(context, "SHOW COLUMNS IN t") == [("a",), ("b",)]

@@ -43,8 +43,8 @@ def test_repair_adds_all_but_those_that_are_not_clear(context: sharkpy.SharkCont
     for statement in ("MSCK REPAIR TABLE t", "MSCK REPAIR TABLE t", "ALTER TABLE t RECOVER PARTITIONS"):
         told = [line for line in lines(context, statement) if line.startswith("Skipped")]
         assert told == [
-            f"Skipped folder: {home}/p=\ufffd is no name of a partition of t",
-            f"Skipped folder: {home}/q=1 is no name of a partition of t",
+            f"Skipped folder: {home}/p=\ufffd is not the name of a partition of t",
+            f"Skipped folder: {home}/q=1 is not the name of a partition of t",
             f"Skipped folders: {home}/P=1 and {home}/p=1 stand for the same partition, t:p=1",
             f"Skipped folders: {home}/p= and {home}/p=__HIVE_DEFAULT_PARTITION__ stand for the same partition,"
             " t:p=__HIVE_DEFAULT_PARTITION__",

@@ -274,7 +274,7 @@ def test_a_killed_backup_leaves_no_links(context: sharkpy.SharkContext, tmp_path
     assert len(list((tmp_path / "w" / ".sharkpy").glob("backup-*"))) == 1
     sharkpy.connect("local[2]", tmp_path / "w").stop()
     assert list((tmp_path / "w" / ".sharkpy").glob("backup-*")) == []
-    with pytest.raises(SourceError, match=r"is no backup.*backup\.json.* is missing"):
+    with pytest.raises(SourceError, match=r"is not a backup.*backup\.json.* is missing"):
         restore_backup(tmp_path / "backup", tmp_path / "restored")
     assert run(context, "SELECT a FROM t") == [(1,)]
 
@@ -354,7 +354,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["backup", str(tmp_path / "b"), *place]) == 1
     assert "exists and is not empty" in capsys.readouterr().err
     assert main(["backup", str(tmp_path / "w" / "b"), *place]) == 1
-    assert "in the warehouse itself" in capsys.readouterr().err
+    assert "inside the warehouse" in capsys.readouterr().err
     assert main(["restore", str(tmp_path / "b"), *place]) == 1
     assert "exists and is not empty" in capsys.readouterr().err
     (tmp_path / "new").mkdir()

@@ -51,7 +51,7 @@ def test_what_does_not_fit() -> None:
         (
             "Lost task 0.3 in stage 0.0 (TID 3) (node7 executor 1): java.io.IOException: "
             'Cannot run program "/x/python": error=2',
-            'worker host "node7": there is no Python at "/x/python"',
+            'worker host "node7": Python was not found at "/x/python"',
         ),
         (
             "(TID 3) (node7 executor 1): [PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.11 than "

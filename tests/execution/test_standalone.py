@@ -200,7 +200,7 @@ def fail_to_start(master: str, folder: str) -> None:
     said = error(**{"spark.executor.memory": "100g", waiting: "3s"})
     assert "registered within 3 s" in said
     assert waiting in said
-    assert 'there is no Python at "/nowhere/python"' in error(**{"spark.pyspark.python": "/nowhere/python"})
+    assert 'Python was not found at "/nowhere/python"' in error(**{"spark.pyspark.python": "/nowhere/python"})
     wanted = shipping.expected_versions().replace("duckdb ", "duckdb 9").replace("numba ", "absent 1, numba ")
     spark.expected_versions = lambda: wanted  # type: ignore[assignment]
     said = error()

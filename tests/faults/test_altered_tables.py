@@ -35,7 +35,7 @@ def forgiven() -> Iterator[None]:
     try:
         yield
     except BindError as error:
-        if "is not kept" not in error.message:
+        if "is not available" not in error.message:
             raise
 
 

@@ -242,6 +242,6 @@ def test_remote_sessions_bring_no_code(context: sharkpy.SharkContext, module: Pa
 
 def test_without_jpype(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(function_loader, "is_available", lambda: False)
-    with pytest.raises(BindError, match="for Java classes the package JPype1 is missing") as raised:
+    with pytest.raises(BindError, match="Java classes need the missing package JPype1") as raised:
         context.sql("CREATE TEMPORARY FUNCTION f AS 'com.example.F'")
     assert raised.value.hint == 'run: pip install "sharkpy[java]"'

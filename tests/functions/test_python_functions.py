@@ -188,8 +188,8 @@ CALLS = [
     ("SELECT hypotenuse(1, array(1))", "42804", "does not take"),
     ("SELECT geometric_mean() FROM n", "42804", "the function geometric_mean does not take"),
     ("SELECT id FROM n WHERE geometric_mean(id) > 1", "42803", "the aggregate geometric_mean is not allowed in WHERE"),
-    ("SELECT hypotenuse(1, 2) OVER () FROM n", "42000", "hypotenuse is no window function"),
-    ("SELECT words(line) + 1 FROM s", "42000", "the table function words must stand alone"),
+    ("SELECT hypotenuse(1, 2) OVER () FROM n", "42000", "hypotenuse is not a window function"),
+    ("SELECT words(line) + 1 FROM s", "42000", "the table function words must be the only item"),
     ("SELECT hypotenus(1, 2)", "42883", 'no function "hypotenus"'),
     ("SELECT nowhere.twice(1)", "42883", 'no function "nowhere.twice"'),
 ]

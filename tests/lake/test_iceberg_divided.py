@@ -137,7 +137,7 @@ def test_overwrite_and_changes_of_rows(context: sharkpy.SharkContext) -> None:
 def test_whole_buckets_are_not_overwritten(context: sharkpy.SharkContext) -> None:
     run(context, "CREATE TABLE hashed (id INT) PARTITIONED BY SPEC (bucket(2, id)) STORED BY ICEBERG")
     run(context, "INSERT INTO hashed VALUES (1), (2), (3)")
-    with pytest.raises(UnsupportedError, match=r"divided by bucket\(2, id\)"):
+    with pytest.raises(UnsupportedError, match=r"partitioned by bucket\(2, id\)"):
         context.sql("INSERT OVERWRITE hashed VALUES (1)")
     run(context, "UPDATE hashed SET id = id + 1")
     assert rows(context, "SELECT id FROM hashed ORDER BY id") == [(2,), (3,), (4,)]

@@ -205,11 +205,11 @@ ERRORS = {
     "csv.`{}` OPTIONS (columns = 'a')": r"the option columns .*read_csv\('path', columns",
     "read_csv('{}', filename = true)": "the option filename",
     "read_csv('{}', header = 'maybe')": "not a value of header",
-    "read_csv('{}', dateformat = '%Q')": "not a supported pattern of times",
+    "read_csv('{}', dateformat = '%Q')": "not a known pattern of times",
     "read_json('{}', format = 'maybe')": "the option format 'maybe'",
     "csv.`{}` OPTIONS (header true": '"," or',
     "csv.`{}` OPTIONS (header = )": "a value of header",
-    "`nosuch` OPTIONS (header = true)": "tells no format",
+    "`nosuch` OPTIONS (header = true)": "does not tell a file format",
     "read_parquet('{}', sep = ';')": 'no option "sep"',
 }
 

@@ -112,7 +112,7 @@ def test_a_result_says_that_it_was_read(context: sharkpy.SharkContext) -> None:
     result = context.sql("SELECT 1 AS a")
     assert result.to_arrow().num_rows == 1
     for read in (result.to_arrow, result.to_pandas, result.show):
-        with pytest.raises(ExecutionError, match="already read to the end; a result is read once"):
+        with pytest.raises(ExecutionError, match="already read to the end; a result can be read once"):
             read()
     assert result.fetchall() == []
     empty = context.sql("SELECT 1 AS a WHERE false")

@@ -83,9 +83,9 @@ def test_what_cannot_be_looked_up(context: sharkpy.SharkContext) -> None:
         context.lookup("bucketed", 1)
     with pytest.raises(ColumnNotFoundError, match='did you mean "name"'):
         context.lookup("plain", 1, by="nam")
-    with pytest.raises(TypeMismatchError, match="'many' is no int"):
+    with pytest.raises(TypeMismatchError, match="'many' does not fit column"):
         context.lookup("plain", "many", by="id")
-    with pytest.raises(TypeMismatchError, match=r"1\.5 is no int"):
+    with pytest.raises(TypeMismatchError, match=r"1\.5 does not fit column"):
         context.lookup("plain", 1.5, by="id")
     with pytest.raises(UnsupportedError, match="is a view"):
         context.lookup("seen", 1, by="id")

@@ -386,7 +386,7 @@ def test_errors(session: sharkpy.SharkContext, tmp_path: Path) -> None:
     refused(session, "SELECT * FROM 'flights'", TableNotFoundError, "Table not found flights")
     refused(session, f"SELECT * FROM hudi.`{tmp_path}`", UnsupportedError, "format hudi")
     (tmp_path / "y.csv").write_text("a,b\n1,2\n")
-    hint = refused(session, f"SELECT * FROM '{tmp_path}'", SourceError, "do not tell one format").hint
+    hint = refused(session, f"SELECT * FROM '{tmp_path}'", SourceError, "do not tell a single format").hint
     assert hint is not None
     assert "parquet.`" in hint
     (tmp_path / "empty").mkdir()
@@ -435,7 +435,7 @@ def test_create_table_like_files(session: sharkpy.SharkContext, tmp_path: Path) 
         assert rows(session, f"SELECT * FROM {name}") == []
     assert ("STORED AS ORC",) in rows(session, "SHOW CREATE TABLE like_file")
     assert ("STORED AS ORC",) not in rows(session, "SHOW CREATE TABLE like_parquet")
-    refused(session, f"CREATE TABLE x LIKE NOSUCH '{path}'", ParseError, "no format of files")
+    refused(session, f"CREATE TABLE x LIKE NOSUCH '{path}'", ParseError, "not a file format")
     refused(session, f"CREATE TABLE x LIKE PARQUET '{path}.no'", SourceError, "does not exist")
     # A table of that name is no format.
     session.sql("CREATE TABLE parquet (k INT)").close()

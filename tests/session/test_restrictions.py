@@ -216,12 +216,12 @@ def test_purge_is_for_files_within_the_bounds(
 def test_an_allowed_folder_is_no_managed_table(guest: sharkpy.SharkContext, tmp_path: Path) -> None:
     """DROP TABLE would delete the folder, and INSERT OVERWRITE all that others keep there."""
     folder = tmp_path / "open"
-    with pytest.raises(NotAllowedError, match="cannot be replaced as a whole"):
+    with pytest.raises(NotAllowedError, match="cannot be replaced completely"):
         guest.sql(f"CREATE TABLE x (a INT) LOCATION '{folder}'")
     (folder / "rows").write_text("1\n")
     guest.sql(f"CREATE EXTERNAL TABLE x (a INT) LOCATION '{folder}'")
     for statement in ("INSERT OVERWRITE TABLE x SELECT 2", "ALTER TABLE x SET TBLPROPERTIES ('EXTERNAL'='FALSE')"):
-        with pytest.raises(NotAllowedError, match="cannot be replaced as a whole"):
+        with pytest.raises(NotAllowedError, match="cannot be replaced completely"):
             guest.sql(statement)
     assert (folder / "rows").read_text() == "1\n"
 

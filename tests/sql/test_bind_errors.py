@@ -111,7 +111,7 @@ def _error(text: str) -> SharkError:
         ),
         ("select rank() from t", BindError, "42000", (1, 8), "rank needs OVER", None),
         ("select sum(a) over w from t", BindError, "42000", (1, 20), 'no window "w"', None),
-        ("select explode(items) + 1 from n", BindError, "42000", (1, 8), "must stand alone", None),
+        ("select explode(items) + 1 from n", BindError, "42000", (1, 8), "must be the only item", None),
         ("select distinct a from t order by b", BindError, "42000", (1, 35), "SELECT DISTINCT", None),
         ("select a from t order by 5", BindError, "42000", (1, 26), "position 5", None),
         ("select a from t limit a", BindError, "2201W", (1, 23), "LIMIT takes a whole number", None),

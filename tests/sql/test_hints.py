@@ -72,12 +72,12 @@ def test_errors_say_what_to_write(text: str, place: int, hint: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("select a from t limit 1 order by a", "ORDER BY stands before LIMIT"),
-        ("select a from t order by a where a = 1", "WHERE stands before ORDER BY"),
-        ("select b from t group by b where a = 1", "WHERE stands before GROUP BY"),
-        ("select b from t having count(*) > 1 group by b", "GROUP BY stands before HAVING"),
-        ("select a from t limit 1 where a = 1", "WHERE stands before LIMIT"),
-        ("select a from (select a from t limit 1 order by a) x", "ORDER BY stands before LIMIT"),
+        ("select a from t limit 1 order by a", "ORDER BY must come before LIMIT"),
+        ("select a from t order by a where a = 1", "WHERE must come before ORDER BY"),
+        ("select b from t group by b where a = 1", "WHERE must come before GROUP BY"),
+        ("select b from t having count(*) > 1 group by b", "GROUP BY must come before HAVING"),
+        ("select a from t limit 1 where a = 1", "WHERE must come before LIMIT"),
+        ("select a from (select a from t limit 1 order by a) x", "ORDER BY must come before LIMIT"),
         ("select a from t limit 1 limit 2", "one LIMIT expected"),
         ("select a from t where a = 1 where a = 2", "one WHERE expected"),
         ("select a from t limit 1 union all select a from t", "parentheses around a query with LIMIT before UNION"),

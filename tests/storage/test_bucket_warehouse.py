@@ -186,7 +186,7 @@ def test_databases_have_places(
     ]
     assert objects(f"{folder}-far/t")
     assert (tmp_path / "near" / "t").is_dir()
-    with pytest.raises(UnsupportedError, match="read alone"):
+    with pytest.raises(UnsupportedError, match="read-only"):
         run(session, "CREATE DATABASE web LOCATION 'http://127.0.0.1:1/x'")
 
 

@@ -222,5 +222,5 @@ def test_a_bucket(moto: S3Server, folder: str) -> None:
 def test_what_is_read_alone() -> None:
     access = access_to({}, NO_KEYS)
     ACCESSES.note((access,))
-    with pytest.raises(UnsupportedError, match="read alone"):
+    with pytest.raises(UnsupportedError, match="read-only"):
         FolderWrite.begin("http://127.0.0.1:1/x", access.id)

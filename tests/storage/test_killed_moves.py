@@ -33,7 +33,7 @@ CASES = {
     "old ones are gone": (f"{WRITE}.finish", INSERT, "new"),
     "an export is copied": (f"{WRITE}.copy", EXPORT, "old"),
     "an export is placed": (f"{WRITE}.place", EXPORT, "exported"),
-    "files are loaded": ("sharkpy.execution.commands.load_data:copy_files", LOAD, "old"),
+    "files were loaded": ("sharkpy.execution.commands.load_data:copy_files", LOAD, "old"),
     "rows of files count": ("sharkpy.execution.commands.load_data:publish", LOAD, "loaded"),
 }
 

@@ -226,8 +226,8 @@ def test_repair(session: sharkpy.SharkContext, s3: Any, place: str) -> None:
         put(s3, f"{place}/{name}", b"" if name.endswith("/") else b"1\n")
     far = table(session, place, "d DATE, h STRING")
     found = "\n".join(str(row[0]) for row in rows(session, f"MSCK REPAIR TABLE {far}"))
-    assert f"Skipped folder: {place}/d=2026-01-02/other is no name" in found
-    assert f"Skipped folder: {place}/d=no/h=1 is no name" in found
+    assert f"Skipped folder: {place}/d=2026-01-02/other is not the name" in found
+    assert f"Skipped folder: {place}/d=no/h=1 is not the name" in found
     names = [row[0] for row in rows(session, f"SHOW PARTITIONS {far}")]
     assert names == [
         "d=2026-01-01/h=1",

@@ -105,7 +105,7 @@ def test_what_the_owner_opens_is_written(
     guest.sql(f"DROP TABLE {made}").close()
     whole = name()
     owner.sql(f"CREATE EXTERNAL TABLE {whole} (k INT) LOCATION '{place}/open'").close()
-    with pytest.raises(NotAllowedError, match="cannot be replaced as a whole"):
+    with pytest.raises(NotAllowedError, match="cannot be replaced completely"):
         guest.sql(f"INSERT OVERWRITE TABLE {whole} VALUES (3)")
     proxy.seen.clear()
     for statement in (
@@ -191,7 +191,7 @@ def test_keys_of_its_own_open_no_table(guest: sharkpy.SharkContext, place: str) 
 def test_a_folder_is_not_replaced_as_a_whole(guest: sharkpy.SharkContext, place: str) -> None:
     gate = guest.restrictions.gate
     for folder in (f"{place}/open", f"{place}/open/", place, f"s3a://{BUCKET}"):
-        with pytest.raises(NotAllowedError, match="as a whole"):
+        with pytest.raises(NotAllowedError, match="replaced completely"):
             gate.require_below(folder)
     gate.require_below(f"{place}/open/t")
 
@@ -456,7 +456,7 @@ def test_files_move_where_the_owner_opens(
             guest.sql(statement.format(closed)).close()
     assert proxy.seen == []
     guest.sql(statement.format(f"{place}/open")).close()
-    with pytest.raises(NotAllowedError, match="cannot be replaced as a whole"):
+    with pytest.raises(NotAllowedError, match="cannot be replaced completely"):
         guest.sql(f"INSERT OVERWRITE DIRECTORY '{place}/open' SELECT 1").close()
 
 

@@ -252,7 +252,7 @@ def test_the_least_used_manifests_are_forgotten() -> None:
 def test_stores_that_cannot_be_written() -> None:
     store = memory_store()
     one = RemoteFolder(HOME, store)
-    for traits, sentence in (({"puts_new": False}, "no conditional writes"), ({"writes": False}, "is read alone")):
+    for traits, sentence in (({"puts_new": False}, "no conditional writes"), ({"writes": False}, "is read-only")):
         store.traits = dataclasses.replace(memory_store().traits, **traits)  # type: ignore[misc]
         with pytest.raises(UnsupportedError, match=sentence):
             one.make_staging(one.new_staging())

@@ -84,7 +84,7 @@ def test_a_warehouse_belongs_to_the_catalog_that_opened_it_first(
     (claim,) = claims(s3, folder).values()
     assert claim["place"].endswith(f":{home}/{CATALOG_FILE}")
     error = refused(opened, other)
-    assert error.message.startswith(f'the warehouse "{folder}" is that of the catalog at {claim["place"]}')
+    assert error.message.startswith(f'the warehouse "{folder}" belongs to the catalog at {claim["place"]}')
     assert wanted_by(error) == claim["owner"]
     # The same place in other words is the same warehouse.
     refused(opened, other, f"{folder.replace('s3:', 'S3a:')}//")
@@ -132,14 +132,14 @@ def test_a_catalog_is_that_of_one_warehouse(folder: str, opened: Open, tmp_path:
     with opened(tmp_path / "a") as session:
         session.sql("CREATE DATABASE shop").close()
     for other in (f"{folder}-other", f"{folder}/below"):
-        with pytest.raises(ConfigurationError, match=r"belongs to the warehouse .* choose another folder"):
+        with pytest.raises(ConfigurationError, match=r"belongs to the warehouse .* set another folder"):
             opened(tmp_path / "a", other)
     with pytest.raises(ConfigurationError, match=f'belongs to the warehouse "{folder}"'):
         sharkpy.connect("local[2]", tmp_path / "a")
     sharkpy.connect("local[2]", tmp_path / "local").stop()
     with pytest.raises(ConfigurationError, match=f'belongs to the warehouse "{tmp_path}/local"'):
         opened(tmp_path / "local")
-    with pytest.raises(ConfigurationError, match="lies in it"):
+    with pytest.raises(ConfigurationError, match="is always inside it"):
         sharkpy.connect("local[2]", tmp_path / "local", **{"shark.catalog.dir": str(tmp_path / "a")})
     opened(tmp_path / "a").stop()
 
@@ -147,7 +147,7 @@ def test_a_catalog_is_that_of_one_warehouse(folder: str, opened: Open, tmp_path:
 def test_a_warehouse_in_another_one_is_refused(folder: str, opened: Open, tmp_path: Path) -> None:
     opened(tmp_path / "a").stop()
     error = refused(opened, tmp_path / "b", f"{folder}/x/y")
-    assert error.message == f'"{folder}/x/y" lies in another warehouse, "{folder}"'
+    assert error.message == f'"{folder}/x/y" is inside another warehouse, "{folder}"'
     opened(tmp_path / "b", f"{folder}x").stop()
 
 
@@ -159,7 +159,7 @@ def test_a_warehouse_that_does_not_know_its_catalog_any_more(
     for name in claims(s3, folder):
         s3.delete_object(Bucket=BUCKET, Key=f"{folder.partition(f'{BUCKET}/')[2]}/.sharkpy/{name}")
     error = refused(opened, tmp_path / "a")
-    assert "as it did before" in error.message
+    assert "no longer has the mark of this catalog" in error.message
     assert claims(s3, folder) == {}
     opened(tmp_path / "a", **{"shark.warehouse.take.over": wanted_by(error)}).stop()
     opened(tmp_path / "a").stop()
@@ -191,7 +191,7 @@ def test_the_catalog_has_a_folder_of_its_warehouse(folder: str, moto: S3Server, 
 
 def test_places_that_hold_no_warehouse(tmp_path: Path, folder: str, moto: S3Server) -> None:
     home = {"shark.catalog.dir": str(tmp_path / "a")}
-    with pytest.raises(UnsupportedError, match="cannot put what is new alone"):
+    with pytest.raises(UnsupportedError, match="cannot create a file only if it does not exist"):
         sharkpy.connect("local[2]", f"http://{moto.address}/wh", **home)
     with pytest.raises(UnsupportedError, match='storage of the scheme "ftp"'):
         sharkpy.connect("local[2]", "ftp://host/wh", **home)
@@ -200,7 +200,7 @@ def test_places_that_hold_no_warehouse(tmp_path: Path, folder: str, moto: S3Serv
     with pytest.raises(SharkError, match="no bucket"):
         open_warehouse("s3://nobody-has-this-bucket/wh", moto.address, tmp_path / "b")
     open_warehouse(folder, moto.address, tmp_path / "b").stop()
-    with pytest.raises(UnsupportedError, match="beside a Hive metastore"):
+    with pytest.raises(UnsupportedError, match="with a Hive metastore"):
         sharkpy.connect("local[2]", folder, **{"shark.metastore": "hive"})
 
 
@@ -348,7 +348,7 @@ def test_doctor(
     assert doctor(home)[1][-1].startswith("ok   claim            the warehouse is this catalog's since ")
     code, lines = doctor(tmp_path / "b")
     assert code == 1
-    assert lines[-1].startswith("FAIL claim            the warehouse is that of the catalog at ")
+    assert lines[-1].startswith("FAIL claim            the warehouse belongs to the catalog at ")
     (claim,) = claims(s3, folder).values()
     assert lines[-1].endswith(f"shark.warehouse.take.over={claim['owner']}")
     s3.delete_object(Bucket=BUCKET, Key=f"{folder.partition(f'{BUCKET}/')[2]}/.sharkpy/owner-1.json")

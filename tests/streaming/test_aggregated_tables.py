@@ -207,7 +207,7 @@ def test_another_query_over_the_same_state(context: sharkpy.SharkContext, folder
     put(folder, 2)
     context.sql("RESUME CONTINUOUS TABLE t")
     same(context, "SELECT k, sum(v) AS s FROM events GROUP BY k HAVING sum(v) > 0")
-    with pytest.raises(SharkError, match=r"the state of default\.t is that of another query"):
+    with pytest.raises(SharkError, match=r"the state of default\.t belongs to another query"):
         context.sql(f"ALTER CONTINUOUS TABLE t {NOW} AS SELECT k, max(v) AS s FROM events GROUP BY k")
 
 
@@ -218,7 +218,7 @@ def test_with_subqueries_the_state_is_the_same(context: sharkpy.SharkContext, fo
     put(folder, 1)
     context.sql("RESUME CONTINUOUS TABLE t")
     same(context, f"{query} HAVING sum(v) > 0")
-    with pytest.raises(SharkError, match=r"the state of default\.t is that of another query"):
+    with pytest.raises(SharkError, match=r"the state of default\.t belongs to another query"):
         context.sql(f"ALTER CONTINUOUS TABLE t AS {query.replace('SELECT k FROM names', 'SELECT name FROM names')}")
 
 
@@ -250,7 +250,7 @@ def test_it_is_one_table_for_people(context: sharkpy.SharkContext, tmp_path: Pat
         ("", "SELECT k, count(*) AS n FROM events GROUP BY k", "grows with the values"),
         ("", "SELECT collect_list(v) AS n FROM events", "the state of collect_list grows"),
         ("EMIT APPEND", "SELECT count(*) AS n FROM events", "EMIT APPEND of a query whose rows change"),
-        ("EMIT COMPLETE", "SELECT k FROM events", "EMIT COMPLETE of a query whose rows do not change"),
+        ("EMIT COMPLETE", "SELECT k FROM events", "EMIT COMPLETE of a query whose rows never change"),
         (STATE, "SELECT k FROM events", "needs no state"),
         (STATE, "SELECT k, row_number() OVER (PARTITION BY k ORDER BY v) AS r FROM events", "a window function"),
         (STATE, "SELECT k FROM events ORDER BY k", "ORDER BY over a stream"),

@@ -160,8 +160,8 @@ def test_late_rows_are_kept(context: sharkpy.SharkContext, folder: Path, is_made
     ("table", "clauses", "text", "error"),
     [
         ("(k STRING)", "EMIT APPEND", query(10, 10), "does not fit late rows"),
-        ("(k STRING, ts TIMESTAMP)", "", query(10, 10), "leaves no row out"),
-        ("(k STRING, ts TIMESTAMP)", "", "SELECT k FROM events", "leaves no row out"),
+        ("(k STRING, ts TIMESTAMP)", "", query(10, 10), "leaves out no rows"),
+        ("(k STRING, ts TIMESTAMP)", "", "SELECT k FROM events", "leaves out no rows"),
     ],
 )
 def test_late_rows_that_are_refused(
@@ -170,7 +170,7 @@ def test_late_rows_that_are_refused(
     context.sql(f"CREATE TABLE late {table}")
     with pytest.raises(SharkError, match=error):
         context.sql(f"CREATE CONTINUOUS TABLE t {clauses} LATE ROWS TO late AS {text}")
-    with pytest.raises(UnsupportedError, match="leaves no row out"):
+    with pytest.raises(UnsupportedError, match="leaves out no rows"):
         context.sql("CREATE CONTINUOUS INSERT i LATE ROWS TO late AS INSERT INTO late (k) SELECT k FROM events")
 
 

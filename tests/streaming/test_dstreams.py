@@ -317,7 +317,7 @@ def test_a_program_that_runs_again(context: sharkpy.SharkContext, folder: Path, 
     table.await_epoch(4, timeout=60)
     assert rows_of(table)[0] == (-1,)
     context.sql("CREATE TABLE plain (n INT)")
-    with pytest.raises(BindError, match="is no continuous table"):
+    with pytest.raises(BindError, match="is not a continuous table"):
         clicks.to_table("plain")
     table.drop()
     assert context.catalog.functions.entries() == []

@@ -122,7 +122,7 @@ def test_what_was_forgotten_is_not_wanted_later(context: sharkpy.SharkContext, f
     text = f"SELECT e.n FROM events e LEFT SEMI JOIN events o ON e.k = o.k AND {bound}"
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS {text}")
     context.sql(f"ALTER CONTINUOUS TABLE t AS {text} WHERE e.n > 3")
-    with pytest.raises(SharkError, match="is that of another query"):
+    with pytest.raises(SharkError, match="belongs to another query"):
         context.sql(f"ALTER CONTINUOUS TABLE t AS {text.replace('SEMI', 'ANTI')}")
 
 

@@ -181,8 +181,8 @@ def test_it_is_no_table(context: sharkpy.SharkContext, folder: Path, tmp_path: P
         ("SELECT * FROM s", "is a continuous sink, which has no rows.*out have them"),
         ("INSERT INTO s VALUES (1)", "is a continuous sink: INSERT needs a table"),
         ("DROP TABLE s", "use DROP CONTINUOUS SINK"),
-        ("REFRESH CONTINUOUS SINK s", "REFRESH of default.s, a continuous sink: others may have read its files"),
-        ("PAUSE CONTINUOUS INSERT s", "is no continuous insert.*it is a continuous sink"),
+        ("REFRESH CONTINUOUS SINK s", "REFRESH of default.s, a continuous sink: its files may have been read already"),
+        ("PAUSE CONTINUOUS INSERT s", "is not a continuous insert.*it is a continuous sink"),
         ("ALTER CONTINUOUS SINK s AS SELECT s FROM numbers", "has the columns s, and default.s has n"),
     ):
         with pytest.raises(SharkError, match=error):

@@ -389,9 +389,9 @@ def test_it_is_steered_by_its_name(context: sharkpy.SharkContext, folder: Path) 
     ):
         with pytest.raises(BindError, match="cannot be changed"):
             context.sql(f"ALTER TABLE i {refused}")
-    with pytest.raises(SharkError, match="is that of another query"):
+    with pytest.raises(SharkError, match="belongs to another query"):
         context.sql("ALTER CONTINUOUS INSERT i AS INSERT INTO got SELECT k, sum(v) FROM events GROUP BY k, " + _WINDOW)
-    with pytest.raises(SharkError, match="is that of another query"):
+    with pytest.raises(SharkError, match="belongs to another query"):
         context.sql("ALTER CONTINUOUS INSERT i AS INSERT INTO got SELECT k, id FROM events")
     context.sql(
         f"ALTER CONTINUOUS INSERT i {NOW} AS INSERT INTO got {text.replace('k, count(*) AS n', 'upper(k), count(*)')}"
@@ -416,7 +416,7 @@ def test_rows_that_wait_are_given_when_they_were_to_be(context: sharkpy.SharkCon
     context.sql("CREATE TABLE got (id BIGINT, n BIGINT)")
     for name, first, second in (("one", before, behind), ("two", behind, before)):
         context.sql(f"CREATE CONTINUOUS INSERT {name} {NOW} AS INSERT INTO got {first}")
-        with pytest.raises(SharkError, match="is that of another query"):
+        with pytest.raises(SharkError, match="belongs to another query"):
             context.sql(f"ALTER CONTINUOUS INSERT {name} AS INSERT INTO got {second}")
         context.sql(f"ALTER CONTINUOUS INSERT {name} AS INSERT INTO got {first.replace('count(*)', '2 * count(*)')}")
 
@@ -430,7 +430,7 @@ def test_the_query_of_idle_streams_may_be_another(context: sharkpy.SharkContext,
     context.sql("CREATE TABLE got (k STRING, n BIGINT)")
     context.sql(f"CREATE CONTINUOUS INSERT i {NOW} AS INSERT INTO got SELECT k, count(*) {both}")
     context.sql(f"ALTER CONTINUOUS INSERT i {NOW} AS INSERT INTO got SELECT upper(k), count(*) {both}")
-    with pytest.raises(SharkError, match="is that of another query"):
+    with pytest.raises(SharkError, match="belongs to another query"):
         context.sql(f"ALTER CONTINUOUS INSERT i AS INSERT INTO got SELECT k, sum(v) {both}")
 
 
@@ -643,35 +643,39 @@ def test_explain(context: sharkpy.SharkContext) -> None:
         ),
         (
             "INSERT i EMIT COMPLETE AS INSERT INTO got SELECT k, count(*) FROM events GROUP BY k",
-            "to others",
-            "who reads",
+            "of an insert or a sink",
+            "EMIT APPEND",
         ),
-        ("INSERT i AS INSERT INTO got SELECT k, v FROM events ORDER BY v LIMIT 3", "whose rows change", "TABLE keeps"),
+        (
+            "INSERT i AS INSERT INTO got SELECT k, v FROM events ORDER BY v LIMIT 3",
+            "whose rows change",
+            "TABLE has the current rows",
+        ),
         ("INSERT i AS INSERT INTO got SELECT DISTINCT k, v FROM events", "grows with the values", "UNBOUNDED"),
         (
             f"INSERT i AS FROM events INSERT INTO got SELECT k, count(*) GROUP BY k, {_WINDOW} "
             "INSERT INTO got SELECT k, id WHERE k IN (SELECT k FROM got)",
-            "a subquery beside several INSERTs",
-            "INSERTs of their own",
+            "a subquery with several INSERTs",
+            "separate INSERTs",
         ),
         (
             "INSERT i AS INSERT INTO got SELECT k, id FROM events UNION ALL SELECT k, n FROM got",
-            "EMIT APPEND of UNION ALL of a stream and rows that are there already, which may change",
+            "EMIT APPEND of UNION ALL of a stream and existing rows, which may change",
             "START FROM TABLE",
         ),
         (
             f"INSERT i AS INSERT INTO got SELECT k, count(*) FROM events GROUP BY k, {_WINDOW} "
             "UNION ALL SELECT k, n FROM got",
-            "EMIT APPEND of UNION ALL of a stream and rows",
-            "TABLE keeps",
+            "EMIT APPEND of UNION ALL of a stream and existing rows",
+            "TABLE has the current rows",
         ),
         (
             "SINK s TO PROGRAM EMIT UPDATE WITH UNBOUNDED STATE AS SELECT k, count(*) AS n "
             "FROM (SELECT k FROM events UNION ALL SELECT k FROM got) b GROUP BY k",
-            "EMIT UPDATE, to others than readers, of UNION ALL of a stream and rows",
-            "TABLE keeps",
+            "EMIT UPDATE of UNION ALL of a stream and existing rows",
+            "TABLE has the current rows",
         ),
-        ("INSERT i LATE ROWS TO late AS INSERT INTO got SELECT k, v FROM events", "leaves no row out", "EMIT APPEND"),
+        ("INSERT i LATE ROWS TO late AS INSERT INTO got SELECT k, v FROM events", "leaves out no rows", "EMIT APPEND"),
         ("TABLE t TBLPROPERTIES ('shark.stream.gives' = 'UPDATE') AS SELECT k FROM events", "the property", "None"),
         (
             "SINK s TO FOLDER '{}/x' EMIT UPDATE AS SELECT k, count(*) AS n FROM events GROUP BY k",
@@ -689,13 +693,13 @@ def test_explain(context: sharkpy.SharkContext) -> None:
             "SINK s TO PROGRAM EMIT UPDATE AS SELECT count(*) AS n FROM events "
             "GROUP BY session_window(ts, '3 seconds')",
             "whose rows change",
-            "but sessions",
+            "but not sessions",
         ),
         (
             "SINK s TO PROGRAM EMIT UPDATE WITH UNBOUNDED STATE AS "
             "SELECT n, count(*) AS m FROM (SELECT k, count(*) AS n FROM events GROUP BY k) x GROUP BY n",
             "whose rows change",
-            "with what is computed of each",
+            "with expressions over each group",
         ),
     ],
 )
@@ -714,4 +718,4 @@ def test_one_without_state_gets_none(context: sharkpy.SharkContext, folder: Path
         context.sql(
             f"ALTER CONTINUOUS INSERT i AS INSERT INTO got SELECT k, count(*) FROM events GROUP BY k, {_WINDOW}"
         )
-    assert "make a new one" in str(found.value.hint)
+    assert "create a new one" in str(found.value.hint)

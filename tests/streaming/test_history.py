@@ -187,8 +187,8 @@ def test_it_is_shown(context: sharkpy.SharkContext, folder: Path) -> None:
     [
         ("START FROM TABLE v THEN STREAM numbers", BindError, r"default\.v is a view"),
         ("START FROM TABLE numbers THEN STREAM numbers", BindError, r"default\.numbers is a stream"),
-        ("START FROM TABLE history THEN STREAM history", BindError, r"default\.history is no stream"),
-        ("START FROM TABLE narrow THEN STREAM numbers", ColumnNotFoundError, "has no column s"),
+        ("START FROM TABLE history THEN STREAM history", BindError, r"default\.history is not a stream"),
+        ("START FROM TABLE narrow THEN STREAM numbers", ColumnNotFoundError, 'has no column "s"'),
         ("START FROM TABLE tmp THEN STREAM numbers", UnsupportedError, "temporary"),
         ("START FROM TABLE history THEN STREAM other", BindError, "does not read"),
         ("START FROM TABLE maps THEN STREAM numbers", SharkError, "cast|CAST"),

@@ -113,7 +113,7 @@ def test_avro_with_the_bytes_of_confluent(context: sharkpy.SharkContext, kafka: 
         (stored_by(NOWHERE, "(n INT, __key BINARY)"), BindError, "__key"),
         (stored_by(NOWHERE, "(n INT NOT NULL)"), UnsupportedError, "a constraint of a stream"),
         (f"{stored_by(NOWHERE)} LOCATION '/x'", UnsupportedError, "the location of a table STORED BY"),
-        (f"{stored_by(NOWHERE, '')} AS SELECT 1 AS n", UnsupportedError, "a query behind STORED BY"),
+        (f"{stored_by(NOWHERE, '')} AS SELECT 1 AS n", UnsupportedError, "a query after STORED BY"),
         (stored_by(NOWHERE).replace("EXTERNAL", "TEMPORARY"), UnsupportedError, "OR REPLACE or TEMPORARY"),
         (stored_by(NOWHERE).replace("kafka.Kafka", "hbase.HBase"), UnsupportedError, "STORED BY a storage handler"),
         (

@@ -65,7 +65,7 @@ def test_each_kept_epoch_has_its_rows_and_partitions(context: sharkpy.SharkConte
             assert named == sorted({(part,) for wanted in parts[:epoch] for part in wanted})
     last = len(parts)
     assert content(context) == expected(parts, last)
-    with pytest.raises(BindError, match=rf"epoch {last - KEPT} of default\.t is not kept"):
+    with pytest.raises(BindError, match=rf"epoch {last - KEPT} of default\.t is not available"):
         content(context, at(last - KEPT))
     location = Path(context.catalog.table("default", "t").location or "")
     assert any(path.name.count("_") == 2 for path in location.glob("s=a/*")), "nothing was put together"
@@ -95,7 +95,7 @@ def test_the_rows_and_partitions_of_then_are_there(context: sharkpy.SharkContext
     location = Path(context.catalog.table("default", "t").location or "")
     assert not (location / "s=d").exists()
     for gone in (1, 3, 4):
-        with pytest.raises(BindError, match=r"is not kept.*there are the epochs 2 to 2"):
+        with pytest.raises(BindError, match=r"is not available.*epochs 2 to 2"):
             content(context, at(gone))
     context.sql("RESUME CONTINUOUS TABLE t")
     assert content(context) == expected(parts, 4)
@@ -135,7 +135,7 @@ def test_refresh_begins_anew(context: sharkpy.SharkContext, folder: Path) -> Non
     for number, wanted in enumerate(["ab", "bc"], 1):
         write_epoch(context, folder, number, wanted)
     context.sql("REFRESH CONTINUOUS TABLE t")
-    with pytest.raises(BindError, match=r"is not kept.*there are the epochs 4 to 4"):
+    with pytest.raises(BindError, match=r"is not available.*epochs 4 to 4"):
         content(context, at(2))
     assert content(context, at(4)) == content(context) == expected(["ab", "bc"], 2)
 
@@ -145,7 +145,7 @@ def test_no_epoch_is_kept(tmp_path: Path, folder: Path) -> None:
         make_stream(context, folder)
         context.sql(CREATE.format(""))
         write_epoch(context, folder, 1, "ab")
-        with pytest.raises(BindError, match=r"is not kept.*no epoch is"):
+        with pytest.raises(BindError, match=r"is not available.*no epoch is"):
             context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 1")
 
 

@@ -237,10 +237,10 @@ def test_other_tables_take_no_function(context: sharkpy.SharkContext, folder: Pa
     make_stream(context, folder)
     context.sql(f"CREATE CONTINUOUS SINK f TO FOLDER '{tmp_path}/out' AS SELECT n FROM numbers")
     for name in ("numbers", "f"):
-        with pytest.raises(BindError, match="is no continuous sink TO PROGRAM"):
+        with pytest.raises(BindError, match="is not a continuous sink TO PROGRAM"):
             context.foreach_batch(name, Taken())
     context.sql("CREATE CONTINUOUS SINK s TO PROGRAM AS SELECT n FROM numbers")
-    with pytest.raises(SharkError, match="its program has had their rows"):
+    with pytest.raises(SharkError, match="its program has received the rows already"):
         context.sql("REFRESH CONTINUOUS SINK s")
     context.sql("PAUSE CONTINUOUS SINK s")
     assert state_of(context, "s") == ("PAUSED", None)

@@ -67,7 +67,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(context: sharkpy.Sh
     with pytest.raises(TableNotFoundError):
         context.push("nowhere")
     context.sql("CREATE TABLE plain (n INT)")
-    with pytest.raises(BindError, match="is no stream FROM PROGRAM"):
+    with pytest.raises(BindError, match="is not a stream FROM PROGRAM"):
         context.push("plain")
     assert rows(context, "SELECT * FROM events") == []
 

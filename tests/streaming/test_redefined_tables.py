@@ -92,7 +92,7 @@ def test_another_query_holds_from_the_next_epoch_on(context: sharkpy.SharkContex
         ("ALTER CONTINUOUS TABLE t AS SELECT n, s, 1 AS x FROM numbers", "has the columns n, s, x"),
         ("ALTER CONTINUOUS TABLE t AS SELECT count(*) AS n, s FROM numbers GROUP BY s", "aggregate"),
         ("ALTER CONTINUOUS TABLE t", "TRIGGER, ON BAD ROW or AS query expected"),
-        ("ALTER CONTINUOUS TABLE numbers AS SELECT 1 AS n", "is no continuous table"),
+        ("ALTER CONTINUOUS TABLE numbers AS SELECT 1 AS n", "is not a continuous table"),
     ):
         with pytest.raises(SharkError, match=message):
             context.sql(text)

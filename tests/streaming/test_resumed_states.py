@@ -226,13 +226,17 @@ def test_rows_of_a_table_come_first(context: sharkpy.SharkContext, folder: Path)
         ("SELECT k, way(ts, v) AS w FROM events GROUP BY k, window(ts, '1 minute')", "EMIT APPEND", "with EMIT APPEND"),
         ("SELECT way(ts, v) AS w FROM events WINDOWING 9 s EVERY 3 s", "", "of overlapping windows"),
         ("SELECT way(ts, v) AS w FROM events WINDOWING SESSION 9 s", "", "of sessions"),
-        ("SELECT way(ts, v) AS w, count(DISTINCT v) AS n FROM events", STATE, "beside an aggregate of distinct values"),
+        (
+            "SELECT way(ts, v) AS w, count(DISTINCT v) AS n FROM events",
+            STATE,
+            "together with an aggregate of distinct values",
+        ),
         (
             "SELECT way(ts, v) AS w FROM (SELECT ts, v FROM events UNION ALL SELECT CAST(NULL AS TIMESTAMP), 1) b",
             STATE,
-            "beside rows of tables",
+            "together with rows of tables",
         ),
-        ("SELECT visit(ts, v) AS w, count(*) AS n FROM events", STATE, "with a timeout beside one without it"),
+        ("SELECT visit(ts, v) AS w, count(*) AS n FROM events", STATE, "together with an aggregate without a timeout"),
         ("SELECT visit(ts + INTERVAL 1 DAY, v) AS w FROM events", STATE, "that is not known to be that of a WATERMARK"),
     ],
 )

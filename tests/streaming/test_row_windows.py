@@ -154,7 +154,7 @@ def test_what_is_refused(context: sharkpy.SharkContext) -> None:
         context.sql(f"CREATE CONTINUOUS TABLE t AS {arrival}")
     with pytest.raises(UnsupportedError, match="whose rows change with each epoch"):
         context.sql(f"CREATE CONTINUOUS TABLE t EMIT APPEND {STATE} AS {arrival}")
-    with pytest.raises(UnsupportedError, match="LATE ROWS TO of a query that leaves no row out"):
+    with pytest.raises(UnsupportedError, match="LATE ROWS TO of a query that leaves out no rows"):
         context.sql(f"CREATE CONTINUOUS TABLE t EMIT APPEND LATE ROWS TO late_ones AS {query}")
     context.sql("CREATE TABLE names (k STRING)")
     inner = "SELECT * FROM events WHERE k IN (SELECT k FROM names)"

@@ -131,7 +131,7 @@ def test_the_clause_is_shown(context: sharkpy.SharkContext, folder: Path) -> Non
     ("start", "error", "message"),
     [
         ("START FROM NOW", ParseError, "EARLIEST, LATEST or TIMESTAMP expected"),
-        ("START FROM TIMESTAMP 'noon'", BindError, '"noon" is no moment'),
+        ("START FROM TIMESTAMP 'noon'", BindError, '"noon" is not a timestamp'),
         ("START FROM TABLE numbers", BindError, "has no rows of its own"),
         ("START", UnsupportedError, "START"),
     ],

@@ -143,17 +143,17 @@ def test_what_is_said_of_them(context: sharkpy.SharkContext) -> None:
         (
             "EMIT APPEND",
             f"SELECT window.start AS s, count(*) AS n FROM {BOTH} b GROUP BY window(ts, '9 seconds')",
-            "EMIT APPEND of UNION ALL of a stream and rows that are there already, which may change",
+            "EMIT APPEND of UNION ALL of a stream and existing rows, which may change",
         ),
         (
             "EMIT APPEND",
             f"SELECT lag(v) OVER (ORDER BY ts) AS w FROM {BOTH} b",
-            "EMIT APPEND of UNION ALL of a stream and rows that are there already, which may change",
+            "EMIT APPEND of UNION ALL of a stream and existing rows, which may change",
         ),
         (
             "EMIT APPEND",
             "SELECT window.start AS s FROM events GROUP BY window(ts, '9 seconds') UNION ALL SELECT ts FROM old",
-            "EMIT APPEND of UNION ALL of a stream and rows that are there already, which may change",
+            "EMIT APPEND of UNION ALL of a stream and existing rows, which may change",
         ),
         (STATE, f"SELECT b.k FROM {BOTH} b JOIN events e ON b.k = e.k", "in a side of a join of streams"),
         (STATE, f"SELECT b.k FROM {BOTH} b LEFT JOIN events e ON b.k = e.k", "in a side of a join of streams"),
@@ -174,7 +174,7 @@ def test_what_writes_rows_for_good_has_no_such_rows(context: sharkpy.SharkContex
         f"CREATE CONTINUOUS INSERT i AS INSERT INTO made {query}",
         f"CREATE CONTINUOUS SINK s TO FOLDER '{tmp_path / 'out'}' STORED AS JSONFILE AS {query}",
     ):
-        with pytest.raises(UnsupportedError, match="UNION ALL of a stream and rows that are there already") as caught:
+        with pytest.raises(UnsupportedError, match="UNION ALL of a stream and existing rows") as caught:
             context.sql(text)
         assert "START FROM TABLE" in str(caught.value.hint)
 

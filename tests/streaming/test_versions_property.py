@@ -126,5 +126,5 @@ def compare(context: sharkpy.SharkContext, name: str, model: Model, *, is_partit
     if is_partitioned:
         named = [row[0] for row in rows(context, f"SHOW PARTITIONS {name}")]
         assert named == sorted({f"s={part}" for _, part in newest})
-    with pytest.raises(BindError, match="is not kept"):
+    with pytest.raises(BindError, match="is not available"):
         rows(context, f"SELECT n FROM {name} VERSION AS OF {min(model.kept) - 1}")

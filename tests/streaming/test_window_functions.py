@@ -175,7 +175,7 @@ def test_it_goes_on_after_a_rollback_and_another_query(context: sharkpy.SharkCon
     assert rows(context, "SELECT n, last FROM t ORDER BY n") == answers[4]
     context.sql("RESUME CONTINUOUS TABLE t")
     assert rows(context, "SELECT n, last FROM t ORDER BY n") == answers[6]
-    with pytest.raises(SharkError, match=r"the state of default\.t is that of another query"):
+    with pytest.raises(SharkError, match=r"the state of default\.t belongs to another query"):
         context.sql(f"ALTER CONTINUOUS TABLE t AS {text.replace('lag(n)', 'lag(n, 2)')}")
     plan = "\n".join(
         row[0] for row in rows(context, f"EXPLAIN CREATE CONTINUOUS TABLE u EMIT APPEND WITH UNBOUNDED STATE AS {text}")
@@ -217,7 +217,7 @@ def test_it_goes_on_after_a_rollback_and_another_query(context: sharkpy.SharkCon
         ),
         (
             "lead(n) OVER (ORDER BY ts), min(n) OVER (ORDER BY ts RANGE INTERVAL '1' DAY PRECEDING)",
-            "min, a window function by time beside one that looks ahead by rows",
+            "min, a window function by time together with one that looks ahead by rows",
         ),
         (
             "lead(n) OVER (PARTITION BY k ORDER BY ts), sum(n) OVER (PARTITION BY n ORDER BY ts)",

@@ -65,7 +65,7 @@ def test_inserts_and_sinks_are_no_views(context: sharkpy.SharkContext, tmp_path:
     context.sql(f"CREATE CONTINUOUS INSERT i {ONCE} AS INSERT INTO users SELECT n, s FROM numbers EMIT CHANGES")
     assert len(rows(context, "SELECT * FROM users")) == 5
     assert rows(context, "SHOW MATERIALIZED VIEWS") == []
-    with pytest.raises(BindError, match="i is no continuous table"):
+    with pytest.raises(BindError, match="i is not a continuous table"):
         context.sql("DROP MATERIALIZED VIEW i")
 
 
@@ -84,13 +84,13 @@ WINDOWS = "GROUP BY window(time, size[, slide])"
         ("CREATE SINK x FROM y INTO KAFKA", "CREATE", "CREATE CONTINUOUS SINK name"),
         ("CREATE STREAM x AS SELECT n FROM numbers EMIT CHANGES", "AS", "CREATE CONTINUOUS TABLE name AS query"),
         ("SELECT n FROM numbers EMIT CHANGES", "EMIT", "CREATE CONTINUOUS TABLE name AS query"),
-        ("CREATE CONTINUOUS TABLE x AS SELECT n FROM numbers TRIGGER AVAILABLE NOW", "TRIGGER", "stand before AS"),
+        ("CREATE CONTINUOUS TABLE x AS SELECT n FROM numbers TRIGGER AVAILABLE NOW", "TRIGGER", "before AS"),
         (
             "CREATE CONTINUOUS TABLE x AS SELECT n FROM numbers WHERE n > 1 EMIT APPEND",
             "EMIT",
             "EMIT APPEND … AS query",
         ),
-        ("CREATE CONTINUOUS TABLE x AS SELECT DISTINCT n FROM numbers WITH UNBOUNDED STATE", "WITH", "stand before AS"),
+        ("CREATE CONTINUOUS TABLE x AS SELECT DISTINCT n FROM numbers WITH UNBOUNDED STATE", "WITH", "before AS"),
         ("CREATE CONTINUOUS TABLE x AS SELECT n FROM numbers ON BAD ROW SKIP TO bad", "ON", "ON BAD ROW … AS query"),
         ("CREATE TABLE t AS SELECT n FROM numbers WHERE n > 1 EMIT CHANGES", "EMIT", "EMIT CHANGES is not supported"),
         ("CREATE CONTINUOUS TABLE t AS SELECT n FROM numbers EMIT FINAL", "EMIT", "EMIT FINAL is not supported"),
@@ -113,12 +113,12 @@ def test_other_words_are_refused_with_ours(context: sharkpy.SharkContext, text: 
     ("text", "error", "words"),
     [
         ("CREATE STREAMING TABLE t AS SELECT n FROM STREAM(users)", BindError, "CREATE STREAM name FROM TABLE users"),
-        ("CREATE STREAMING TABLE t AS SELECT n FROM STREAM users", BindError, "default.users is no stream"),
+        ("CREATE STREAMING TABLE t AS SELECT n FROM STREAM users", BindError, "default.users is not a stream"),
         ("CREATE STREAMING TABLE t AS SELECT n FROM users", BindError, "reads no stream"),
         ("CREATE MATERIALIZED VIEW t AS SELECT DISTINCT n FROM numbers", UnsupportedError, "grows with the values"),
         ("CREATE OR REPLACE STREAMING TABLE t AS SELECT n FROM numbers", UnsupportedError, "CREATE OR REPLACE"),
         ("CREATE MATERIALIZED VIEW", ParseError, "a table name expected"),
-        ("DROP MATERIALIZED VIEW users", BindError, "no continuous table"),
+        ("DROP MATERIALIZED VIEW users", BindError, "not a continuous table"),
         ("DROP STREAMING TABLE nothing", BindError, "Table not found nothing"),
     ],
 )

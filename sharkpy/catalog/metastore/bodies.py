@@ -71,7 +71,9 @@ def table_of(body: Body) -> Table:
         _check_readable(name, parameters)
         storage = with_storage_properties(_storage(sd, name), properties)
         if parameters.get(PROVIDER_KEY, "hive").lower() not in ("hive", storage.name):
-            raise UnsupportedError(f"table {name} of the metastore is in a form of Spark's own")
+            raise UnsupportedError(
+                f"table {name} of the metastore is stored in Spark's own form, which is not supported"
+            )
         declared = _fields(sd["cols"], name)
         columns = declared or columns_of_format(storage, properties, declared) or []
     table = Table(
@@ -211,21 +213,23 @@ def as_uri(location: str) -> str:
 def _kind(name: str, text: str, parameters: dict[str, str]) -> TableKind:
     kind = _KINDS.get(text)
     if kind is None:
-        raise UnsupportedError(f"table {name} of the metastore, a {text}")
+        raise UnsupportedError(f"table {name} of the metastore is a {text}, which is not supported")
     is_external = kind is TableKind.MANAGED and parameters.get("EXTERNAL", "").upper() == "TRUE"
     return TableKind.EXTERNAL if is_external else kind
 
 
 def _check_readable(name: str, parameters: dict[str, str]) -> None:
     if parameters.get("transactional", "").lower() == "true":
-        raise UnsupportedError(f"table {name} of the metastore is transactional (ACID)")
+        raise UnsupportedError(f"table {name} of the metastore is transactional (ACID), which is not supported")
     if handler := parameters.get("storage_handler"):
-        raise UnsupportedError(f"table {name} of the metastore has the storage handler {handler}")
+        raise UnsupportedError(
+            f"table {name} of the metastore has the storage handler {handler}, which is not supported"
+        )
     provider = parameters.get(PROVIDER_KEY, "hive").lower()
     if provider not in _HIVE_PROVIDERS:
         raise UnsupportedError(
-            f"table {name} of the metastore is a {provider} table of Spark's own",
-            hint="tables made with STORED AS, and Spark's in Parquet and ORC, are read",
+            f"table {name} of the metastore is a {provider} table of Spark, which is not supported",
+            hint="tables made with STORED AS, and Spark's tables in Parquet and ORC, can be read",
         )
 
 
@@ -237,7 +241,10 @@ def _storage(sd: Body, name: str) -> StorageFormat:
     container = format_of_classes(classes[0], classes[1])
     found = None if container is None else with_serde(container, classes[2], properties)
     if found is None:
-        raise UnsupportedError(f"table {name} of the metastore: SerDe {classes[2]} with input format {classes[0]}")
+        raise UnsupportedError(
+            f"table {name} of the metastore has the SerDe {classes[2]} with the input format {classes[0]}, "
+            "which is not supported"
+        )
     return found
 
 
@@ -252,7 +259,9 @@ def _fields(bodies: Sequence[Body], name: str) -> list[Field]:
         try:
             dtype = parse_type(body["type"])
         except (ParseError, BindError, ValueError):
-            raise UnsupportedError(f'column "{body["name"]}" of table {name} has the type {body["type"]}') from None
+            raise UnsupportedError(
+                f'column "{body["name"]}" of table {name} has the type {body["type"]}, which is not supported'
+            ) from None
         fields.append(Field(body["name"].lower(), dtype, body.get("comment") or None))
     return fields
 
@@ -286,7 +295,7 @@ def _bucket_body(buckets: BucketSpec | None) -> Body:
 def _descriptor(storage: StorageFormat, schema: Schema, location: str | None, buckets: BucketSpec | None) -> Body:
     if storage.name == CSV:
         raise UnsupportedError(
-            f"USING {provider_of(storage)} in a metastore, as Hive has no such format",
+            f"USING {provider_of(storage)} in a metastore is not supported: Hive has no such format",
             hint="use ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde' or ROW FORMAT DELIMITED",
         )
     serde, inputs, outputs = hive_classes(storage)

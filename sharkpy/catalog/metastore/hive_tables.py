@@ -141,8 +141,8 @@ class HiveTables:
         provider = (body.get("parameters") or {}).get("spark.sql.sources.provider", "hive")
         if provider != "hive" and (old.schema != new.schema or old.storage != new.storage):
             raise UnsupportedError(
-                f"changing columns or format of {old.qualified_name}, a {provider} table of Spark's own",
-                hint="Spark keeps these in properties of its own: change them there",
+                f"changing columns or format of {old.qualified_name}, a {provider} table of Spark, is not supported",
+                hint="Spark stores these in its own properties: change them in Spark",
             )
         before = {one.name: one for one in self.partitions(old)} if old.is_partitioned else {}
         self._client.alter_table(old.database, old.name, body_of(new, body), cascade)

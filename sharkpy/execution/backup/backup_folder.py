@@ -34,7 +34,7 @@ def folder_at(location: str | os.PathLike[str], access: Access | None) -> Backup
         return BackupFolder(str(Path(place.removeprefix("file:")).expanduser().resolve()))
     uri.check_no_secrets(place)
     if access is None:
-        raise UnsupportedError(f'a backup at "{uri.shown(place)}" without an access to its storage')
+        raise UnsupportedError(f'a backup at "{uri.shown(place)}" needs access to its storage')
     return BackupFolder(uri.normal(place), access(place))
 
 
@@ -64,7 +64,7 @@ class BackupFolder:
         if self.is_remote:
             store = store_with(self.location, self.access_id)
             if not (store.traits.writes and store.traits.lists):
-                raise UnsupportedError(f'files put into "{self.shown}", whose server is read alone')
+                raise UnsupportedError(f'"{self.shown}" cannot be written: its server is read-only')
             is_free = next(iter(store.list(self.location)), None) is None and store.stat(self.location) is None
         else:
             folder = Path(self.location)

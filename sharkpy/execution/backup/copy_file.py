@@ -114,7 +114,9 @@ def _to_store(source: DataFile, target: str, access_id: str) -> Copy:
         if not source.access:
             reading.close()
     if facts.size_bytes != reading.size_bytes:
-        raise SourceError(f'"{uri.shown(target)}" has {facts.size_bytes} bytes, and not the {reading.size_bytes} read')
+        raise SourceError(
+            f'"{uri.shown(target)}" has {facts.size_bytes} bytes instead of the {reading.size_bytes} read'
+        )
     return Copy(file_of(facts, access_id), reading.checksum, _modified_ns(source))
 
 

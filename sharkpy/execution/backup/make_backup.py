@@ -35,12 +35,12 @@ def make_backup(catalog: Catalog, target: str | os.PathLike[str]) -> Manifest:
     If the backup fails, the files in `target` can be deleted. Blocks of cached tables are not saved: they are rebuilt.
     """
     if catalog.is_shared:
-        hint = "save the metastore by its own means, then the folders of its tables"
-        raise UnsupportedError("a backup of the tables of a Hive metastore", hint=hint)
+        hint = "back up the metastore with its own tools, then the folders of its tables"
+        raise UnsupportedError("a backup of the tables of a Hive metastore is not supported", hint=hint)
     folder = folder_at(target, catalog.named_access_id)
     for home in (catalog.warehouse_dir, catalog.home):
         if uri.below(uri.place(folder.location), uri.place(home)) is not None:
-            raise BindError(f'the backup "{folder.shown}" would lie in the warehouse itself', sqlstate="42000")
+            raise BindError(f'the backup "{folder.shown}" would be inside the warehouse', sqlstate="42000")
     folder.require_free("name a new folder")
     folder.make([WAREHOUSE])
     links = Path(catalog.state_dir, f"backup-{uuid.uuid4().hex}")

@@ -75,8 +75,8 @@ def read_manifest(folder: BackupFolder) -> Manifest:
     content = folder.content(_NAME)
     path = f"{folder.shown}/{_NAME}"
     if content is None:
-        hint = "a backup that was not finished has no such file"
-        raise SourceError(f'"{folder.shown}" is no backup: "{path}" is missing', hint=hint, sqlstate="58P01")
+        hint = "an unfinished backup has no such file"
+        raise SourceError(f'"{folder.shown}" is not a backup: "{path}" is missing', hint=hint, sqlstate="58P01")
     try:
         text = content.decode()
         check_json_nesting(text)

@@ -40,7 +40,7 @@ def restore_backup(
     folder = folder_at(source, access)
     manifest = read_manifest(folder)
     data, target = folder_at(warehouse, access), folder_at(warehouse if home is None else home, access)
-    hint = "move what is there away, or name another folder with --warehouse"
+    hint = "move its content away, or name another folder with --warehouse"
     for one in (target, data):
         one.require_free(hint)
     staging = folder_at(f"{target.location}.restoring-{uuid.uuid4().hex[:8]}", None)
@@ -134,4 +134,4 @@ class _Restoring:
 
 
 def _damaged(file: DataFile) -> CorruptionError:
-    return CorruptionError(f'the backup is damaged: "{uri.shown(file.path)}" is not the file that was saved')
+    return CorruptionError(f'the backup is damaged: "{uri.shown(file.path)}" differs from the saved file')

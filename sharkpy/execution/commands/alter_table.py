@@ -53,7 +53,7 @@ def alter_table(command: AlterTable, session: EngineSession) -> CommandResult:
 
 def _checked(old: Table, altered: Table, session: EngineSession) -> Table:
     if old.location is None and (old.schema != altered.schema or old.storage != altered.storage):
-        raise UnsupportedError(f'changing columns or format of "{old.name}", which has no files')
+        raise UnsupportedError(f'"{old.name}" has no files: changing its columns or format is not supported')
     if altered.location != old.location:
         place = altered.location or ""
         session.restrictions.check_location(place)

@@ -14,7 +14,7 @@ from sharkpy.plan.commands import CacheTable, ClearCache, UncacheTable
 def cache_table(command: CacheTable, session: EngineSession) -> CommandResult:
     table = session.catalog.state_table(command.table) or command.table
     if table.is_view:
-        raise UnsupportedError(f'CACHE TABLE of view "{table.name}"')
+        raise UnsupportedError(f'"{table.name}" is a view: CACHE TABLE needs a table')
     session.table_cache.cache(table, lazy=command.lazy)
     return NOTHING
 
@@ -27,7 +27,7 @@ def uncache_table(command: UncacheTable, session: EngineSession) -> CommandResul
     if command.table is None:
         return NOTHING
     if command.table.location is None and not command.table.is_view:
-        raise UnsupportedError(f'UNCACHE TABLE of "{command.table.name}", which is in memory only: drop it')
+        raise UnsupportedError(f'"{command.table.name}" is in memory only: drop it instead of UNCACHE TABLE')
     for table in filter(None, (command.table, session.catalog.state_table(command.table))):
         if table.cache_mode is not CacheMode.NONE:
             properties = dict(table.properties) | {CACHE_PROPERTY: CacheMode.NONE.value}

@@ -118,11 +118,10 @@ def new_table(command: CreateTable, session: EngineSession, snapshot: QuerySnaps
         location = usual if is_free else f"{usual}-{table_id[:8]}"
         kind = kind if _is_engines(location, command, session) else kind_at(location, kind, session)
     if old is not None and (old.kind in TEMPORARY_KINDS) != (kind is TableKind.TEMPORARY):
-        raise UnsupportedError(
-            f'replacing "{old.name}" by a table that is {"" if kind is TableKind.TEMPORARY else "not "}temporary'
-        )
+        other = "temporary" if kind is TableKind.TEMPORARY else "not temporary"
+        raise UnsupportedError(f'"{old.name}" cannot be replaced by a table that is {other}')
     if old is not None and old.location is not None and old.location == location:
-        raise UnsupportedError(f'replacing table "{old.name}" by one in the same folder "{location}"')
+        raise UnsupportedError(f'table "{old.name}" cannot be replaced by a table in the same folder "{location}"')
     return Table(
         table_id,
         session.catalog.database(command.database).name,
@@ -165,7 +164,7 @@ def _require_empty(location: str, session: EngineSession) -> None:
     is_far = uri.is_remote(location)
     session.catalog.clear_garbage(location if is_far else local_path(location))
     if has_files(location, session.catalog.access_id(location)) if is_far else holds_files(location):
-        hint = "name an empty folder, or make the table first and INSERT OVERWRITE it"
+        hint = "name an empty folder, or create the table first and then INSERT OVERWRITE it"
         raise BindError(f'folder "{location}" is not empty', hint=hint, sqlstate="42710")
 
 

@@ -51,7 +51,7 @@ def _place(location: str, session: EngineSession) -> str:
         return local_path(location)
     traits = store_with(location, session.catalog.named_access_id(location)).traits
     if not (traits.writes and traits.lists):
-        raise UnsupportedError(f'a database in "{uri.shown(location)}", whose server is read alone')
+        raise UnsupportedError(f'a database cannot be in "{uri.shown(location)}": its server is read-only')
     return location.rstrip("/")
 
 

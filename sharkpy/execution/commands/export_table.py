@@ -48,7 +48,7 @@ def export_table(command: ExportTable, session: EngineSession) -> CommandResult:
     """Export the table's current version into an empty or new folder."""
     table = command.table
     if table.location is None:
-        raise UnsupportedError(f'EXPORT of "{table.name}", which is in memory only')
+        raise UnsupportedError(f'"{table.name}" is in memory only: EXPORT is not supported')
     is_far = uri.is_remote(command.path)
     if not is_far:
         _check_local_target(command.path, session)
@@ -97,7 +97,9 @@ def _chosen(command: ExportTable, session: EngineSession) -> list[HivePartition]
             text = ", ".join(f"{name}='{value}'" for name, value in command.partition)
             raise no_such_partition(command.table, text)
     if other := next((one for one in chosen if one.storage or one.columns), None):
-        raise UnsupportedError(f"EXPORT of the partition {other.name}, which has a format or columns of its own")
+        raise UnsupportedError(
+            f"the partition {other.name} has another format or other columns than its table: EXPORT is not supported"
+        )
     return chosen
 
 
@@ -165,12 +167,12 @@ def _read(command: ImportTable, session: EngineSession) -> _Export:
     except SourceError as error:
         if error.sqlstate != "58P01":
             raise
-        message = f'"{uri.shown(folder)}" has no {METADATA}: it is no export'
+        message = f'"{uri.shown(folder)}" is not an export: it has no {METADATA}'
         raise SourceError(message, sqlstate="58P01") from None
     except (ValueError, KeyError, TypeError):
-        raise SourceError(f'{METADATA} of "{uri.shown(folder)}" is no export of sharkpy') from None
+        raise SourceError(f'{METADATA} of "{uri.shown(folder)}" is not an export of sharkpy') from None
     if is_lake(table):
-        raise UnsupportedError(f"IMPORT of {table.qualified_name}, a table of {table.storage.name}")
+        raise UnsupportedError(f"IMPORT of {table.qualified_name}, a table of {table.storage.name}, is not supported")
     if command.partition:
         listed = [HivePartition(number, one) for number, one in enumerate(names)]
         names = tuple(one.name for one in matching_spec(table, listed, command.partition))
@@ -260,7 +262,7 @@ def _check_same(old: Table, export: _Export, command: ImportTable) -> None:
         raise BindError(f"IMPORT into {old.qualified_name}, which has no files", sqlstate="42809")
     given = command.location
     if given is not None and _normal(given) != uri.normal(old.location):
-        raise BindError(f'{old.qualified_name} lies in "{uri.shown(old.location)}"', sqlstate="42809")
+        raise BindError(f'{old.qualified_name} is in "{uri.shown(old.location)}"', sqlstate="42809")
     mine = [(field.name, field.dtype) for field in old.schema]
     theirs = [(field.name, field.dtype) for field in export.table.schema]
     same_form = old.storage == export.table.storage and old.partition_columns == export.table.partition_columns

@@ -48,7 +48,7 @@ def facts_of_file(location: str, access_id: str) -> ObjectFacts:
     """
     name = uri.name_of(location)
     if name in ("", ".", "..") or "\0" in name:
-        raise BindError(f'"{uri.shown(location)}" has no name that a file can have here', sqlstate="42602")
+        raise BindError(f'"{uri.shown(location)}" has no valid file name', sqlstate="42602")
     facts = store_with(location, access_id).stat(location)
     if facts is None:
         raise SourceError(f'cannot read "{uri.shown(location)}": there is no such file', sqlstate="58P01")

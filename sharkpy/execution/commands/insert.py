@@ -170,8 +170,8 @@ def _check_lakes(commands: Sequence[Insert | InsertDirectory], also: Sequence[St
     """Raise UnsupportedError if a lake table is one of several targets: its commit is separate."""
     lake = next((one.table for one in commands if isinstance(one, Insert) and is_lake(one.table)), None)
     if lake is not None and (also or len(commands) > 1):
-        message = f"{lake.qualified_name}, a table of {lake.storage.name}, as one of several targets"
-        raise UnsupportedError(message, hint="write it by a statement of its own")
+        message = f"{lake.qualified_name}, a table of {lake.storage.name}, cannot be one of several targets"
+        raise UnsupportedError(message, hint="write it in a separate statement")
 
 
 def stage_bad_rows(
@@ -198,7 +198,9 @@ def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writ
         stage_lake(command, table, session, snapshot, writes)
         return
     if table.is_plain and table.buckets is not None:
-        raise UnsupportedError(f"adding rows to {table.qualified_name}, a table of the metastore in Hive's buckets")
+        raise UnsupportedError(
+            f"{table.qualified_name} has Hive's buckets in the metastore: adding rows to it is not supported"
+        )
     if command.if_not_exists and has_partition(command, session):
         return
     if command.keeps_rows:

@@ -52,7 +52,7 @@ def create_lake_table(command: commands.CreateTable, session: EngineSession, sna
     catalog = session.catalog
     lake = "" if command.storage is None else command.storage.name
     if catalog.is_shared:
-        raise UnsupportedError(f"making a table of {lake} in a metastore")
+        raise UnsupportedError(f"CREATE TABLE of {lake} in a metastore is not supported")
     old = catalog.find_entry(command.database, command.name)
     if old is not None and command.if_not_exists:
         return NOTHING
@@ -219,7 +219,9 @@ def _change_rows(command: commands.ChangeRows, table: LakeTable, session: Engine
 
 def _truncate(command: commands.TruncateTable, table: LakeTable, session: EngineSession, _snapshot: object) -> None:
     if command.partition is not None:
-        raise UnsupportedError(f"TRUNCATE of partitions of {table.qualified_name}, a table of {table.storage.name}")
+        raise UnsupportedError(
+            f"TRUNCATE of partitions of {table.qualified_name}, a table of {table.storage.name}, is not supported"
+        )
     publish([LakeWrite.begin(table, Replaced.ALL, session)], session.catalog)
 
 
@@ -229,7 +231,7 @@ def _alter(command: commands.AlterTable, table: LakeTable, session: EngineSessio
     same = dataclasses.replace(altered, schema=table.schema, owner=table.owner)
     if any(getattr(same, field.name) != getattr(table, field.name) for field in dataclasses.fields(Table)):
         what = "this clause of ALTER TABLE for"
-        raise UnsupportedError(f"{what} {table.qualified_name}, a table of {table.storage.name}")
+        raise UnsupportedError(f"{what} {table.qualified_name}, a table of {table.storage.name}, is not supported")
     if altered.schema != table.schema:
         session.catalog.lakes.alter(table, stored_schema(altered.schema), command.renamed)
     entry = _entry(table, session)
@@ -254,7 +256,9 @@ def _set_properties(
     check_properties(command.properties)
     given = dict(command.properties)
     if EXTERNAL in given:
-        raise UnsupportedError(f"changing {EXTERNAL} of {table.qualified_name}, a table of {table.storage.name}")
+        raise UnsupportedError(
+            f"changing {EXTERNAL} of {table.qualified_name}, a table of {table.storage.name}, is not supported"
+        )
     entry = _entry(table, session)
     _check_same_place(entry, given, command.unset)
     check_purge(entry, given, session)
@@ -275,7 +279,9 @@ def _check_same_place(entry: Table, given: Mapping[str, str], unset: Collection[
     known = dict(entry.properties)
     for key in (_CATALOG, _NAME):
         if known.get(key) != (None if key in unset else given.get(key, known.get(key))):
-            raise UnsupportedError(f"changing {key} of {entry.qualified_name}, a table of {entry.storage.name}")
+            raise UnsupportedError(
+                f"changing {key} of {entry.qualified_name}, a table of {entry.storage.name}, is not supported"
+            )
 
 
 def _entry(table: LakeTable, session: EngineSession) -> Table:
@@ -317,7 +323,7 @@ def run_for_lake(command: commands.Command, session: EngineSession, snapshot: Qu
     if not isinstance(table, LakeTable):
         return None
     if (refused := _REFUSED.get(type(command))) is not None:
-        raise UnsupportedError(f"{refused} {table.qualified_name}, a table of {table.storage.name}")
+        raise UnsupportedError(f"{refused} {table.qualified_name}, a table of {table.storage.name}, is not supported")
     change = _CHANGES.get(type(command))
     if change is None:
         return None

@@ -67,7 +67,9 @@ def _require_movable(sources: Sequence[DataFile], session: EngineSession) -> Non
     """
     if any(not store_at(file).traits.writes for file in sources if file.access):
         hint = "LOAD DATA LOCAL copies files"
-        raise UnsupportedError(f'moving "{uri.shown(sources[0].path)}", which cannot be deleted there', hint=hint)
+        raise UnsupportedError(
+            f'"{uri.shown(sources[0].path)}" cannot be moved, since it cannot be deleted there', hint=hint
+        )
     folders = TableFolders(session.catalog)
     for folder in dict.fromkeys(uri.parent(file.path) for file in sources):
         if (owner := folders.lies_in(folder)) is not None:
@@ -184,5 +186,9 @@ def _remove(sources: Sequence[DataFile], table: Table) -> None:
     try:
         delete_unchanged(sources)
     except SharkError as error:
-        message = f"the files are loaded into {table.qualified_name}, and not all are gone from where they were"
-        raise SourceError(f"{message}: {error.message}", hint="delete those that are left, do not load them") from error
+        message = (
+            f"the files were loaded into {table.qualified_name}, but some could not be deleted from their old place"
+        )
+        raise SourceError(
+            f"{message}: {error.message}", hint="delete the remaining files, do not load them again"
+        ) from error

@@ -197,7 +197,7 @@ def _exchange(
         here.add(one.name, None, number, storage, one.columns)
         return
     if one.location is None and moves_far(folder, target):
-        raise TableChangedError(f"the partition {one.name} was made while others were copied")
+        raise TableChangedError(f"the partition {one.name} was created while the other partitions were copied")
     there.drop([one], with_data=False)
     here.add(one.name, one.location, one.newest, storage, one.columns)
     if one.location is None:

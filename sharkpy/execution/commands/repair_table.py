@@ -67,7 +67,7 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges, cata
     if gone:
         yield "Partitions missing from filesystem:\t" + "\t".join(f"{table.name}:{one.name}" for one in gone)
     for folder in sorted(bad):
-        yield f"Skipped folder: {_shown(folder)} is no name of a partition of {table.name}"
+        yield f"Skipped folder: {_shown(folder)} is not the name of a partition of {table.name}"
     yield from _doubles(table, named, changes)
     if done and command.drops:
         for one in gone:

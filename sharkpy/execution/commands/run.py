@@ -152,7 +152,7 @@ def _run(command: commands.Command, session: EngineSession, snapshot: QuerySnaps
         return runner(command, session)
     writer = _WRITERS.get(type(command))
     if writer is None:
-        raise UnsupportedError(f"command {type(command).__name__}")
+        raise UnsupportedError(f"the command {type(command).__name__} is not supported")
     try:
         return writer(command, session, snapshot)
     except BlocksReplacedError:

@@ -52,7 +52,9 @@ def shared_source(
     is_storable = all(not is_interval(one.dtype) and stored_type(one.dtype) == one.dtype for one in kept)
     if not kept or not is_storable or not keys <= source.output_ids:
         if not is_repeatable(source):
-            raise UnsupportedError("a source of several queries with random values and columns that cannot be stored")
+            raise UnsupportedError(
+                "several queries cannot share a source with random values and with columns that cannot be stored"
+            )
         yield lambda query: with_source(query, source)
         return
     table = _table(kept)

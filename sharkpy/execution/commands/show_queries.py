@@ -39,7 +39,7 @@ def show_queries(command: ShowQueries, session: EngineSession) -> CommandResult:
 def show_query(command: ShowQuery, session: EngineSession) -> CommandResult:
     found = session.history(query_id=command.query_id)
     if not found:
-        hint = "SHOW QUERIES lists those that are kept"
+        hint = "SHOW QUERIES lists the recorded statements"
         raise BindError(f'no statement "{command.query_id}" is known', hint=hint, sqlstate="42704")
     return text_rows(("property", "value"), _properties(found[0], _zone(session)))
 

@@ -39,7 +39,7 @@ def check_properties(properties: Sequence[tuple[str, str]]) -> None:
     mode = dict(properties).get(CACHE_PROPERTY)
     known = [*CacheMode.__members__, "TRUE", "FALSE"]
     if mode is not None and mode.upper() not in known:
-        hint = f"one of {', '.join(known)}"
+        hint = f"use one of {', '.join(known)}"
         raise ConfigurationError(f'"{mode}" is not a value of {CACHE_PROPERTY}', hint=hint, sqlstate="22023")
     _check_policy(dict(properties))
 
@@ -85,7 +85,9 @@ def storage_format(
         name = "parquet" if is_from_query and not is_set else conf.value(DEFAULT_FORMAT)
         storage = format_of_word(name)
         if storage is None:
-            raise UnsupportedError(f'file format "{name}" of {DEFAULT_FORMAT.key} (known: {", ".join(WORDS)})')
+            raise UnsupportedError(
+                f'file format "{name}" of {DEFAULT_FORMAT.key} is not supported (known: {", ".join(WORDS)})'
+            )
     storage = with_default_serde(storage, conf.value(RCFILE_SERDE))
     completed = with_storage_properties(storage, properties)
     check_named_files(completed.properties, session)
@@ -162,10 +164,10 @@ def managed_folder(location: str, kind: TableKind, session: EngineSession, besid
         session.restrictions.gate.require_below(path)
         require_own_folder(path, "dropping a table that is not external")
     if kind is not TableKind.EXTERNAL and _holds_warehouse(path, session):
-        message = f'the folder "{path}" holds the warehouse: a table that is not external cannot lie there'
+        message = f'the folder "{path}" holds the warehouse: only an external table can be there'
         raise BindError(message, sqlstate="42000")
     if kind is TableKind.MANAGED and (other := TableFolders(session.catalog).held_by(path, besides)) is not None:
-        message = f'the folder "{path}" holds the files of {other.owner}: a table that is not external cannot lie there'
+        message = f'the folder "{path}" holds the files of {other.owner}: only an external table can be there'
         raise BindError(message, sqlstate="42000")
     return path
 
@@ -183,8 +185,8 @@ def _remote_folder(location: str, kind: TableKind, session: EngineSession) -> st
         return location.rstrip("/")
     traits = store_with(location, session.catalog.named_access_id(location)).traits
     if not (traits.writes and traits.lists):
-        message = f'a table that is not external in "{uri.shown(location)}", whose server is read alone'
-        raise UnsupportedError(message, hint="CREATE EXTERNAL TABLE")
+        message = f'only an external table can be in "{uri.shown(location)}": its server is read-only'
+        raise UnsupportedError(message, hint="use CREATE EXTERNAL TABLE")
     return location.rstrip("/")
 
 
@@ -206,7 +208,7 @@ def stored_schema(schema: Schema) -> Schema:
     """
     for field in schema:
         if is_interval(field.dtype):
-            raise UnsupportedError(f'storing column "{field.name}" of type {field.dtype}')
+            raise UnsupportedError(f'column "{field.name}" of type {field.dtype} cannot be stored')
     return Schema(tuple(dataclasses.replace(field, dtype=stored_type(field.dtype)) for field in schema))
 
 

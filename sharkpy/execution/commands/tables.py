@@ -181,7 +181,7 @@ def set_table_properties(command: SetTableProperties, session: EngineSession) ->
     altered = dataclasses.replace(old, kind=kind, properties=kept, storage=storage, comment=comment)
     check_new_columns(altered)
     if old.location is None and not old.is_view and altered.cache_mode is not old.cache_mode:
-        raise UnsupportedError(f'changing shark.cache of "{old.name}", which is in memory only')
+        raise UnsupportedError(f'"{old.name}" is in memory only: its shark.cache cannot be changed')
     session.catalog.alter_table(altered, was=old)
     session.table_cache.properties_changed(old, altered)
     state = session.catalog.state_table(altered)

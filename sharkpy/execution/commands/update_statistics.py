@@ -33,7 +33,7 @@ _OF_COLUMN: Figures = {
 def update_statistics(command: UpdateStatistics, session: EngineSession) -> CommandResult:
     table, catalog = command.table, session.catalog
     if table.location is None:
-        raise UnsupportedError(f'statistics of "{table.name}", which has no files')
+        raise UnsupportedError(f'"{table.name}" has no files: its statistics cannot be set')
     figures = _figures(command)
     known, found = catalog.statistics(table), {}
     if table.is_partitioned:

@@ -141,7 +141,7 @@ class Admission:
             most = self._conf.value(settings.QUERY_QUEUE)
             if self.num_waiting >= most:
                 raise ResourceError(
-                    f"{self.num_waiting} queries wait already: shark.query.queue.max allows {most}",
+                    f"{self.num_waiting} queries are waiting already: shark.query.queue.max allows {most}",
                     hint="try again later",
                     sqlstate="53300",
                 )
@@ -161,7 +161,7 @@ class Admission:
                 waited = time.monotonic() - start
                 if patience and waited >= patience:
                     raise ResourceError(
-                        f"the query's turn did not come: shark.query.queue.timeout allows it to wait {patience:g} s",
+                        f"the query could not start: shark.query.queue.timeout allows it to wait {patience:g} s",
                         hint="try again later",
                         sqlstate="53300",
                     )

@@ -36,7 +36,7 @@ def write_recursive_table(session: EngineSession, table: RecursiveTable, snapsho
             found.append(rows)
             if len(found) > limit:
                 message = f'the recursive query "{table.name}" has not ended after {limit} steps'
-                hint = f"a condition of its second part ends it, or SET {RECURSION_LIMIT.key} allows more steps"
+                hint = f"end it by a condition in its second part, or SET {RECURSION_LIMIT.key} to allow more steps"
                 raise ExecutionError(message, hint=hint, sqlstate="42836")
             new = _next(table, found)
         return write_blocks(session, _all(table, found), _sink(session, table), snapshot)

@@ -46,7 +46,7 @@ def metastore_place(conf: Conf, warehouse: str) -> MetastorePlace:
     """
     site = conf.value(METASTORE_SITE)
     if site and not Path(site).is_file():
-        raise ConfigurationError(f'there is no file "{site}" ({METASTORE_SITE.key})', sqlstate="58P01")
+        raise ConfigurationError(f'the file "{site}" does not exist ({METASTORE_SITE.key})', sqlstate="58P01")
     if uris := conf.value(METASTORE_URIS):
         return MetastorePlace((("hive.metastore.uris", uris),), site)
     derby = conf.value(METASTORE_DERBY)
@@ -212,7 +212,7 @@ class JvmMetastore:
                 return str(self._serializer.toString(struct))
             except Py4JJavaError as error:
                 # The protocol cannot write maps with lists as keys, which give the folders of skewed values.
-                raise UnsupportedError(f"an object of the Hive metastore: {_reason(error)}") from None
+                raise UnsupportedError(f"an object of the Hive metastore is not supported: {_reason(error)}") from None
 
     def _struct(self, name: str, body: Body) -> Any:
         """Make the Thrift struct `name` with the fields of `body`."""

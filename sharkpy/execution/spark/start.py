@@ -240,7 +240,7 @@ def _await_executors(context: Any, master: str) -> None:
     if not seen:
         raise ConfigurationError(
             f"no executor of master {master} registered within {seconds} s",
-            hint=f"see whether its workers run, reach this machine and have free cores and memory; {_WAITING} is how "
+            hint=f"check that its workers run, reach this machine, and have free cores and memory; {_WAITING} sets how "
             "long to wait",
         )
 

@@ -113,7 +113,7 @@ class RddStages:
         """Prepare the stage without running it. Users' RDDs start from it until the query's outputs are closed."""
         if stage.given_rdd is not None:
             hint = "call cache() on the TableRDD first, or save it as a table"
-            raise UnsupportedError(f"an RDD over {stage.given_rdd.label} that is read for a TableRDD", hint=hint)
+            raise UnsupportedError(f"a TableRDD of a query over {stage.given_rdd.label} is not supported", hint=hint)
         with self.run.observer.running(stage):
             prepared = prepare(self.run, self.outputs, stage, None, self.run.engine.jobs.new_run())
         self.run.outlive_statement()

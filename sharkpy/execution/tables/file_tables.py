@@ -68,7 +68,7 @@ class FileTables:
         files or there is no `access` to remote ones, SourceError if there are no files.
         """
         if word in _OTHERS:
-            raise UnsupportedError(f"tables of the format {word}")
+            raise UnsupportedError(f"tables of the format {word} are not supported")
         if not place.strip() or (word not in _FORMATS and (word or not _is_path(place, gate))):
             return None
         found = named_files((place, *given.more), gate.check, access)
@@ -98,7 +98,7 @@ def _common_format(place: str, found: NamedFiles) -> str:
     words = {format_of(file.path) for file in found.files}
     word = words.pop() if len(words) == 1 else None
     if word is None:
-        message = f'the names of the files of "{place}" do not tell one format'
+        message = f'the names of the files of "{place}" do not tell a single format'
         raise SourceError(message, hint=f"write it before the path, as in parquet.`{place}`", sqlstate="42000")
     return word
 
@@ -121,7 +121,9 @@ def _described(
     if word == "csv":
         return _described_csv(found, given, columns)
     if columns is not None and not (word == "json" and columns.is_whole):
-        raise UnsupportedError(f"names and types of columns for {word} files", hint="an alias and CAST change them")
+        raise UnsupportedError(
+            f"names and types of columns for {word} files are not supported", hint="change them by an alias and CAST"
+        )
     storage = _FORMATS[word]
     if word == "json":
         is_told = any(name == MULTI_LINE for name, _ in given)
@@ -155,7 +157,7 @@ def _table(word: str, place: str, found: NamedFiles, given: FileOptions) -> File
     in_files = tuple(column for column in columns if column.name not in named.names)
     if word in ("csv", "text") and len(in_files) < len(columns):
         message = f'a column of the {word} files of "{place}" has the name of a column of their Hive partitions'
-        raise SourceError(message, hint="make a table with other names: these columns go by their places")
+        raise SourceError(message, hint="create a table with other names: these columns are read by position")
     return FileTable(
         new_table_id(),
         word,

@@ -110,12 +110,12 @@ class RecipeRepair:
         plan = recipe.filled_plan()
         if plan is None:
             if self.tables.contents(recipe.query) != recipe.contents:
-                raise self._hopeless(lost, "a table that it was made from was changed since")
+                raise self._hopeless(lost, "a table from which it was computed was changed since")
             plan = recipe.plan_anew(recipe.query)
         made = self._run(recipe, plan, None, lost)
         if not _is_same(pieces, made, recipe.sink.schema):
             self.discard(made)
-            raise self._hopeless(lost, "the query that made it gives other rows now")
+            raise self._hopeless(lost, "the query that computed it returns other rows now")
         return Recipe.of(recipe.query, recipe.contents, plan, recipe.sink, recipe.conf, recipe.plan_anew), made
 
     def discard(self, made: Iterable[BlockResult]) -> None:

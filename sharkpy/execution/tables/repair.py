@@ -52,7 +52,7 @@ class TableRepair:
                     self._rebuild_in(entry, entry.version, again)
                 lost -= {block.block_id for block in known}
         for block_id in lost:
-            raise BlocksReplacedError.of_block(block_id, "lost, and its table is gone or was changed since")
+            raise BlocksReplacedError.of_block(block_id, "lost, and its table was dropped or changed since")
 
     def _rebuild_in(self, entry: Entry, version: TableVersion, lost: set[str]) -> None:
         try:
@@ -62,7 +62,7 @@ class TableRepair:
                 raise
             # Another process may have folded the files.
             entry.listed = -math.inf
-            raise BlocksReplacedError.of_block(min(lost), "lost, and its files are others now") from None
+            raise BlocksReplacedError.of_block(min(lost), "lost, and its files were replaced") from None
 
     def _rebuild(self, lost: set[str], version: TableVersion, table: Table) -> None:
         parts = self._versions.parts

@@ -176,7 +176,7 @@ class QuerySnapshot:
     def file_source(self, table: Table) -> Sequence[Split] | HivePartitions:
         """Return the files of a table; for a cached version, those it was made from."""
         if table.location is None and not table.is_stream:
-            raise UnsupportedError(f"virtual columns of {table.qualified_name}, which is in memory only")
+            raise UnsupportedError(f"{table.qualified_name} is in memory only and has no virtual columns")
         self._version(table)
         if isinstance(table, LakeTable):
             return self._lake_reads(table).for_planning()

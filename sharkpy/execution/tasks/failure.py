@@ -84,7 +84,7 @@ def is_disk_full(text: str) -> bool:
     return any(os.strerror(number) in text for number in _NO_SPACE)
 
 
-_LESS_NESTING = "split it: nest fewer functions, operators, set operations or subqueries in one another"
+_LESS_NESTING = "split the statement: nest fewer functions, operators, set operations or subqueries"
 
 
 def full_disk() -> ResourceError:

@@ -116,7 +116,7 @@ _PROBLEMS = (
         re.compile(r"has different version: (?P<theirs>[\d.]+) than that in driver:? (?P<ours>[\d.]+)"),
         "{host}: python {theirs}, the driver has {ours}",
     ),
-    (re.compile(r'Cannot run program "(?P<program>[^"]+)"'), '{host}: there is no Python at "{program}"'),
+    (re.compile(r'Cannot run program "(?P<program>[^"]+)"'), '{host}: Python was not found at "{program}"'),
     (re.compile(r"No module named '?(?P<module>\w+)"), '{host}: the Python package "{module}" is missing'),
     (
         re.compile(r"Error from python worker:.*?(?P<said>(?:Import|Syntax|Attribute|Type)Error: [^\n]+)", re.DOTALL),

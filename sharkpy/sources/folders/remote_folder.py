@@ -101,7 +101,7 @@ class RemoteFolder:
         """Register a new write; UnsupportedError if tables cannot be written in this store."""
         traits, place = self.store.traits, uri.shown(self.location)
         if not (traits.writes and traits.lists):
-            raise UnsupportedError(f'writing to "{place}", whose server is read alone')
+            raise UnsupportedError(f'"{place}" cannot be written: its server is read-only')
         if not traits.puts_new:
             message = f'writing to "{place}", whose storage has no conditional writes'
             raise UnsupportedError(message, hint="two writers could take the same name for their rows")

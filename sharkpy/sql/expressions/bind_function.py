@@ -187,7 +187,7 @@ def bind_extract(binder: ExprBinder, node: exp.Expr) -> Expr:
     unit = node.this.name.lower()
     if unit not in _EXTRACTS:
         hint = did_you_mean(unit, _EXTRACTS)
-        raise binder.context.error(f'EXTRACT knows no "{unit}"', node, BindError, hint)
+        raise binder.context.error(f'EXTRACT has no field "{unit}"', node, BindError, hint)
     return call_scalar(binder, _EXTRACTS[unit], (binder.bind(node.expression),), node)
 
 
@@ -221,7 +221,7 @@ def bind_function(binder: ExprBinder, node: exp.Expr) -> Expr:
     if registry.window(name):
         raise binder.context.error(f"the window function {name} needs OVER (…)", node)
     if registry.table_function(name):
-        message = f"the table function {shown_name(name)} must stand alone in the select list or in LATERAL VIEW"
+        message = f"the table function {shown_name(name)} must be the only item of the select list, or in LATERAL VIEW"
         raise binder.context.error(message, node)
     raise not_found(binder, name, node)
 
@@ -229,7 +229,7 @@ def bind_function(binder: ExprBinder, node: exp.Expr) -> Expr:
 def plain_arguments(binder: ExprBinder, node: exp.Expr) -> None:
     for arg in node.expressions:
         if isinstance(arg, exp.Distinct):
-            raise binder.context.error(f"DISTINCT is for aggregates, {function_name(node)} is none", node)
+            raise binder.context.error(f"{function_name(node)} is not an aggregate, so it takes no DISTINCT", node)
         if isinstance(arg, exp.Lambda):
             message = f"{function_name(node)} takes no function as argument"
             raise binder.context.error(message, node, TypeMismatchError)

@@ -36,7 +36,7 @@ def bind_schema_of_json(binder: ExprBinder, node: exp.Expr) -> Expr:
             try:
                 return Literal(schema_of_json(text), STRING)
             except ValueError:
-                message = f'schema_of_json: "{shortened(text)}" is no JSON'
+                message = f'schema_of_json: "{shortened(text)}" is not JSON'
                 raise binder.context.error(message, node, TypeMismatchError) from None
     raise binder.context.error("schema_of_json takes a constant text", node, TypeMismatchError)
 

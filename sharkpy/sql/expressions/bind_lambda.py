@@ -26,7 +26,7 @@ def bind_higher_order(binder: ExprBinder, row: HigherOrderFunction, node: exp.Ex
     functions = [arg for arg in node.expressions if isinstance(arg, exp.Lambda)]
     others = [binder.bind(arg) for arg in node.expressions if not isinstance(arg, exp.Lambda)]
     if any(isinstance(arg, exp.Lambda) for arg in node.expressions[: len(others)]):
-        raise binder.context.error(f"{row.name} takes its functions behind its other arguments", node)
+        raise binder.context.error(f"{row.name} takes its functions after its other arguments", node)
     counts = [len(function.expressions) for function in functions]
     types = row.variables([other.dtype for other in others], counts)
     if types is None:

@@ -64,7 +64,7 @@ def _with_backslashes(binder: ExprBinder, pattern: str, escape: exp.Expr) -> str
             continue
         following = next(characters, "")
         if following not in ("%", "_", escape.this):
-            message = f'behind the escape character "{escape.this}" must stand %, _ or itself'
+            message = f'the escape character "{escape.this}" must be followed by %, _ or itself'
             raise binder.context.error(message, escape, sqlstate="22025")
         pieces.append(f"{_ESCAPE}{following}" if following in ("%", "_", _ESCAPE) else following)
     return "".join(pieces)

@@ -34,7 +34,7 @@ def bind_macro(binder: ExprBinder, macro: Macro, node: exp.Expr) -> Expr:
         message = f"the {macro.kind} {macro.signature} does not take {len(node.expressions)} arguments"
         raise binder.context.error(message, node, TypeMismatchError)
     if macro.columns:
-        message = f"the table function {macro.name} stands in FROM"
+        message = f"the table function {macro.name} is called in FROM"
         raise binder.context.error(message, node, BindError, f"SELECT … FROM {macro.signature}")
     args = tuple(map(binder.bind, node.expressions))
     with _opened(macro, binder.context, node):

@@ -105,7 +105,7 @@ def _meant(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> str | No
     if len(parts) > 1 or not isinstance(node.this, exp.Identifier) or node.this.quoted:
         return None
     if select is not None and parts[0] in (str(item.alias).lower() for item in select.expressions):
-        return f"names of select items are not known in {binder.clause.name}: write the expression"
+        return f"names of select items cannot be used in {binder.clause.name}: write the expression"
     if isinstance(node.parent, _BESIDE_TEXT) and node is not node.parent.this:
         return f"is it text? Then write '{node.this.name}'"
     return None

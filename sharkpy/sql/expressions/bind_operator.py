@@ -100,7 +100,7 @@ def _compare_tuples(binder: ExprBinder, function: str, node: exp.Expr) -> Expr:
 def _tuple_pairs(binder: ExprBinder, left: exp.Expr, right: exp.Expr, node: exp.Expr) -> list[tuple[Expr, Expr]]:
     sides = [side.expressions if isinstance(side, exp.Tuple) else [] for side in (left, right)]
     if len(sides[0]) != len(sides[1]):
-        message = f"a tuple of {max(map(len, sides))} values has no equal of {min(map(len, sides)) or 1}"
+        message = f"a tuple of {max(map(len, sides))} values cannot be compared with one of {min(map(len, sides)) or 1}"
         raise binder.context.error(message, node, TypeMismatchError)
     return [(binder.bind(one), binder.bind(other)) for one, other in zip(*sides, strict=True)]
 
@@ -235,7 +235,7 @@ def bind_arithmetic(binder: ExprBinder, node: exp.Expr) -> Expr:
 def _too_long(binder: ExprBinder, node: exp.Expr) -> SharkError:
     message = (
         f"the expression is nested too deeply: a chain has more than {MOST_OPERATORS:,} operators, or more than "
-        f"{MOST_LEVELS:,} that are computed in their order"
+        f"{MOST_LEVELS:,} that are evaluated in order"
     )
     return binder.context.error(message, node, hint="write it as several columns of a subquery", sqlstate="54001")
 

@@ -50,16 +50,16 @@ class _Binder(Protocol):
 def bind_window(binder: _Binder, node: exp.Expr) -> Expr:
     """Bind window(…)."""
     if not 2 <= len(node.expressions) <= 4:
-        raise _wrong(binder, node, "window takes a time, a size, and perhaps a slide and an offset")
+        raise _wrong(binder, node, "window takes a time, a size, and optionally a slide and an offset")
     time = _time(binder, node)
     size, *others = (_microseconds(binder, one) for one in node.expressions[1:])
     slide, offset = (*others, *(size, 0)[len(others) :])
     if size <= 0 or slide <= 0:
-        raise _wrong(binder, node, "the size and the slide of a window are longer than nothing")
+        raise _wrong(binder, node, "the size and the slide of a window must be longer than 0")
     if slide > size:
-        raise _wrong(binder, node, "the slide of a window is at most its size: some rows would be in none")
+        raise _wrong(binder, node, "the slide of a window is longer than its size: some rows would be in no window")
     if abs(offset) >= slide:
-        raise _wrong(binder, node, "the offset of a window is shorter than its slide")
+        raise _wrong(binder, node, "the offset of a window must be shorter than its slide")
     if slide == size:
         return Call(WINDOW, (time, Literal(size, BIGINT), Literal(offset, BIGINT)), WINDOW_TYPE)
     _check_number(binder, node, size, slide)
@@ -77,20 +77,26 @@ def bind_session_window(binder: _Binder, node: exp.Expr) -> Expr:
         raise binder.context.unsupported(f"session_window in {binder.clause.name}", node)
     time, gap = _time(binder, node), _microseconds(binder, node.expressions[1])
     if gap <= 0:
-        raise _wrong(binder, node, "the gap of a session is longer than nothing")
+        raise _wrong(binder, node, "the gap of a session must be longer than 0")
     return Call(SESSION_WINDOW, (time, Literal(gap, BIGINT)), WINDOW_TYPE)
 
 
 def bind_row_window(binder: _Binder, node: exp.Expr) -> Expr:
     """Bind row_window(…), which GROUP BY replaces by a window of row numbers."""
     if not 1 <= len(node.expressions) <= 2:
-        raise _wrong(binder, node, "row_window takes a number of rows, and perhaps that until the next one begins")
+        raise _wrong(
+            binder,
+            node,
+            "row_window takes a number of rows, and optionally the number of rows until the next window begins",
+        )
     if binder.clause.name not in _CLAUSES:
         raise binder.context.unsupported(f"row_window in {binder.clause.name}", node)
     size, *others = (_num_rows(binder, one) for one in node.expressions)
     slide = others[0] if others else size
     if slide > size:
-        raise _wrong(binder, node, "a window begins after at most as many rows as it has: some rows would be in none")
+        raise _wrong(
+            binder, node, "the slide of a window has more rows than the window: some rows would be in no window"
+        )
     _check_number(binder, node, size, slide)
     return Call(ROW_WINDOW, (Literal(size, BIGINT), Literal(slide, BIGINT)), ROW_WINDOW_TYPE)
 
@@ -100,20 +106,20 @@ def _num_rows(binder: _Binder, node: exp.Expr) -> int:
         case Literal(int() as number, dtype) if dtype in INTEGER_TYPES and 0 < number <= _MOST_ROWS:
             return number
         case other:
-            raise _wrong(binder, node, f"{other} is no number of rows of a window")
+            raise _wrong(binder, node, f"{other} is not a number of rows for a window")
 
 
 def _check_number(binder: _Binder, node: exp.Expr, size: int, slide: int) -> None:
     """Raise BindError 54000 if a row would be in too many windows."""
     if -(-size // slide) > _MOST_WINDOWS:
-        message = f"a row would be in {-(-size // slide):,} windows, and {_MOST_WINDOWS:,} are the most"
-        raise binder.context.error(message, node, hint="a longer slide", sqlstate="54000")
+        message = f"a row would be in {-(-size // slide):,} windows; at most {_MOST_WINDOWS:,} are allowed"
+        raise binder.context.error(message, node, hint="make the slide longer", sqlstate="54000")
 
 
 def _time(binder: _Binder, node: exp.Expr) -> Expr:
     time = binder.bind(node.expressions[0])
     if time.dtype not in (TIMESTAMP, DATE) and not isinstance(time.dtype, StringType):
-        message = f"a window is one of times, and {time} is {time.dtype}"
+        message = f"a window needs a time, and {time} is {time.dtype}"
         raise binder.context.error(message, node.expressions[0], TypeMismatchError)
     return cast(time, TIMESTAMP)
 
@@ -130,7 +136,7 @@ def _microseconds(binder: _Binder, node: exp.Expr) -> int:
             except BindError as error:
                 raise binder.context.error(error.message, node, hint=error.hint, sqlstate=error.sqlstate) from None
     if not isinstance(length, Literal) or length.dtype != INTERVAL_DAY_TIME or not isinstance(length.value, int):
-        message = f"{length} is no constant length of days and times"
+        message = f"{length} is not a constant interval of days and times"
         raise binder.context.error(message, node, TypeMismatchError, "write '10 minutes'")
     return length.value
 

@@ -39,7 +39,7 @@ def bind_window(binder: ExprBinder, node: exp.Expr) -> Expr:
     row = registry.window(name) or registry.aggregate(name)
     if row is None:
         if registry.scalar(name):
-            raise binder.context.error(f"{shown_name(name)} is no window function", call)
+            raise binder.context.error(f"{shown_name(name)} is not a window function", call)
         raise not_found(binder, function_name(call), call)
     inside = binder.within(WINDOW)
     flags = [item for item in call.expressions if isinstance(item, exp.IgnoreNulls)]

@@ -47,7 +47,9 @@ def _joined_in_order(binder: ExprBinder, node: exp.Expr) -> exp.Expr:
     """Rewrite listagg with its sort keys as arguments after the delimiter."""
     call, keys = node.this, node.expression.expressions
     if len({bool(key.args.get("desc")) for key in keys}) > 1:
-        raise binder.context.error("listagg WITHIN GROUP is in one direction by all keys", node, UnsupportedError)
+        raise binder.context.error(
+            "listagg WITHIN GROUP must sort all keys in the same direction", node, UnsupportedError
+        )
     texts = list(call.expressions)
     distinct = isinstance(texts[0], exp.Distinct) if texts else False
     texts = list(texts[0].expressions) if distinct else texts

@@ -130,18 +130,18 @@ _LEAVES = frozenset((exp.Literal, exp.Column))
 _FOREIGN: dict[type[exp.Expr], tuple[str, str | None]] = {
     exp.Star: (
         "* within an expression",
-        "it stands in a select list, in count(*) and among the arguments of functions",
+        "write it in a select list, in count(*) or among the arguments of a function",
     ),
-    exp.Array: ("[…] without something before it", "names stand in `…`, arrays are array(…)"),
+    exp.Array: ("[…] without something before it", "write a name as `…`, an array as array(…)"),
     exp.Any: (
         "a comparison with ANY (subquery)",
-        "it stands on the right of a comparison, before a query in parentheses",
+        "write it on the right of a comparison, before a query in parentheses",
     ),
     exp.All: (
         "a comparison with ALL (subquery)",
-        "it stands on the right of a comparison, before a query in parentheses",
+        "write it on the right of a comparison, before a query in parentheses",
     ),
-    exp.Alias: ("a name behind an argument", "the fields of struct(x AS name) alone have names"),
+    exp.Alias: ("a name after an argument", "only the fields of struct(x AS name) have names"),
     exp.Order: ("ORDER BY within a call", "sort_array(collect_list(x)) has an order"),
 }
 """Constructs of other systems: their names in errors, and a hint that says what to write instead."""

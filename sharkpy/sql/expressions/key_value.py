@@ -20,5 +20,5 @@ def key_value(field: Field, value: PythonValue) -> PythonValue:
         dtype = None
     found = None if dtype is None else value if dtype == field.dtype else convert_exactly(value, dtype, field.dtype)
     if found is None:
-        raise TypeMismatchError(f"the key {value!r} is no {field.dtype}, which column {field.name} is")
+        raise TypeMismatchError(f"the key {value!r} does not fit column {field.name} of type {field.dtype}")
     return found

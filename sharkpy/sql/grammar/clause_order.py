@@ -43,7 +43,7 @@ def _checked(token_type: TokenType, parse: ClauseParser) -> ClauseParser:
             return clause
         is_late_window = following.token_type == TokenType.WINDOW and place == _OF_THE_WHOLE
         if _PLACES.get(following.token_type, place) < place and not is_late_window:
-            parser.raise_error(f"{following.text.upper()} stands before {word}")
+            parser.raise_error(f"{following.text.upper()} must come before {word}")
         if following.token_type == token_type:
             parser.raise_error(f"one {word} expected")
         if place >= _OF_THE_WHOLE and following.token_type in _SET_OPERATIONS:

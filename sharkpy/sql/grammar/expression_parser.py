@@ -255,7 +255,7 @@ class ExpressionParser(LiteralParser):
     def _parse_transform_call(self) -> Any:
         """Parse the function transform(array, x -> …). With USING after it, TRANSFORM is a script."""
         if self._text_at(self._closing(self._index - 1) + 1) in SCRIPT_WORDS:
-            self.refuse("TRANSFORM beside other items of a select list")
+            self.refuse("TRANSFORM with other items in a select list")
         return self.expression(exp.Anonymous(this="transform", expressions=self._parse_csv(self._parse_lambda)))
 
     def _parse_column(self) -> Any:

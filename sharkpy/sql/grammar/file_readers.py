@@ -71,7 +71,7 @@ def _columns(options: Sequence[Any], end: Any) -> GivenColumns | None:
         if given is None:
             raise SyntaxProblem(f"{form} expected", end)
         if (found.names and given.names) or (found.types and given.types):
-            raise SyntaxProblem(f"{node.this.name} says again what columns there are", end)
+            raise SyntaxProblem(f"{node.this.name} defines the columns a second time", end)
         found = GivenColumns(found.names + given.names, found.types + given.types, found.is_whole or given.is_whole)
     return found if options else None
 

@@ -86,7 +86,7 @@ def _check_characters(text: str, token: Token) -> None:
             line, column = place(text, place_in_text)
             name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
             shown = character if character.isprintable() else repr(character)[1:-1]
-            message = f'syntax error near "{shown}": the character {name} may stand in quotes only'
+            message = f'syntax error near "{shown}": the character {name} is allowed in quotes only'
             raise ParseError(message, line=line, column=column)
 
 

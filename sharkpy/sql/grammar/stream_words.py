@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import Token, TokenType
 
 _WINDOWS = "GROUP BY window(time, size[, slide]) or session_window(time, gap) groups rows by windows of time"
-_EMIT = "CREATE CONTINUOUS TABLE name AS query keeps the answer up to date; a query ends with what is there"
+_EMIT = "CREATE CONTINUOUS TABLE name AS query keeps the answer up to date; a query reads the rows that exist and ends"
 _TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
-_BEFORE_AS = "clauses of a continuous query stand before AS: CREATE CONTINUOUS TABLE name {} … AS query"
+_BEFORE_AS = "write clauses of a continuous query before AS: CREATE CONTINUOUS TABLE name {} … AS query"
 _CLAUSES = (
     ["TRIGGER", "EVERY"],
     ["TRIGGER", "ONCE"],
@@ -47,7 +47,7 @@ def stream_words(tokens: Sequence[Token]) -> StreamWords | None:
             return StreamWords(f"EMIT {words[1]}", token, _EMIT)
         if place and (clause := next((one for one in _CLAUSES if words[: len(one)] == one), None)) is not None:
             text = " ".join(clause)
-            return StreamWords(f"{text} behind a query", token, _BEFORE_AS.format(text))
+            return StreamWords(f"{text} after a query", token, _BEFORE_AS.format(text))
     return None
 
 

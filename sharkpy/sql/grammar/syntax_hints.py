@@ -15,8 +15,8 @@ _KEYWORDS = (
 _BY = ("GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "PARTITION")
 _SIGNS: Mapping[str, str] = {
     **dict.fromkeys("?:", "the DB-API's cursor.execute(sql, values) fills ? and :name"),
-    "@": "a name with this sign stands in backquotes",
-    "$": "${name} is a variable: SET hivevar:name=value gives its value; a name with this sign stands in backquotes",
+    "@": "write a name with this character in backquotes",
+    "$": "${name} is a variable: SET hivevar:name=value sets it; write a name with this character in backquotes",
 }
 _FOREIGN: Mapping[str, str] = {
     **_SIGNS,
@@ -27,7 +27,7 @@ _FOREIGN: Mapping[str, str] = {
     "FETCH": "write LIMIT n",
     "TOP": "write LIMIT n at the end of the query",
     "EXISTS": "write EXISTS (SELECT …)",
-    "NOT": "a value stands before NOT IN, NOT LIKE and NOT BETWEEN",
+    "NOT": "write a value before NOT IN, NOT LIKE and NOT BETWEEN",
     **dict.fromkeys(("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "SEMI", "ANTI"), "JOIN follows this word"),
 }
 """Hints by the token at the error, or by the token before it."""

@@ -16,7 +16,7 @@ from sharkpy.sql.incremental.row_wise import RECOMPUTE, Streams, has_subqueries,
 from sharkpy.sql.incremental.stream_join import apart
 from sharkpy.sql.incremental.window_parts import with_parts
 
-_OF_NEW = "make a new one: the state of this one would lack what has come before"
+_OF_NEW = "create a new one: the state of this one lacks the earlier input"
 
 
 class NoStreamError(BindError):
@@ -68,7 +68,7 @@ def division_to_give(
     first, *others = queries
     # The queries share the FROM clause: each of them contains it.
     if others and any(map(has_subqueries, queries)):
-        raise refused("a subquery beside several INSERTs of which one needs state", "INSERTs of their own have it")
+        raise refused("a subquery with several INSERTs, one of which needs state,", "write separate INSERTs")
     found = [first, *(apart(query, context.column) for query in others)]
     found = [with_parts(narrowed(query, Streams()), context.column) for query in found]
     try:

@@ -102,7 +102,9 @@ class DividedQuery:
         states = (part for _, part in self.parts if isinstance(part, (*_CLOSED_PARTS, NumLateRows)))
         found = [rows for part in states if (rows := part.late_rows(kept)) is not None]
         if len(found) > 1:
-            raise UnsupportedError("LATE ROWS TO a table of several aggregates by windows, or of several UNION ALL")
+            raise UnsupportedError(
+                "LATE ROWS TO a table of several aggregates by windows, or of several UNION ALL, is not supported"
+            )
         return self._of_epoch(found[0], kept) if found else None
 
     def _of_epoch(self, plan: LogicalPlan, kept: Kept) -> LogicalPlan:

@@ -161,7 +161,7 @@ class _Division:
         if self._is_bounding:
             raise changing_tables(self._gives)
         if isinstance(part, ResumedState):
-            raise resuming_fault(part.states, "beside rows of tables")
+            raise resuming_fault(part.states, "together with rows of tables")
         return of_streams, BesideTables(part, part_of(of_tables), self._new_column)
 
     def _add_window(self, node: LogicalPlan, window: Window) -> None:

@@ -14,7 +14,9 @@ from sharkpy.udf import registry
 from sharkpy.udf.user.function import shown_name
 from sharkpy.values.types import INTERVAL_DAY_TIME
 
-APPENDED = "EMIT APPEND gives those that look so far back, and ahead, in the order of a time with a WATERMARK"
+APPENDED = (
+    "EMIT APPEND gives window functions with a bounded range back and ahead, in the order of a time with a WATERMARK"
+)
 _BOUNDED = (
     "lag, lead, frames as ROWS between two numbers, or RANGE between two intervals, and row_number, rank, dense_rank, "
     f"count, sum, avg, min, max and first_value over all rows before can go on; {RECOMPUTE}"
@@ -66,7 +68,7 @@ def look_back(window: Window, first: ColumnRef) -> LookBack:
     if rows_ahead and (longest or ahead):
         # A row that waits for later rows would need the rows around its time for as long.
         by_time = next(call for call, (_, before, behind, _) in reaches.items() if before or behind)
-        raise _refused(by_time, "by time beside one that looks ahead by rows,")
+        raise _refused(by_time, "by time together with one that looks ahead by rows,")
     keeping = [call for call in calls if call in at_all or reaches[call][0] or rows_ahead]
     partitions = dict.fromkeys(call.partition_by for call in keeping)
     if len(partitions) > 1:

@@ -137,7 +137,7 @@ def resumed_state(state: AggregateState, place: int, timeout: Timeout | None, ne
     if state.panes is not None and state.panes.column is not None:
         raise resuming_fault(state, "of overlapping windows")
     if any(isinstance(one, DistinctValues) for one in state.kept):
-        raise resuming_fault(state, "beside an aggregate of distinct values")
+        raise resuming_fault(state, "together with an aggregate of distinct values")
     return ResumedState(state, place, timeout, new_column)
 
 
@@ -162,7 +162,7 @@ def timeout_of(state: AggregateState) -> tuple[int, Expr] | None:
     if all(length is None for length, _ in found):
         return None
     if len(found) > 1 or len(resumed(state)) < len(state.kept):
-        raise resuming_fault(state, "and with a timeout beside one without it")
+        raise resuming_fault(state, "with a timeout, together with an aggregate without a timeout")
     ((length, (time,)),) = found
     assert length is not None  # one of them has it
     return length, time

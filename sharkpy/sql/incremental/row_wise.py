@@ -33,8 +33,8 @@ from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.sql.incremental.closed_spans import gives_closed_windows
 from sharkpy.sql.incremental.row_numbers import is_numbering
 
-RECOMPUTE = "EMIT COMPLETE WITH RECOMPUTE keeps all rows, and computes the answer when the table is read"
-WITH_TABLES = "UNION ALL of a stream and rows that are there already"
+RECOMPUTE = "EMIT COMPLETE WITH RECOMPUTE stores all rows, and computes the answer when the table is read"
+WITH_TABLES = "UNION ALL of a stream and existing rows"
 _ROW_WISE = (Project, Filter, Generate, Union, Distribute, Scan, Expand)
 _LEFT_JOINS = (JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT, JoinKind.SINGLE, *LEFT_ONLY_JOINS, *LATERAL_JOINS)
 _RIGHT_JOINS = (JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT)
@@ -182,7 +182,7 @@ def _join_fault(join: Join, streams: Streams) -> SharkError | None:
     if left and right:
         return refused("a join of two streams")
     if join.kind not in (_LEFT_JOINS if left else _RIGHT_JOINS):
-        return refused(f"a {join.kind.value} join that keeps the rows of the table beside the stream")
+        return refused(f"a {join.kind.value} join that keeps unmatched rows of the table joined with the stream")
     return None
 
 

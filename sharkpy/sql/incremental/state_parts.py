@@ -75,7 +75,7 @@ class StateParts:
             if not self._streams.below(window):
                 continue
             if has_subqueries(rows) or any(True for _ in queries_in(node)):
-                raise refused("a subquery beside row_number() OVER () of a stream")
+                raise refused("a subquery together with row_number() OVER () of a stream")
             self.place_of_number(window)
 
     def place_of_number(self, window: Window) -> int:

@@ -49,7 +49,7 @@ def stream_joins(rows: LogicalPlan, streams: Streams) -> list[Join]:
         raise refused("a subquery in a side of a join of two streams")
     # The plan of a correlated subquery would need the new ids of the columns.
     if found and any(isinstance(part, SUBQUERIES) and free_column_ids(part.plan) for part in expressions_of(rows)):
-        raise refused("a correlated subquery beside a join of two streams")
+        raise refused("a correlated subquery together with a join of two streams")
     return found
 
 

@@ -19,7 +19,7 @@ def described_files(context: Context, word: str, node: exp.Expr) -> Table | None
         return None
     files = named_files(context, word, node, given)
     if files is None:
-        message = f'options of "{node.this.name}", whose name tells no format of files'
+        message = f'options of "{node.this.name}", whose name does not tell a file format'
         raise context.error(message, node, hint="write it before the path, as in csv.`path` OPTIONS (…)")
     return files
 

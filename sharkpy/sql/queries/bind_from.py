@@ -309,7 +309,7 @@ def _state_table(context: Context, database: str, name: str, node: exp.Expr) -> 
     """The state table for STATE OF name."""
     table = find_table(context, database, name, node, has_rows=False)
     if not table.has_state:
-        message = f"{table.qualified_name} is no continuous table with state, nor an insert or sink with one"
+        message = f"{table.qualified_name} is not a continuous table, insert or sink with state"
         raise context.error(message, node, sqlstate="42809")
     return _state_of(context, at_version(context, table, node.args.get("version")))
 
@@ -443,7 +443,7 @@ def bind_generator(
     row = registry.table_function(known)
     if row is None:
         if registry.scalar(known) or registry.aggregate(known):
-            raise context.error(f"{function} is no table function", node)
+            raise context.error(f"{function} is not a table function", node)
         raise not_found(binder, known, node)
     args = bind_arguments(binder, node)
     if row.name == "stack":

@@ -29,7 +29,9 @@ def recursive_cte(name: str, cte: exp.Expr, names: tuple[str, ...], context: Con
     query = cte.this
     if not isinstance(query, exp.Union) or refers_to(query.this, name):
         hint = "first rows UNION ALL a query of more rows; only the second part may read the WITH query"
-        raise context.error(f'the recursive query "{name}" is no UNION of two parts', cte, hint=hint, sqlstate="42836")
+        raise context.error(
+            f'the recursive query "{name}" is not a UNION of two parts', cte, hint=hint, sqlstate="42836"
+        )
     context.only(query, "this", "expression", "distinct")
     first = context.bind_query(query.this, context, None)
     types = [STRING if column.dtype == NULL else column.dtype for column in first.output]

@@ -36,7 +36,7 @@ def find_script(select: exp.Expr) -> exp.Expr | None:
 def bind_script(select: exp.Expr, script: exp.Expr, context: Context, parent: Scope | None) -> LogicalPlan:
     """Bind a script over the rows of its SELECT. The caller orders and limits the script's output."""
     if select.args.get("distinct"):
-        raise context.error("DISTINCT cannot stand before TRANSFORM", select, ParseError)
+        raise context.error("DISTINCT cannot precede TRANSFORM", select, ParseError)
     clause: ScriptClause = script.args["clause"]
     kept = {key: value for key, value in select.args.items() if key not in (*ORDERING, "expressions", "with_")}
     rows = context.bind_query(exp.Select(**{**kept, "expressions": script.expressions}), context, parent)

@@ -338,7 +338,7 @@ def _keys_over(select: exp.Expr, context: Context, ordering: Ordering, refs: Map
     known = {ref.column_id for ref in refs.values()}
     for key in keys:
         if column_ids(key) - known or any(isinstance(node, (AggregateCall, WindowCall)) for node in key.walk()):
-            message = "with SELECT DISTINCT, what is sorted by must be in the select list"
+            message = "with SELECT DISTINCT, the ORDER BY expressions must be in the select list"
             raise context.error(message, select.args.get("order"))
     return keys
 

@@ -61,7 +61,7 @@ def _point(context: Context, version: exp.Expr) -> EpochPoint:
     if version.name.upper() == "VERSION":
         number = whole_number(value.name)
         if number is None:
-            raise context.error(f'"{value.name}" is no number of an epoch', version, sqlstate="22023")
+            raise context.error(f'"{value.name}" is not the number of an epoch', version, sqlstate="22023")
         return EpochPoint(number)
     return EpochPoint(moment_ms=_moment(context, version, value))
 
@@ -69,5 +69,5 @@ def _point(context: Context, version: exp.Expr) -> EpochPoint:
 def _moment(context: Context, version: exp.Expr, value: exp.Literal) -> int:
     moment = milliseconds(value.name, context.conf)
     if moment is None or not value.is_string:
-        raise context.error(f'"{value.name}" is no moment', version, hint=MOMENT_HINT, sqlstate="22007")
+        raise context.error(f'"{value.name}" is not a timestamp', version, hint=MOMENT_HINT, sqlstate="22007")
     return moment

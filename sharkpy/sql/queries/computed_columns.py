@@ -68,9 +68,9 @@ def marked_time(node: LogicalPlan) -> ColumnRef | None:
 def _check(column: ComputedColumn, value: Expr) -> None:
     for part in value.walk():
         if isinstance(part, SUBQUERIES):
-            raise BindError(f'the column "{column.name}" is computed of its row alone, without subqueries')
+            raise BindError(f'the column "{column.name}" can only use the values of its row, without subqueries')
         if isinstance(part, Call) and not is_deterministic_function(part.function):
-            message = f'the column "{column.name}" has another value each time: {part.function}()'
+            message = f'the column "{column.name}" gives another value each time: {part.function}()'
             raise BindError(message, hint="a stream may be read again")
     if column.dtype != NULL and not castable(value.dtype, column.dtype):
         raise BindError(

@@ -70,7 +70,7 @@ def with_row_windows(
         return plan, groups, list(exprs)
     (call, *more) = found
     if more or call not in [expr for _, expr in groups]:
-        raise context.unsupported("row_window anywhere but once, and alone, in GROUP BY", node)
+        raise context.unsupported("row_window that is not one whole expression of GROUP BY", node)
     number, place = context.column("number", BIGINT), context.column("place", TIMESTAMP)
     numbered = Window(plan, (number.holding(WindowCall("row_number", (), (), (), None, BIGINT)),))
     before = Call("subtract", (number, Literal(1, BIGINT)), BIGINT)
@@ -107,7 +107,7 @@ def with_sessions(
         return plan, groups, list(exprs)
     (session, *more) = found
     if more or session not in [expr for _, expr in groups]:
-        raise context.unsupported("session_window anywhere but once, and alone, in GROUP BY", node)
+        raise context.unsupported("session_window that is not one whole expression of GROUP BY", node)
     time = session.args[0]
     others = [(name, expr) for name, expr in groups if expr != session]
     plan, keys = _with_columns(context, Filter(plan, Call("is_not_null", (time,), BOOLEAN)), [time, *_exprs(others)])

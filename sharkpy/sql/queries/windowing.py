@@ -56,6 +56,6 @@ def _time(clause: exp.Expr, context: Context, plan: LogicalPlan, scope: Scope) -
     found = [one for one in scope.columns if isinstance(one.expr, ColumnRef) and one.expr.column_id in times]
     if not found:
         message = "WINDOWING needs a time"
-        hint = "WINDOWING … ON column, or WATERMARK FOR column among those of the stream"
+        hint = "WINDOWING … ON column, or WATERMARK FOR column in the columns of the stream"
         raise context.error(message, clause, hint=hint, sqlstate="42601")
     return exp.column(found[0].name, table=found[0].relation)

@@ -164,7 +164,7 @@ def _check_own(binder: CommandBinder, table: Table, keys: Iterable[str], token: 
     """Refuse changes of properties that clauses of a continuous query have set."""
     if table.continuous and (key := next((key for key in keys if key in CLAUSE_PROPERTIES), None)) is not None:
         message = f'{table.qualified_name} is a {table.streaming_kind}: its property "{key}" cannot be changed'
-        raise binder.error(message, token, hint="with other clauses it is a new one", sqlstate="42809")
+        raise binder.error(message, token, hint="for other clauses, create a new one", sqlstate="42809")
 
 
 def _set_owner(binder: CommandBinder, target: Target) -> Command:

@@ -63,7 +63,7 @@ def change_column(binder: CommandBinder, target: Target) -> Command:
         token = reader.current
         before = _known(binder, table, reader.name("a column name"), token)
         if before.name == old.name:
-            raise binder.error(f'the column "{old.name}" cannot stand behind itself', token)
+            raise binder.error(f'the column "{old.name}" cannot be placed after itself', token)
         place = [other.name for other in others].index(before.name) + 1
     if field.dtype != old.dtype:
         _check_type(binder, old, field, after)
@@ -145,7 +145,7 @@ def _check_still_used(binder: CommandBinder, table: Table, columns: Sequence[Fie
     names = {field.name for field in columns}
     used = (*table.buckets.columns, *(name for name, _ in table.buckets.sort_columns))
     if gone := next((name for name in used if name not in names), None):
-        message = f'the column "{gone}" cannot go: the table is clustered by it'
+        message = f'the column "{gone}" cannot be removed: the table is clustered by it'
         raise binder.error(message, token, hint=f"ALTER TABLE {table.name} NOT CLUSTERED")
 
 

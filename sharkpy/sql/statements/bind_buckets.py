@@ -151,7 +151,7 @@ def _check(clause: BucketSpec, schema: Schema) -> None:
                 raise BindError(f'the column "{name}" is listed twice', sqlstate="42701")
     for name in clause.columns:
         if isinstance(schema[name].dtype, (ArrayType, MapType, StructType)):
-            raise UnsupportedError(f'buckets by column "{name}" of type {schema[name].dtype}')
+            raise UnsupportedError(f'buckets by column "{name}" of type {schema[name].dtype} are not supported')
 
 
 def _other(binder: CommandBinder, text: str) -> Table:

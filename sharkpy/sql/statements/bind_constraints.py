@@ -95,13 +95,13 @@ def with_state(binder: CommandBinder, made: Constraint) -> Constraint:
         token = reader.current
         if reader.match_any("ENABLE", "ENABLED", "ENFORCED"):
             if made.kind not in ENFORCED:
-                message = f"{made.kind} with ENABLE is not supported: it would have to be checked"
-                raise binder.error(message, token, UnsupportedError, "DISABLE NOVALIDATE keeps and shows it")
+                message = f"{made.kind} with ENABLE is not supported: the engine does not check it"
+                raise binder.error(message, token, UnsupportedError, "DISABLE NOVALIDATE stores and shows it")
             made = dataclasses.replace(made, is_enabled=True)
         elif reader.match_any("DISABLE", "DISABLED") or reader.match("NOT", "ENFORCED"):
             made = dataclasses.replace(made, is_enabled=False)
         elif reader.match("VALIDATE"):
-            message = f"{made.kind} with VALIDATE is not supported: rows that are there are not checked"
+            message = f"{made.kind} with VALIDATE is not supported: existing rows are not checked"
             raise binder.error(message, token, UnsupportedError, "NOVALIDATE")
         elif relied := reader.match_any("RELY", "NORELY"):
             made = dataclasses.replace(made, is_relied_on=relied == "RELY")
@@ -119,7 +119,7 @@ def check_names(binder: CommandBinder, constraints: Sequence[Constraint], token:
         single: object = one.kind if one.kind == "PRIMARY KEY" else (one.kind, one.columns)
         marks = [("name", one.name)] + ([single] if one.kind in ("PRIMARY KEY", "NOT NULL", "DEFAULT") else [])
         if any(mark in seen for mark in marks):
-            raise binder.error(f"the constraint {one.name} ({one.kind}) is there already", token, sqlstate="42710")
+            raise binder.error(f"the constraint {one.name} ({one.kind}) exists already", token, sqlstate="42710")
         seen.update(marks)
 
 
@@ -190,7 +190,7 @@ def _condition(context: Context, constraint: Constraint, scope: Scope) -> Expr:
     bound = ExprBinder(dataclasses.replace(context, text=text), scope, WHERE).bind(tree.expressions[0])
     predicate = as_boolean(bound)
     if predicate is None:
-        raise BindError(f"the condition {constraint.text} is no BOOLEAN")
+        raise BindError(f"the condition {constraint.text} is not a BOOLEAN")
     return predicate
 
 

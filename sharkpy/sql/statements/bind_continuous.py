@@ -46,7 +46,7 @@ from sharkpy.sql.statements.stream_clauses import (
 from sharkpy.sql.statements.table_parts import cached_by_name, partitioned_columns, storage_of_clauses
 from sharkpy.values.types import Schema
 
-_OF_INSERTS = "of a continuous insert, whose targets would have a row for each change"
+_OF_INSERTS = "of a continuous insert, whose targets would get a row for each change,"
 _Created = TypeVar("_Created", CreateContinuousTable, CreateContinuousInsert, CreateContinuousSink)
 
 
@@ -200,7 +200,7 @@ def _with_own_rows(binder: CommandBinder, table: Table, token: Token | None, act
     """
     goes_back = action == "ROLLBACK" and table.is_continuous_insert and table.has_state
     if table.has_no_rows and not goes_back:
-        hint = "the rows of a continuous table come from its query alone"
+        hint = "the rows of a continuous table come only from its query"
         why = sink_kind(table).why_kept if table.is_continuous_sink else "its targets have other rows too"
         message = f"{action} of {table.qualified_name}, a {table.streaming_kind}: {why}"
         raise binder.error(message, token, UnsupportedError, hint)
@@ -221,7 +221,7 @@ def _required(binder: CommandBinder, table: Table, token: Token | None, kind: st
     if not table.continuous or (kind and table.streaming_kind != kind):
         is_other = bool(kind and table.continuous)
         hint = f"it is a {table.streaming_kind}" if is_other else None
-        message = f"{table.qualified_name} is no {kind or 'continuous table'}"
+        message = f"{table.qualified_name} is not a {kind or 'continuous table'}"
         raise binder.error(message, token, hint=hint, sqlstate="42809")
     return table
 
@@ -266,7 +266,7 @@ def _check_columns(binder: CommandBinder, table: Table, kept: KeptQuery, token: 
     if sorted(given) != sorted(table.schema.names):
         known = ", ".join(table.schema.names)
         message = f"the query has the columns {', '.join(given)}"
-        hint = f"with other columns it is a new one: CREATE {table.streaming_kind.upper()}"
+        hint = f"for other columns, create a new one: CREATE {table.streaming_kind.upper()}"
         raise binder.error(f"{message}, and {table.qualified_name} has {known}", token, hint=hint, sqlstate="42809")
 
 

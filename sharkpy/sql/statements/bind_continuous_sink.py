@@ -62,9 +62,9 @@ def _only_final(kind: SinkKind, query: LogicalPlan) -> str:
     """Text that says why a sink accepts only final rows; empty if it accepts changes."""
     what = f"of a continuous sink TO {kind.name}"
     if not kind.takes_changes:
-        return f"{what}, where rows that have changed could not be told from others"
+        return f"{what}, which cannot tell changed rows from new ones,"
     has_key = not kind.key or kind.key in (column.name for column in query.output)
-    return "" if has_key else f"{what} without a column {kind.key}, which tells what has changed"
+    return "" if has_key else f"{what} without a column {kind.key}, which identifies the changed rows,"
 
 
 def _kind(binder: CommandBinder) -> SinkKind:

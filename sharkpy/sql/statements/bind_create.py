@@ -113,7 +113,7 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable | Creat
         made = CreateTable(database, name, kind, Schema(tuple(fields or ())), if_not_exists)
         return lake_table(binder, made, clauses, constraints, query)
     if clauses.divided is not None:
-        raise reader.unsupported("PARTITIONED BY transforms of a table that is not of Iceberg")
+        raise reader.unsupported("PARTITIONED BY transforms of a table that is not an Iceberg table")
     storage = storage_of_clauses(binder, clauses)
     if storage is not None and query is None:
         fields = columns_by_format(binder, storage, clauses.properties or (), fields)
@@ -182,7 +182,7 @@ def _file_like(binder: CommandBinder) -> Table | None:
     with binder.place_of(token):
         found = binder.context.catalog.file_table(word.text.lower(), token.text)
     if found is None:
-        raise binder.error(f"{word.text} is no format of files whose columns are known", word, ParseError)
+        raise binder.error(f"{word.text} is not a file format from which columns can be read", word, ParseError)
     return found
 
 
@@ -192,7 +192,7 @@ def _create_like(binder: CommandBinder, database: str, name: str, kind: TableKin
     is_file = source is not None
     source = source or binder.table()
     if source.has_no_rows:
-        message = f"{source.qualified_name} is a {source.streaming_kind}, and no table"
+        message = f"{source.qualified_name} is a {source.streaming_kind}, not a table"
         raise binder.error(message, token, sqlstate="42809")
     clauses = table_clauses(binder, source.schema.names)
     if binder.reader.current is not None:

@@ -42,7 +42,7 @@ def bind_describe(binder: CommandBinder) -> Command:
     token = reader.current
     table, path = _table_and_column(binder)
     if kind and table.streaming_kind != kind:
-        raise binder.error(f"{table.qualified_name} is no {kind}", token, sqlstate="42809")
+        raise binder.error(f"{table.qualified_name} is not a {kind}", token, sqlstate="42809")
     partition = values_spec(binder, table) if reader.peek("PARTITION") and table.is_partitioned else None
     token = reader.current
     if not path and token is not None:

@@ -41,7 +41,7 @@ def bind_drop(binder: CommandBinder) -> Command:
         message = f"{table.qualified_name} is a {kind}"
         raise binder.error(message, token, hint=f"use DROP {word}", sqlstate="42809")
     if table is not None and (kind := table.streaming_kind):
-        hint = "DROP the continuous query that it belongs to" if table.is_state else f"use DROP {kind.upper()}"
+        hint = "drop the continuous query that it belongs to" if table.is_state else f"use DROP {kind.upper()}"
         raise binder.error(f"{table.qualified_name} is a {kind}", token, hint=hint, sqlstate="42809")
     reader.match("PURGE")  # files are always deleted immediately: there is no trash
     if reader.match("FOR", "METADATA"):
@@ -56,8 +56,8 @@ def bind_truncate(binder: CommandBinder) -> TruncateTable:
     token = reader.current
     table = binder.written_table("TRUNCATE")
     if table.kind is TableKind.EXTERNAL and not table.owns_data:
-        message = f"{table.qualified_name} is external: its files are not the engine's to delete"
-        hint = f"SET TBLPROPERTIES ('{PURGE_PROPERTY}'='true') lets them go"
+        message = f"{table.qualified_name} is external: the engine does not delete its files"
+        hint = f"SET TBLPROPERTIES ('{PURGE_PROPERTY}'='true') allows it to delete them"
         raise binder.error(message, token, hint=hint, sqlstate="42809")
     partition = values_spec(binder, table) if reader.peek("PARTITION") else None
     if reader.word() == "COLUMNS":

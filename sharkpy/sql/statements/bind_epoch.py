@@ -99,7 +99,7 @@ def _added_table(state: Table, schema: Schema) -> Table:
 def _insert_by_name(binder: CommandBinder, table: Table, query: LogicalPlan) -> Insert:
     columns = {column.name: column for column in query.output}
     if missing := next((name for name in table.schema.names if name not in columns), None):
-        message = f'the query of {table.qualified_name} has no column "{missing}" any more'
+        message = f'the query of {table.qualified_name} no longer has a column "{missing}"'
         raise binder.error(message, None, ColumnNotFoundError)
     ordered = Project(query, tuple(columns[name] for name in table.schema.names))
     rows = insertable(binder, table, ordered, None, None, table.schema)

@@ -51,8 +51,8 @@ def _function(binder: CommandBinder) -> tuple[str, bool]:
         if row is not None:
             return row.name, isinstance(row, TableFunction)
     if found is not None or registry.described(name) is not None:
-        message = f'"{name}" is no function of whole tables, which GENERATE calls'
-        hint = f"SELECT {name}(…) calls it; a function for GENERATE has a parameter that is annotated as TableRDD"
+        message = f'"{name}" is not a function of whole tables, which GENERATE needs'
+        hint = f"call it in SELECT {name}(…); a function for GENERATE has a parameter annotated as TableRDD"
         raise binder.error(message, token, BindError, hint, "42809")
     guess = did_you_mean(name, registry.relation_functions())
     raise binder.error(f'no function "{name}"', token, FunctionNotFoundError, guess)
@@ -108,7 +108,7 @@ def _argument(binder: CommandBinder, before: list[GenerateArgument]) -> Generate
         if any(one.name is not None and one.name.lower() == name.lower() for one in before):
             raise binder.error(f'two arguments are named "{name}"', first)
     elif before and before[-1].name is not None:
-        raise reader.error("an argument with a name expected: those without come first")
+        raise reader.error("an argument with a name expected: arguments without names come first")
     start = reader.current
     value = _value(binder)
     last = reader.tokens[reader.position - 1]
@@ -137,7 +137,7 @@ def _value_tokens(binder: CommandBinder) -> tuple[list[Token], bool]:
         raise reader.error("a table, a query in parentheses or a value expected")
     if tokens[0].token_type == TokenType.L_PAREN and _is_query(tokens[1:]):
         if tokens[-1].token_type != TokenType.R_PAREN:
-            raise binder.error("a query stands alone in its parentheses", tokens[0])
+            raise binder.error("the parentheses of a query can hold nothing else", tokens[0])
         return tokens[1:-1], True
     return tokens, False
 

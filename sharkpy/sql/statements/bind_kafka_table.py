@@ -35,7 +35,7 @@ def kafka_table(
         if getattr(clauses, other) is not None:
             raise reader.unsupported(f"the {other} of a table STORED BY a storage handler")
     if reader.current is not None:
-        raise reader.unsupported("a query behind STORED BY a storage handler")
+        raise reader.unsupported("a query after STORED BY a storage handler")
     properties = (*(clauses.properties or ()), *handler.properties)
     with binder.place_of(handler.token):
         made = hive_kafka_table(properties)

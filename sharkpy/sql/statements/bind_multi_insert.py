@@ -62,9 +62,9 @@ def _branch(
         raise reader.error("SELECT expected")
     tree = parse_query(text, reader.rest)
     if isinstance(tree, exp.SetOperation):
-        raise binder.error("a set operation cannot stand in an INSERT after FROM", start)
+        raise binder.error("a set operation is not allowed in an INSERT after FROM", start)
     if not isinstance(tree, exp.Select):
         raise reader.error("SELECT expected")
     if tree.args.get("from_") is not None:
-        raise binder.error("the rows come from the FROM at the beginning: this SELECT has none of its own", start)
+        raise binder.error("the rows come from the FROM at the beginning: this SELECT takes no FROM of its own", start)
     return binder, target, tree

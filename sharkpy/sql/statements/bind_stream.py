@@ -147,13 +147,15 @@ def _of_table(
     token = reader.current
     table = binder.table()
     if is_lake(table):
-        raise binder.error(f"a stream FROM TABLE of {table.storage.name}", token, UnsupportedError)
+        raise binder.error(
+            f"a stream FROM TABLE of the format {table.storage.name} is not supported", token, UnsupportedError
+        )
     storage = table.storage
     if table.has_state and not table.gives:
         storage = _storage_of_state(binder, table, token)
     elif table.is_view or table.streaming_kind not in ("", "continuous table"):
         kind = table.streaming_kind or "view"
-        raise binder.error(f"{table.qualified_name} is a {kind}, and no table", token, sqlstate="42809")
+        raise binder.error(f"{table.qualified_name} is a {kind}, not a table", token, sqlstate="42809")
     with_history = reader.match("WITH", "HISTORY")
     given, properties = _options(binder, TABLE, clauses, token)
     options = dict(given)
@@ -170,18 +172,17 @@ def _storage_of_state(binder: CommandBinder, table: Table, token: Token | None) 
     could not have each row exactly once.
     """
     if table.emit is not EmitMode.APPEND:
-        message = f"the rows of {table.qualified_name} change, and a stream is of rows that are appended"
-        hint = "EMIT APPEND: windows that a watermark closes, and joins of streams, can be a stream"
+        message = f"the rows of {table.qualified_name} change, and a stream needs a table whose rows are only appended"
+        hint = "define the table with EMIT APPEND: windows that a watermark closes and joins of streams can be a stream"
         raise binder.error(message, token, UnsupportedError, hint)
     divided = divided_view(binder.context, table)
     if divided.closing is not None:
         return SPANS_STORAGE
     if divided.appends_rows:
         return StorageFormat("parquet")
-    message = (
-        f"a stream FROM {table.qualified_name}, which has windows of several watermarks, or other rows beside them,"
-    )
-    hint = "make a table, and a stream, of each"
+    fact = "which has windows of several watermarks, or windows together with other rows"
+    message = f"a stream FROM {table.qualified_name}, {fact},"
+    hint = "make a table and a stream for each"
     raise binder.error(f"{message} is not supported", token, UnsupportedError, hint)
 
 
@@ -217,7 +218,7 @@ def _options(
 
     def check(given: Properties) -> None:
         if twice := next((name for name, value in given if names.get(name, value) != value), None):
-            raise BindError(f'the option "{twice}" has another value in TBLPROPERTIES', sqlstate="22023")
+            raise BindError(f'the option "{twice}" has a different value in TBLPROPERTIES', sqlstate="22023")
         kind.check((*given, *moved))
 
     given = checked_options(binder, check)
@@ -234,7 +235,7 @@ def bind_drop_stream(binder: CommandBinder) -> DropStream:
     if found is not None and not found.is_stream:
         if if_exists:
             return DropStream(None)
-        raise binder.error(f"{found.qualified_name} is no stream", token, hint=_drop_hint(found), sqlstate="42809")
+        raise binder.error(f"{found.qualified_name} is not a stream", token, hint=_drop_hint(found), sqlstate="42809")
     return DropStream(found)
 
 

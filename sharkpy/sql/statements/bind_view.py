@@ -56,7 +56,9 @@ def view_of(binder: CommandBinder, view: CreateView, names: Sequence[tuple[str, 
     fields = list(by_name.values())
     last = tuple(field.name for field in fields[len(fields) - len(view.partition_columns) :])
     if last != view.partition_columns or len(last) == len(fields):
-        raise binder.error("the columns of PARTITIONED ON are the last ones of the query, not all", start)
+        raise binder.error(
+            "the columns of PARTITIONED ON must be the last columns of the query, but not all of them", start
+        )
     return dataclasses.replace(view, schema=Schema(tuple(fields)), text=kept.text, written=kept.written)
 
 
@@ -66,7 +68,7 @@ def global_view_name(binder: CommandBinder) -> tuple[str, str]:
     with binder.place_of(token):
         check_name(name)
     if database != GLOBAL_TEMP:
-        raise binder.error(f"global temporary views are in {GLOBAL_TEMP}", token, hint=f"leave out {database}")
+        raise binder.error(f"global temporary views belong to {GLOBAL_TEMP}", token, hint=f"leave out {database}")
     return database, name
 
 

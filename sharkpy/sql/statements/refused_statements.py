@@ -5,18 +5,20 @@ from __future__ import annotations
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.sql.grammar.token_reader import TokenReader
 
-_NO_AUTHORIZATION = "there are no roles and privileges: the server's logins and allowed folders say who may do what"
+_NO_AUTHORIZATION = (
+    "there are no roles and privileges: the server's logins and allowed folders say what each user may do"
+)
 _NO_TRANSACTIONS = "each statement is a transaction of its own"
 _NO_INDEX = "the blocks of cached tables have statistics and are bucketed: no index is needed"
 _NO_COPY = (
     "INSERT OVERWRITE [LOCAL] DIRECTORY writes a query to files, LOAD DATA [LOCAL] INPATH puts files into a table;"
     " in the shell, .once FILE writes an answer to one file"
 )
-_FEW_FILES = "ALTER TABLE … CONCATENATE writes a table anew as few files"
+_FEW_FILES = "ALTER TABLE … CONCATENATE rewrites a table as few files"
 _OLD_FILES = (
-    f"old files of the engine's tables go by themselves, and {_FEW_FILES};"
-    ' for a table of Delta run deltalake.DeltaTable("<its folder>").vacuum(dry_run=False) in Python,'
-    " for one of Iceberg its table.maintenance.expire_snapshots() of pyiceberg"
+    f"the engine deletes old files of its own tables by itself, and {_FEW_FILES};"
+    ' for a Delta table run deltalake.DeltaTable("<its folder>").vacuum(dry_run=False) in Python,'
+    " for an Iceberg table pyiceberg's table.maintenance.expire_snapshots()"
 )
 _NO_POOLS = "shark.pool and shark.pool.weight share the engine"
 
@@ -24,8 +26,8 @@ _NEW_QUERY = (
     "CREATE CONTINUOUS TABLE IF NOT EXISTS makes it, ALTER CONTINUOUS TABLE name AS query gives it another query"
 )
 _UP_TO_DATE = (
-    "a continuous table is up to date by itself; with TRIGGER ONCE or AVAILABLE NOW, RESUME CONTINUOUS TABLE reads what"
-    " has come; REFRESH CONTINUOUS TABLE reads all anew"
+    "a continuous table updates itself; with TRIGGER ONCE or AVAILABLE NOW, RESUME CONTINUOUS TABLE reads the"
+    " new input; REFRESH CONTINUOUS TABLE reads all input again"
 )
 
 REFUSED: tuple[tuple[str, str | None], ...] = (
@@ -49,28 +51,31 @@ REFUSED: tuple[tuple[str, str | None], ...] = (
     *((f"{verb} {what}", _NO_POOLS) for verb in ("CREATE", "ALTER", "DROP") for what in ("TRIGGER", "USER MAPPING")),
     ("ENABLE WORKLOAD MANAGEMENT", _NO_POOLS),
     ("DISABLE WORKLOAD MANAGEMENT", _NO_POOLS),
-    *((f"{verb} SCHEDULED QUERY", "a scheduler of the machine may run it") for verb in ("CREATE", "ALTER", "DROP")),
+    *(
+        (f"{verb} SCHEDULED QUERY", "use a scheduler of the machine, such as cron")
+        for verb in ("CREATE", "ALTER", "DROP")
+    ),
     *((f"{verb} DATACONNECTOR", None) for verb in ("CREATE", "ALTER", "DROP")),
     ("CREATE REMOTE DATABASE", None),
-    ("LOCK", "readers see the table as it was when they began, writers publish at once"),
+    ("LOCK", "readers see the table as it was when they started, and writers publish their rows atomically"),
     ("UNLOCK", "there are no locks"),
     ("ABORT TRANSACTIONS", _NO_TRANSACTIONS),
     ("START TRANSACTION", _NO_TRANSACTIONS),
     ("BEGIN", _NO_TRANSACTIONS),
     ("COMMIT", _NO_TRANSACTIONS),
     ("COPY", _NO_COPY),
-    ("CALL", "there are no procedures: functions are called in queries"),
-    ("EXEC", "there are no procedures: functions are called in queries"),
+    ("CALL", "there are no procedures: call functions in queries"),
+    ("EXEC", "there are no procedures: call functions in queries"),
     ("VACUUM", _OLD_FILES),
     ("OPTIMIZE", _FEW_FILES),
     ("ROLLBACK", _NO_TRANSACTIONS),
     ("KILL QUERY", "cancel the operation of the client that runs it"),
-    ("DFS", "the shell carries it out, on the files of its machine"),
+    ("DFS", "use it in the shell, on the files of the shell's machine"),
     ("REPL", None),
-    ("REFRESH", "files are looked at by each statement"),
+    ("REFRESH", "each statement lists the files again"),
     (
         "UNDROP",
-        "what was dropped is gone; VERSION AS OF reads earlier versions of tables that are there",
+        "dropped objects cannot be restored; VERSION AS OF reads earlier versions of existing tables",
     ),
     ("ABORT", None),
     ("KILL", None),

@@ -87,7 +87,7 @@ def _check_stream(binder: CommandBinder, name: Sequence[Token]) -> bool:
     database = name[0].text if len(name) == 3 else binder.context.database
     found = binder.context.catalog.find_table(database, name[-1].text)
     if found is not None and not found.is_stream:
-        message = f"{found.qualified_name} is no stream"
-        hint = f"CREATE STREAM name FROM TABLE {found.name} makes one of the rows that are appended to a table"
+        message = f"{found.qualified_name} is not a stream"
+        hint = f"CREATE STREAM name FROM TABLE {found.name} makes a stream of the rows appended to a table"
         raise binder.error(message, name[0], BindError, hint, "42809")
     return found is not None

@@ -65,9 +65,9 @@ def check_altered(binder: CommandBinder, table: Table, queries: Sequence[Logical
 
 def other_state(table: Table) -> SharkError:
     """Return the error for another query of `table` whose state differs from the stored one."""
-    hint = "what is grouped by, aggregated and read has to stay; else it is a new one"
+    hint = "keep the tables, groups and aggregates of the query, or create a new one"
     return BindError(
-        f"the state of {table.qualified_name} is that of another query",
+        f"the state of {table.qualified_name} belongs to another query",
         hint=f"{hint}: CREATE {table.streaming_kind.upper()}",
         sqlstate="42809",
     )
@@ -101,11 +101,11 @@ def queries_to_give(
         return None
     emit = clauses.emit or EmitMode.APPEND
     if emit not in (EmitMode.APPEND, EmitMode.UPDATE):
-        hint = "who reads a continuous table has all rows; EMIT APPEND gives those that do not change any more"
-        raise UnsupportedError(f"EMIT {emit.value} to others than readers", hint=hint)
+        hint = "use EMIT APPEND, which gives final rows; a reader of a continuous table sees all rows"
+        raise UnsupportedError(f"EMIT {emit.value} of an insert or a sink is not supported", hint=hint)
     if emit is EmitMode.UPDATE and only_final:
-        hint = "EMIT APPEND gives rows that do not change any more; CREATE CONTINUOUS TABLE has those of now"
-        raise UnsupportedError(f"EMIT UPDATE {only_final}", hint=hint)
+        hint = "use EMIT APPEND, which gives final rows, or CREATE CONTINUOUS TABLE, which has the current rows"
+        raise UnsupportedError(f"EMIT UPDATE {only_final} is not supported", hint=hint)
     found = division_to_give(queries, binder.context, emit, expires=not clauses.is_unbounded)
     _check_clauses(clauses, found.state)
     return found
@@ -114,17 +114,18 @@ def queries_to_give(
 def check_row_wise_clauses(clauses: StreamClauses) -> None:
     """Raise UnsupportedError for clauses that only queries with state have."""
     if clauses.emit is not None and clauses.emit is not EmitMode.APPEND:
-        message = f"EMIT {clauses.emit.value} of a query whose rows do not change once they are there"
-        raise UnsupportedError(message, hint="EMIT APPEND, or no EMIT")
+        message = f"EMIT {clauses.emit.value} of a query whose rows never change is not supported"
+        raise UnsupportedError(message, hint="use EMIT APPEND, or leave EMIT out")
     if clauses.is_unbounded:
-        raise UnsupportedError("WITH UNBOUNDED STATE of a query that needs no state", hint="leave it out")
+        message = "WITH UNBOUNDED STATE of a query that needs no state is not supported"
+        raise UnsupportedError(message, hint="leave it out")
     if clauses.late_rows is not None:
         raise _no_late_rows()
 
 
 def _no_late_rows() -> SharkError:
-    hint = "EMIT APPEND of windows, sessions or window functions by a time with a WATERMARK leaves late rows out"
-    return UnsupportedError("LATE ROWS TO of a query that leaves no row out", hint=hint)
+    hint = "EMIT APPEND of windows, sessions or window functions by a time with a WATERMARK leaves out late rows"
+    return UnsupportedError("LATE ROWS TO of a query that leaves out no rows is not supported", hint=hint)
 
 
 def _check_clauses(clauses: StreamClauses, query: DividedQuery) -> None:
@@ -132,7 +133,7 @@ def _check_clauses(clauses: StreamClauses, query: DividedQuery) -> None:
         raise _no_late_rows()
     may_grow = clauses.is_unbounded or clauses.emit is EmitMode.RECOMPUTE
     if (growth := query.growth) is not None and not may_grow:
-        raise UnsupportedError(growth, hint="WITH UNBOUNDED STATE before AS lets it grow")
+        raise UnsupportedError(growth, hint="write WITH UNBOUNDED STATE before AS to allow it")
 
 
 def checked_options(
@@ -219,16 +220,16 @@ def _history(binder: CommandBinder) -> History:
     table = binder.table()
     if not table.is_stored:
         kind = table.streaming_kind or "view"
-        message = f"{table.qualified_name} is a {kind}, and has no rows of its own"
+        message = f"{table.qualified_name} is a {kind}, which has no rows of its own"
         raise binder.error(message, token, hint="START FROM TABLE reads a table", sqlstate="42809")
     reader.expect("THEN", "STREAM")
     token = reader.current
     stream = binder.table()
     if not stream.is_stream:
-        raise binder.error(f"{stream.qualified_name} is no stream", token, sqlstate="42809")
+        raise binder.error(f"{stream.qualified_name} is not a stream", token, sqlstate="42809")
     known = set(table.schema.names)
     if missing := [name for name in stream.schema.names if name not in known]:
-        message = f"{table.qualified_name} has no column {missing[0]}, as the stream {stream.qualified_name} has"
+        message = f'{table.qualified_name} has no column "{missing[0]}", which the stream {stream.qualified_name} has'
         raise binder.error(message, token, ColumnNotFoundError)
     return History(table, stream, _start_from(binder) if reader.match("FROM") else None)
 
@@ -243,7 +244,7 @@ def moment_of(binder: CommandBinder) -> int:
     text = binder.reader.string("a moment")
     moment = milliseconds(text, binder.context.conf)
     if moment is None:
-        raise binder.error(f'"{text}" is no moment', token, hint=MOMENT_HINT, sqlstate="22007")
+        raise binder.error(f'"{text}" is not a timestamp', token, hint=MOMENT_HINT, sqlstate="22007")
     return moment
 
 
@@ -275,5 +276,5 @@ def trigger_clause(binder: CommandBinder) -> Trigger:
     reader.take()
     seconds = number * _UNITS[unit] if number <= _LONGEST * 1000 else _LONGEST + 1
     if seconds > _LONGEST:
-        raise binder.error("a trigger waits for 7 days at most", token, sqlstate="22023")
+        raise binder.error("a trigger can wait for at most 7 days", token, sqlstate="22023")
     return Trigger(TriggerKind.EVERY, seconds)

@@ -56,7 +56,7 @@ def partitioned_columns(
     given = [one for one in partitions if isinstance(one, Field)]
     names = tuple(one if isinstance(one, str) else one.name for one in partitions)
     if query is not None and given:
-        raise reader.error("in CREATE TABLE AS SELECT, PARTITIONED BY takes names of the query's columns alone")
+        raise reader.error("in CREATE TABLE AS SELECT, PARTITIONED BY takes only names of the query's columns")
     stored = {field.name for field in fields}
     for field in given:
         check_column(binder, stored, field, None)
@@ -67,7 +67,7 @@ def partitioned_columns(
         hint = did_you_mean(unknown, by_name)
         raise binder.error(f'no column "{unknown}" to be partitioned by', None, ColumnNotFoundError, hint)
     if len(names) == len(by_name):
-        raise binder.error("a table needs a column beside those in PARTITIONED BY", None)
+        raise binder.error("a table needs a column that is not in PARTITIONED BY", None)
     check_partition_fields(binder, [by_name[name] for name in names], None)
     order = [name for name in by_name if name not in names] + list(names)
     if query is not None:

@@ -56,7 +56,7 @@ def check_watermark(
         raise binder.error(f'the stream has no column "{found.column}"', token, sqlstate="42703")
     dtype = known[found.column]
     if dtype != TIMESTAMP:
-        message = f'a watermark is one of times, and "{found.column}" is {dtype}'
+        message = f'a watermark needs a time, and "{found.column}" is {dtype}'
         hint = f"make it a TIMESTAMP, or compute one among the columns: name AS ({_TIMES_OF.get(dtype, 'expression')})"
         raise binder.error(message, token, hint=hint.format(found.column), sqlstate="42804")
 

@@ -439,7 +439,7 @@ def _alter(known: Table, kind: str, text: str, session: StreamSession) -> None:
     Raise BindError 42809 if the columns of its rows or of its state differ.
     """
     if not known.continuous:
-        raise BindError(f"{known.qualified_name} is no continuous table", sqlstate="42809")
+        raise BindError(f"{known.qualified_name} is not a continuous table", sqlstate="42809")
     place = f"{quoted(known.database)}.{quoted(known.name)}"
     known_state = session.catalog.state_table(known) if known.has_state else None
     is_unbounded = known_state is not None and not known.expires and known.emit is not EmitMode.RECOMPUTE

@@ -195,10 +195,10 @@ def test_a_table_function_of_rows_has_the_columns_of_a_table_as_arguments(contex
 
 def test_a_scalar_function_is_none_of_tables(driver: sharkpy.SharkContext) -> None:
     driver.register_function("plus_one", sharkpy.function("double", returns="double")(lambda x: x + 1))
-    with pytest.raises(BindError, match='"plus_one" is no function of whole tables'):
+    with pytest.raises(BindError, match='"plus_one" is not a function of whole tables'):
         driver.sql("GENERATE plus_one(points)")
     driver.sql("CREATE TEMPORARY MACRO plus_two(x DOUBLE) x + 2").close()
-    with pytest.raises(BindError, match='"plus_two" is no function of whole tables'):
+    with pytest.raises(BindError, match='"plus_two" is not a function of whole tables'):
         driver.sql("GENERATE plus_two(points)")
     for query in ("SELECT same(1)", "SELECT * FROM same(1)", "SELECT 1 FROM line LATERAL VIEW same(x) t"):
         with pytest.raises(BindError, match="the function same is of whole tables: GENERATE calls it"):

@@ -170,8 +170,8 @@ class LakeWrite(QuietWrite):
 def _check_replaces(table: LakeTable, fields: tuple[PartitionField, ...]) -> None:
     """Raise UnsupportedError if the overwrite would replace rows that only share a hash bucket."""
     if bucket := next((one for one in fields if one.transform == "bucket"), None):
-        message = f"INSERT OVERWRITE of {table.qualified_name}, which is divided by {bucket}"
-        raise UnsupportedError(message, hint="DELETE the rows that others replace, or TRUNCATE the table, before")
+        message = f"INSERT OVERWRITE of {table.qualified_name}, which is partitioned by {bucket}, is not supported"
+        raise UnsupportedError(message, hint="first DELETE the rows that the statement replaces, or TRUNCATE the table")
 
 
 def _begin_staging(table: LakeTable, folder: str, session: EngineSession) -> str:

@@ -88,7 +88,7 @@ class RemoteDirectory(QuietWrite):
         try:
             self.write.finish(self.placed)
         except SharkError as error:
-            what = "the last one is not" if self.last is not None else "not all that were there before are gone"
+            what = "the last file is not" if self.last is not None else "some of the old files could not be deleted"
             message = f'the new files are in "{self.write.target}", and {what}: {error.message}'
             raise SourceError(message, hint="run the statement again") from error
 

@@ -35,7 +35,9 @@ def target_folder(table: Table, session: EngineSession, *, overwrite: bool = Fal
     if not uri.is_remote(location):
         location = local_path(location)
     if _is_file(location, session):
-        raise UnsupportedError(f'adding rows to table "{table.name}", whose location is the file "{location}"')
+        raise UnsupportedError(
+            f'the location of table "{table.name}" is the file "{location}": adding rows is not supported'
+        )
     if overwrite:
         require_overwritable(table, [location], session)
     return location

@@ -148,7 +148,8 @@ class TablePartitions(QuietWrite):
                 check_local(folder)
                 self.session.restrictions.gate.check_folder(folder, home)
             elif uri.below(folder, home) is None:
-                message = f'adding rows to the partition {name} in "{uri.shown(folder)}", which is not below its table'
+                fact = f'the partition {name} in "{uri.shown(folder)}" is not below its table'
+                message = f"{fact}: adding rows is not supported"
                 raise UnsupportedError(message)
 
     def _folder(self, name: str, known: HivePartition | None) -> str:

@@ -147,7 +147,7 @@ def outcome(report: TaskReport) -> TaskOutcome:
 def recorded_stages(parent: Path) -> list[StageFacts]:
     """Return the records in a folder, in the order in which the stages began."""
     if not parent.is_dir():
-        raise ExecutionError(f'"{parent}" is no folder of recorded stages', sqlstate="58030")
+        raise ExecutionError(f'"{parent}" is not a folder of recorded stages', sqlstate="58030")
     folders = sorted(folder for folder in parent.iterdir() if folder.name.isdigit())
     return [_read_facts(folder) for folder in folders if (folder / _FACTS).is_file()]
 
@@ -158,7 +158,7 @@ def _read_facts(folder: Path) -> StageFacts:
         outcomes = tuple(TaskOutcome(**outcome) for outcome in fields.pop("outcomes"))
         return StageFacts(**fields, outcomes=outcomes)
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ExecutionError(f'"{folder}" is no recorded stage: {error}', sqlstate="58030") from None
+        raise ExecutionError(f'"{folder}" is not a recorded stage: {error}', sqlstate="58030") from None
 
 
 def read_content(parent: Path, number: int) -> StageContent:
@@ -170,7 +170,7 @@ def read_content(parent: Path, number: int) -> StageContent:
     except Exception as error:  # noqa: BLE001 - other versions of the classes may raise anything
         raise ExecutionError(f'cannot read "{path}": {error}', sqlstate="58030") from None
     if not isinstance(content, StageContent):
-        raise ExecutionError(f'"{path}" is no recorded stage', sqlstate="58030")
+        raise ExecutionError(f'"{path}" is not a recorded stage', sqlstate="58030")
     return content
 
 

@@ -175,7 +175,7 @@ class ScriptProcess:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         hint = None
         if isinstance(error, FileNotFoundError):
-            hint = "name a program of PATH, give its whole path, or ADD FILE before"
+            hint = "name a program in PATH, give the full path, or ADD FILE first"
         elif isinstance(error, PermissionError):
             hint = "make the file executable, or name the program that runs it: python3 script.py"
         message = f"the script '{self._script.command}' cannot be started: {word}: {reason}"

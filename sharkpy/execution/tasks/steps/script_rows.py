@@ -72,7 +72,9 @@ def lines_of(storage: StorageFormat) -> LineSource:
     """Return the line format of a script's rows. Raise UnsupportedError if the format is not lines."""
     found = source(storage.name)
     if not isinstance(found, LineSource):
-        raise UnsupportedError(f"rows of a script in the format {storage.name}, which are no lines of text")
+        raise UnsupportedError(
+            f"rows of a script in the format {storage.name}, which is not lines of text, are not supported"
+        )
     return found
 
 

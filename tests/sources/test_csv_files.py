@@ -318,7 +318,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, compress: Any) -> None:
         ("multiline2", "1", 'did you mean "multiLine"'),
         ("Header", "true", 'the option "Header" is called header'),
         ("field.delim", ",", "it is the option sep"),
-        ("escapeQuotes", "false", "escapeQuotes.*true alone"),
+        ("escapeQuotes", "false", "escapeQuotes.*use true"),
         ("inputBufferSize", "9", "the option inputBufferSize"),
     ],
 )

@@ -68,7 +68,7 @@ CREATE [OR REPLACE] [TEMPORARY] FUNCTION [IF NOT EXISTS] name AS 'class' [USING 
         (
             (
                 "GENERATE upper(items)",
-                '"upper" is no function of whole tables, which GENERATE calls (line 1, column 10); SELECT upper(…) calls it; a function for GENERATE has a parameter that is annotated as TableRDD [SQLSTATE 42809]',
+                '"upper" is not a function of whole tables, which GENERATE needs (line 1, column 10); call it in SELECT upper(…); a function for GENERATE has a parameter annotated as TableRDD [SQLSTATE 42809]',
             ),
         ),
         "ml.md",

@@ -59,7 +59,7 @@ LISTINGS = (
         (
             (
                 "SHOW QUERY 'nothing'",
-                'no statement "nothing" is known (line 1, column 12); SHOW QUERIES lists those that are kept [SQLSTATE 42704]',
+                'no statement "nothing" is known (line 1, column 12); SHOW QUERIES lists the recorded statements [SQLSTATE 42704]',
             ),
         ),
         "operations.md",

@@ -45,7 +45,7 @@ CREATE CONTINUOUS TABLE [IF NOT EXISTS] name [clauses of CREATE TABLE]
             ),
             (
                 "CREATE CONTINUOUS TABLE t AS SELECT item, count(*) FROM sales GROUP BY item",
-                "the state of an aggregate by item grows with the values of these (line 1, column 30); WITH UNBOUNDED STATE before AS lets it grow [SQLSTATE 0A000]",
+                "the state of an aggregate by item grows with the values of these (line 1, column 30); write WITH UNBOUNDED STATE before AS to allow it [SQLSTATE 0A000]",
             ),
         ),
         "streaming.md",
@@ -83,7 +83,12 @@ CREATE CONTINUOUS SINK [IF NOT EXISTS] name TO FOLDER 'path' | KAFKA | PROGRAM |
         "PAUSE CONTINUOUS TABLE | INSERT | SINK name",
         "Stop a continuous query until RESUME.",
         "PAUSE CONTINUOUS TABLE revenue",
-        (("PAUSE CONTINUOUS TABLE items", "shop.items is no continuous table (line 1, column 24) [SQLSTATE 42809]"),),
+        (
+            (
+                "PAUSE CONTINUOUS TABLE items",
+                "shop.items is not a continuous table (line 1, column 24) [SQLSTATE 42809]",
+            ),
+        ),
     ),
     StatementForm(
         "RESUME CONTINUOUS",
@@ -99,7 +104,7 @@ CREATE CONTINUOUS SINK [IF NOT EXISTS] name TO FOLDER 'path' | KAFKA | PROGRAM |
         (
             (
                 "ROLLBACK CONTINUOUS TABLE items TO EPOCH 1",
-                "shop.items is no continuous table (line 1, column 27) [SQLSTATE 42809]",
+                "shop.items is not a continuous table (line 1, column 27) [SQLSTATE 42809]",
             ),
         ),
         "streaming.md",
@@ -157,6 +162,6 @@ CREATE CONTINUOUS SINK [IF NOT EXISTS] name TO FOLDER 'path' | KAFKA | PROGRAM |
         "DROP STREAM [IF EXISTS] name",
         "Drop a stream that no continuous query reads.",
         "DROP STREAM IF EXISTS old_sales",
-        (("DROP STREAM items", "shop.items is no stream (line 1, column 13); use DROP TABLE [SQLSTATE 42809]"),),
+        (("DROP STREAM items", "shop.items is not a stream (line 1, column 13); use DROP TABLE [SQLSTATE 42809]"),),
     ),
 )

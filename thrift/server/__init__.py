@@ -1,1 +1,1 @@
-"""HiveServer2: the Thrift server; its wire bindings come from a package."""
+"""HiveServer2: the Thrift server. Its wire bindings come from a package."""

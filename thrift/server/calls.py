@@ -1,4 +1,4 @@
-"""Calls of HiveServer2, each a row of a table: a method from the request to the answer."""
+"""Calls of HiveServer2: a table of methods that turn a request into its answer."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Call = Callable[["Calls", Any, "Client"], Any]
 _MOST_ROWS = 1_000_000
 _LOG_ROWS = 10_000
 _ANSWER_BYTES = 16_000_000
-"""Limit on the rows of an answer, if it has more than one: Thrift's clients take frames of 16,384,000 bytes."""
+"""Limit on the bytes of an answer with more than one row: Thrift's clients take frames of 16,384,000 bytes."""
 _FETCH_FIRST = ttypes.TFetchOrientation.FETCH_FIRST
 _FORWARD = (ttypes.TFetchOrientation.FETCH_NEXT, _FETCH_FIRST)
 _LOG = 1
-"""The fetchType of FetchResults that stands for the log."""
+"""The fetchType of FetchResults that reads the log."""
 _Kind = ttypes.TOperationType
 
 
 class RawFetch:
-    """FetchResults' answer with its row set as bytes."""
+    """Answer of FetchResults, with its row set as bytes."""
 
     def __init__(self, row_set: bytes, *, has_more: bool) -> None:
         self.row_set = row_set
@@ -56,7 +56,7 @@ class Calls:
         return ttypes.TCloseSessionResp(success())
 
     def set_client_info(self, request: Any, client: Client) -> Any:
-        """Accept the names of the client's program, which nobody here asks for."""
+        """Accept information about the client's program. The server does not use it."""
         self._session(request, client)
         return TSetClientInfoResp(status=success())
 
@@ -97,9 +97,9 @@ class Calls:
         return operation
 
     def operation_status(self, request: Any, client: Client) -> Any:
-        """State of an operation.
+        """Return the state of an operation.
 
-        Waits for its end, but not for long: a cancel on the same connection comes after this call.
+        Wait for its end, but not for long: a cancel on the same connection can only come after this call.
         """
         _, operation = self._operation(request, client)
         operation.wait(self._limits.poll_seconds)
@@ -111,7 +111,7 @@ class Calls:
             operationCompleted=int(operation.completed * 1000) if operation.completed else None,
             hasResultSet=operation.has_rows,
         )
-        # -1 is the sign for a result of JDBC's getUpdateCount, which takes what is missing for 0.
+        # JDBC's getUpdateCount takes -1 for a result set, and a missing number for 0.
         answer.numModifiedRows = -1 if operation.has_rows else operation.rows_written
         if request.getProgressUpdate:
             is_over = operation.state in ENDED
@@ -189,7 +189,7 @@ class Calls:
 
 
 class InvalidHandleError(ExecutionError):
-    """Handle that is nobody's, forged, or closed."""
+    """Handle that is unknown, forged, closed or another user's."""
 
     sqlstate = "08003"
 

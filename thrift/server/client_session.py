@@ -1,4 +1,4 @@
-"""A client's session: its settings and database, and the operations that it has open."""
+"""A client's session: its settings, its database and its open operations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NEWEST_PROTOCOL = 9
 """V10, the newest version of the protocol that the bindings know."""
 _PREFIXES = {"set:hiveconf:": "", "set:metaconf:": "", "set:system:": "", "set:hivevar:": "hivevar:"}
-"""Prefixes by which clients mark settings, and the names of these in the session."""
+"""Prefixes that clients put before the names of settings, each with its replacement in the session."""
 _DATABASE = "use:database"
 _PROXY_USER = "hive.server2.proxy.user"
 
@@ -28,7 +28,8 @@ _PROXY_USER = "hive.server2.proxy.user"
 class ClientSession:
     """Session of a client, with its open operations.
 
-    `connection`: the binary connection it came by, with which it ends; 0 over HTTP, where it ends when idle.
+    `connection` is the number of the binary connection that opened the session; the session ends with it. It is 0 over
+    HTTP: such a session ends when it is idle.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class ClientSession:
             self.engine_session.sql(f"USE `{database.replace('`', '``')}`").close()
 
     def under(self, overlay: Mapping[str, str]) -> SharkContext:
-        """The session with settings for one statement alone."""
+        """Return the engine's session with the settings of one statement."""
         given = {setting_name(key): value for key, value in overlay.items()}
         for key in given:
             self.engine_session.restrictions.check_setting(key)
@@ -81,7 +82,7 @@ class ClientSession:
             return list(self._operations.values())
 
     def add(self, operation: Operation) -> None:
-        """Keep an operation. ResourceError 53300 where the session has too many."""
+        """Keep an operation. Raise ResourceError 53300 if the session has too many."""
         with self._lock:
             if self._is_closed:
                 raise ExecutionError("this session is closed", hint="connect again", sqlstate="08003")
@@ -100,18 +101,18 @@ class ClientSession:
         operation.close()
 
     def idle_operations(self, seconds: float) -> list[Operation]:
-        """Operations that have ended and whose rows nobody has fetched for so long."""
+        """Return the ended operations that the client has not used for `seconds`."""
         now = time.monotonic()
         return [one for one in self.operations() if one.state in ENDED and now - one.last_used > seconds]
 
     def is_idle(self, seconds: float) -> bool:
-        """True where nothing runs, and nobody has called for so long."""
+        """Return whether nothing runs and the client has not called for `seconds`."""
         operations = self.operations()
         last_used = max([self.last_used, *(one.last_used for one in operations)])
         return not any(one.is_running for one in operations) and time.monotonic() - last_used > seconds
 
     def close_operations(self) -> list[Operation]:
-        """End all operations for good, and give those that there were."""
+        """Close all operations, accept no further ones, and return the closed operations."""
         with self._lock:
             self._is_closed = True
             operations = list(self._operations.values())
@@ -127,7 +128,7 @@ class ClientSession:
 
 
 def setting_name(key: str) -> str:
-    """A key as clients send it, without the prefix that says what kind it is."""
+    """Return the session's name of a setting for the key that a client sends."""
     for prefix, name in _PREFIXES.items():
         if key.startswith(prefix):
             return f"{name}{key.removeprefix(prefix)}"

@@ -1,4 +1,4 @@
-"""Configuration of a server: where it listens, whom it lets in, and its limits, each with a default."""
+"""Configuration of a server: its address, its authentication and its limits, each with a default."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NEVER_NONE = ("frame_bytes", "poll_seconds")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a server: a client that meets one gets an error that names it, and `/metrics` counts it.
+    """Limits of a server. A client that reaches one gets an error that names it, and `/metrics` counts the refusals.
 
-    0 means none, but for `frame_bytes` and `poll_seconds`, which cannot be 0, and `drain_seconds`: do not wait.
+    0 means no limit. But `frame_bytes` and `poll_seconds` cannot be 0, and `drain_seconds` 0 means not to wait.
     """
 
     connections: int = 500
@@ -30,28 +30,28 @@ class Limits:
     sessions_per_address: int = 600
     operations_per_session: int = 50
     rows_buffered: int = 100_000
-    """Rows of a running query that wait for the client, about."""
+    """Rows of a running query that wait for the client, approximately."""
     bytes_buffered: int = 64 << 20
     total_bytes_buffered: int = 1 << 30
-    """Bytes of the rows of all operations that wait for their clients, or may be read again, about."""
+    """Bytes of the rows of all operations that wait for their clients or may be read again, approximately."""
     frame_bytes: int = 64 << 20
     """Bytes of one request."""
     concurrent_operations: int = 200
-    """Statements that are prepared, run or wait for their turn at once."""
+    """Statements that are prepared, run or wait for their turn at the same time."""
     operations_per_user: int = 120
     operations_per_address: int = 160
-    """Of these, the statements of one user, and those from one address."""
+    """Limits on the statements of one user and of one address among `concurrent_operations`."""
     login_seconds: float = 20.0
     """Seconds for a client to log in, and for its first call."""
     idle_session_seconds: float = 4 * 3600.0
     idle_operation_seconds: float = 3600.0
     query_seconds: float = 0.0
     poll_seconds: float = 0.5
-    """Seconds that GetOperationStatus waits for news."""
+    """Seconds that GetOperationStatus waits for the operation to end."""
     drain_seconds: float = 4.0
-    """Seconds after SIGTERM for running statements to end."""
+    """Seconds that running statements have to end after SIGTERM."""
     pause_seconds: float = 120.0
-    """Seconds for which one thread may keep all others from running; then the process is killed."""
+    """Seconds for which one thread may keep all other threads from running. Then the process is killed."""
 
     def __post_init__(self) -> None:
         for limit in fields(self):
@@ -62,7 +62,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """Configuration of a server; `port` 0 stands for a free one. ConfigurationError where it would let strangers in."""
+    """Configuration of a server; `port` 0 means any free port. Raise ConfigurationError if it is unsafe or wrong."""
 
     host: str = "127.0.0.1"
     port: int = 10_000
@@ -71,23 +71,23 @@ class ServerConfig:
     password_file: Path | None = None
     ldap_url: str = ""
     ldap_user_pattern: str = "{user}"
-    """The name to bind with: "uid={user},ou=people,dc=example,dc=org" or "{user}@example.org"."""
+    """Name to bind with, such as "uid={user},ou=people,dc=example,dc=org" or "{user}@example.org"."""
     custom_auth: str = ""
     """module:function of (user, password) -> bool"""
     tls_cert: Path | None = None
     tls_key: Path | None = None
     allows_unsafe: bool = False
-    """Permission to listen beyond loopback without authentication."""
+    """Permission to listen on other addresses than loopback without authentication."""
     location_folders: tuple[Path | str, ...] = ()
-    """Folders beside the warehouse where LOCATION and LOAD DATA of sessions may point; "/" for everywhere. A URI, such
-    as "s3://bucket/open", opens what is below it to the statements of all sessions, with the owner's keys.
+    """Folders outside the warehouse that LOCATION and LOAD DATA of sessions may use; "/" allows every folder. A URI,
+    such as "s3://bucket/open", lets the statements of all sessions use the storage below it, with the owner's keys.
     """
     allows_code: bool = False
-    """Permission for sessions to bring code: functions, JARs and scripts, which do what the engine's owner may do."""
+    """Permission for sessions to bring functions, JARs and scripts, which have the rights of the engine's owner."""
     allows_connections: bool = False
-    """Permission for sessions to make streams that connect to addresses which the engine's machine reaches."""
+    """Permission for sessions to create streams that connect to addresses within reach of the engine's machine."""
     admins: tuple[str, ...] = ()
-    """Users whose sessions and statements find a place if all others are taken. They need a login."""
+    """Users whose sessions and statements get a place even if the server is full. They need a login."""
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -120,7 +120,7 @@ class ServerConfig:
 
 
 def _check_folder(folder: str) -> None:
-    """ConfigurationError for a URI of storage that is not known here, or with a key in it."""
+    """Raise ConfigurationError for a URI of unsupported storage, or with a key in it."""
     if not uri.is_remote(folder):
         return
     try:

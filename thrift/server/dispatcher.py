@@ -1,4 +1,4 @@
-"""Dispatcher of calls: from a message to its call, and from the result to the answer's bytes."""
+"""Dispatcher of calls: from a message to its call, and from the result to the bytes of the answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _REQUIRED: dict[str, dict[str, Any]] = {
     "GetInfo": {"infoValue": ttypes.TGetInfoValue(stringValue="")},
     "GetLog": {"log": ""},
 }
-"""Fields that an answer must have beside its status, even that of an error."""
+"""Fields that an answer must have in addition to its status, even the answer of an error."""
 
 
 def _field(kind: int, number: int) -> bytes:
@@ -35,14 +35,14 @@ def _field(kind: int, number: int) -> bytes:
 
 
 class CallDispatcher:
-    """Dispatcher of messages: an error in a call is a status, an unknown call an exception of the protocol."""
+    """Dispatcher of messages. An error in a call becomes a status, an unknown call an exception of the protocol."""
 
     def __init__(self, parts: ServerParts) -> None:
         self._parts = parts
         self._calls = Calls(parts)
 
     def process(self, request: Any, reply: Any, client: Client) -> None:
-        """Answer one message, as `transport.client.Dispatcher` demands."""
+        """Answer one message, as `transport.client.Dispatcher` requires."""
         incoming, outgoing = Protocol(request), Protocol(reply)
         name, _, number = incoming.readMessageBegin()
         call = CALLS.get(name)
@@ -61,7 +61,7 @@ class CallDispatcher:
         incoming.readMessageEnd()
         try:
             answer = call(self._calls, _checked(arguments.req), client)
-        except Exception as error:  # noqa: BLE001 - the client is told
+        except Exception as error:  # noqa: BLE001 - the client gets it as a status
             answer = _failed(name, error)
         self._parts.metrics.call(name, time.perf_counter() - start)
         outgoing.writeMessageBegin(name, TMessageType.REPLY, number)
@@ -99,7 +99,7 @@ def _failed(name: str, error: Exception) -> Any:
 
 
 def _write_fetch(protocol: Any, answer: RawFetch) -> None:
-    """Write the result's struct around the bytes of the row set, which nothing decodes and encodes again."""
+    """Write the result's struct around the bytes of the row set, without decoding and encoding these again."""
     write = protocol.trans.write
     write(_field(_STRUCT, 0) + _field(_STRUCT, 1))
     success().write(protocol)

@@ -1,4 +1,4 @@
-"""Guard of the server's process: started beside it, told of its signals, and asked for the stacks of its threads."""
+"""Start of the guard process, which gets the pulse and signals of this process and asks for its threads' stacks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sharkpy.thrift.config import Limits
 from sharkpy.thrift.work_board import SLOT_BYTES, WorkBoard
 
 _LOG_SECONDS = 5.0
-"""Seconds without a beat after which the guard tells who holds the lock."""
+"""Seconds without a beat after which the guard logs which thread holds the lock."""
 STOP_SECONDS = 6.0
-"""Seconds after the drain in which the server ends by itself."""
+"""Seconds that the server has to end by itself after the drain."""
 
 
 @contextlib.contextmanager
 def guarded(limits: Limits, board: WorkBoard) -> Iterator[int]:
-    """Guard this process inside; yields the pipe for its pulse. For the main thread alone, which handles signals."""
+    """Guard this process in the context, and yield the pipe for its pulse. Only the main thread may call this."""
     program = str(Path(__file__).with_name("guard_process.py"))
     times = (_LOG_SECONDS, limits.pause_seconds, limits.drain_seconds + STOP_SECONDS)
-    # Neither the user's Python path nor a terminal's Ctrl-C is the guard's.
+    # The guard ignores the user's Python path and a terminal's Ctrl-C.
     command = [sys.executable, "-I", "-S", program, *map(str, times), str(board.file), str(SLOT_BYTES)]
     receiving, sending = os.pipe()
     os.set_blocking(sending, False)

@@ -1,14 +1,18 @@
-"""Guard of a server: a small process that notices when the server cannot help itself, and ends it.
+"""Guard of a server: a small process that notices when the server can no longer help itself, and ends it.
 
-The server's threads all stand still while one of them holds the interpreter's lock; signals are then not heard either.
+All threads of the server stop while one of them holds the interpreter's lock. The server does not handle signals then.
 This program imports nothing of the engine, so that it starts in milliseconds and stays small. It reads a pipe:
 
-- a line is a beat of the server, "end" the last one,
-- a byte below a space is a signal that the server has received, written by the C handler without the lock.
+- a line is a beat of the server; the line "end" is the last one,
+- a byte with the number of a signal means that the server has received it. The C handler writes it without the lock.
 
-`python guard_process.py <log seconds> <end seconds> <stop seconds> <board> <slot bytes>`: when a missing beat is
-logged, when the server is killed for it (0: never), and when it is killed after a signal that it does not follow; the
-file descriptor of the board on which the server's threads note their statements, and the bytes of a slot of it.
+`python guard_process.py <log seconds> <end seconds> <stop seconds> <board> <slot bytes>`:
+
+- log seconds: time without a beat after which the guard logs that,
+- end seconds: time without a beat after which the guard kills the server (0: never),
+- stop seconds: time after a signal after which the guard kills a server that still runs,
+- board: file descriptor of the board on which the server's threads note their statements,
+- slot bytes: size of a slot of the board.
 """
 
 from __future__ import annotations
@@ -24,14 +28,15 @@ from pathlib import Path
 
 LOOK_SECONDS = 0.25
 HURRY_SECONDS = 5.0
-"""Seconds that are left after a second signal."""
+"""Seconds that the server has left after a second signal."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SAMPLE_SECONDS = 0.3
 
 
 class Guard:
-    """Watch of the process above this one. Times are those in which this process ran too: a machine or a process that
-    was stopped did not hang.
+    """Watch of the parent process.
+
+    Only time in which the parent and this process could run counts: a stopped machine or process does not hang.
     """
 
     def __init__(self, log_seconds: float, end_seconds: float, stop_seconds: float, board: int, slot: int) -> None:
@@ -45,7 +50,7 @@ class Guard:
         self._silent = 0.0
         self._is_logged = False
         self._left: float | None = None
-        """Seconds until the server has to have ended."""
+        """Seconds until the server must have ended."""
         self._rest = b""
 
     def run(self) -> None:
@@ -87,7 +92,7 @@ class Guard:
             self._kill(f"has done nothing for {self._silent:.0f} s: {self._holder()}")
 
     def _holder(self) -> str:
-        """The thread that computes, and the statement that it works for."""
+        """Describe the thread that computes, and the statement for which it works."""
         before = _ticks(self._server)
         time.sleep(_SAMPLE_SECONDS)
         spent = {thread: now - before.get(thread, now) for thread, now in _ticks(self._server).items()}
@@ -97,7 +102,7 @@ class Guard:
         return f"thread {thread} computes for {self._statement(int(thread))}"
 
     def _statement(self, thread: int) -> str:
-        """The title on the thread's slot of the board."""
+        """Return the title in the thread's slot of the board."""
         for start in range(0, len(self._board), self._slot_bytes):
             slot = self._board[start : start + self._slot_bytes]
             if int.from_bytes(slot[:8], "little") == thread:
@@ -119,7 +124,7 @@ def _log(text: str) -> None:
 
 
 def _state(process: int) -> str:
-    """The letter of its state; that of a dead one where it is gone."""
+    """Return the letter of the process's state, or "X" if the process is gone."""
     try:
         return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0].decode()
     except OSError:
@@ -127,7 +132,7 @@ def _state(process: int) -> str:
 
 
 def _ticks(process: int) -> dict[str, int]:
-    """Time that each thread of a process has computed, in the kernel's ticks."""
+    """Return the time that each thread of a process has computed, in the kernel's ticks."""
     found = {}
     with contextlib.suppress(OSError):
         for thread in Path(f"/proc/{process}/task").iterdir():

@@ -1,4 +1,4 @@
-"""Closing of sessions and operations that nobody has used for long."""
+"""Closing of sessions and operations that their clients have not used for a long time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOOK_SECONDS = 5.0
 
 
 class IdleCloser:
-    """Thread that looks at all sessions from time to time, until `close`."""
+    """Thread that checks all sessions from time to time, until `close`."""
 
     def __init__(self, limits: Limits, metrics: Metrics, sessions: OpenSessions) -> None:
         self._limits = limits

@@ -1,4 +1,4 @@
-"""Limits of the server, for sessions and statements that are about to begin."""
+"""Limits of the server on new sessions and statements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STOPPING = "the server is stopping"
 
 
 class LimitGuard:
-    """Checks of limits: where one is met they raise an error that names it, and count that in `metrics`.
+    """Checks of limits. A check raises an error that names the limit, and counts the refusal in `metrics`.
 
     Once `is_draining`, no session and no operation may begin.
     """
@@ -42,12 +42,12 @@ class LimitGuard:
             self._refuse("draining", ExecutionError(STOPPING, hint="connect again later", sqlstate="57P01"))
 
     def check_session(self, holder: Holder, others: Iterable[ClientSession]) -> None:
-        """Check that one more session may begin beside `others`."""
+        """Check that one more session may begin in addition to `others`."""
         self.check_open()
         self._check(self._sessions.refusal(holder, [session.holder for session in others]))
 
     def begin_statement(self, holder: Holder) -> None:
-        """Count one more statement as running; `end_statement` takes it away."""
+        """Count one more statement as running, until `end_statement`. Raise ResourceError if a limit is reached."""
         with self._lock:
             refusal = self._statements.refusal(holder, self._executing)
             if refusal is None:

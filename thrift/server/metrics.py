@@ -24,11 +24,11 @@ LIMITS_MET = (
     *("operations_per_user", "operations_per_address"),
     *("query_seconds", "queue", "draining", "restriction", "memory"),
 )
-"""The labels of what was refused: each is there from the start, at 0."""
+"""Labels of refusals. Each label exists from the start, with the value 0."""
 
 
 class Metrics:
-    """Figures of one server, in a registry of its own. Every method may be called from many threads."""
+    """Metrics of one server, in a registry of its own. Every method may be called from many threads."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -63,9 +63,9 @@ class Metrics:
         self._statements.labels(STATE_NAMES[operation.state]).observe(operation.seconds)
 
     def register(self, collector: Collector) -> None:
-        """Give the figures of `collector` too, as they are whenever someone reads."""
+        """Add the metrics of `collector`, which are read at each request."""
         self._registry.register(collector)
 
     def exposition(self) -> bytes:
-        """Every figure, in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self._registry)

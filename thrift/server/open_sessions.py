@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class OpenSessions:
     """Sessions and operations by handle.
 
-    A handle is good for the one who got it: its secret must fit, and where the server `knows_users`, so must the user.
+    A handle is valid only with its secret. If the server `knows_users`, only the session's user may use it.
     """
 
     def __init__(self, guard: LimitGuard, *, knows_users: bool) -> None:
@@ -35,13 +35,13 @@ class OpenSessions:
     # Sessions
 
     def add(self, session: ClientSession) -> None:
-        """Keep a session, unless it meets a limit."""
+        """Keep a session. Raise an error if a limit is reached or the server is stopping."""
         with self._lock:
             self._guard.check_session(session.holder, self._sessions.values())
             self._sessions[session.identifier.guid] = session
 
     def session(self, handle: Any, client: Client) -> ClientSession | None:
-        """The session of a handle, used now; None where the handle is not the client's."""
+        """Return the session of a handle and mark it as used, or None if the handle is not the client's."""
         identifier = getattr(handle, "sessionId", None)
         session = self._sessions.get(key_of(identifier))
         if session is None or not matches(session.identifier, identifier) or not self._is_of(session, client):
@@ -54,7 +54,7 @@ class OpenSessions:
             return list(self._sessions.values())
 
     def of_connection(self, client: Client) -> list[ClientSession]:
-        """Sessions opened by the client's binary connection, with which they end."""
+        """Return the sessions that the client's binary connection has opened. They end with the connection."""
         return [one for one in self.sessions() if one.connection and one.connection == client.connection]
 
     def close_session(self, session: ClientSession) -> None:
@@ -73,7 +73,7 @@ class OpenSessions:
     # Operations
 
     def add_operation(self, session: ClientSession, operation: Operation) -> None:
-        """Keep an operation of `session`. ResourceError 53300 where that has too many."""
+        """Keep an operation of `session`. Raise ResourceError 53300 if the session has too many."""
         self._owners[operation.identifier.guid] = session
         try:
             session.add(operation)
@@ -82,7 +82,7 @@ class OpenSessions:
             raise
 
     def operation(self, handle: Any, client: Client) -> tuple[ClientSession, Operation] | None:
-        """The operation of a handle with its session, used now; None where the handle is not the client's."""
+        """Return the operation of a handle with its session, both marked as used, or None if it is not the client's."""
         identifier = getattr(handle, "operationId", None)
         session = self._owners.get(key_of(identifier))
         operation = session.find(identifier) if session is not None else None

@@ -58,11 +58,11 @@ _LONG_SECONDS = 1.0
 class Operation:
     """Operation of a session, in one state after another.
 
-    1. States go PENDING, RUNNING, then one of `ENDED`; who waits for a change is woken.
-    2. FINISHED means that rows can be fetched, though a query may still be making more of them; should that fail, it
-       becomes an error when the reader comes there, and CANCELED where it is cancelled meanwhile.
-    3. `cancel` and `close` may come at any time, from any thread; `close` also frees its rows.
-    4. `ended` is called once, with the operation, when it is in one of `ENDED` for the first time.
+    1. The state is PENDING, then RUNNING, then one of `ENDED`. Each change wakes the threads that wait for it.
+    2. FINISHED means that rows can be fetched, though the query may still make more. If that fails, the operation
+       becomes an error when the reader gets there. If the operation is cancelled meanwhile, it becomes CANCELED.
+    3. `cancel` and `close` may be called at any time, from any thread. `close` always frees the rows.
+    4. `ended` is called once with the operation, when its state is one of `ENDED` for the first time.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class Operation:
         ended: Callable[[Operation], None] = lambda _: None,
         pages: str = "",
     ) -> None:
-        """`pages`: the address below which the server shows pages of operations."""
+        """`pages`: base address of the server's pages of operations."""
         self.kind = kind
         self.text = redacted(text)
         self.identifier = new_identifier()
         self.page_key = ""
-        """Secret in the address of the operation's page; it opens nothing else. Empty until a client is told it."""
+        """Secret in the address of the operation's page; it opens nothing else. Empty before a client gets it."""
         self._pages = pages
         self._title = f"{self.query_id}: {self.text[:SLOT_BYTES]}"
         self.log = OperationLog()
@@ -101,9 +101,9 @@ class Operation:
         self._rows: RowStream | None = None
         self._prepared: PreparedStatement | None = None
         self._left: list[tuple[int, list[pa.RecordBatch]]] = []
-        """Rows that were taken and did not fit into their answer, with the numbers of the first ones."""
+        """Rows that were taken and did not fit into their answer, each list with the number of its first row."""
         self._planning = Cancellation()
-        """End of the statement before it is prepared."""
+        """Cancellation of the statement until it is prepared."""
 
     @property
     def query_id(self) -> str:
@@ -117,19 +117,19 @@ class Operation:
 
     @property
     def is_running(self) -> bool:
-        """True while it has something to do, be it rows that nobody has fetched yet."""
+        """True until the statement has run and all of its rows are made."""
         return self.state not in ENDED or (self._rows is not None and not self._rows.is_over)
 
     @property
     def is_awaited(self) -> bool:
-        """True while it is carried out, or its rows are being fetched."""
+        """True while the statement runs, or a client fetches its rows."""
         is_fetched = self._rows is not None and not self._rows.is_exhausted
         is_used = time.monotonic() - self.last_used < _FETCHING_SECONDS
         return self.state not in ENDED or (self.state == State.FINISHED_STATE and is_fetched and is_used)
 
     @property
     def seconds(self) -> float:
-        """Seconds that it took, or takes until now."""
+        """Seconds from the start to the end, or until now."""
         return time.monotonic() - self._began if self._seconds is None else self._seconds
 
     @property
@@ -144,17 +144,17 @@ class Operation:
     def bytes_ahead(self) -> int:
         return self._rows.bytes_ahead if self._rows is not None else 0
 
-    # Its work
+    # Work
 
     def answer(self, schema: Schema, table: pa.Table) -> None:
-        """A metadata call's rows: it is finished at once."""
+        """Finish at once, with the rows of a metadata call."""
         self.schema = schema
         self._rows = self._stream(iter(table.to_batches()))
         self._rows.fill()
         self._end(State.FINISHED_STATE)
 
     def prepare(self, prepare: Callable[[str], PreparedStatement]) -> None:
-        """Resolve names and types; `prepare` is given the statement's id. Raises what is wrong with it."""
+        """Resolve names and types; `prepare` gets the statement's id. Raise the error if that fails."""
         self.log.info(f"Compiling command(queryId={self.query_id}): {self.text}")
         with self._planning.active(), self._noted():
             prepared = prepare(self.query_id)
@@ -167,7 +167,7 @@ class Operation:
             prepared.close()
 
     def run(self) -> None:
-        """Carry out what was prepared, until its first rows are there. Never raises: `state` and `error` tell."""
+        """Run the prepared statement until its first rows are ready. Never raise: an error is in `error`."""
         prepared = self._prepared
         if prepared is None or not self._begin():
             return
@@ -186,13 +186,13 @@ class Operation:
                 rows.close()
                 return
             rows.fill_first()
-        except BaseException as error:  # noqa: BLE001 - the client asks for it
+        except BaseException as error:  # noqa: BLE001 - the client asks for the error
             self._fail(error)
         else:
             self._end(State.FINISHED_STATE)
 
     def _noted(self) -> AbstractContextManager[None]:
-        """This thread works for the operation inside."""
+        """Note that this thread works for the operation in the context."""
         board = self._workplace.board
         return nullcontext() if board is None else board.working(self._title)
 
@@ -214,13 +214,13 @@ class Operation:
             yield batch
 
     def reject(self, error: BaseException) -> None:
-        """End it with `error` before it runs."""
+        """End the operation with `error` before it runs."""
         self._fail(error)
-        # A copy: its traceback would hold the frames that hold this operation.
+        # A copy, since the traceback would hold the frames that hold this operation.
         self._free(copy.copy(as_shark_error(error)))
 
     def cancel(self, error: SharkError | None = None) -> bool:
-        """End what runs, with `error`, and the rows that it had made. False where it was done already."""
+        """End a running operation with `error`, and drop its rows. Return False if it was done already."""
         if not self.is_running:
             return False
         cause = error or CancelledError("the query was cancelled")
@@ -231,14 +231,14 @@ class Operation:
     def close(self) -> None:
         self._end(State.CLOSED_STATE)
         self._free(StatementClosedError("the operation was closed"))
-        # What was prepared tells this operation of its progress: together they would wait for the collector of garbage,
-        # with the plan and the names of all files that it read.
+        # The prepared statement refers to this operation, to report its progress. In such a cycle both would wait for
+        # the garbage collector, with the plan and the names of all files that it read.
         with self._changed:
             self._rows = self._prepared = None
             self._left = []
 
     def _free(self, cause: SharkError) -> None:
-        """Free all that it holds: nothing of it runs any more, once the threads that work for it have seen this."""
+        """Free all resources. Nothing runs any more once the threads that work for the operation have noticed."""
         with self._changed:
             rows, prepared = self._rows, self._prepared
         self._planning.cancel(cause)
@@ -248,15 +248,15 @@ class Operation:
         if rows is not None:
             rows.close()
 
-    # Who waits for it
+    # Waits and fetches
 
     def wait(self, seconds: float) -> None:
-        """Wait until its work has ended, or so long."""
+        """Wait until the work has ended, for at most `seconds`."""
         with self._changed:
             self._changed.wait_for(lambda: self.state in ENDED, seconds)
 
     def wait_for_schema(self) -> Schema:
-        """The schema of its rows; for some commands known once they are carried out."""
+        """Wait for the schema of the rows, and return it. Some commands only know it after they have run."""
         with self._changed:
             self._changed.wait_for(lambda: self.schema is not None or self.state in ENDED)
         if self.schema is None:
@@ -265,7 +265,7 @@ class Operation:
         return self.schema
 
     def read_log(self, most: int, *, from_start: bool = False) -> list[str]:
-        """The next lines; with one that names the operation's page, once it has taken long enough to be looked at."""
+        """Return the next log lines. Once the operation has taken long, one of them names its page."""
         if self._pages and self.state not in ENDED and self.seconds >= _LONG_SECONDS:
             self._tell_page()
         return self.log.read(most, from_start=from_start)
@@ -278,7 +278,7 @@ class Operation:
                 self.log.info(f"Tracking URL = {pages}{self.page_key}/")
 
     def fetch(self, most: int, *, from_start: bool) -> tuple[int, list[pa.RecordBatch], bool]:
-        """The number of the first row, the next rows, and whether more may come. Waits for them."""
+        """Wait for rows. Return the number of the first row, the next rows, and whether more may come."""
         self.last_used = time.monotonic()
         with self._changed:
             self._changed.wait_for(lambda: self.state in ENDED)
@@ -305,17 +305,17 @@ class Operation:
         return start, batches, not rows.is_exhausted
 
     def give_back(self, start: int, batches: list[pa.RecordBatch]) -> None:
-        """Keep rows, the first of which has the number `start`, for the next fetch."""
+        """Keep rows for the next fetch; the first row has the number `start`."""
         if batches:
             with self._changed:
                 self._left.append((start, batches))
 
     def check(self) -> None:
-        """Raise what it failed with, if it did."""
+        """Raise the operation's error, if there is one."""
         if self.error is not None:
             raise copy.copy(self.error)
 
-    # Its state
+    # State
 
     def _begin(self) -> bool:
         with self._changed:
@@ -332,9 +332,9 @@ class Operation:
             self._changed.notify_all()
 
     def _end(self, state: int, error: SharkError | None = None) -> bool:
-        """The first end counts; but rows may fail or be cancelled after FINISHED, and anything may be closed.
+        """Set an end state. The first one counts, but FINISHED may become an error or CANCELED, and any state CLOSED.
 
-        False where it did not count.
+        Return False if the new state does not count.
         """
         with self._changed:
             is_first = self.state not in ENDED
@@ -362,11 +362,11 @@ class Operation:
 
 
 _STATES = ((StatementTimeoutError, State.TIMEDOUT_STATE), (CancelledError, State.CANCELED_STATE))
-"""States by kind of error, the first that fits; others are ERROR."""
+"""States by kind of error; the first that fits counts. All remaining errors are ERROR."""
 
 
 def cut(batches: list[pa.RecordBatch], num_rows: int) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
-    """The first rows, and the rest."""
+    """Split rows into the first `num_rows` and the rest."""
     first: list[pa.RecordBatch] = []
     for place, batch in enumerate(batches):
         if batch.num_rows > num_rows:

@@ -1,4 +1,4 @@
-"""The log of an operation, as clients fetch it: what it does, and how far it is, in Hive's words."""
+"""Log of an operation for clients: its steps and its progress, in Hive's words."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _PROGRESS_SECONDS = 1.0
 
 
 class OperationLog:
-    """Lines that are read once, front to back, or from the start again; of more than `MOST_LINES`, the oldest go.
+    """Lines that are read once in order, or again from the start. Above `MOST_LINES`, the oldest are dropped.
 
-    Superset draws its progress from lines that say how many jobs there are, which one is launched, and how far a stage
-    is: the mean of its map and reduce. Its link comes from a line with a tracking URL.
+    Superset shows progress from lines that say how many jobs there are, which one is launched, and how far a stage is:
+    the mean of its map and reduce. Superset takes its link from a line with a tracking URL.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lines: deque[str] = deque(maxlen=MOST_LINES)
         self._first = 0
-        """The number of the first line that is kept."""
+        """Number of the first line that is still in the log."""
         self._next = 0
-        """The number of the line that is read next."""
+        """Number of the next line to read."""
         self._stage = -1
         self._told = 0.0
 
@@ -38,7 +38,7 @@ class OperationLog:
         self._add(f"ERROR : {text}")
 
     def progress(self, progress: Progress) -> None:
-        """A stage begins, goes on or is done; lines of one stage come at most once a second. Notices come at once."""
+        """Log that a stage begins, continues or is done, at most once a second for one stage. Notices come at once."""
         if progress.notice is not None:
             self._add(f"WARN  : {progress.notice}")
             return
@@ -61,7 +61,7 @@ class OperationLog:
             self.info(f"Stage-{number} map = {percent}%,  reduce = {percent}%, rows read = {progress.rows_read}")
 
     def read(self, most: int, *, from_start: bool = False) -> list[str]:
-        """The next lines, at most so many."""
+        """Return the next lines, at most `most`."""
         with self._lock:
             begin = self._first if from_start else max(self._next, self._first)
             at = begin - self._first
@@ -70,7 +70,7 @@ class OperationLog:
             return lines
 
     def last(self, most: int) -> list[str]:
-        """The newest lines, at most so many; to be read all the same."""
+        """Return the newest lines, at most `most`. `read` still returns them."""
         with self._lock:
             return list(islice(self._lines, max(0, len(self._lines) - most), None))
 

@@ -1,4 +1,4 @@
-"""Operations from their start on: statements prepared, run in threads or in the client's call, and ended."""
+"""Operations from their start: statements are prepared, run in threads or in the client's call, and ended."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _numbers = itertools.count(1)
 _MOST_THREADS = 1_000
 _LEFT_SECONDS = 1.0
 _PREPARE_SECONDS = 10.0
-"""Time after which a client that does not wait for its statement gets its operation, be it bound or not."""
+"""Time after which a client that does not wait for its statement gets its operation, even if it is not bound yet."""
 _EXECUTE = ttypes.TOperationType.EXECUTE_STATEMENT
 _TOO_MANY = "53300"
 _REFUSALS = {_TOO_MANY: "queue", "53200": "memory"}
-"""Limits of the engine that end operations, by the SQLSTATE of the error."""
+"""Labels of the engine's limits that end operations, by the SQLSTATE of the error."""
 
 
 class OperationRunner:
-    """Threads for the operations of all sessions. `close` comes after that of the sessions."""
+    """Threads for the operations of all sessions. Call `close` after all sessions are closed."""
 
     def __init__(
         self,
@@ -50,14 +50,14 @@ class OperationRunner:
         sessions: OpenSessions,
         board: WorkBoard | None = None,
     ) -> None:
-        """`board`: where threads note the statements that they work for."""
+        """`board`: board on which threads note the statements for which they work."""
         self.pages_url = ""
-        """Where browsers find pages of operations, once the server listens."""
+        """Base address of the pages of operations, once the server listens."""
         self._limits = limits
         self._metrics = metrics
         self._guard = guard
         self._sessions = sessions
-        # As many threads again as operations that may run: for the rows of those that have begun.
+        # Twice as many threads as operations that may run: threads also make rows of operations that have begun.
         threads = 2 * limits.concurrent_operations or _MOST_THREADS
         self._threads_name = f"sharkpy-operation-{next(_numbers)}"
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=self._threads_name)
@@ -68,10 +68,11 @@ class OperationRunner:
     def execute(
         self, session: ClientSession, text: str, overlay: Mapping[str, str], timeout: float, awaited_by: Client | None
     ) -> Operation:
-        """The statement's operation: bound, and run if a client waits for it. Raises what is wrong with the statement.
+        """Start a statement. Return its operation once it is bound, or once it has run if a client waits for it.
 
-        A client that does not wait gets an operation that is not bound yet if that takes long: it can be cancelled, and
-        its state tells what is wrong with it. `overlay`: settings for this statement alone.
+        Raise the error of a statement that cannot be bound. If no client waits and binding takes long, return the
+        operation earlier. It can be cancelled, and its state shows the error. `overlay`: settings for this statement
+        only.
         """
         try:
             operation, error = self._started(session, text, overlay, timeout, awaited_by)
@@ -80,7 +81,7 @@ class OperationRunner:
                 try:
                     raise error
                 finally:
-                    # Its frames would hold it, and the statement.
+                    # The frames of the error's traceback would hold the error and the statement.
                     del error
         except BaseException:
             self._metrics.count("statements_rejected")
@@ -91,7 +92,7 @@ class OperationRunner:
     def _started(
         self, session: ClientSession, text: str, overlay: Mapping[str, str], timeout: float, awaited_by: Client | None
     ) -> tuple[Operation, BaseException | None]:
-        """The statement's operation, and what is wrong with the statement, if that is known soon."""
+        """Start a statement. Return its operation, and the error if the statement is known soon to be wrong."""
         operation, prepared = self._begun(session, text), Future[None]()
         prepare = partial(self._prepare, session, text, overlay, timeout)
         work = partial(self._work, session, operation, prepare, prepared)
@@ -103,11 +104,11 @@ class OperationRunner:
         return operation, None if prepared.cancel() else prepared.exception()
 
     def _begun(self, session: ClientSession, text: str) -> Operation:
-        """A statement's operation, which counts as running."""
+        """Return a statement's operation, and count it as running."""
         try:
             self._guard.begin_statement(session.holder)
         except SharkError as error:
-            # The history has it, too.
+            # The history records the refused statement, too.
             with contextlib.suppress(SharkError), session.engine_session.as_statement(text):
                 raise error
             raise
@@ -139,7 +140,7 @@ class OperationRunner:
         prepare: Callable[[Operation], None],
         prepared: Future[None],
     ) -> None:
-        """Prepare and run a statement. `prepared` is told what is wrong with it, unless nobody asks any more."""
+        """Prepare and run a statement. `prepared` gets an error of preparing, unless its caller has stopped waiting."""
         try:
             try:
                 prepare(operation)
@@ -147,7 +148,7 @@ class OperationRunner:
                 operation.reject(error)
                 if prepared.set_running_or_notify_cancel():
                     prepared.set_exception(error)
-                # The error's frames would hold it by this one.
+                # The error's traceback holds this frame, which would hold the error through `prepared`.
                 del prepared
                 return
             if prepared.set_running_or_notify_cancel():
@@ -159,7 +160,7 @@ class OperationRunner:
     def new_operation(
         self, session: ClientSession, kind: int, text: str, ended: Callable[[Operation], None] = lambda _: None
     ) -> Operation:
-        """An operation of `session` that does nothing yet."""
+        """Return an operation of `session` that does nothing yet."""
         self._guard.check_open()
         engine = session.engine_session.known_engine
         parallelism = engine.parallelism if engine is not None else 1
@@ -173,9 +174,9 @@ class OperationRunner:
         return operation
 
     def end_for(self, client: Client) -> None:
-        """End what runs for a client whose connection has ended.
+        """End the operations of a client whose connection has ended.
 
-        Over HTTP that is what its call waits for, since nobody will learn its handle.
+        Over HTTP, only the operation of the running call ends, since no client will learn its handle.
         """
         awaited = self._awaited.get(client.connection)
         if awaited is not None and awaited.cancel():
@@ -186,7 +187,7 @@ class OperationRunner:
                 self._metrics.count("clients_vanished")
 
     def close(self) -> None:
-        """End the threads; those that do not hear that their operation has ended are left behind, and logged."""
+        """End the threads. A thread that does not notice the end of its operation is abandoned, and logged."""
         self._executor.shutdown(wait=False, cancel_futures=True)
         deadline = time.monotonic() + _LEFT_SECONDS
         for thread in threading.enumerate():

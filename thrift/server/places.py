@@ -1,4 +1,4 @@
-"""Places of a server that clients take, such as sessions: how many there are, and how many one client may have."""
+"""Places that clients take on a server, such as sessions: limits for all clients and for one client."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sharkpy.base.errors import ResourceError
 from sharkpy.thrift.operation import too_many
 
 ADMIN_PLACES = 10
-"""Places that administrators have beyond the limit of all."""
+"""Places of administrators beyond the limit for all clients."""
 _RESERVED_PART = 10
 _FEW_PART = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Client that takes a place. An administrator is one whose name has been checked."""
+    """Client that takes a place. A login has checked the name of an administrator."""
 
     user: str
     address: str
@@ -26,22 +26,22 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Limits on places of a kind: those of all clients, of one user, and of one address; 0: none.
+    """Limits on places of a kind, for all clients, for one user and for one address. 0 means no limit.
 
-    The last tenth is for clients that have few, so that nobody takes all from several addresses.
+    The last tenth is for clients that have few places, so that no user can take all places from several addresses.
     """
 
     name: str
-    """The limit of all, as configurations have it."""
+    """Name of the limit for all clients, as in the configuration."""
     text: str
     most: int
     of_user: int = 0
     of_address: int = 0
     parts_name: str = ""
-    """The first word of the limits of a user and of an address, if it is another one than that of all."""
+    """First word of the names of the limits for a user and for an address, if it differs from `name`."""
 
     def refusal(self, holder: Holder, taken: Iterable[Holder]) -> tuple[str, ResourceError] | None:
-        """Name of the limit that keeps a client from one more place beside those `taken`, and its error."""
+        """Return the limit that keeps a client from one more place in addition to `taken`, with its error, or None."""
         held = list(taken)
         if holder.is_admin:
             is_full = bool(self.most) and len(held) >= self.most + ADMIN_PLACES

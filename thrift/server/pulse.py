@@ -1,4 +1,4 @@
-"""Pulse of the server's process: how long its interpreter's lock is held by one thread, and by which statement."""
+"""Pulse of the server's process: how long one thread holds the interpreter's lock, and for which statement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 BEAT_SECONDS = 0.5
 _TOLD_SECONDS = 1.0
-"""A pause that is worth a line in the log."""
+"""Shortest pause that is logged."""
 _TEXT_CHARACTERS = 100
 BEAT, LAST_BEAT = b"\n", b"end\n"
 """Messages to the guard."""
@@ -26,16 +26,16 @@ _TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class Pulse:
-    """Beat in a thread of its own, from `start` to `close`: it comes late where another thread holds the lock.
+    """Beat in a thread of its own, from `start` to `close`. It comes late if another thread holds the lock.
 
-    The guard, if there is one, is told of each: while none comes, this process can tell nobody anything.
+    The guard, if there is one, gets each beat. While none comes, this process cannot report anything itself.
     """
 
     def __init__(self, statements: Callable[[], list[Statement]]) -> None:
         self.longest_pause = 0.0
-        """Seconds by which the latest beat of all came late."""
+        """Longest delay of a beat so far."""
         self.guard = -1
-        """Pipe to the guard process; -1: there is none."""
+        """Pipe to the guard process, or -1 if there is none."""
         self._statements = statements
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sharkpy-pulse", daemon=True)
@@ -64,18 +64,18 @@ class Pulse:
             before = now
 
     def _ticks(self) -> dict[int, tuple[Statement, int]]:
-        """The statements that work, by thread, and what those have computed."""
+        """Return the running statements by thread, each with the ticks that its thread has computed."""
         return {thread: (one, thread_ticks(thread)) for one in self._statements() if (thread := one.thread)}
 
     def _send(self, message: bytes) -> None:
         if self.guard >= 0:
-            # A guard that does not read, or is gone, is no reason to stand still.
+            # A guard that does not read, or is gone, must not stop the server.
             with contextlib.suppress(OSError):
                 os.write(self.guard, message)
 
 
 def _holder(before: Mapping[int, tuple[Statement, int]], now: Mapping[int, tuple[Statement, int]], pause: float) -> str:
-    """The statement whose thread has computed most meanwhile, be it over by now or have it begun with the pause."""
+    """Describe the statement whose thread has computed most in the pause, even if it began or ended meanwhile."""
     at_least = {thread: (one, thread_ticks(thread)) for thread, (one, _) in before.items()} | dict(now)
     spent = {
         thread: ticks - before[thread][1] if thread in before else min(ticks, round(pause / _TICK_SECONDS))

@@ -1,4 +1,4 @@
-"""The rows of an operation, made ahead of their reader by a bounded number, and read once or from the start again."""
+"""Rows of an operation, made ahead of their reader up to a limit, and read once or from the start again."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from sharkpy.thrift.config import Limits
 from sharkpy.thrift.workplace import BufferedBytes
 
 TAKEN_BYTES = 12 << 20
-"""Bytes that are taken at once, about: an answer of more may be beyond the limit of its client."""
+"""Bytes of the rows of one `take`, approximately: a larger answer may exceed the limit of its client."""
 
 
 class RowStream:
     """Rows of an operation, made ahead of their reader.
 
-    1. `fill` makes rows until enough lie ready; it is called in a thread of `executor`, again as they are read.
-       Between two fills no thread is held.
-    2. `take` waits for rows; what `fill` failed with is raised there, once the rows before it were taken.
-    3. Several readers may take at once: each gets other rows, and the number of its first one.
-    4. What was taken is kept while it is little, so that a reader may `rewind`.
-    5. Where all streams together hold too much, one batch lies ready and none is kept.
-    6. `close` may come at any time; who waits in `take`, or comes later, gets ExecutionError 24000.
+    1. `fill` makes rows until enough are ready. It is called in a thread of `executor`, and again as rows are read.
+       Between two calls of `fill` no thread is held.
+    2. `take` waits for rows. It raises the error of `fill` after all earlier rows were taken.
+    3. Several readers may take rows at once. Each gets different rows, and the number of its first row.
+    4. Taken rows are kept while they are few, so that a reader may start again.
+    5. If all streams together hold too much, one batch is ready and no taken rows are kept.
+    6. `close` may be called at any time. Waiting and later calls of `take` then raise ExecutionError 24000.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class RowStream:
         buffered: BufferedBytes | None = None,
         is_complete: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`free` is called once no more of `batches` is wanted; never while one is being made. `buffered`: the rows of
-        all streams, this one's among them. `is_complete`: whether the rest of `batches`, and its end, come without
-        waiting, as far as that is known after each one.
+        """`free` is called when no more of `batches` is wanted, but never while a batch is being made. `buffered`
+        counts the rows of all streams, including this one. `is_complete` says whether the rest of `batches`, and its
+        end, come without waiting, as far as that is known after each batch.
         """
         self._batches = batches
         self._free = free
@@ -50,7 +50,7 @@ class RowStream:
         self._is_complete = is_complete
         self._buffered = buffered or BufferedBytes()
         self._counted = 0
-        """Bytes of `buffered` that are this stream's."""
+        """Bytes of this stream in `buffered`."""
         self._changed = threading.Condition()
         self._ready: deque[pa.RecordBatch] = deque()
         self._num_ready = self._bytes_ready = 0
@@ -69,19 +69,17 @@ class RowStream:
 
     @property
     def is_over(self) -> bool:
-        """True once every row was made, or making them has failed."""
+        """True once all rows are made, or making them has failed."""
         return self._is_over
 
     @property
     def is_exhausted(self) -> bool:
-        """True once every row was taken."""
+        """True once all rows are taken."""
         with self._changed:
             return self._is_over and not self._ready and self._error is None
 
     def fill_first(self) -> None:
-        """Wait for the first rows, and have more of them made. A short answer is over then. Raises what making the rows
-        failed with.
-        """
+        """Wait for the first rows, then make more in a thread. A short answer is complete by then. Raise any error."""
         self.fill(is_first=True)
         with self._changed:
             if self._error is not None and not self._ready:
@@ -89,8 +87,9 @@ class RowStream:
             self._fill_later()
 
     def fill(self, *, is_first: bool = False) -> None:
-        """Make rows until enough are ready; where it `is_first`, until some are, and those that come without waiting.
-        Never raises: `take` does.
+        """Make rows until enough are ready. Never raise: `take` raises the error.
+
+        If `is_first`, stop after some rows and further rows that come without waiting.
         """
         with self._changed:
             if self._is_filling or self._is_over or self._is_closed:
@@ -107,19 +106,18 @@ class RowStream:
                 self._add(batch)
                 if is_first and batch.num_rows and not self._is_complete():
                     break
-        except BaseException as caught:  # noqa: BLE001 - it is the reader's
+        except BaseException as caught:  # noqa: BLE001 - the reader gets it
             error, is_over = caught, True
         is_wanted = self._is_wanted_after(error, is_over)
-        # Its traceback holds this frame: together they would wait for the collector of garbage.
+        # Its traceback holds this frame. In such a cycle both would wait for the garbage collector.
         del error
         if not is_wanted:
             self._free()
 
     def take(self, most: int, *, from_start: bool = False) -> tuple[int, list[pa.RecordBatch]]:
-        """Take rows: the number of the first one, and at most `most` rows from there, and TAKEN_BYTES; none only at the
-        end.
+        """Take at most `most` rows, of about TAKEN_BYTES. Return the number of the first row, and the rows.
 
-        Raises what making them failed with.
+        An empty list means the end. Raise the error of making the rows.
         """
         with self._changed:
             if from_start:
@@ -155,7 +153,7 @@ class RowStream:
             self._free()
 
     def _is_wanted_after(self, error: BaseException | None, is_over: bool) -> bool:
-        """Note how a fill has ended. False where the stream was closed meanwhile."""
+        """Note the end of a fill. Return False if the stream was closed meanwhile."""
         with self._changed:
             self._is_filling = False
             self._is_over = is_over
@@ -187,7 +185,7 @@ class RowStream:
             raise ExecutionError("the operation was closed", sqlstate="24000")
 
     def _next(self, most: int, most_bytes: int) -> pa.RecordBatch:
-        """The next rows, of about so many bytes if that is more than one row."""
+        """Return the next rows: at most `most`, and about `most_bytes` unless one row is larger."""
         batch = self._ready.popleft()
         self._count_ready(batch, -1)
         if batch.nbytes > most_bytes:

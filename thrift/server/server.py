@@ -1,4 +1,4 @@
-"""HiveServer2 as a whole: its parts, its port, and its end."""
+"""HiveServer2: its parts, its port and its shutdown."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ log = logging.getLogger(__name__)
 _EVERYWHERE = ("0.0.0.0", "::", "")
 _LOOK_SECONDS = 0.05
 _ANSWER_SECONDS = 2.0
-"""Time for answers on their way, once nothing runs any more."""
+"""Time for sending the last answers, once nothing runs any more."""
 
 
 class HiveServer:
-    """Server of the tables of `session`, which stays the caller's.
+    """Server of the tables of `session`, which the caller still owns.
 
-    `start` returns once clients can connect; `stop` begins nothing new, gives what runs `drain_seconds`, cancels the
-    rest and closes all sessions. ConfigurationError where it cannot listen.
+    `start` returns when clients can connect. `stop` accepts no new work, gives running operations `drain_seconds`,
+    cancels the rest and closes all sessions. Raise ConfigurationError if the server cannot listen.
     """
 
     def __init__(
         self, session: SharkContext, config: ServerConfig | None = None, board: WorkBoard | None = None
     ) -> None:
-        """`board`: where threads note their statements for a guard."""
+        """`board`: board on which threads note their statements for the guard."""
         self.config = config or ServerConfig()
         self.pulse = Pulse(session.all_statements)
         self._memory = MemoryWatch(session.conf.value(PROCESS_MEMORY), session.all_statements)
@@ -76,13 +76,14 @@ class HiveServer:
         return self
 
     def hurry(self) -> None:
-        """Let a `stop` that waits for what runs wait no longer."""
+        """End the wait of `stop` for running operations."""
         self._hurry.set()
 
     def stop(self, *, drain: bool = True) -> None:
         """End the server.
 
-        Idempotent. While what runs ends, clients may still connect: they are told that the server stops.
+        Idempotent. While running operations end, clients may still connect. They get the error that the server is
+        stopping.
         """
         with self._lock:
             if self._is_stopped:
@@ -96,7 +97,7 @@ class HiveServer:
         self._close()
 
     def _drain(self, seconds: float) -> int:
-        """Begin nothing new, wait for what runs, and tell how many operations had to be cancelled after that."""
+        """Refuse new work, wait for running operations, and return how many of them had to be cancelled."""
         self.parts.guard.is_draining = True
         end = time.monotonic() + seconds
         while left := [one for one in self.parts.sessions.operations() if one.is_awaited]:

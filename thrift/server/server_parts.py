@@ -1,4 +1,4 @@
-"""Parts of a server that its calls and pages work with."""
+"""Parts of a server for its calls and pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServerParts:
-    """Parts of a server, one of each. `engine_session` is the one that it was made for, and not the server's to end."""
+    """Parts of a server, one of each. The server was made for `engine_session`, and does not end it."""
 
     engine_session: SharkContext
     config: ServerConfig

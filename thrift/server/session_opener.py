@@ -42,7 +42,7 @@ class SessionOpener:
         self._sessions = sessions
 
     def open(self, client: Client, user: str | None, protocol: int, configuration: Mapping[str, str]) -> ClientSession:
-        """Open a session of the user who logged in, or else of `user`, whom the client names."""
+        """Open a session of the logged-in user. Without a login, the user is `user`, the name that the client sends."""
         name = client.user or user or "anonymous"
         holder = Holder(name, client.address, client.user in self._admins)
         self._guard.check_session(holder, self._sessions.sessions())

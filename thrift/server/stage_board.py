@@ -1,4 +1,4 @@
-"""Progress of an operation, as Hive's clients draw it: a table of stages with nine columns."""
+"""Progress of an operation, as Hive's clients show it: a table of stages with nine columns."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sharkpy.thrift.wire.bindings import ttypes
 _HEADER = ("STAGES", "ATTEMPT", "STATUS", "TOTAL", "COMPLETED", "RUNNING", "PENDING", "FAILED", "KILLED")
 """Columns of the table.
 
-Beeline's bar has a format for these nine: with any other number the query fails in the client.
+Beeline has a format for these nine columns. With any other number the query fails in the client.
 """
 _NAME_LENGTH = 28
 _Status = ttypes.TJobExecutionStatus
 
 
 class StageBoard:
-    """The latest figures of each stage; `tell` is called from the engine's threads."""
+    """The latest figures of each stage. The engine's threads call `tell`."""
 
     def __init__(self, parallelism: int) -> None:
         self._parallelism = parallelism
@@ -40,7 +40,7 @@ class StageBoard:
             return sum(stage.rows_read for stage in self._stages.values())
 
     def response(self, started: float, elapsed: float, *, is_over: bool) -> Any:
-        """Progress for a client, NOT_AVAILABLE once the operation is over: else the bar is drawn into the result."""
+        """Return the progress for a client: NOT_AVAILABLE after the end, or the bar would be drawn into the result."""
         if is_over:
             return ttypes.TProgressUpdateResp([], [], 0.0, _Status.NOT_AVAILABLE, "", int(started * 1000))
         with self._lock:

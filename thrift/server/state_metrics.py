@@ -1,4 +1,4 @@
-"""Gauges of the server's state, read whenever they are asked for."""
+"""Gauges of the server's state, read at each request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StateCollector(Collector):
         self._pulse = pulse
 
     def describe(self) -> Iterator[Metric]:
-        """Give no names: they are not looked up when this is registered."""
+        """Return no names: they are not looked up when this is registered."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:

@@ -1,4 +1,4 @@
-"""Status of a call for the client: success, or an error as one line with SQLSTATE and Hive's error code."""
+"""Status of a call for the client: success, or an error in one line with its SQLSTATE and Hive's error code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CODES: tuple[tuple[type[SharkError], int, str], ...] = (
     (ExecutionError, 2, ""),
     (SharkError, 1, ""),
 )
-"""Hive's error code of a kind of error, and the name that clients look for in the text; the first that fits."""
+"""Hive's error code by kind of error, and the name that clients look for in the text. The first that fits counts."""
 
 
 def success() -> Any:
@@ -53,9 +53,9 @@ def invalid_handle(error: SharkError) -> Any:
 
 
 def failure(error: BaseException) -> Any:
-    """Status of a call that failed.
+    """Return the status of a failed call.
 
-    `infoMessages` stays empty: a line there that is not a Java stack's makes beeline fail.
+    `infoMessages` stays empty: beeline fails on a line there that is not part of a Java stack.
     """
     error = as_shark_error(error)
     return ttypes.TStatus(
@@ -67,9 +67,10 @@ def failure(error: BaseException) -> Any:
 
 
 def as_shark_error(error: BaseException) -> SharkError:
-    """Error for the client.
+    """Return the error for the client.
 
-    What is no SharkError is a fault of the server: logged with its place, told by its first line.
+    An error other than a SharkError is a fault of the server. It is logged with its traceback, and the client gets its
+    first line.
     """
     if isinstance(error, SharkError):
         return error
@@ -82,7 +83,7 @@ def error_code(error: SharkError) -> int:
 
 
 def error_text(error: SharkError) -> str:
-    """Text of an error in one line, as Hive words it where clients read its words."""
+    """Return the text of an error in one line, in Hive's words if clients read these."""
     _, code, name = next(row for row in _CODES if isinstance(error, row[0]))
     message = " ".join(error.message.split())
     place = f" (line {error.line}, column {error.column})" if error.line is not None else ""

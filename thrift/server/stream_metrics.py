@@ -1,4 +1,4 @@
-"""Figures of continuous tables, read whenever they are asked for."""
+"""Metrics of continuous tables, read at each request."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _GAUGES: tuple[tuple[str, str, Callable[[ContinuousStatus], float | None]], ...]
 
 
 class StreamCollector(Collector):
-    """Figures by continuous table. Those of epochs are this process's."""
+    """Metrics by continuous table. The figures of epochs are from this process only."""
 
     def __init__(self, engine_session: SharkContext) -> None:
         self._engine_session = engine_session
 
     def describe(self) -> Iterator[Metric]:
-        """Give no names: they are not looked up when this is registered."""
+        """Return no names: they are not looked up when this is registered."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
@@ -45,7 +45,7 @@ class StreamCollector(Collector):
         try:
             statuses = list(continuous_statuses(session.streams, session.catalog))
         except SharkError:
-            # A catalog that cannot be read must not take the other figures along.
+            # A catalog that cannot be read must not hide the other metrics.
             statuses = []
         for name, text, value in _COUNTERS:
             counter = CounterMetricFamily(f"sharkpy_stream_{name}", text, labels=["table"])

@@ -1,4 +1,4 @@
-"""Board of the statements that threads work for, in memory that the guard process reads without this one's help."""
+"""Board of the statements for which threads work, in memory that the guard process reads without this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _THREAD_BYTES = 8
 class WorkBoard:
     """A slot for each working thread: its number in the system, eight bytes little-endian, and the statement's title.
 
-    A slot of thread 0 is free. Threads beyond the slots are not on the board.
+    A slot of thread 0 is free. If no slot is free, a thread is not on the board.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class WorkBoard:
 
     @contextlib.contextmanager
     def working(self, title: str) -> Iterator[None]:
-        """This thread works for a statement inside."""
+        """Note that this thread works for a statement in the context."""
         try:
             start = self._free.pop() * SLOT_BYTES
         except IndexError:

@@ -1,4 +1,4 @@
-"""Parts of a server that its running operations share: threads, the room for rows made ahead, the board."""
+"""Parts of a server that its running operations share: threads, the limit on rows made ahead, and the board."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class BufferedBytes:
-    """Bytes of rows that all operations hold for their readers; `most` of them, 0 for any number."""
+    """Bytes of rows that all operations hold for their readers. The limit is `most`; 0 means no limit."""
 
     def __init__(self, most: int = 0) -> None:
         self.held = 0
@@ -33,4 +33,4 @@ class Workplace:
     executor: Executor
     buffered: BufferedBytes = field(default_factory=BufferedBytes)
     board: WorkBoard | None = None
-    """Board on which threads note the operation that they work for."""
+    """Board on which threads note the operation for which they work."""

@@ -1,4 +1,4 @@
-"""Authentication: one file a way to check a name and a password, in one table; and delays for those who guess."""
+"""Authentication: one file per way to check a name and a password, a table of them, and delays against guessing."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sharkpy.thrift.config import ServerConfig
 __all__ = ["AUTHENTICATORS", "NEEDS_LOGIN", "AuthenticationError", "Login", "login_for", "set_password"]
 
 AUTHENTICATORS: dict[str, Callable[[ServerConfig], Authenticator]] = {
-    "none": let_anyone_in,  # SASL PLAIN and HTTP with any name and password; NOSASL as well, on the one port
-    "nosasl": let_anyone_in,  # clients are expected without SASL; the others are let in all the same
+    "none": let_anyone_in,  # SASL PLAIN and HTTP with any name and password, and NOSASL, on one port
+    "nosasl": let_anyone_in,  # for clients without SASL; clients with SASL are accepted too
     "password": open_password_file,
     "ldap": ldap_directory,
     "custom": custom_function,
 }
-"""Authenticators by the name in `ServerConfig.auth`; each raises ConfigurationError for what cannot work."""
+"""Authenticators by the name in `ServerConfig.auth`. Each raises ConfigurationError if its settings cannot work."""
 
 NEEDS_LOGIN = frozenset(AUTHENTICATORS) - {"none", "nosasl"}
 
 
 def login_for(config: ServerConfig, pause: Callable[[float], object]) -> Login:
-    """The login of a server; `pause` waits for some seconds, or until the server stops."""
+    """Return the login of a server; `pause` waits for some seconds, or until the server stops."""
     return Login(AUTHENTICATORS[config.auth](config), pause=pause, checks_all=config.auth in NEEDS_LOGIN)

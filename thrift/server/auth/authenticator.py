@@ -1,4 +1,4 @@
-"""Protocol of the ways to authenticate, and the error for clients that are turned away."""
+"""Protocol of authenticators, and the error of a refused login."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Protocol
 from sharkpy.base.errors import SharkError
 
 WRONG = "wrong user name or password"
-"""Text for a wrong name and a wrong password alike."""
+"""Message both for a wrong name and for a wrong password."""
 
 
 class AuthenticationError(SharkError):
-    """Login that is refused; the message is shown to the client."""
+    """Refused login; the client sees the message."""
 
     sqlstate = "28000"
 
@@ -23,7 +23,7 @@ class Authenticator(Protocol):
     def checks_at_once(self) -> int: ...
 
     def authenticate(self, user: str, password: str) -> None:
-        """Check a login. AuthenticationError where `user` may not log in with `password`."""
+        """Raise AuthenticationError if `user` may not log in with `password`."""
 
     def version(self) -> object:
-        """A value that changes when logins that succeeded must be checked anew."""
+        """Return a value that changes when logins that succeeded must be checked again."""

@@ -1,4 +1,4 @@
-"""Authentication by a function, `module:function`, of (user, password): True for those who may enter."""
+"""Authentication by a function of (user, password), named `module:function`. It returns True to accept a user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class CustomFunction:
-    """Authentication by a function: only True lets a user in; what it raises is logged and lets nobody in."""
+    """Authentication by a function. Only True accepts a user; an exception is logged and refuses the login."""
 
     checks_at_once = 16
 
@@ -38,7 +38,7 @@ class CustomFunction:
 
 
 def custom_function(config: ServerConfig) -> CustomFunction:
-    """Import the function of `module:function`. ConfigurationError where there is none."""
+    """Import the function of `module:function`. Raise ConfigurationError if it cannot be loaded."""
     module, colon, name = config.custom_auth.partition(":")
     if not (module and colon and name):
         raise ConfigurationError(f'--custom-auth "{config.custom_auth}" is not in the form module:function')

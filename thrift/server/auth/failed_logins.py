@@ -1,4 +1,4 @@
-"""Delays for those who guess passwords: the longer, the more often a login has failed."""
+"""Delays against password guessing: the more often a login has failed, the longer the delay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 4.0
 LONGEST_WAIT = 8.0
-"""Seconds that attempts may queue up for; those beyond are turned away unseen."""
+"""Longest wait of an attempt, in seconds. An attempt that would wait longer is refused without a check."""
 
 FORGOTTEN_AFTER = 300.0
 KEPT = 10_000
@@ -20,14 +20,14 @@ KEPT = 10_000
 class _Failures:
     count: int
     next_attempt: float
-    """Moment of the monotonic clock, in seconds."""
+    """Earliest time of the next attempt, on the monotonic clock."""
 
 
 class FailedLogins:
-    """Failures by user and host.
+    """Failed logins by user and host.
 
-    Attempts for one of them, also parallel ones, are looked at one after another, with growing
-    distance; nobody else waits for them. The oldest are forgotten when there are many.
+    Attempts for the same user and host, also parallel ones, are checked one after another, with growing delays. Other
+    attempts do not wait for them. If there are many entries, the oldest are dropped.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class FailedLogins:
         self._lock = threading.Lock()
 
     def delay(self, user: str, host: str) -> float | None:
-        """Seconds until the attempt that begins now may be looked at; None where too many wait already."""
+        """Return the seconds until this attempt may be checked, or None if too many attempts wait already."""
         with self._lock:
             known = self._failures.get((user, host))
             now = time.monotonic()
@@ -51,7 +51,7 @@ class FailedLogins:
             return wait
 
     def failed(self, user: str, host: str) -> int:
-        """Note a failure, and tell how many there have been."""
+        """Count a failure, and return the number of failures so far."""
         with self._lock:
             known = self._failures.pop((user, host), None) or _Failures(0, 0.0)
             known.count += 1
@@ -62,7 +62,7 @@ class FailedLogins:
             return known.count
 
     def succeeded(self, user: str, host: str) -> None:
-        """Forget the failures."""
+        """Forget the failures of `user` from `host`."""
         with self._lock:
             self._failures.pop((user, host), None)
 

@@ -1,4 +1,4 @@
-"""Authentication by an LDAP directory: who can bind with a name and a password may enter."""
+"""Authentication by an LDAP directory: a user who can bind with a name and a password is accepted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sharkpy.thrift.config import ServerConfig
 _log = logging.getLogger(__name__)
 
 SECONDS = 5
-"""Seconds for each answer of the directory; ldap3 takes whole ones."""
+"""Timeout of each answer of the directory; ldap3 takes whole seconds."""
 
 SCHEMES = ("ldaps", "ldap+starttls", "ldap")
 INVALID_CREDENTIALS = 49
@@ -22,7 +22,7 @@ INVALID_DN = 34
 
 
 class LdapDirectory:
-    """Authentication by a simple bind, over a connection of its own; the directory's certificates are checked."""
+    """Authentication by a simple bind, over a new connection each time. The directory's certificates are checked."""
 
     checks_at_once = 16
 
@@ -35,7 +35,7 @@ class LdapDirectory:
 
     def authenticate(self, user: str, password: str) -> None:
         if not password:
-            raise AuthenticationError(WRONG)  # a bind without one succeeds, as nobody
+            raise AuthenticationError(WRONG)  # a bind without a password succeeds anonymously
         try:
             result = self._bind(self.bind_name(user), password)
         except Exception as error:  # noqa: BLE001 - ldap3 passes on whatever a socket or a codec raises
@@ -50,7 +50,7 @@ class LdapDirectory:
         return None
 
     def bind_name(self, user: str) -> str:
-        """The pattern with the user in it; where it is a distinguished name, escaped so that it stays one value."""
+        """Return the pattern with the user's name, escaped in a distinguished name so that it stays one value."""
         from ldap3.utils.dn import escape_rdn
 
         return self._pattern.replace("{user}", escape_rdn(user) if "=" in self._pattern else user)
@@ -79,13 +79,13 @@ class LdapDirectory:
         finally:
             connection.strategy.close()
             if connection.socket is not None:
-                connection.socket.close()  # ldap3 leaves that of a connection which it could not open
+                connection.socket.close()  # ldap3 does not close it if the connection failed to open
 
 
 def ldap_directory(config: ServerConfig) -> LdapDirectory:
-    """Directory of a configuration.
+    """Return the directory of a configuration.
 
-    ConfigurationError where ldap3 is not installed, or the URL or pattern cannot be used.
+    Raise ConfigurationError if ldap3 is not installed, or if the URL or the pattern cannot be used.
     """
     if importlib.util.find_spec("ldap3") is None:
         raise ConfigurationError("--auth ldap needs ldap3, which is not installed", hint="pip install sharkpy[ldap]")

@@ -1,4 +1,4 @@
-"""Login of a client, whatever the transport and the way to authenticate: forms, delays, memory, log."""
+"""Login of a client, for every transport and authenticator: format checks, delays, recent logins, and the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PASSWORD_LENGTH = 1024
 
 
 class Login:
-    """Check of logins, with delays and memory. It may block the thread of the client that logs in, and no other one."""
+    """Check of logins, with delays and a cache. It blocks no thread other than the thread of the client."""
 
     def __init__(self, authenticator: Authenticator, *, pause: Callable[[float], object], checks_all: bool) -> None:
         self._authenticator = authenticator
@@ -28,7 +28,7 @@ class Login:
         self._turns = LoginTurns(authenticator.checks_at_once)
 
     def check(self, user: bytes, password: bytes, host: str) -> str:
-        """The name of a user who may enter; AuthenticationError for others, and for what is no name or password."""
+        """Return the name of an accepted user. Raise AuthenticationError if the login is refused or malformed."""
         try:
             name = user_name(user)
         except AuthenticationError as error:
@@ -65,7 +65,7 @@ class Login:
 
 
 def user_name(given: bytes) -> str:
-    """User name as it may be logged and shown: printable, of bounded length, never empty."""
+    """Return the user name. Raise AuthenticationError unless it is printable, not empty and of bounded length."""
     try:
         name = given.decode()
     except UnicodeDecodeError:
@@ -80,7 +80,10 @@ def user_name(given: bytes) -> str:
 
 
 def pass_word(given: bytes) -> str:
-    """A password that something may be asked about: neither empty, which directories take for nobody, nor huge."""
+    """Return the password. Raise AuthenticationError if it is empty, too long, not UTF-8, or has a NUL.
+
+    A directory takes an empty password for an anonymous bind.
+    """
     if not given:
         raise AuthenticationError("the password is empty")
     if len(given) > PASSWORD_LENGTH:

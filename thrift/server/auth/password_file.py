@@ -1,4 +1,4 @@
-"""Authentication by a file of lines `user:hash`, hashes by argon2id; `#` begins a comment."""
+"""Authentication by a file of lines `user:hash` with argon2id hashes. `#` starts a comment line."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class _Entries:
     hashes: dict[str, str]
     wrong_lines: tuple[int, ...]
     decoy: str
-    """The hash of no password, as costly as the others: an unknown user takes as long as a known one."""
+    """Hash of no password, as costly as the real hashes: an unknown user takes as long as a known one."""
 
 
 class PasswordFile:
-    """Password file, read again whenever it has changed; lines that are wrong by then are logged and let nobody in."""
+    """Password file, read again after each change. Lines that are wrong by then are logged and match no user."""
 
     checks_at_once = 2
-    """Each takes 64 MB and several cores for ten milliseconds; many could bring the server down."""
+    """Each check takes 64 MB and several cores for ten milliseconds. Many at once could bring the server down."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -72,7 +72,7 @@ class PasswordFile:
 
 
 def open_password_file(config: ServerConfig) -> PasswordFile:
-    """Open a password file. ConfigurationError where it is not there, or a line is wrong."""
+    """Open a password file. Raise ConfigurationError if the file is missing or has a wrong line."""
     if config.password_file is None or not config.password_file.is_file():
         raise ConfigurationError(
             f'there is no password file "{config.password_file}"',
@@ -84,9 +84,9 @@ def open_password_file(config: ServerConfig) -> PasswordFile:
 
 
 def set_password(path: Path, user: str, password: str) -> None:
-    """Add `user`, or give them another password; the file is replaced whole and may be read by its owner alone.
+    """Add `user`, or change the user's password. The file is replaced as a whole, and only its owner may read it.
 
-    ConfigurationError for names and passwords that no login could have.
+    Raise ConfigurationError for a name or a password that no login could have.
     """
     try:
         user_name(user.encode())
@@ -123,7 +123,7 @@ def _version(path: Path) -> object:
 
 
 def _read(path: Path) -> _Entries:
-    """Contents of the file, as of a version that is at most newer: a change in between is read again."""
+    """Read the file. Its version is taken first, so that a change during the read causes another read."""
     version = _version(path)
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -1,4 +1,4 @@
-"""Logins that succeeded a moment ago: who logs in with each request need not wait for a slow hash each time."""
+"""Cache of recent successful logins, so that a client that logs in with each request skips the slow hash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEPT = 2_000
 
 
 class RecentLogins:
-    """Keyed hashes of name, password and version of what had checked them; the key is in this object alone."""
+    """Keyed hashes of a name, a password and the authenticator's version. Only this object has the key."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
@@ -21,12 +21,12 @@ class RecentLogins:
         self._lock = threading.Lock()
 
     def has(self, user: str, password: str, version: object) -> bool:
-        """True where this very login has succeeded lately."""
+        """Return whether this login has succeeded within the last `SECONDS`."""
         with self._lock:
             return self._until.get(self._hash(user, password, version), 0.0) > time.monotonic()
 
     def add(self, user: str, password: str, version: object) -> None:
-        """Remember a login, for `SECONDS` from now."""
+        """Remember a login for `SECONDS`."""
         with self._lock:
             kept = self._hash(user, password, version)
             self._until[kept] = time.monotonic() + SECONDS

@@ -1,4 +1,4 @@
-"""Turns of logins that are to be checked: few at once, since a check is costly, and no client takes all turns."""
+"""Turns of logins that wait for a check: few run at once, since a check is costly, and no client takes all turns."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from functools import lru_cache
 from sharkpy.thrift.auth.authenticator import AuthenticationError
 
 MOST_WAITING = 16
-"""Logins of an address that wait, and as many of its known users: those beyond are turned away unchecked."""
+"""Waiting logins of an address, for its known users and for other names each. Further logins are refused unchecked."""
 MOST_ADDRESSES = 64
 LONGEST_WAIT = 15.0
 _KNOWN = 10_000
 _KNOWN_SECONDS = 7 * 24 * 3600.0
 _NETWORK_BITS = 64
-"""Bits of an IPv6 address by which its owner is told: an owner has all addresses below."""
+"""Bits of an IPv6 address that identify its owner: an owner has all addresses of that network."""
 
 
 class BusyError(AuthenticationError):
@@ -32,7 +32,7 @@ class BusyError(AuthenticationError):
 
 @lru_cache(maxsize=4_096)
 def address_of(host: str) -> str:
-    """Address that limits count for: that of a host, or its network's in IPv6."""
+    """Return the address that limits count: the host's address, or its network for IPv6."""
     try:
         found = ipaddress.ip_address(host.strip("[]").partition("%")[0])
     except ValueError:
@@ -52,8 +52,8 @@ class _Waiting:
 class LoginTurns:
     """Turns for `at_once` checks at a time.
 
-    1. Addresses take turns. Of an address those come first that have logged in from there before.
-    2. A login that waits is not known to have an open connection: so few wait, and not for long.
+    1. Addresses take turns. Within an address, users who have logged in from it before come first.
+    2. A waiting login may have lost its connection without notice. Therefore few logins wait, and not for long.
     """
 
     def __init__(self, at_once: int) -> None:
@@ -64,7 +64,7 @@ class LoginTurns:
 
     @contextlib.contextmanager
     def turn(self, user: str, address: str) -> Iterator[None]:
-        """Wait for a turn. AuthenticationError if too many wait already."""
+        """Wait for a turn. Raise AuthenticationError if too many logins wait already, or if the wait takes too long."""
         with self._lock:
             waiting = None if self._free else self._joined(user, address)
             self._free -= waiting is None
@@ -95,7 +95,7 @@ class LoginTurns:
         return waiting
 
     def _leave(self, waiting: _Waiting) -> None:
-        """Give up waiting, unless the turn has come meanwhile."""
+        """Raise BusyError, unless the turn has come meanwhile."""
         with self._lock:
             for place, queue in self._waiting.items():
                 if waiting in queue:
@@ -105,7 +105,7 @@ class LoginTurns:
                     raise BusyError()
 
     def _pass_on(self) -> None:
-        """Give the turn to the next address, or to nobody."""
+        """Give the turn to the next address, or free it if no login waits."""
         with self._lock:
             place = next(iter(self._waiting), None)
             if place is None:

@@ -1,6 +1,6 @@
-"""The catalog as clients ask for it: one file a call of HiveServer2, and the facts of GetInfo.
+"""The catalog for clients: one file per metadata call of HiveServer2, and the facts of GetInfo.
 
-`answer(call, request, session)` gives the rows of a metadata call, `info(info_type, session)` one fact.
+`answer(call, request, session)` returns the rows of a metadata call, `info(info_type, session)` one fact.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CALLS: dict[str, tuple[Schema, Callable[[Any, SharkContext], Iterable[Row]]]] = 
     "GetPrimaryKeys": (get_primary_keys.SCHEMA, get_primary_keys.rows),
     "GetCrossReference": (get_cross_reference.SCHEMA, get_cross_reference.rows),
 }
-"""Each call's columns, and its rows for a request (the struct of that name) in a session."""
+"""Columns of each call, and the function that returns its rows for a request (the struct of that name) in a session."""
 
 
 def answer(call: str, request: Any, session: SharkContext) -> tuple[Schema, pa.Table]:

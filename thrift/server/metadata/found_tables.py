@@ -1,4 +1,4 @@
-"""The tables and views that a metadata call asks for."""
+"""Tables and views that match a metadata call."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def found_tables(session: SharkContext, schema: str | None, table: str | None) -> Iterator[Table]:
-    """Tables by database and name, temporary ones of the session included: one read of the catalog for each database.
+    """Yield tables by database and name, including the session's temporary tables. Read the catalog once per database.
 
-    Nothing is bound or planned: a view is told as it was made, whether or not its query still works.
+    Nothing is bound or planned: a view is listed as it was created, even if its query no longer works.
     """
     takes_schema, takes_table = name_test(schema), name_test(table)
     for database in session.catalog.database_names():

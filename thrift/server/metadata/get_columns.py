@@ -1,4 +1,4 @@
-"""GetColumns: a row for each column of the tables and views that are asked for."""
+"""GetColumns: a row for each column of the requested tables and views."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def rows(request: Any, session: SharkContext) -> Iterator[tuple[str | int | None
 
 @lru_cache(1024)
 def _type_columns(dtype: DataType) -> tuple[int, str, int | None, int | None, int | None, int | None]:
-    """DATA_TYPE, TYPE_NAME, COLUMN_SIZE, DECIMAL_DIGITS, NUM_PREC_RADIX, CHAR_OCTET_LENGTH."""
+    """Return DATA_TYPE, TYPE_NAME, COLUMN_SIZE, DECIMAL_DIGITS, NUM_PREC_RADIX and CHAR_OCTET_LENGTH of a type."""
     code = type_code(dtype)
     octets = code.precision if code.is_text else None
     return code.sql_type, str(dtype).upper(), code.precision, code.scale, code.radix, octets

@@ -23,7 +23,7 @@ SCHEMA = schema(
 
 
 def rows(request: Any, session: SharkContext) -> Iterator[tuple[str | int | None, ...]]:
-    """Of the tables that are named, either side or both; with a parent alone those of all that refer to it."""
+    """Yield the foreign keys between the named tables. If only a parent is named, yield all keys that refer to it."""
     parent = ((request.parentSchemaName or "").lower(), (request.parentTableName or "").lower())
     for table in named_tables(session, request.foreignSchemaName, request.foreignTableName):
         for one in table.constraints:

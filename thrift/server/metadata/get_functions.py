@@ -1,4 +1,4 @@
-"""GetFunctions: each built-in function and each of users once, with its line of documentation."""
+"""GetFunctions: each built-in function once, with its line of documentation, and each user function."""
 
 from __future__ import annotations
 

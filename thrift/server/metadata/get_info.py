@@ -1,10 +1,10 @@
 """GetInfo: one fact of the server for each number that ODBC and JDBC drivers ask for.
 
-The name of the product decides how tools treat a connection made with a Hive driver: report and integration tools
-choose their dialect by comparing it with "Apache Hive", and take any other name for an unknown database; Spark's
-"Spark SQL" makes some of them send Spark's own syntax. What is spoken here is HiveQL, so the product is "Apache
-Hive", of the release whose language it is. Drivers take the version apart at dots and want numbers first; who
-answers in truth comes behind them, and is the name of the server.
+The product's name decides how tools treat a connection with a Hive driver. Report and integration tools compare the
+name with "Apache Hive" to choose their dialect, and take any other name for an unknown database. With Spark's name,
+"Spark SQL", some of them send Spark's own syntax. This server speaks HiveQL, so the product is "Apache Hive", and its
+version is the Hive release whose language the server speaks. Drivers split the version at dots and expect numbers
+first. Therefore sharkpy's name and version follow Hive's version. The name of the server is "sharkpy".
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ FACTS: dict[int, Fact] = {
 
 
 def info(info_type: int, session: SharkContext) -> Any:
-    """The TGetInfoValue of a number of TGetInfoType; UnsupportedError for a number that it does not have."""
+    """Return the TGetInfoValue for a number of TGetInfoType. Raise UnsupportedError for an unknown number."""
     fact = FACTS.get(info_type)
     if fact is None:
         raise UnsupportedError(f"GetInfo of type {info_type}")

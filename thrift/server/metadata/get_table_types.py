@@ -15,7 +15,7 @@ KINDS: dict[str, tuple[TableKind, ...]] = {
     "VIEW": (TableKind.VIEW, TableKind.TEMPORARY_VIEW),
     "STREAM": (TableKind.STREAM,),
 }
-"""The types that are told to clients that do not ask for Hive's own."""
+"""Types for clients that do not ask for Hive's own types."""
 
 HIVE_KINDS: dict[str, tuple[TableKind, ...]] = {
     "MANAGED_TABLE": (TableKind.MANAGED, TableKind.TEMPORARY),
@@ -23,11 +23,11 @@ HIVE_KINDS: dict[str, tuple[TableKind, ...]] = {
     "VIRTUAL_VIEW": (TableKind.VIEW, TableKind.TEMPORARY_VIEW),
     "LOCAL TEMPORARY": (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW),
 }
-"""Types that clients may ask for beside those, and then find in the answer: Hive's, and JDBC's for temporary ones."""
+"""Further types that a client may ask for and then gets in the answer: Hive's own, and JDBC's for temporary tables."""
 
 
 def type_names(asked: list[str] | None) -> dict[TableKind, str]:
-    """Each kind that is asked for (None and []: all) with the name it was asked for by."""
+    """Return each requested kind (None and []: all) with the name by which the client asked for it."""
     if not asked:
         return {kind: name for name, kinds in KINDS.items() for kind in kinds}
     known = {**KINDS, **HIVE_KINDS}

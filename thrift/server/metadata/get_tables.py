@@ -1,4 +1,4 @@
-"""GetTables: a row for each table and view that is asked for."""
+"""GetTables: a row for each requested table and view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GetTypeInfo: the types a column can have, as java.sql.DatabaseMetaData.getTypeInfo tells them."""
+"""GetTypeInfo: the types that a column can have, in the form of java.sql.DatabaseMetaData.getTypeInfo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables by their names, not by patterns; an empty name stands for all."""
+"""Tables by name, not by pattern; an empty name means all tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Name patterns of metadata calls: JDBC's, and the habits of Hive's clients."""
+"""Name patterns of metadata calls, as JDBC and Hive's clients write them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sharkpy.base.wildcards import Wildcard, matches_wildcards
 
 _PARTS = re.compile(r"\\(?P<literal>.)|(?P<any>%|\.?\*)|(?P<one>_)|(?P<plain>.)", re.DOTALL)
 NameTest = Callable[[str], object]
-"""Test of a name; anything true is yes."""
+"""Test of a name; any true value means that the name matches."""
 
 
 def name_test(pattern: str | None) -> NameTest:
-    r"""Test of the names that `pattern` means, case ignored. None and "" mean any.
+    r"""Return a test of names that match `pattern`, ignoring case. None and "" match every name.
 
-    `%`, `*` and `.*` are any characters, `_` is one, `\` makes the next character an ordinary one, `|` parts
-    alternatives. impyla sends `.*`, the old Hive drivers `*`.
+    `%`, `*` and `.*` match any characters, `_` matches one, `\` makes the next character an ordinary one, and `|`
+    separates alternatives. impyla sends `.*`, the old Hive drivers `*`.
     """
     if not pattern:
         return lambda name: True  # noqa: ARG005

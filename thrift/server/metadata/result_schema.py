@@ -1,4 +1,4 @@
-"""Schemas of the results of metadata calls, from a table of their columns."""
+"""Schemas of the results of metadata calls, made of groups of columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sharkpy.values.types import DataType, Field, Schema
 
 
 def columns(dtype: DataType, *names: str) -> tuple[Field, ...]:
-    """Neighbours of one type."""
+    """Return adjacent columns of one type."""
     return tuple(Field(name, dtype) for name in names)
 
 

@@ -37,7 +37,10 @@ UNBOUNDED = 2_147_483_647
 
 @dataclass(frozen=True, slots=True)
 class TypeCode:
-    """`sql_type` is java.sql.Types' number; `radix` None: no number; `is_comparable` False: no WHERE on it."""
+    """Code of a type. `sql_type` is its number in java.sql.Types.
+
+    `radix` is None for a type that is not a number. WHERE cannot compare a type if `is_comparable` is False.
+    """
 
     name: str
     sql_type: int
@@ -77,12 +80,12 @@ PARAMETRIC: tuple[TypeCode, ...] = (
     TypeCode("MAP", 2000, is_comparable=False),
     TypeCode("STRUCT", 2002, is_comparable=False),
 )
-"""With the most that they can hold."""
+"""Types with parameters, with the largest values of these."""
 _BY_NAME = {code.name: code for code in PARAMETRIC}
 
 
 def type_code(dtype: DataType) -> TypeCode:
-    """Code of a column's type, with the precision and length it has."""
+    """Return the code of a column's type, with its precision and length."""
     match dtype:
         case DecimalType(precision, scale):
             return TypeCode("DECIMAL", 3, precision, scale, 10)

@@ -1,4 +1,4 @@
-"""Pages of the server, for browsers and monitors: each a row of a table and a function that makes it."""
+"""Pages of the server for browsers and monitors: a table with a function that makes each page."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = ["PAGES", "Page", "answer_page"]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Row of the table: a page's content type, how it is made (None: there is none of that name), who sees it.
+    """Row of the table: a page's content type, the function that makes it (None: no page has the name), and its access.
 
-    With `needs_login` the reader gives a name and a password wherever the server's clients do, and `request.user` tells
-    who it is: a must for whatever shows data or statements, unless the path itself has a secret.
+    With `needs_login` the reader must log in if the server's clients must, and `request.user` is the reader's name.
+    Every page that shows data or statements needs it, unless its path contains a secret.
     """
 
     content_type: str
@@ -37,19 +37,19 @@ class Page:
 
 
 PAGES: Mapping[str, Page] = {
-    "/healthz": Page("text/plain", health_page, needs_login=False),  # balancers have no password
-    "/metrics": Page(CONTENT_TYPE_PLAIN_0_0_4, metrics_page, needs_login=False),  # figures alone, and no name
+    "/healthz": Page("text/plain", health_page, needs_login=False),  # load balancers have no password
+    "/metrics": Page(CONTENT_TYPE_PLAIN_0_0_4, metrics_page, needs_login=False),  # only figures, without names
     f"{OPERATIONS}{{name}}": Page(HTML, operation_page, needs_login=False),  # the name is a secret
     QUERIES: Page(HTML, queries_page),
     f"{QUERIES}/{{name}}": Page(HTML, query_page),
 }
-"""Pages by path; `{name}`, as the last part of one, stands for any text without a slash."""
+"""Pages by path. `{name}`, as the last part of a path, stands for any text without a slash."""
 _NAME = "{name}"
 _NOT_FOUND = PageAnswer(HTTPStatus.NOT_FOUND, "text/plain", f"there are {', '.join(PAGES)}\n".encode())
 
 
 def answer_page(path: str, parts: ServerParts, log_in: Callable[[], str]) -> PageAnswer:
-    """Answer a reader who asks for a path. `log_in` gives the reader's name, or raises."""
+    """Answer a request for a path. `log_in` returns the reader's name, or raises."""
     found = _find(path)
     if found is None:
         return _NOT_FOUND
@@ -59,7 +59,7 @@ def answer_page(path: str, parts: ServerParts, log_in: Callable[[], str]) -> Pag
 
 
 def _find(path: str) -> tuple[Page, str] | None:
-    """The row of a path, with the name in it; "" in a path that is a row itself."""
+    """Return the row of a path and the name in the path, which is "" if the path is a row itself."""
     if path in PAGES and not path.endswith(_NAME):
         return PAGES[path], ""
     folder, _, name = path.removesuffix("/").rpartition("/")

@@ -1,4 +1,4 @@
-"""Health of the server, for balancers: whether it takes new work."""
+"""Health of the server for load balancers: whether it accepts new work."""
 
 from __future__ import annotations
 

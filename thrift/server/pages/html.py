@@ -1,4 +1,4 @@
-"""HTML of the server's pages: text and tables alone, which load nothing and run nothing."""
+"""HTML of the server's pages: only text and tables, which load nothing and run nothing."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none
 
 
 def document(title: str, parts: Sequence[str], *, refresh_seconds: int = 0) -> bytes:
-    """Whole page with `title` as its heading; with `refresh_seconds` the browser asks again after them.
+    """Return a whole page with `title` as its heading. `refresh_seconds` makes the browser reload it; 0 does not.
 
-    `parts` are HTML: what a client wrote goes through one of the functions below, or `escape`, first.
+    `parts` are HTML. Pass text from clients through one of the functions below, or through `escape`, first.
     """
     head = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -37,7 +37,7 @@ def document(title: str, parts: Sequence[str], *, refresh_seconds: int = 0) -> b
 
 
 def section(title: str, content: str) -> str:
-    """Part of a page below a heading; `content` is HTML."""
+    """Return a part of a page with a heading; `content` is HTML."""
     return f"<h2>{escape(title)}</h2>{content}"
 
 
@@ -47,14 +47,14 @@ def preformatted(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Cell of a table that leads to another page of the server."""
+    """Cell of a table that links to another page of the server."""
 
     path: str
     text: str
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str | Link]]) -> str:
-    """Cells of text; no line of headings where `head` is empty."""
+    """Return a table of text cells, without a line of headings if `head` is empty."""
     lines: list[tuple[str, Sequence[str | Link]]] = [("th", head)] * bool(head) + [("td", row) for row in rows]
     cells = ("".join(f"<{tag}>{_cell(cell)}</{tag}>" for cell in line) for tag, line in lines)
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"

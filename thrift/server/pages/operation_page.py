@@ -1,4 +1,4 @@
-"""Page of one operation: how far it is, its text and its log."""
+"""Page of one operation: its progress, its text and its log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def operation_page(request: PageRequest) -> PageContent | None:
 
 
 def _find(sessions: OpenSessions, key: str) -> tuple[ClientSession, Operation] | None:
-    """The operation with this `page_key`, if a client was told it, and its session."""
+    """Return the operation with this `page_key`, if a client has received the key, and its session."""
     for session in sessions.sessions():
         for operation in session.operations():
             known = operation.page_key

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class PageRequest:
     """Request for a page: the server's parts, the `{name}` in its path, and the user who asks.
 
-    `user` is "" where the page needs no login, or nobody has to log in at this server.
+    `user` is "" if the page needs no login, or if the server requires no login.
     """
 
     parts: ServerParts
@@ -24,7 +24,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """Body of a page, with the status that it is sent under."""
+    """Body of a page, and its HTTP status."""
 
     body: bytes
     status: HTTPStatus = HTTPStatus.OK

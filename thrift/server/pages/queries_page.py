@@ -1,7 +1,7 @@
-"""Pages of the statements that run and those that have ended: a list, and one statement with its plan.
+"""Pages of running and ended statements: a list, and one statement with its plan.
 
-A reader sees what SHOW QUERIES shows the user; where nobody has to log in, nobody is told from anybody else, and all
-are listed.
+A reader sees the statements that SHOW QUERIES shows the user. If the server requires no login, it cannot tell readers
+apart, and lists all statements.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _HEAD = ("query", "state", "user", "session", "started (UTC)", "seconds", "rows 
 
 
 def queries_page(request: PageRequest) -> PageContent:
-    """The newest statements of the reader."""
+    """Return a page of the reader's newest statements."""
     records = request.parts.engine_session.history(_MOST_LISTED, user=request.user or None)
     return PageContent(document("Queries", [table(_HEAD, [_row(one) for one in records])]))
 
 
 def query_page(request: PageRequest) -> PageContent | None:
-    """One statement of the reader, by its id; None where there is no such."""
+    """Return a page of one statement of the reader, by its id, or None if there is no such statement."""
     found = request.parts.engine_session.history(query_id=request.name, user=request.user or None)
     return PageContent(_document(found[0])) if found else None
 

@@ -1,4 +1,4 @@
-"""Results in Hive's form: the description of their columns, and their rows as bytes made of Arrow's buffers."""
+"""Results in Hive's form: the description of their columns, and their rows as bytes made from Arrow's buffers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["COLUMNAR_SINCE", "MAX_BYTES", "encode_row_set", "table_schema"]
 COLUMNAR_SINCE = 5
 """HIVE_CLI_SERVICE_PROTOCOL_V6, whose number is 5."""
 MAX_BYTES = (1 << 31) - 1
-"""Of a row set: lengths and frames on the wire are signed numbers of 32 bits."""
+"""Most bytes of a row set: lengths and frames on the wire are signed numbers of 32 bits."""
 
 
 def encode_row_set(batches: Sequence[pa.RecordBatch], schema: Schema, start_row: int, protocol_version: int) -> bytes:
-    """A TRowSet in thrift's binary protocol: by columns from protocol V6 on, by rows before.
+    """Return a TRowSet in thrift's binary protocol: by columns since protocol V6, by rows before.
 
-    The batches have the schema's columns in order, of its Arrow types or of types that cast to these. ResourceError
-    where the answer would not fit a frame, ExecutionError for dates that have no text.
+    The batches have the schema's columns in order, with its Arrow types or with types that cast to them. Raise
+    ResourceError if the answer does not fit into a frame, and ExecutionError for dates that have no text.
     """
     import pyarrow as pa
 

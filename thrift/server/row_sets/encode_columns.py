@@ -22,7 +22,7 @@ _END = b"\0"
 
 
 def columnar_row_set(batches: Sequence[pa.RecordBatch], schema: Schema, start_row: int) -> bytes:
-    """The batches' rows; `start_row` is the place of the first in its result."""
+    """Return the batches' rows; `start_row` is the number of the first row in the result."""
     parts: list[Any] = [
         _START_AND_NO_ROWS.pack(_I64, 1, start_row, _LIST_CODE, 2, _STRUCT, 0),
         _LIST.pack(_LIST_CODE, 3, _STRUCT, len(schema)),
@@ -33,7 +33,7 @@ def columnar_row_set(batches: Sequence[pa.RecordBatch], schema: Schema, start_ro
 
 
 def _column(chunks: list[pa.Array[Any]], dtype: DataType) -> list[Any]:
-    """The pieces of a TColumn: its one member, a struct of the values and of the bits that say which are NULL."""
+    """Return the pieces of a TColumn: its one member, a struct of the values and of the bits that mark NULLs."""
     kind = wire_kind(dtype)
     if kind.number:
         values: list[Any] = [numbers(chunk, dtype) for chunk in chunks]
@@ -46,7 +46,7 @@ def _column(chunks: list[pa.Array[Any]], dtype: DataType) -> list[Any]:
 
 
 def _null_bits(chunks: list[pa.Array[Any]]) -> bytes:
-    """Bit i % 8, counted from the lowest, of byte i // 8 is set where value i is NULL; to the last that is."""
+    """Return bits up to the last NULL: bit i % 8, from the lowest, of byte i // 8 is set if value i is NULL."""
     import numpy as np
 
     if not any(chunk.null_count for chunk in chunks):

@@ -29,20 +29,20 @@ _END = b"\0"
 
 
 def row_based_row_set(batches: Sequence[pa.RecordBatch], schema: Schema, start_row: int) -> bytes:
-    """The batches' rows; `start_row` is the place of the first in its result."""
+    """Return the batches' rows; `start_row` is the number of the first row in the result."""
     num_rows = sum(batch.num_rows for batch in batches)
     head = _START.pack(_I64, 1, start_row) + _LIST.pack(_LIST_CODE, 2, _STRUCT, num_rows)
     return b"".join([head, *(_rows(batch, schema) for batch in batches if batch.num_rows), _END])
 
 
 def _rows(batch: pa.RecordBatch, schema: Schema) -> memoryview:
-    """TRow structs, each a list of its columns' values."""
+    """Return TRow structs, each a list of its columns' values."""
     cells = [_cells(column, field.dtype) for column, field in zip(batch.columns, schema, strict=True)]
     return content(join_bytes([_LIST.pack(_LIST_CODE, 1, _STRUCT, len(schema)), *cells, _END]))
 
 
 def _cells(column: pa.Array[Any], dtype: DataType) -> pa.Array[Any]:
-    """TColumnValue structs: one member, a struct whose only field is the value, absent where it is NULL."""
+    """Return TColumnValue structs with one member, a struct whose only field is the value. For NULL it is empty."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

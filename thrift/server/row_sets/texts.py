@@ -1,4 +1,4 @@
-"""Columns as Hive's text of their values; made by Arrow for all types but nested ones and intervals."""
+"""Columns as text in Hive's form. Arrow converts all types except nested ones and intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LAST_YEAR = 32_767
-"""Arrow writes no date of a later year, nor of one as far before our era."""
+"""Last year of a date that Arrow writes as text, and also the limit before our era."""
 _DAYS_PER_YEAR = 365.2425
 _LAST_DAY = int((LAST_YEAR - 1970) * _DAYS_PER_YEAR)
 _FIRST_DAY = int((-LAST_YEAR - 1969) * _DAYS_PER_YEAR)
@@ -19,7 +19,7 @@ _MICROS_PER_DAY = 86_400_000_000
 
 
 def texts(column: pa.Array[Any], dtype: t.DataType) -> pa.Array[Any]:
-    """A column of strings, all of them UTF-8; NULL stays NULL."""
+    """Return a column of UTF-8 strings; NULL stays NULL."""
     import pyarrow as pa
 
     match dtype:
@@ -39,14 +39,14 @@ def texts(column: pa.Array[Any], dtype: t.DataType) -> pa.Array[Any]:
 
 
 def _without_end_zeros(timestamps: pa.Array[Any]) -> pa.Array[Any]:
-    """Of texts that all have six digits behind the point."""
+    """Remove the zeros at the end of texts that all have six digits after the point."""
     import pyarrow.compute as pc
 
     return pc.ascii_rtrim(pc.ascii_rtrim(timestamps, characters="0"), characters=".")
 
 
 def _decimal_texts(column: pa.Array[Any], scale: int) -> pa.Array[Any]:
-    """All digits of the scale, never an exponent. Arrow writes one below 0.000001."""
+    """Return texts with all digits of the scale, never with an exponent. Arrow writes one below 0.000001."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -74,7 +74,7 @@ def _check_years(column: pa.Array[Any], per_day: int) -> None:
 
 
 def _as_utf8(column: pa.Array[Any]) -> pa.Array[Any]:
-    """Bytes as strings; what is no UTF-8 is replaced, as it would end the connection of many a client."""
+    """Return bytes as strings. Invalid UTF-8 is replaced, since it would end the connection of many clients."""
     import pyarrow as pa
 
     try:

@@ -1,6 +1,6 @@
 """The columns of a result as TTableSchema.
 
-ARRAY, MAP and STRUCT have a type id and nothing about what is in them: their values are text.
+ARRAY, MAP and STRUCT have a type id, without the types of their parts: their values are text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from sharkpy.thrift.wire.bindings import ttypes
 from sharkpy.values import types as t
 
 INTERVALS_SINCE = 7
-"""HIVE_CLI_SERVICE_PROTOCOL_V8: clients of older ones have no ids for intervals."""
+"""HIVE_CLI_SERVICE_PROTOCOL_V8: older clients have no ids for intervals."""
 
 _TTypeId = ttypes.TTypeId
 _TYPE_IDS: dict[type[t.DataType], int] = {
@@ -39,7 +39,7 @@ _TYPE_IDS: dict[type[t.DataType], int] = {
 
 
 def table_schema(schema: t.Schema, protocol_version: int) -> ttypes.TTableSchema:
-    """The description of a result's columns; their positions count from 1."""
+    """Return the description of a result's columns; their positions count from 1."""
     return ttypes.TTableSchema(
         [
             ttypes.TColumnDesc(field.name, _type_description(field.dtype, protocol_version), position, field.comment)

@@ -1,6 +1,6 @@
-"""Columns as thrift's binary protocol has their values: big-endian numbers, and bytes after their length.
+"""Columns in the form of thrift's binary protocol: big-endian numbers, and bytes after their length.
 
-What is neither a number, a boolean nor binary travels as Hive's text of it.
+Values other than numbers, booleans and binary are sent as Hive's text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WireKind:
-    """A kind of value: its member of TColumn and TColumnValue, thrift's code of its type, NumPy's of a number."""
+    """Kind of value: its member of TColumn and TColumnValue, thrift's code of its type, and NumPy's for numbers."""
 
     member: int
     code: int
@@ -46,13 +46,13 @@ def wire_kind(dtype: t.DataType) -> WireKind:
 
 
 def numbers(column: pa.Array[Any], dtype: t.DataType) -> Numbers:
-    """The values of a column of numbers or booleans, big-endian; 0 under NULL."""
+    """Return the values of a column of numbers or booleans, big-endian, with 0 for NULL."""
     import pyarrow as pa
 
     if dtype == t.BOOLEAN:
         column = column.cast(pa.uint8())
     elif dtype == t.FLOAT:
-        # As Double.valueOf(Float.toString(x)): 0.1 stays 0.1.
+        # Like Double.valueOf(Float.toString(x)): 0.1 stays 0.1.
         column = column.cast(pa.string()).cast(pa.float64())
     filled = column.fill_null(0) if column.null_count else column
     values: Numbers = filled.to_numpy(zero_copy_only=False)
@@ -60,7 +60,7 @@ def numbers(column: pa.Array[Any], dtype: t.DataType) -> Numbers:
 
 
 def prefixed_bytes(column: pa.Array[Any]) -> pa.Array[Any]:
-    """Each string's or binary value's bytes after their length, in a binary array without NULL; "" under NULL."""
+    """Return the bytes of each value after their length, in a binary array without NULL. A NULL counts as ""."""
     import numpy as np
     import pyarrow as pa
 
@@ -72,7 +72,7 @@ def prefixed_bytes(column: pa.Array[Any]) -> pa.Array[Any]:
 
 
 def byte_strings(rows: Numbers) -> pa.Array[Any]:
-    """Binary values of equal width, from a matrix of bytes."""
+    """Return binary values of equal width, from a matrix of bytes."""
     import numpy as np
     import pyarrow as pa
 
@@ -83,7 +83,7 @@ def byte_strings(rows: Numbers) -> pa.Array[Any]:
 
 
 def join_bytes(parts: Sequence[pa.Array[Any] | bytes]) -> pa.Array[Any]:
-    """The parts of each row one after another; bytes stand for themselves in every row."""
+    """Join the parts of each row, one after another; a part of plain bytes is the same in every row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -93,13 +93,13 @@ def join_bytes(parts: Sequence[pa.Array[Any] | bytes]) -> pa.Array[Any]:
 
 
 def content(column: pa.Array[Any]) -> memoryview:
-    """All bytes of a binary array without NULL, one value after another."""
+    """Return all bytes of a binary array without NULL, one value after another."""
     ends, data = _ends(column), column.buffers()[2]
     return memoryview(b"" if data is None else data)[ends[0] : ends[-1]]
 
 
 def _ends(column: pa.Array[Any]) -> Numbers:
-    """Offsets in the data of a binary array: the start of its first value, and the end of each one."""
+    """Return offsets in the data of a binary array: the start of its first value, and the end of each value."""
     import numpy as np
 
     offsets = column.buffers()[1]

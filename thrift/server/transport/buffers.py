@@ -1,4 +1,4 @@
-"""The thrift transports that a dispatcher sees: a message to read, and the buffers of its answer."""
+"""Thrift transports for a dispatcher: a message to read, and the buffers of its answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Frame(TMemoryBuffer):  # type: ignore[misc]
 
 
 class UnframedMessages(TTransportBase, CReadableTransport):  # type: ignore[misc]
-    """Messages one after another on a connection, each of about `limit` bytes at most and there within `seconds`."""
+    """Messages one after another on a connection. Each has about `limit` bytes at most and arrives within `seconds`."""
 
     def __init__(self, connection: Connection, limit: int, seconds: float) -> None:
         self.limit = limit
@@ -67,7 +67,7 @@ class UnframedMessages(TTransportBase, CReadableTransport):  # type: ignore[misc
 
 
 class Reply(TTransportBase):  # type: ignore[misc]
-    """Keeps the buffers of an answer as they are, and gives them to `send` when it is flushed."""
+    """Buffers of an answer, kept as they are and passed to `send` by `flush`."""
 
     def __init__(self, send: Callable[[Sequence[Buffer]], None]) -> None:
         self.is_sent = False
@@ -84,6 +84,6 @@ class Reply(TTransportBase):  # type: ignore[misc]
             self._send(buffers)
 
     def replace(self, message: bytes) -> None:
-        """Answer `message` in place of all that was not sent."""
+        """Answer `message` instead of everything that was not sent."""
         self._buffers = [message]
         self.flush()

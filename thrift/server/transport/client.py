@@ -16,7 +16,7 @@ TransportName = Literal["sasl", "nosasl", "http"]
 class Client:
     """Caller: one binary connection, or one request over HTTP.
 
-    `user` is who logged in; "" where nobody was asked: over NOSASL, and over HTTP without a name where none is needed.
+    `user` is the name of the login. It is "" over NOSASL, and over HTTP without a name if the server requires no login.
     """
 
     user: str
@@ -28,7 +28,7 @@ class Client:
 
     @property
     def address(self) -> str:
-        """Address that limits count for."""
+        """Address that limits count."""
         return address_of(self.peer.rpartition(":")[0])
 
 
@@ -43,22 +43,22 @@ class Dispatcher(Protocol):
     """Protocol of the object that answers calls; every method may be called from many threads at once."""
 
     def process(self, request: Any, reply: Any, client: Client) -> None:
-        """Read one message from the thrift transport `request`, write its answer to `reply`, and flush that once.
+        """Read one message from the thrift transport `request`, write its answer to `reply`, and flush `reply` once.
 
-        Buffers written to `reply` are sent as they are: they must not change before `flush` returns. What is raised
-        reaches the client as an exception of the protocol; over NOSASL, where nothing tells the next message, it also
-        ends the connection.
+        Buffers written to `reply` are sent as they are: they must not change before `flush` returns. An exception
+        reaches the client as an exception of the protocol. Over NOSASL, it also ends the connection, since nothing
+        marks the next message.
         """
 
     def vanished(self, client: Client) -> None:
-        """Learn that the connection of `client` has ended while its call runs; may be called more than once."""
+        """Note that the connection of `client` has ended during its call; may be called more than once."""
 
     def closed(self, client: Client) -> None:
-        """Learn that the binary connection of `client` has ended; called once for each, never for HTTP."""
+        """Note that the binary connection of `client` has ended; called once for each, never for HTTP."""
 
     def page(self, path: str, log_in: Callable[[], str]) -> PageAnswer:
         """Answer a GET of `path`, without its query.
 
-        `log_in` is called for pages that are not for everybody: it gives the reader's name, and raises where the reader
-        has to log in and did not.
+        Pages that are not public call `log_in`. It returns the reader's name, and raises if the reader must log in but
+        did not.
         """

@@ -1,4 +1,4 @@
-"""A client's socket: reads with deadlines, whole answers out, and an end from outside."""
+"""A client's socket: reads with deadlines, complete answers, and interruption by another thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thrift.transport.TTransport import TTransportException
 
 CHUNK = 256 << 10
 SEND_SECONDS = 60.0
-"""Time after which a client that takes no byte of its answer is given up."""
+"""Seconds after which a client that takes no byte of its answer is given up."""
 
 LINGER_SECONDS = 2.0
 JOINED_BYTES = 64 << 10
@@ -24,18 +24,18 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Connection:
-    """Connection of a client, used by the one thread that serves it; only `interrupt` may come from another.
+    """Connection of a client, used by the one thread that serves it. Only `interrupt` may be called by another thread.
 
-    1. A read has a deadline, a moment of `time.monotonic()`; what came beyond its bytes waits for the next one.
-    2. The end of the stream is EOFError, a deadline that passed TimeoutError; other failures are OSError.
-    3. Between `begin_call` and `end_call` an interruption waits for the answer.
+    1. A read has a deadline, a time of `time.monotonic()`. Bytes past the end of a read are kept for the next read.
+    2. The end of the stream raises EOFError, and a passed deadline TimeoutError. Other failures raise OSError.
+    3. Between `begin_call` and `end_call`, an interruption waits for the answer unless it is `at_once`.
     """
 
     def __init__(self, sock: socket.socket, peer: str, number: int) -> None:
         self.peer = peer
         self.number = number
         self.is_broken = False
-        """True once an answer could not be sent: nothing more can be."""
+        """True once an answer could not be sent. Then nothing more can be sent."""
         self.is_encrypted = False
         self._socket = sock
         self._ahead = b""
@@ -48,7 +48,7 @@ class Connection:
         return self.peer.rpartition(":")[0]
 
     def peek_raw(self, deadline: float) -> int:
-        """The first byte on the wire, still to be read."""
+        """Return the first byte on the wire without consuming it."""
         self._limit_time(deadline)
         first = self._socket.recv(1, socket.MSG_PEEK)
         if not first:
@@ -56,7 +56,7 @@ class Connection:
         return first[0]
 
     def encrypt(self, context: ssl.SSLContext, deadline: float) -> None:
-        """Begin TLS; all that follows is encrypted."""
+        """Begin TLS; all following bytes are encrypted."""
         self._limit_time(deadline)
         encrypted = context.wrap_socket(self._socket, server_side=True, do_handshake_on_connect=False)
         self._socket = encrypted
@@ -64,18 +64,18 @@ class Connection:
         encrypted.do_handshake()
 
     def peek(self, deadline: float) -> int:
-        """The next byte, still to be read."""
+        """Return the next byte without consuming it."""
         if not self._ahead:
             self._ahead = self._receive(deadline)
         return self._ahead[0]
 
     def read_some(self, deadline: float) -> bytes:
-        """Read the bytes that are there, at least one."""
+        """Read the available bytes, at least one."""
         some, self._ahead = self._ahead, b""
         return some or self._receive(deadline)
 
     def read(self, size: int, deadline: float) -> bytes:
-        """Read exactly `size` bytes; room is made as they come."""
+        """Read exactly `size` bytes. Memory is allocated as they arrive."""
         if len(self._ahead) >= size:
             whole, self._ahead = self._ahead[:size], self._ahead[size:]
             return whole
@@ -104,10 +104,10 @@ class Connection:
             raise
 
     def _send_joined(self, message: bytes) -> None:
-        """Send a small message: to a client that reads it by one call of the system.
+        """Send a small message, with one system call if the client reads it at once.
 
-        A socket that has a time limit is set and asked before. Each such call lets go of the interpreter's lock, which
-        a busy thread then keeps for a while.
+        A socket with a time limit needs further system calls before that. Each system call releases the interpreter's
+        lock, which a busy thread then keeps for a while.
         """
         sent = 0
         if not self.is_encrypted and self._socket.gettimeout() is None:
@@ -142,7 +142,7 @@ class Connection:
         return self._in_call
 
     def begin_call(self) -> bool:
-        """Note that a call begins. False where the connection was interrupted before."""
+        """Note that a call begins. Return False if the connection was interrupted before."""
         with self._lock:
             self._in_call = not self._interrupted
             return self._in_call
@@ -150,21 +150,21 @@ class Connection:
     def end_call(self) -> bool:
         """Note that the call has ended.
 
-        False where the connection was interrupted meanwhile, or cannot send any more.
+        Return False if the connection was interrupted meanwhile, or cannot send any more.
         """
         with self._lock:
             self._in_call = False
             return not (self._interrupted or self.is_broken)
 
     def interrupt(self, *, at_once: bool) -> None:
-        """End the connection: after its running call, or without waiting for that."""
+        """End the connection: after its running call, or without waiting for the call if `at_once`."""
         with self._lock:
             self._interrupted = True
             if at_once or not self._in_call:
                 self._shut_down(socket.SHUT_RDWR)
 
     def linger(self) -> None:
-        """Let the client read what was sent last: a socket closed over unread bytes takes its answer back."""
+        """Let the client read the last answer: closing a socket with unread bytes would discard the answer."""
         if self.is_broken:
             return
         self._shut_down(socket.SHUT_WR)
@@ -179,7 +179,7 @@ class Connection:
             self._socket.close()
 
     def _shut_down(self, how: int) -> None:
-        # Not the method of SSLSocket: it would take the codec away from the thread that reads.
+        # Not the method of SSLSocket, which would remove the codec under the thread that reads.
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self._socket, how)
 
@@ -202,7 +202,7 @@ class Connection:
 
 
 class MessageTooLargeError(TTransportException):  # type: ignore[misc]
-    """A message of more bytes than the server takes."""
+    """Message with more bytes than the server accepts."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(
@@ -211,5 +211,5 @@ class MessageTooLargeError(TTransportException):  # type: ignore[misc]
 
 
 def after(seconds: float) -> float:
-    """The deadline in `seconds` from now; 0 means none."""
+    """Return the deadline in `seconds` from now; 0 means no deadline."""
     return time.monotonic() + seconds if seconds > 0 else math.inf

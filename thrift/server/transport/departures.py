@@ -1,4 +1,4 @@
-"""Watch for clients that go while their call runs, when no thread reads from them."""
+"""Watch for clients that disconnect during their call, when no thread reads from them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _GONE = getattr(select, "EPOLLRDHUP", 0)
 
 
 class Departures:
-    """Watcher of connections: one thread for all, from the first one on.
+    """Watcher of connections: one thread for all, started with the first one.
 
-    `vanished` is told again until the call has ended.
+    `vanished` is called repeatedly until the call has ended.
 
-    Where the system has no epoll, clients that go are noticed when their call is answered.
+    If the system has no epoll, a disconnected client is noticed only when its call is answered.
     """
 
     def __init__(self, vanished: Callable[[Client], None]) -> None:
@@ -64,7 +64,7 @@ class Departures:
         while self._poll is not None and not self._stopped.is_set():
             self._poll.poll(5 * _LOOK_SECONDS)
             with self._lock:
-                # Asked again: what was found without the lock may be another connection's by now.
+                # Polled again: a descriptor found without the lock may be another connection's by now.
                 gone = [self._watched[place] for place, _ in self._poll.poll(0)]
             for connection, client in gone:
                 if connection.is_in_call:
@@ -75,5 +75,5 @@ class Departures:
     def _tell(self, client: Client) -> None:
         try:
             self._vanished(client)
-        except Exception:  # noqa: BLE001 - other clients are watched all the same
+        except Exception:  # noqa: BLE001 - the watch of other clients continues
             _log.exception("what ran for %s could not be ended", client.peer)

@@ -12,7 +12,7 @@ from sharkpy.thrift.transport.service import Service
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """A transport: how it serves a connection, and how it tells a client that it does not."""
+    """Transport: how it serves a connection, and how it refuses a client."""
 
     serve: Callable[[Connection, Service, float], None]
     refuse: Callable[[Connection, str], None]
@@ -21,6 +21,6 @@ class Speaker:
 SPEAKERS: dict[int, Speaker] = {
     0x01: Speaker(sasl.serve, sasl.refuse),  # START
     0x80: Speaker(nosasl.serve, nosasl.refuse),  # a strict message header
-    0x00: Speaker(nosasl.serve, nosasl.refuse),  # an old one: the length of the call's name
+    0x00: Speaker(nosasl.serve, nosasl.refuse),  # an old message header: the length of the call's name
     **dict.fromkeys(range(ord("A"), ord("Z") + 1), Speaker(http.serve, http.refuse)),
 }

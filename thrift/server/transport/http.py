@@ -32,9 +32,9 @@ def refuse(connection: Connection, text: str) -> None:
 
 
 def serve(connection: Connection, service: Service, deadline: float) -> None:
-    """Serve requests until the client goes or the server stops; the first one is there before `deadline`.
+    """Serve requests until the client goes or the server stops; the first one arrives before `deadline`.
 
-    Only who has made a call may be idle for longer than a login may take.
+    Only a client that has made a call may be idle for longer than a login may take.
     """
     requests = HttpConnection(connection)
     has_called = False
@@ -68,13 +68,13 @@ def serve(connection: Connection, service: Service, deadline: float) -> None:
 
 
 def _end_with(requests: HttpConnection, connection: Connection, refused: RefusedError) -> None:
-    """Answer what was not read as a request, and let the client read that."""
+    """Answer a request that could not be read, and let the client read the answer."""
     requests.respond(_refusal(refused, is_call=False), math.inf)
     connection.linger()
 
 
 def _refusal(refused: RefusedError, *, is_call: bool) -> HttpAnswer:
-    """Answer of a refusal: drivers read an exception of their protocol, people a line of text."""
+    """Return the answer of a refusal: drivers read an exception of their protocol, people a line of text."""
     if is_call:
         body = exception_message(refused.text, kind=TApplicationException.INTERNAL_ERROR)
     else:
@@ -83,7 +83,7 @@ def _refusal(refused: RefusedError, *, is_call: bool) -> HttpAnswer:
 
 
 class _Exchange:
-    """One request and the way to its answer, which is a RefusedError where the request is not served."""
+    """One request and its answer. A request that is not served raises RefusedError."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class _Exchange:
 
     def _call(self) -> HttpAnswer:
         if b"origin" in self._request.headers:
-            # Browsers send it, drivers do not: no page may call a server that its reader can reach.
+            # Browsers send Origin, drivers do not. A web page must not call a server that its reader can reach.
             raise RefusedError(HTTPStatus.FORBIDDEN, "calls from web pages are refused")
         user = self._log_in()
         if not self._request.has_length:
@@ -140,12 +140,12 @@ class _Exchange:
             return self._service.dispatcher.page(path, self._log_in)
         except RefusedError:
             raise
-        except Exception:  # noqa: BLE001 - a page is no reason to lose the connection
+        except Exception:  # noqa: BLE001 - a failed page must not end the connection
             _log.exception("the page %s could not be made", path)
             raise RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the page could not be made") from None
 
     def _log_in(self) -> str:
-        """The user's name; "" where no login is needed, and none came."""
+        """Return the user's name, or "" if no login is needed and the request has none."""
         if b"authorization" not in self._request.headers and self._service.config.auth not in NEEDS_LOGIN:
             return ""
         try:
@@ -157,7 +157,7 @@ class _Exchange:
 
 
 def _credentials(given: str) -> tuple[bytes, bytes]:
-    """Name and password of an Authorization header."""
+    """Return the name and the password of an Authorization header."""
     scheme, _, credentials = given.partition(" ")
     if scheme.lower() != "basic":
         raise AuthenticationError("this server wants a name and a password (HTTP Basic)")

@@ -1,4 +1,4 @@
-"""Requests and answers of HTTP/1.1 on one connection: h11 has the rules of the protocol, this file the limits."""
+"""Requests and answers of HTTP/1.1 on one connection. h11 has the rules of the protocol, this file has the limits."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sharkpy.thrift.transport.connection import Buffer, Connection, MessageTooLa
 HEAD_BYTES = 32 << 10
 HEADERS = 100
 DRAINED_BYTES = 64 << 10
-"""Of the body of a refused request: read, so that the connection stays; with more it ends."""
+"""Bytes of a refused request's body that are read so that the connection stays open. A longer body ends it."""
 
 _LARGE = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
 _VERSIONS = (b"1.0", b"1.1")
 
 
 class RefusedError(Exception):
-    """A request that is answered with `status` and its text instead of being served."""
+    """Request that is answered with `status` and its text instead of being served."""
 
     def __init__(self, status: HTTPStatus, text: str, **headers: str) -> None:
         super().__init__(text)
@@ -32,30 +32,30 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """Head of a request; names of `headers` are in lower case, and of several with one name the first counts."""
+    """Head of a request. Names of `headers` are in lower case; of several headers with one name, the first counts."""
 
     method: str
     target: str
     headers: Mapping[bytes, bytes]
 
     def header(self, name: str) -> str:
-        """The text of a header; "" where there is none."""
+        """Return the text of a header, or "" if it is missing."""
         return self.headers.get(name.encode(), b"").decode("latin-1")
 
     @property
     def length(self) -> int | None:
-        """Bytes of its body; None where it comes in chunks."""
+        """Bytes of the body, or None if it comes in chunks."""
         return None if b"transfer-encoding" in self.headers else int(self.headers.get(b"content-length", 0))
 
     @property
     def has_length(self) -> bool:
-        """True where it says how long its body is, or that chunks will."""
+        """True if the request gives the length of its body, or sends it in chunks."""
         return b"content-length" in self.headers or b"transfer-encoding" in self.headers
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """Answer to a request; `reason`, in place of the status' own words, is all that some drivers show of an error."""
+    """Answer to a request. `reason` replaces the status' own words; some drivers show nothing else of an error."""
 
     status: HTTPStatus
     content_type: str
@@ -67,9 +67,10 @@ class HttpAnswer:
 class HttpConnection:
     """HTTP over a connection, one request after another.
 
-    1. `read_request`, then `read_body` where the body matters, then `respond`; and again, while that gives True.
-    2. What breaks the protocol or a limit is a RefusedError. After one of `read_request`, nothing follows `respond`.
-    3. Reads have a deadline and fail as those of `Connection` do.
+    1. Call `read_request`, then `read_body` if the body is needed, then `respond`. Repeat if `respond` returned True.
+    2. A violation of the protocol or of a limit raises RefusedError. If `read_request` raises it, `respond` is the last
+       call.
+    3. Reads have a deadline and fail as the reads of `Connection` do.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -79,7 +80,7 @@ class HttpConnection:
 
     @property
     def is_ahead(self) -> bool:
-        """True where bytes of the next request are here already."""
+        """True if bytes of the next request have already arrived."""
         return bool(self._protocol.trailing_data[0])
 
     def read_request(self, deadline: float) -> HttpRequest:
@@ -91,7 +92,7 @@ class HttpConnection:
         return self._request
 
     def read_body(self, limit: int, deadline: float) -> bytes:
-        """Read the whole body, asked for where the client waits for that."""
+        """Read the whole body. Ask for it first if the client waits for that."""
         if self._request is not None and (self._request.length or 0) > limit:
             raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, str(MessageTooLargeError(limit)))
         if self._protocol.they_are_waiting_for_100_continue:
@@ -106,7 +107,7 @@ class HttpConnection:
         return body.getvalue()
 
     def respond(self, answer: HttpAnswer, deadline: float) -> bool:
-        """Answer the request, or what could not be read as one. True where another request may follow."""
+        """Answer the request, or bytes that could not be read as one. Return True if another request may follow."""
         stays = self._skip_body(deadline)
         headers = {
             "Content-Type": answer.content_type,
@@ -133,7 +134,7 @@ class HttpConnection:
         return True
 
     def _skip_body(self, deadline: float) -> bool:
-        """Read what is left of a request. False where that is not worth while, or makes no sense."""
+        """Read the rest of a request. Return False if that is impossible or takes too long."""
         protocol = self._protocol
         if self._request is None or protocol.their_state is h11.ERROR:
             return False
@@ -160,7 +161,7 @@ class HttpConnection:
 
 
 def _checked(event: h11.Request) -> HttpRequest:
-    """The request, within limits that h11 does not set on a head that came at once, and with a body of one length."""
+    """Return the request. Check the limits that h11 does not set on a head that came at once, and the body's length."""
     lines = event.headers.raw_items()
     if len(lines) > HEADERS:
         raise RefusedError(_LARGE, "the request has too many headers")

@@ -1,4 +1,4 @@
-"""The server's port: accepts clients, a thread for each, within limits; and ends them in good order."""
+"""The server's port: accepts clients, serves each in a thread within limits, and ends them in order."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _log = logging.getLogger(__name__)
 
 BACKLOG = 512
 REFUSED_AT_ONCE = 32
-"""Clients above the limit of connections that are told so; others are cut off."""
+"""Clients above the limit of connections that get a refusal at the same time. Further clients are cut off."""
 
 ENTERING_AT_ONCE = 128
-"""Clients that are logging in: above that the one that has taken longest gives way to each that comes."""
+"""Clients that may be logging in at once. Above that, an older login gives way to each new one."""
 
 REFUSAL_SECONDS = 5.0
 CUT_OFF_SECONDS = 1.0
@@ -43,11 +43,11 @@ KEEPALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 20, "TCP_KEEPCNT": 4}
 class Listener:
     """Port of a server: `start` binds and returns; `stop` ends everything.
 
-    1. A client has a thread from its first byte on, and one of the limited places from its login on: those that do not
-       get so far keep nobody out.
-    2. `refused` is told why a client was, for counters.
+    1. A client gets a thread at its first byte, and one of the limited places at its login. A client that does not get
+       that far keeps no other client out.
+    2. `refused` gets the reason of each refusal, for counters.
 
-    ConfigurationError where the certificate, the way to authenticate or the address cannot work.
+    Raise ConfigurationError if the certificate, the authentication or the address cannot work.
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class Listener:
 
     @property
     def port(self) -> int:
-        """Number of the port, once started."""
+        """Port number, once started."""
         if self._port is None:
             raise ConfigurationError("the server has not been started")
         return self._port
 
     @property
     def connections(self) -> int:
-        """Number of clients connected now, those that have not said anything yet included."""
+        """Number of connected clients, including clients that have not sent anything yet."""
         return len(self._threads) - len(self._refusing) + (0 if self._lobby is None else len(self._lobby))
 
     def start(self) -> None:
@@ -95,16 +95,16 @@ class Listener:
         self._accepting.start()
 
     def stop_accepting(self) -> None:
-        """Free the port; connections go on. May be called more than once."""
+        """Free the port; open connections continue. May be called more than once."""
         self._stopping.set()
         if self._accepting is not None:
             self._accepting.join()
 
     def stop(self, *, drain: bool = True, seconds: float | None = None) -> None:
-        """Accept nobody, end idle connections, and those with a running call after it, or at once without `drain`.
+        """Accept no client, and end all connections: after their running call, or at once without `drain`.
 
-        Returns when all have ended; what still runs after `seconds`, by default the configuration's, is cut off, and
-        waited for no longer than a moment.
+        Return when all have ended. Connections that still run after `seconds`, by default the configuration's, are cut
+        off. Their threads get only a moment more.
         """
         self.stop_accepting()
         self._ended.set()
@@ -133,7 +133,7 @@ class Listener:
                     self._let_in(listening, lobby)
 
     def _let_in(self, listening: socket.socket, lobby: Lobby) -> None:
-        """Accept those that want in, as far as sockets can be had."""
+        """Accept waiting clients as long as the system has sockets for them."""
         for _ in range(BACKLOG):
             try:
                 sock, address = listening.accept()
@@ -149,7 +149,7 @@ class Listener:
             lobby.add(connection, after(self._config.limits.login_seconds))
 
     def _take_in(self, arrival: Arrival) -> None:
-        """Serve a client that has spoken in a thread; one above the limit is told so, or cut off."""
+        """Serve a client that has sent a byte in a thread. Refuse a client above the limit, or cut it off."""
         connection, limit = arrival.connection, self._config.limits.connections
         with self._lock:
             reason = self._refusal(connection)
@@ -180,7 +180,7 @@ class Listener:
             self._forget(connection)
 
     def _begin_login(self, connection: Connection) -> None:
-        """Note a client that logs in, under the lock; another one gives way where there are many."""
+        """Note a client that logs in, under the lock. If too many clients log in, another one gives way."""
         if len(self._entering) >= ENTERING_AT_ONCE:
             slow = to_give_way(self._entering)
             del self._entering[slow]
@@ -189,7 +189,7 @@ class Listener:
         self._entering[connection] = None
 
     def _admit(self, connection: Connection) -> str:
-        """Give a client that has logged in one of the places; returns why not, where there is none."""
+        """Give one of the places to a client that has logged in. Return "", or the reason if there is no place."""
         with self._lock:
             self._entering.pop(connection, None)
             reason = self._refusal(connection)
@@ -200,7 +200,7 @@ class Listener:
         return self._text_of(reason)
 
     def _refusal(self, connection: Connection) -> Refusal | None:
-        """The limit that keeps a connection out; under the lock."""
+        """Return the limit that keeps a connection out, if there is one. Call this under the lock."""
         limits = self._config.limits
         if connection in self._admitted:
             return None
@@ -229,7 +229,7 @@ class Listener:
             _log.debug("%s has gone", connection.peer)
         except OSError as error:
             _log.info("%s was lost: %s", connection.peer, error)
-        except Exception:  # noqa: BLE001 - one connection must not take the others along
+        except Exception:  # noqa: BLE001 - an error of one connection must not end the others
             _log.exception("the connection of %s ended by an error of the server", connection.peer)
         finally:
             self._forget(connection)
@@ -263,7 +263,7 @@ class Listener:
             speaker.refuse(connection, text)
 
     def _begin(self, connection: Connection, deadline: float) -> int | None:
-        """The first byte that a client says, with TLS below it or without; None where it has been sent away."""
+        """Return a client's first byte, decrypted if it speaks TLS, or None if the client was refused."""
         first = connection.peek_raw(deadline)
         if first != HANDSHAKE:
             return first

@@ -1,4 +1,4 @@
-"""Lobby of the port: connections that have said nothing yet, without a thread and without a place of a client's."""
+"""Lobby of the port: connections that have not sent anything yet. They have no thread and take no client's place."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from sharkpy.thrift.transport.connection import Connection
 
 SILENT_AT_ONCE = 256
-"""Silent connections that are kept: above that one gives way to each that comes."""
+"""Silent connections that are kept. Above that, an older one gives way to each new one."""
 
 
 def to_give_way(connections: Iterable[Connection]) -> Connection:
-    """The connection that has waited longest among those of the host that has most, so that a host crowds out itself.
+    """Return the oldest connection of the host that has most of them, so that a host crowds out only itself.
 
-    `connections` are in the order in which they came, and not none.
+    `connections` are in the order of their arrival, and there is at least one.
     """
     waiting = list(connections)
     by_host = Counter(one.host for one in waiting)
@@ -28,7 +28,7 @@ def to_give_way(connections: Iterable[Connection]) -> Connection:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A client that has sent its first byte, and the moment by which it has to be logged in."""
+    """Client that has sent its first byte, and the time by which it must have logged in."""
 
     connection: Connection
     deadline: float
@@ -37,7 +37,7 @@ class Arrival:
 class Lobby:
     """Watch over a listening socket and the silent connections, for the one thread that accepts.
 
-    `given_up` is called with those that were silent too long, or gave way; they are closed.
+    `given_up` is called with each connection that was silent too long or gave way. The connection is closed then.
     """
 
     def __init__(self, listening: socket.socket, given_up: Callable[[Connection], None]) -> None:
@@ -57,16 +57,16 @@ class Lobby:
         self._selector.register(connection, selectors.EVENT_READ)
 
     def make_room(self) -> bool:
-        """Give up one silent connection; False where there is none."""
+        """Close one silent connection. Return False if there is none."""
         if not self._silent:
             return False
         self._give_up(to_give_way(self._silent))
         return True
 
     def wait(self, seconds: float) -> tuple[bool, list[Arrival]]:
-        """Wait for something to happen: whether others want in, and the connections that have said something, or gone.
+        """Wait for an event. Return whether new clients wait, and the connections that have sent a byte or have ended.
 
-        They are the caller's from then on.
+        The caller owns these connections from then on.
         """
         ready = [key.fileobj for key, _ in self._selector.select(seconds)]
         spoken = [Arrival(one, self._take(one)) for one in ready if isinstance(one, Connection)]

@@ -1,4 +1,4 @@
-"""One call: a message to the dispatcher, its answer to the client."""
+"""One call: passes a message to the dispatcher, and its answer to the client."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sharkpy.thrift.wire.protocol import exception_message
 _log = logging.getLogger(__name__)
 
 UNREADABLE = (TException, EOFError, OSError, ValueError, OverflowError, TypeError)
-"""Errors that the codec raises for bytes that are no message, and the socket for those that do not come."""
+"""Errors of the codec for bytes that do not form a message, and of the socket for bytes that do not arrive."""
 
 
 def answer(service: Service, client: Client, request: Any, reply: Reply) -> bool:
-    """Have a message answered. False where it could not be read: without frames, the next one cannot be found."""
+    """Have a message answered. Return False if that failed: without frames, the next message cannot be found."""
     try:
         service.dispatcher.process(request, reply, client)
         reply.flush()
-    except Exception as error:  # noqa: BLE001 - whatever forged bytes make the codec raise ends this call alone
+    except Exception as error:  # noqa: BLE001 - an error of the codec on forged bytes ends only this call
         service.refused("call")
         known = isinstance(error, UNREADABLE)
         _log.info("%s: a call could not be answered: %r", client.peer, error, exc_info=not known)

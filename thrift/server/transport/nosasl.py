@@ -20,7 +20,7 @@ def refuse(connection: Connection, text: str) -> None:
 
 
 def serve(connection: Connection, service: Service, deadline: float) -> None:
-    """Serve calls until the client goes or the server stops; the first one is there before `deadline`."""
+    """Serve calls until the client goes or the server stops; the first one arrives before `deadline`."""
     if service.config.auth in NEEDS_LOGIN:
         service.refused("login")
         refuse(connection, "this server wants a name and a password: connect with SASL PLAIN or over HTTP")

@@ -33,7 +33,7 @@ class Status(IntEnum):
 
 
 class _NegotiationError(Exception):
-    """Message of a client that is no negotiation of PLAIN."""
+    """Message of a client that is not part of a negotiation of PLAIN."""
 
 
 def refuse(connection: Connection, text: str, status: Status = Status.ERROR) -> None:

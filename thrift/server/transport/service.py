@@ -1,4 +1,4 @@
-"""Service behind a port, which all connections share."""
+"""Service of a port, which all connections share."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from sharkpy.thrift.transport.departures import Departures
 Refusal = Literal[
     "connections", "connections_per_address", "login", "tls", "protocol", "frame", "timeout", "call", "http"
 ]
-"""Reasons to refuse a client: the label of a counter."""
+"""Reasons to refuse a client; each is the label of a counter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """`admit` is called with a connection whose client has logged in, before it is answered: it says why not, or ""."""
+    """Service of a port.
+
+    `admit` is called with a connection after its client's login, if one is needed, and before a call is answered. It
+    returns the reason of a refusal, or "".
+    """
 
     config: ServerConfig
     dispatcher: Dispatcher

@@ -11,11 +11,11 @@ HANDSHAKE = 0x16
 """The first byte of a TLS connection."""
 
 HANDSHAKE_FAILURE = b"\x15\x03\x01\x00\x02\x02\x28"
-"""The alert for a client that wants TLS where there is none: it says so, instead of reporting a lost connection."""
+"""Alert for a client that wants TLS from a server without TLS. The client reports it instead of a lost connection."""
 
 
 def server_context(config: ServerConfig) -> ssl.SSLContext | None:
-    """TLS 1.2 and newer with the server's certificate; None where none is configured."""
+    """Return a context for TLS 1.2 and newer with the server's certificate, or None if none is configured."""
     if config.tls_cert is None or config.tls_key is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,4 +1,4 @@
-"""The server's binary protocol: the compiled codec, strict and old headers, forgiving about text, with limits."""
+"""The server's binary protocol: the compiled codec with strict and old headers, limits, and tolerance for bad text."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from thrift.Thrift import TApplicationException, TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 CONTAINER_LENGTH = 1 << 20
-"""Elements of one list, set or map at most: the codec makes room for all of them before it reads the first."""
+"""Most elements of a list, set or map: the codec allocates memory for all of them before it reads the first."""
 
 NAME_BYTES = 256
-"""Most letters of the name of a call."""
+"""Most bytes of the name of a call."""
 
 
 class Protocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
     """Reader and writer of messages over `transport`, whose `limit` bounds the bytes that one message may claim.
 
-    1. Text that is not UTF-8 is read with replacement characters; a call is not lost for it.
-    2. A string or container longer than the limit is refused before room is made for it.
-    3. Structures nested deeper than 64 levels are refused, whether they are known or skipped.
+    1. Text that is not UTF-8 is read with replacement characters, so that the call still works.
+    2. A string or container longer than the limit is refused before memory is allocated for it.
+    3. Structures nested deeper than 64 levels are refused, both known and skipped ones.
     4. Answers have strict headers, which every client reads.
     """
 
@@ -56,7 +56,7 @@ class Protocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
 
 
 class _Nothing:
-    """A struct without fields: reading one skips all that is there, in the compiled codec."""
+    """Struct without fields: reading it skips all fields that are sent, in the compiled codec."""
 
     thrift_spec: tuple[Any, ...] = ()
 
@@ -64,7 +64,7 @@ class _Nothing:
 def exception_message(
     text: str, *, kind: int = TApplicationException.INTERNAL_ERROR, name: str = "", sequence: int = 0
 ) -> bytes:
-    """The bytes of an answer that makes a client raise `text`; where the call is not known, its name may be empty."""
+    """Return an answer that makes a client raise `text`. If the call is not known, its name may be empty."""
     buffer = TMemoryBuffer()
     protocol = Protocol(buffer)
     protocol.writeMessageBegin(name, TMessageType.EXCEPTION, sequence)

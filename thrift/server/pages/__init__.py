@@ -38,7 +38,7 @@ class Page:
 
 PAGES: Mapping[str, Page] = {
     "/healthz": Page("text/plain", health_page, needs_login=False),  # load balancers have no password
-    "/metrics": Page(CONTENT_TYPE_PLAIN_0_0_4, metrics_page, needs_login=False),  # only figures, without names
+    "/metrics": Page(CONTENT_TYPE_PLAIN_0_0_4, metrics_page, needs_login=False),  # figures, names of tables
     f"{OPERATIONS}{{name}}": Page(HTML, operation_page, needs_login=False),  # the name is a secret
     QUERIES: Page(HTML, queries_page),
     f"{QUERIES}/{{name}}": Page(HTML, query_page),

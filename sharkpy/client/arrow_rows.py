@@ -50,7 +50,7 @@ _TYPES: dict[int, DataType] = {
     _T.INTERVAL_YEAR_MONTH_TYPE: INTERVAL_YEAR_MONTH,
     _T.INTERVAL_DAY_TIME_TYPE: INTERVAL_DAY_TIME,
 }
-"""Types by the protocol's number. Others come as text, without the types inside them, and stay text."""
+"""Types by the protocol's number. Values of other types come as text, without their inner types, and stay text."""
 _COLUMN_KINDS = ("boolVal", "byteVal", "i16Val", "i32Val", "i64Val", "doubleVal", "stringVal", "binaryVal")
 
 

@@ -23,13 +23,13 @@ MAX_FRAME_BYTES = (1 << 30) - 1
 
 
 class LoginError(ExecutionError):
-    """Error for a user whom the server does not let in."""
+    """Error for a login that the server refuses."""
 
     sqlstate = "28000"
 
 
 def open_channel(url: ServerUrl) -> Any:
-    """Open a Thrift transport; LoginError, or ExecutionError if the server does not answer."""
+    """Open a Thrift transport. Raise LoginError if the login is refused, ExecutionError if no server answers."""
     try:
         if url.transport == "http":
             channel = TBufferedTransport(_HttpTransport(url))
@@ -57,7 +57,7 @@ def open_channel(url: ServerUrl) -> Any:
 
 
 def reason(error: BaseException) -> str:
-    """Cause of an error in the system's words, even if thrift has wrapped it."""
+    """Return the cause of an error in the system's words, even if thrift has wrapped it."""
     inner = getattr(error, "inner", None)
     text = getattr(inner or error, "strerror", None) or str(inner or error)
     return text or type(error).__name__

@@ -1,4 +1,4 @@
-"""Calls of HiveServer2's service, one at a time over one channel; a status that is an error is raised."""
+"""Calls of HiveServer2's service, one at a time over one channel. A status of failure is raised as an error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CANCELLED = "57014"
 
 
 class RemoteCalls:
-    """Calls of the service, for any thread; threads take turns."""
+    """Calls of the service. Several threads may call; one call runs at a time."""
 
     def __init__(self, url: ServerUrl) -> None:
         self._url = url
@@ -37,7 +37,7 @@ class RemoteCalls:
         self._client = TCLIService.Client(TBinaryProtocolAccelerated(self._channel))
 
     def call(self, name: str, request: Any) -> Any:
-        """Call a method of the service and return its answer; an error if its status is not good."""
+        """Call a method of the service and return its answer. Raise an error if its status is not good."""
         with self._lock:
             method: Callable[[Any], Any] = getattr(self._client, name)
             try:
@@ -61,7 +61,7 @@ def check_status(status: Any) -> None:
 
 
 def error_of(message: str, sqlstate: str | None) -> SharkError:
-    """Error of an answer, with place and hint taken out of the server's text."""
+    """Return the error of an answer, with place and hint taken out of the server's text."""
     lines = message.strip().splitlines()
     text = _STATE.sub("", _PREFIX.sub("", lines[0] if lines else ""))
     hint = None

@@ -1,4 +1,4 @@
-"""Names of a server's databases, tables, columns and functions, from metadata calls, kept for a while."""
+"""Names of a server's databases, tables, columns and functions: metadata calls with a short-lived cache."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ESCAPED = str.maketrans({"_": "\\_", "%": "\\%"})
 
 
 class RemoteNames:
-    """Names for completion: a server that refuses gives no names, and no error."""
+    """Names for completion. A server that refuses the call gives no names, and no error is raised."""
 
     def __init__(self, session: RemoteSession) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""Statement on the server: started, polled until it is over, its rows fetched."""
+"""Statement on the server: it is started, polled until it ends, and its rows are fetched."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class RemoteOperation:
         self._stages_done = self._rows_before = self._rows_read = 0
         self.has_rows = bool(handle.hasResultSet)
         self.rows_written: int | None = None
-        """Number of rows that the statement has written, if it is over and the server knows."""
+        """Number of rows that the statement has written. None before it ends, or if the server does not report it."""
 
     def wait(self, listener: ProgressListener, log: Callable[[str], None] | None) -> None:
-        """Wait until the server is done, or has first rows to fetch; the statement's error is raised."""
+        """Wait until the server is done, or has first rows to fetch. Raise the statement's error."""
         pause, longest = _POLL_SECONDS
         request = ttypes.TGetOperationStatusReq(operationHandle=self._handle, getProgressUpdate=True)
         while True:
@@ -69,7 +69,7 @@ class RemoteOperation:
         self._raise_unless_finished(answer)
 
     def _of_its_stage(self, progress: Progress) -> Progress:
-        """Progress with the rows of the current stage alone: the server counts those of the statement."""
+        """Return the progress with the rows of the current stage only: the server counts the rows of the statement."""
         if progress.stages_done != self._stages_done:
             self._stages_done, self._rows_before = progress.stages_done, self._rows_read
         self._rows_read = max(self._rows_read, progress.rows_read)
@@ -92,7 +92,7 @@ class RemoteOperation:
         return self._calls.call("GetResultSetMetadata", ttypes.TGetResultSetMetadataReq(self._handle)).schema
 
     def batches(self, schema: Schema) -> Iterator[pa.RecordBatch]:
-        """Fetch the rows, in as many calls as it takes; the last batch is empty."""
+        """Fetch the rows, in as many calls as needed; the last batch is empty."""
         request = ttypes.TFetchResultsReq(self._handle, ttypes.TFetchOrientation.FETCH_NEXT, self._fetch_rows)
         while True:
             results = self._calls.call("FetchResults", request).results
@@ -102,7 +102,7 @@ class RemoteOperation:
             yield batch
 
     def fetch_log(self, log: Callable[[str], None]) -> None:
-        """Hand on the new lines of the operation's log; servers may have none."""
+        """Pass the new lines of the operation's log to `log`. A server may have no log."""
         request = ttypes.TFetchResultsReq(self._handle, ttypes.TFetchOrientation.FETCH_NEXT, LOG_LINES, fetchType=1)
         with contextlib.suppress(SharkError):
             results = self._calls.call("FetchResults", request).results
@@ -129,7 +129,7 @@ class RemoteOperation:
 
 
 def progress_of(update: Any) -> Progress | None:
-    """Progress of a TProgressUpdateResp, whose rows are stages; None if it has none."""
+    """Return the progress of a TProgressUpdateResp, whose rows are stages, or None if it has none."""
     if update is None:
         return None
     if waiting := _WAITING.search(update.footerSummary or ""):

@@ -1,4 +1,4 @@
-"""Session on a server: statements go there, rows come back as Arrow batches in a Result."""
+"""Session on a server: it sends statements and returns rows as Arrow batches in a Result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PLAN = re.compile(r"\s*explain\b", re.IGNORECASE)
 
 
 def connect_to(url: ServerUrl, settings: Mapping[str, str] | None = None) -> RemoteSession:
-    """Open a session at `url`; LoginError, or ExecutionError if there is no server."""
+    """Open a session at `url`. Raise LoginError, or ExecutionError if there is no server."""
     return RemoteSession(replace(url, settings={**url.settings, **(settings or {})}))
 
 
@@ -45,7 +45,7 @@ class RemoteSession:
         self._is_stopped = False
         self.current_database = url.database
         self.log: Callable[[str], None] | None = None
-        """Receiver of the lines of the server's log of each statement, if any."""
+        """Receiver of the server's log lines of each statement, if any."""
         try:
             self._session = self._open()
         except BaseException:
@@ -53,7 +53,7 @@ class RemoteSession:
             raise
 
     def reconnect(self) -> None:
-        """Open a session anew, in the same database: the server has ended, or has forgotten the old one."""
+        """Open a new session in the same database, after the server has restarted or has forgotten the old session."""
         self._calls.close()
         self._calls = RemoteCalls(self._url)
         self._session, self._is_stopped = self._open(), False
@@ -90,7 +90,7 @@ class RemoteSession:
         return str(self._url)
 
     def sql(self, text: str) -> Result:
-        """Run one statement, or several separated by ";"; returns the answer of the last."""
+        """Run one statement, or several separated by ";"; return the result of the last one."""
         from sharkpy.sql.grammar.split_statements import split_statements
 
         statements = split_statements(text)
@@ -137,7 +137,7 @@ class RemoteSession:
             operation.close()
 
     def substituted(self, text: str) -> str:
-        """Leave variables in `text`: the server knows them."""
+        """Return `text` unchanged: the server replaces its variables."""
         return text
 
     def cancel(self) -> None:

@@ -36,7 +36,7 @@ _REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class ServerUrl:
-    """Parts of a server's URL; no text of this object shows `password`."""
+    """Parts of a server's URL. The text of this object never contains `password`."""
 
     host: str
     port: int = DEFAULT_PORT
@@ -48,7 +48,7 @@ class ServerUrl:
     http_path: str = DEFAULT_HTTP_PATH
     is_tls: bool = False
     tls_ca: Path | None = None
-    """Certificates in PEM to check the server's with; None for those of this machine."""
+    """PEM file with the certificates that verify the server; None for the certificates of this machine."""
     fetch_rows: int = DEFAULT_FETCH_ROWS
     settings: Mapping[str, str] = field(default_factory=dict)
     hivevars: Mapping[str, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class ServerUrl:
 
 
 def parse_url(text: str) -> ServerUrl:
-    """Parse a URL; ConfigurationError if it is malformed, UnsupportedError for features that this client lacks."""
+    """Parse a URL. Raise ConfigurationError if it is malformed, UnsupportedError if it asks for a missing feature."""
     match = _URL.fullmatch(text.strip())
     if match is None:
         raise ConfigurationError("this is not the URL of a server", hint=_HINT, sqlstate="08001")

@@ -39,8 +39,9 @@ from sharkpy.dbapi.type_objects import (
 
 apilevel = "2.0"
 threadsafety = 2
-"""Threads may share the module and connections: a session runs statements of several threads at once, and each has a
-Result of its own. A Result, and so a cursor, is for one thread."""
+"""Threads may share the module and connections: a session runs statements of several threads at once, each with its own
+Result. Only one thread at a time may use a Result, and so a cursor.
+"""
 paramstyle = "qmark"
 """`?` means nothing else in HiveQL, while `%` is an operator and `:` belongs to types. A mapping binds `:name`."""
 

@@ -70,7 +70,7 @@ class Connection:
 
     @property
     def session(self) -> SharkContext:
-        """Session of the connection; InterfaceError once it is closed."""
+        """Return the session of the connection. Raise InterfaceError after it is closed."""
         if self._session is None:
             raise InterfaceError("this connection is closed")
         return self._session
@@ -88,7 +88,7 @@ class Connection:
         return self.cursor().execute(operation, parameters)
 
     def cancel(self) -> None:
-        """End all running statements of this connection; threads that wait for them get OperationalError."""
+        """Cancel all running statements of this connection. Threads that wait for one get OperationalError."""
         self.session.cancel()
 
     def commit(self) -> None:

@@ -15,7 +15,7 @@ from sharkpy.sql.placeholders import BoundText, Parameters, bind_parameters
 from sharkpy.values.types import CharType, DataType, DecimalType, Field, VarcharType
 
 if TYPE_CHECKING:
-    import pandas  # noqa: TID251 - the type of fetch_df alone
+    import pandas  # noqa: TID251 - only for the type of fetch_df
     import pyarrow as pa
 
     from sharkpy.dbapi.connection import Connection
@@ -29,11 +29,11 @@ ColumnDescription = tuple[str, DataType, None, int | None, int | None, int | Non
 class Cursor:
     """Cursor over the rows of one statement at a time.
 
-    1. A query's rows are made while they are fetched; `rowcount` is known for INSERT, UPDATE, DELETE, MERGE
-       and CREATE TABLE AS, and else -1.
-    2. A cursor is for one thread, but for `cancel`.
+    1. A query's rows are computed while they are fetched. `rowcount` is known for INSERT, UPDATE, DELETE, MERGE and
+       CREATE TABLE AS; else it is -1.
+    2. One thread at a time may use a cursor; only `cancel` may come from another thread.
     3. Rows are fetched either one by one or as Arrow batches, not both.
-    4. The next `execute` and `close` end the running statement.
+    4. The next `execute`, or `close`, ends the running statement.
     """
 
     lastrowid = None
@@ -46,7 +46,7 @@ class Cursor:
         self._result: Result | None = None
         self._prepared: PreparedStatement | None = None
         self._planning = Cancellation()
-        """End from outside of what comes before statements are prepared."""
+        """Cancellation of a statement that is not prepared yet."""
         self._text = BoundText("", "")
         self._is_closed = False
 
@@ -63,14 +63,14 @@ class Cursor:
     ) -> Self:
         """Run one statement. `?` takes a sequence of parameters, `:name` a mapping.
 
-        `listener` is called with the progress, from any thread; it must not wait.
+        `listener` is called with the progress, from any thread; it must not block.
         """
         self._begin()
         self._execute(operation, parameters, listener)
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Iterable[Parameters]) -> Self:
-        """Run `operation` with each of the parameters; the rows of an INSERT … VALUES (…) as one statement."""
+        """Run `operation` with each of the parameters. An INSERT … VALUES (…) writes all rows by one statement."""
         self._begin()
         sets = list(seq_of_parameters)
         with translated():
@@ -90,7 +90,7 @@ class Cursor:
         return self
 
     def cancel(self) -> None:
-        """End the cursor's statement, from any thread; a thread that waits for it gets OperationalError, SQLSTATE
+        """Cancel the cursor's statement, from any thread. A thread that waits for it gets OperationalError, SQLSTATE
         57014.
         """
         self._planning.cancel()
@@ -120,7 +120,7 @@ class Cursor:
 
     @property
     def result(self) -> Result:
-        """Engine's result that rows are fetched from; ProgrammingError if there is none."""
+        """Return the engine's result that rows are fetched from. Raise ProgrammingError if there is none."""
         self._check_open()
         if self._result is None or not self._result.columns:
             raise ProgrammingError("there are no rows: execute a query first")
@@ -132,7 +132,7 @@ class Cursor:
             return result.fetchone()
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
-        """Fetch at most `size` rows (default: `arraysize`); an empty list when all were fetched."""
+        """Fetch at most `size` rows (default: `arraysize`). Return an empty list after the last row."""
         result = self.result
         with translated(self._text.place):
             return result.fetchmany(self.arraysize if size is None else size)
@@ -160,7 +160,7 @@ class Cursor:
             return result.to_arrow()
 
     def fetch_arrow_batches(self) -> Iterator[pa.RecordBatch]:
-        """Fetch the remaining rows batch by batch, as they are made."""
+        """Fetch the remaining rows batch by batch, as they are computed."""
         batches = self.result.batches()
         while True:
             with translated(self._text.place):

@@ -1,4 +1,4 @@
-"""Engines of this process: one for each warehouse and master, from its first connection to its last."""
+"""Engines of this process: one for each warehouse and master. Its first connection starts it, its last one stops it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ OF_THE_ENGINE = (
 """Prefixes of settings that hold for all connections: the first connection sets them."""
 
 _OF_STORAGE = ("fs.", "dfs.", "shark.storage.", "shark.hadoop.")
-"""Those by which the engine reaches a warehouse at a URI."""
+"""Prefixes of settings by which the engine reaches a warehouse at a URI."""
 
 _Key = tuple[str, str]
 
 
 @dataclass(slots=True)
 class _Engine:
-    """Engine shared by connections; it ends with the session `owner`, in which no statement runs."""
+    """Engine shared by connections. It ends with the session `owner`, in which no statement runs."""
 
     owner: SharkContext
     conf: dict[str, object]
@@ -40,9 +40,9 @@ _engines: dict[_Key, _Engine] = {}
 
 
 def open_session(warehouse: str | os.PathLike[str] | None, master: str, conf: dict[str, object]) -> SharkContext:
-    """Open a session on the engine of that warehouse and master, which starts if there is none.
+    """Open a session on the engine of that warehouse and master. Start the engine if it does not run.
 
-    ConfigurationError if `conf` has another value for a setting of the engine.
+    Raise ConfigurationError if `conf` has another value for a setting of the engine.
     """
     location = warehouse_location(warehouse, Conf())
     key = (location, master)
@@ -67,7 +67,7 @@ def open_session(warehouse: str | os.PathLike[str] | None, master: str, conf: di
 
 
 def close_session(session: SharkContext) -> None:
-    """End `session`, and its engine if that has no other session. Idempotent."""
+    """End `session`. End its engine too if that has no other session. Idempotent."""
     with _lock:
         session.stop()
         for key, engine in list(_engines.items()):
@@ -77,7 +77,7 @@ def close_session(session: SharkContext) -> None:
 
 
 def close_later(session: SharkContext) -> None:
-    """End a session that the garbage collector has found unused: as `close_session`, where any lock may be held."""
+    """End an unused session that the garbage collector has found, as `close_session`. The caller may hold any lock."""
     try:
         threading.Thread(target=close_session, args=(session,), name="sharkpy-close").start()
     except RuntimeError:  # at the interpreter's end, which starts no thread
@@ -85,7 +85,7 @@ def close_later(session: SharkContext) -> None:
 
 
 def _end_if_unused(key: _Key, engine: _Engine) -> None:
-    """End an unused engine, under the lock until all is freed: a new engine would take over the Spark of this one."""
+    """End an unused engine. Hold the lock until all is freed: a new engine would take over the Spark of this one."""
     if not engine.sessions:
         del _engines[key]
         engine.owner.stop()

@@ -1,4 +1,4 @@
-"""Exceptions of PEP 249, and the one that each error of the engine becomes."""
+"""Exceptions of PEP 249, and their mapping from the engine's errors."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from sharkpy.base import errors
 from sharkpy.base.errors import SharkError
 
 Place = Callable[[int, int], tuple[int, int]]
-"""Maps line and column of the text that ran to those of the given text."""
+"""Maps line and column of the executed text to line and column of the given text."""
 
 
 class Warning(Exception):  # noqa: A001 - the name is PEP 249's
-    """Warning of PEP 249, never raised: there are no warnings that a program has to handle."""
+    """Warning of PEP 249. It is never raised: there are no warnings that a program has to handle."""
 
 
 class Error(Exception):
-    """Base of all errors of the module. `sqlstate`, `hint`, `line` and `column` are those of the engine's error."""
+    """Base of all errors of the module. `sqlstate`, `hint`, `line` and `column` come from the engine's error."""
 
     def __init__(self, message: str, cause: SharkError | None = None) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class Error(Exception):
 
 
 class InterfaceError(Error):
-    """Error of use: the connection or cursor is closed, or was used in a way that PEP 249 does not know."""
+    """Error of use: the connection or cursor is closed, or was used in a way that PEP 249 does not allow."""
 
 
 class DatabaseError(Error):
@@ -42,11 +42,11 @@ class DataError(DatabaseError):
 
 
 class OperationalError(DatabaseError):
-    """Error that is not the statement's fault: resources, files, configuration, a cancelled query."""
+    """Error with a cause outside of the statement: resources, files, configuration, a cancelled query."""
 
 
 class IntegrityError(DatabaseError):
-    """Error of SQLSTATE class 23. Tables have no keys, so that only functions of the engine raise it."""
+    """Error of SQLSTATE class 23. Tables have no keys, so only functions of the engine raise it."""
 
 
 class InternalError(DatabaseError):
@@ -58,7 +58,7 @@ class ProgrammingError(DatabaseError):
 
 
 class NotSupportedError(DatabaseError):
-    """Error of a construct that the engine does not carry out; the message names it."""
+    """Error of a construct that the engine does not support; the message names it."""
 
 
 _BY_SQLSTATE_CLASS: dict[str, type[Error]] = {
@@ -88,7 +88,7 @@ def error_of(error: SharkError) -> Error:
 
 @contextlib.contextmanager
 def translated(place: Place | None = None) -> Iterator[None]:
-    """Translate errors of the engine to those of this module; `place` finds their place in the given text."""
+    """Translate the engine's errors to errors of this module. `place` maps their place to the given text."""
     from sharkpy.execution.tasks.failure import as_shark_error
 
     try:

@@ -1,4 +1,4 @@
-"""INSERT INTO … VALUES (…) with many sets of parameters as one statement, which writes its files once."""
+"""INSERT INTO … VALUES (…) with many sets of parameters: one statement, which writes its files once."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class InsertRows:
     """Placeholders of `row`."""
 
     def text(self, sets: Sequence[Parameters]) -> BoundText:
-        """One statement with a row for each of `sets`; errors of a row are placed at VALUES."""
+        """Return one statement with a row for each of `sets`. Errors of a row are placed at VALUES."""
         rows = (put_in(self.row, self.places, values_of(self.places, one)).text for one in sets)
         return self.with_source("VALUES " + ",".join(rows))
 
     def with_source(self, source: str) -> BoundText:
-        """Statement with `source` in place of all behind the head."""
+        """Return the statement with `source` in place of everything after the head."""
         length = len(self.head)
         return BoundText(self.head + source, self.template, ((0, 0), (length, length), (length + 1, length)))
 
     @property
     def is_plain(self) -> bool:
-        """True if the row is placeholders alone."""
+        """True if the row consists of placeholders only."""
         pieces, end = [], 0
         for one in self.places:
             pieces.append(self.row[end : one.start])
@@ -44,7 +44,7 @@ class InsertRows:
 
 
 def find_insert(template: str) -> InsertRows | None:
-    """Find the template of an INSERT; None for other statements, such as INSERT OVERWRITE, or if no row ends it."""
+    """Find the template of an INSERT. Return None for other statements, such as INSERT OVERWRITE."""
     tokens = tokenize(template)
     words = [token.text.upper() for token in tokens]
     if words[:2] != ["INSERT", "INTO"] or "VALUES" not in words:
@@ -61,7 +61,7 @@ def find_insert(template: str) -> InsertRows | None:
 
 
 def _closed_at(tokens: Sequence[Token]) -> Iterator[int]:
-    """Indexes of the tokens after which no parenthesis is open."""
+    """Return the indexes of the tokens after which no parenthesis is open."""
     depth = 0
     for index, token in enumerate(tokens):
         depth += (token.token_type.name == "L_PAREN") - (token.token_type.name == "R_PAREN")

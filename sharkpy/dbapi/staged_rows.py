@@ -1,6 +1,4 @@
-"""Rows of many parameter sets on their way into a table: a temporary table takes them, which costs less than their
-text.
-"""
+"""Rows of many parameter sets, inserted by way of a temporary table: that costs less than writing them as text."""
 
 from __future__ import annotations
 
@@ -49,8 +47,8 @@ _TYPES: dict[type, DataType] = {
 
 @contextlib.contextmanager
 def staged_rows(session: SharkContext, insert: InsertRows, sets: Sequence[Parameters]) -> Iterator[BoundText | None]:
-    """Statement that inserts from a temporary table, which exists inside the context. None if text has to do: for few
-    rows, rows that are more than placeholders, and columns whose values are not of one type.
+    """Yield a statement that inserts from a temporary table, which exists inside the context. Yield None if the rows
+    have to be text: if they are few, have more than placeholders, or a column has values of several types.
     """
     if len(sets) < LEAST_ROWS or not insert.is_plain:
         yield None
@@ -81,7 +79,7 @@ def _declared(types: dict[str, DataType]) -> str:
 
 
 def _column_type(values: Sequence[object]) -> DataType | None:
-    """Common type of all values: NULL if there are none; None if they differ or have no type."""
+    """Return the common type of all values: NULL if there are none, None if they differ or have no type."""
     kinds = {type(value) for value in values if value is not None}
     if not kinds:
         return NULL
@@ -101,7 +99,7 @@ def _decimal_type(values: Sequence[Any]) -> DataType | None:
 
 
 def _arrow_table(types: dict[str, DataType], columns: Mapping[str, Sequence[object]]) -> pa.Table | None:
-    """Arrow table of the rows; None if a value does not fit: its literal tells why."""
+    """Return an Arrow table of the rows, or None if a value does not fit: its literal then raises the error."""
     import pyarrow as pa
 
     if any(getattr(value, "tzinfo", None) for column in columns.values() for value in column):

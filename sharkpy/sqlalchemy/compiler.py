@@ -14,7 +14,7 @@ from sharkpy.sql.literals import literal
 
 
 class SharkIdentifierPreparer(IdentifierPreparer):
-    """Preparer that puts every name in backticks: any name may be a word of HiveQL."""
+    """Preparer that puts every name in backticks: any name may be a keyword of HiveQL."""
 
     def __init__(self, dialect: Any) -> None:
         super().__init__(dialect, initial_quote="`")
@@ -100,7 +100,7 @@ class SharkDDLCompiler(DDLCompiler):
             yield f"TBLPROPERTIES ({', '.join(pairs)})"
 
     def visit_create_index(self, create: Any, *_: Any, **__: Any) -> str:  # noqa: ARG002
-        """Compile CREATE INDEX to nothing, which the dialect does not run."""
+        """Compile CREATE INDEX to an empty text, which the dialect does not run."""
         return ""
 
     def visit_drop_index(self, drop: Any, **kw: Any) -> str:  # noqa: ARG002

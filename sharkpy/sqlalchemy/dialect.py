@@ -70,10 +70,10 @@ class SharkDialect(DefaultDialect):
     # Transactions and errors
 
     def do_rollback(self, dbapi_connection: Any) -> None:
-        """Do nothing: SQLAlchemy also calls this for connections that go back to the pool."""
+        """Do nothing: SQLAlchemy also calls this for connections that return to the pool."""
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
-        """Run a statement, unless it is empty as a compiled CREATE INDEX is."""
+        """Run a statement. Skip an empty one, such as a compiled CREATE INDEX."""
         if statement:
             super().do_execute(cursor, statement, parameters, context)  # type: ignore[no-untyped-call]
 
@@ -84,7 +84,7 @@ class SharkDialect(DefaultDialect):
         return ["AUTOCOMMIT"]
 
     def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
-        """Do nothing: there is one isolation level."""
+        """Do nothing: there is only one isolation level."""
 
     def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:  # noqa: ARG002
         error: Error = e
@@ -190,7 +190,7 @@ class SharkDialect(DefaultDialect):
         return {"name": None, "constrained_columns": []}
 
     def _nothing(self, connection: Connection, table_name: str, schema: str | None = None, **_: Any) -> list[Any]:
-        """Reflection of objects that no table has: an empty list."""
+        """Return an empty list: no table has such objects."""
         _table(connection, table_name, schema)
         return []
 
@@ -221,7 +221,7 @@ def _table(connection: Connection, name: str, schema: str | None) -> Table:
 
 
 def _names(connection: Connection, schema: str | None, kinds: Collection[TableKind]) -> list[str]:
-    """Names in a database; none if it is missing."""
+    """Return the names in a database; an empty list if the database is missing."""
     session = _session(connection)
     database = schema or session.current_database
     if session.catalog.find_database(database) is None:

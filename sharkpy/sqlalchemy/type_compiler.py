@@ -13,7 +13,7 @@ from sharkpy.sqlalchemy.types import ARRAY, MAP, STRUCT
 _FLOAT_BITS = 24
 """Binary digits of a FLOAT: a type that asks for more is a DOUBLE."""
 _ANY_DECIMAL = "DECIMAL(38,10)"
-"""DECIMAL of no given precision: DECIMAL alone would have no digits behind the point."""
+"""DECIMAL without a given precision: plain DECIMAL would have no digits after the point."""
 
 
 class SharkTypeCompiler(GenericTypeCompiler):

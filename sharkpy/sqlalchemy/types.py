@@ -1,4 +1,4 @@
-"""Hive's types that SQLAlchemy has no class for, and the class of each of the engine's types."""
+"""Hive's types that SQLAlchemy has no class for, and the SQLAlchemy class of each type of the engine."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _SIMPLE: dict[DataType, Callable[[], TypeEngine[Any]]] = {
     types.INTERVAL_YEAR_MONTH: sqltypes.NullType,
     types.INTERVAL_DAY_TIME: sqltypes.NullType,
 }
-"""Classes of types without parameters. Intervals, which a metastore's views may have, pass as they are."""
+"""Classes of types without parameters. Intervals, which views of a metastore may have, are passed on unchanged."""
 
 
 def to_sqlalchemy(dtype: DataType) -> TypeEngine[Any]:

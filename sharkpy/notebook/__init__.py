@@ -15,7 +15,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Unload the magic, and end the session that it made, if it made one."""
+    """Unload the magic, and end the session that it opened, if any."""
     magics = shell.magics_manager.registry.pop("SharkMagics", None)
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("sharkql", None)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """First rows of a statement; `is_more` tells that there were others."""
+    """First rows of a statement; `is_more` is True if more rows follow."""
 
     schema: Schema
     batches: Sequence[pa.RecordBatch]
@@ -51,7 +51,7 @@ class Answer:
 
 @dataclass(slots=True)
 class DisplayBoard(ProgressBoard):
-    """Progress line as an output of the cell that is updated in place, and emptied at the end."""
+    """Progress line as an output of the cell that is updated in place, and cleared at the end."""
 
     _handle: DisplayHandle | None = field(default=None, init=False)
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def bind_expressions(template: str, namespace: Mapping[str, Any]) -> BoundText:
-    """Put the literals of values into `template`. Exceptions of an expression come out unchanged.
+    """Put the literals of values into `template`. Exceptions of an expression are raised unchanged.
 
-    UsageError if a name or expression is missing, UnsupportedError or DataError if a value has no literal.
+    Raise UsageError if a name or expression is missing, UnsupportedError or DataError if a value has no literal.
     """
     if "{" not in template and ":" not in template:
         return BoundText(template, template)

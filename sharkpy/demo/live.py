@@ -1,4 +1,4 @@
-"""The tour's stream: the departures of a day come hour by hour into a folder, and are counted as they come."""
+"""The tour's stream: the departures of a day arrive hour by hour in a folder, and are counted as they arrive."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SECONDS = 20.0
 
 
 def show_stream(session: SharkContext, folder: Path, say: Callable[[str], None]) -> None:
-    """Make the stream anew in `folder`, and let a day's flights come."""
+    """Create the stream again in `folder`, and let the flights of a day arrive."""
     for kind, name in (("CONTINUOUS TABLE", "departed"), ("STREAM", "departures")):
         session.sql(f"DROP {kind} IF EXISTS {name}").close()
     shutil.rmtree(folder, ignore_errors=True)
@@ -57,7 +57,7 @@ def _hours(session: SharkContext) -> Iterator[tuple[int, list[dict[str, object]]
 
 
 def _line(session: SharkContext, folder: Path, hour: int, flights: list[dict[str, object]], total: int) -> str:
-    """Let the flights of an hour come; what is seen of them, and when."""
+    """Let the flights of an hour arrive. Return a line with the hour, the result, and the time that it took."""
     hidden = folder / f".{hour:02}.json"
     hidden.write_text("".join(f"{json.dumps(row)}\n" for row in flights), encoding="utf-8")
     began = time.perf_counter()

@@ -33,7 +33,7 @@ def default_folder() -> Path:
 
 
 def run_demo(warehouse: str | None, master: str) -> int:
-    """Run the demo; returns the exit code."""
+    """Run the demo and return the exit code."""
     from sharkpy.session.connect import connect
 
     started = time.perf_counter()
@@ -70,7 +70,7 @@ def _show_memory(session: SharkContext, files: Path) -> None:
     _say(f"\nIn the memory store after {seconds:.2f} s (from files at the first run, mapped back at the next):")
     for name, rows, blocks, raw, encoded in figures:
         sizes = f"{format_bytes(raw):>8} of files, {format_bytes(encoded):>8} in memory"
-        # Of small files, most of what is kept in memory is statistics.
+        # Most of the memory of small files is statistics.
         share = f" ({encoded / raw:.0%})" if raw >= 1 << 20 else ""
         _say(f"  {name:<9}{rows:>8,} rows in {blocks:>2} block{'s' if blocks != 1 else ' '} {sizes}{share}")
 
@@ -91,7 +91,7 @@ def _show(session: SharkContext, step: Step) -> None:
 
 
 def _pruning(session: SharkContext, sql: str) -> str:
-    """Number of blocks that pruning leaves of the query's tables."""
+    """Return a text with the number of blocks of the query's tables that remain after pruning."""
     from sharkpy.physical.operators import BlockScan
     from sharkpy.plan.logical import LogicalPlan
     from sharkpy.sql.grammar.split_statements import split_statements

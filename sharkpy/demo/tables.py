@@ -1,4 +1,4 @@
-"""Tables of the tour: external over its files, kept in the memory store."""
+"""Tables of the tour: external tables over its files, cached in the memory store."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def create_tables(session: SharkContext, folder: Path) -> None:
 
 
 def memory_figures(session: SharkContext, folder: Path) -> list[tuple[str, int, int, int, int]]:
-    """(table, rows, blocks, bytes of its files, bytes in the store) of each table; loads those that are not
-    in memory.
+    """Return (table, rows, blocks, bytes of its files, bytes in the store) of each table. Load tables that are not in
+    memory.
     """
     figures = []
     for name in COLUMNS:

@@ -100,7 +100,7 @@ RDD_SETTINGS = (
     (settings.SINGLE_TASK_BYTES, "0"),
     (settings.REPLICATED_ROWS, "0"),
 )
-"""Settings for RDD stages: one task would read tables of this size otherwise."""
+"""Settings for RDD stages: without them, one task would read tables of this size."""
 
 RDD_STEPS = (
     Step(

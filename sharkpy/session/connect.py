@@ -1,4 +1,4 @@
-"""Opening of sessions: `connect` makes an engine's first one, which owns it."""
+"""Opening of sessions: `connect` opens the first session of an engine, which owns the engine."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None =
     """Open a session over the warehouse, a folder or a URI (default: SHARKPY_WAREHOUSE, else in the user's data
     folder).
 
-    Settings are keyword arguments, `**{"shark.block.rows": 100_000}` or `shark_block_rows=100_000`. ConfigurationError
-    if the warehouse cannot be written, or is another catalog's.
+    Settings are keyword arguments, `**{"shark.block.rows": 100_000}` or `shark_block_rows=100_000`. Raise
+    ConfigurationError if the warehouse cannot be written, or belongs to another catalog.
     """
     values = add_keywords(Conf(), conf)
     values.set(settings.MASTER.key, master)
@@ -42,7 +42,7 @@ def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None =
 
 
 def open_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: bool) -> SharkContext:
-    """Make a session of `parts` whose functions are loaded by its own settings."""
+    """Open a session over `parts`. It loads functions by its own settings."""
     state = SessionState(parts, catalog, parts.new_name(), is_owner)
     known = weakref.ref(state)
 
@@ -94,8 +94,10 @@ def _system_tables(session: weakref.ref[SharkContext]) -> Mapping[str, SystemTab
 
 
 def _lake_conf(session: weakref.ref[SharkContext], owner: Conf) -> Conf:
-    """Settings that say where catalogs of lake tables are: those of the engine's owner for sessions that may not name
-    any address and any file. A catalog is either, and says itself where its tables lie.
+    """Return the settings that locate catalogs of lake tables.
+
+    A restricted session gets the settings of the engine's owner: a catalog is an address or a file, which such a
+    session may not choose, and the catalog itself says where its tables are.
     """
     known = session()
     if known is None or known.restrictions.refuses_connections or known.restrictions.folders is not None:

@@ -1,4 +1,4 @@
-"""Initial settings of a session, from keyword arguments, and the place of its warehouse."""
+"""Initial settings of a session, from keyword arguments, and the location of its warehouse."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sharkpy.catalog.local_path import local_path
 
 
 def add_keywords(conf: Conf, keywords: Mapping[str, object]) -> Conf:
-    """Set the settings of `connect` and its like in `conf`."""
+    """Set the settings that `connect` and similar functions get as keywords in `conf`."""
     for key, value in keywords.items():
         conf.set(setting_key(key), str(value).lower() if isinstance(value, bool) else str(value))
     return conf
 
 
 def setting_key(keyword: str) -> str:
-    """Key of a setting given as keyword: `shark_block_rows` is `shark.block.rows`. ConfigurationError for one that can
-    be none.
+    """Return the key of a setting given as keyword: `shark_block_rows` is `shark.block.rows`. Raise ConfigurationError
+    if no setting can have such a key.
     """
     if "." in keyword or ":" in keyword:
         return keyword
@@ -35,9 +35,9 @@ def setting_key(keyword: str) -> str:
 
 
 def warehouse_location(chosen: str | os.PathLike[str] | None, conf: Conf) -> str:
-    """Location of a warehouse: an absolute path, or a URI in the form in which equal ones are the same.
+    """Return the location of a warehouse: an absolute path, or a URI in normal form.
 
-    Where nothing is chosen it is that of `shark.warehouse.dir`, else SHARKPY_WAREHOUSE, else the user's own.
+    The default is `shark.warehouse.dir`, else SHARKPY_WAREHOUSE, else a folder in the user's data folder.
     """
     location = os.fspath(chosen) if chosen is not None else _default_warehouse(conf)
     if not uri.is_remote(location):
@@ -54,9 +54,9 @@ def _default_warehouse(conf: Conf) -> str:
 
 
 def catalog_home(warehouse: str, conf: Conf) -> str:
-    """Local folder of a warehouse's catalog, and of what the engine keeps for itself: the warehouse, where it is local.
+    """Return the local folder of a warehouse's catalog and of the engine's own files. A local warehouse is that folder.
 
-    ConfigurationError for a local warehouse whose catalog is to lie elsewhere.
+    Raise ConfigurationError if the settings place the catalog of a local warehouse in another folder.
     """
     chosen = conf.value(settings.CATALOG_DIR)
     if not uri.is_remote(warehouse):

@@ -1,4 +1,4 @@
-"""History of the statements of an engine's sessions: the newest in memory and, where they are saved, in a file."""
+"""History of the statements of an engine's sessions: the newest in memory and, if saving is on, in a file."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ log = logging.getLogger(__name__)
 
 
 class StatementHistory:
-    """1. `add` takes the record of each statement that has ended, from any thread, and never waits for the file.
-    2. Memory and file are bounded by the settings `shark.history.*` of the engine's owner; a file that cannot be
-       written or read is a line in the log.
-    3. Records of the file are those of all processes that save theirs there, and of earlier ones.
+    """History of statements.
+
+    1. `add` takes the record of each statement that has ended, from any thread, and never waits for the file.
+    2. The settings `shark.history.*` of the engine's owner limit memory and file. If the file cannot be written or
+       read, a line is logged.
+    3. The file has the records of all processes that save their statements in it, now or earlier.
     """
 
     def __init__(self, conf: Conf, path: str, *, is_read_only: bool = False) -> None:
-        """`path`: the catalog's file; where that `is_read_only`, nothing is saved."""
+        """`path`: the catalog's file. If `is_read_only`, nothing is saved."""
         self.text_bytes = conf.value(settings.HISTORY_TEXT_BYTES)
         most = conf.value(settings.HISTORY_STATEMENTS)
         self.is_on = most > 0
@@ -46,7 +48,7 @@ class StatementHistory:
             self._writer = HistoryWriter(self._file)
 
     def add(self, record: StatementRecord) -> None:
-        # Without a lock: the collector may come here from within anything.
+        # No lock is taken: the garbage collector may call this at any point.
         self._records.append(record)
         if self._writer is not None:
             self._writer.add(record)
@@ -54,12 +56,12 @@ class StatementHistory:
     def newest(
         self, running: Iterable[StatementRecord], limit: int | None, like: str | None = None, user: str | None = None
     ) -> list[StatementRecord]:
-        """At most `limit` statements, those that began last first: `running` ones and ended ones.
+        """Return at most `limit` statements, running and ended ones, the latest begun first.
 
-        `like`: a pattern of SHOW that the whole text matches; `user`: those of one user alone.
+        `like`: a pattern of SHOW that the whole text matches; `user`: only the statements of this user.
         """
         known = list(self._records)
-        # What has ended meanwhile is in both.
+        # A statement that has ended in the meantime is in both.
         by_id = {one.query_id: one for one in (*running, *known) if user is None or one.user == user}
         found = [one for one in by_id.values() if like is None or matches(one.text, like)]
         saved = (
@@ -89,6 +91,6 @@ class StatementHistory:
             log.warning("the saved history of statements cannot be read: %s", error)
 
     def close(self) -> None:
-        """Write what is not written yet, if that takes no longer than a moment."""
+        """Write the remaining records, for a few seconds at most."""
         if self._writer is not None:
             self._writer.close()

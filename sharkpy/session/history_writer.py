@@ -1,4 +1,4 @@
-"""Thread that writes records of statements to the catalog's file, in batches, behind those that run."""
+"""Thread that writes records of statements to the catalog's file in batches, without delaying the statements."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _GATHER_SECONDS = 0.2
-"""Time for records of one batch to come together: as much is lost where the process is killed."""
+"""Time to gather the records of one batch. Records of this time are lost if the process is killed."""
 _RETRY_SECONDS = 2.0
 _CLOSE_SECONDS = 5.0
 _MOST_WAITING = 10_000
 _MOST_IN_BATCH = 500
-"""Few enough that the file's lock is held for a few milliseconds."""
+"""Limit on the records of a batch, so that the file's lock is held for a few milliseconds only."""
 
 
 class HistoryWriter:
-    """Records wait in memory until they are written; beyond a bound, while that fails, the oldest are given up.
+    """Writer of records, which wait in memory until they are written.
 
-    The thread begins with the first record, and is asleep while there are none.
+    If writing fails and too many records wait, the oldest are dropped. The thread starts with the first record and
+    sleeps while no record waits.
     """
 
     def __init__(self, file: StatementFile) -> None:

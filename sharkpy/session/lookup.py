@@ -1,4 +1,4 @@
-"""Rows by key: planned without a text, and read only from the blocks that can hold the key."""
+"""Lookup of rows by key: planned without SQL text, and read only from the blocks that may hold the key."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def lookup(
     columns: Sequence[str] | None = None,
     by: str | Sequence[str] | None = None,
 ) -> list[Row]:
-    """Rows of the table whose columns `by` equal `key` (a tuple if there are several), with `columns` of each.
+    """Return the rows of the table whose columns `by` equal `key` (a tuple for several columns), with `columns` of
+    each.
 
     `by` defaults to the table's bucket columns; then only blocks of the key's bucket are considered. Block statistics
     prune these further. NULL equals nothing, as in SQL.
@@ -84,7 +85,7 @@ def _table(session: EngineSession, name: str) -> Table:
 
 
 def _key(table: Table, key: PythonValue, by: str | Sequence[str] | None) -> dict[str, PythonValue]:
-    """Values of the key by column, of the columns' types."""
+    """Return the values of the key by column, in the columns' types."""
     names = [by] if isinstance(by, str) else list(by or (table.buckets.columns if table.buckets else ()))
     if not names:
         raise BindError(
@@ -120,7 +121,8 @@ def _plan(table: Table, values: dict[str, PythonValue], chosen: Sequence[Field])
 def _narrowed(
     version: TableVersion, table: Table, values: dict[str, PythonValue], session: EngineSession
 ) -> TableVersion:
-    """Version with only the blocks of the key's bucket, if the key has one and each block is of one bucket."""
+    """Return the version with only the blocks of the key's bucket, if the key has one and every block belongs to one.
+    """
     spec = table.buckets
     if spec is None or not set(spec.columns) <= set(values) or any(block.bucket is None for block in version.blocks):
         return version

@@ -1,4 +1,4 @@
-"""Statement on its way: found among known plans, or bound; planned; run while its result is read."""
+"""Prepared statement: bound or found in the plan cache, planned, and run while its result is read."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 QUERY = "SELECT"
-"""Kind of a statement that is a query, whichever words it begins with."""
+"""Kind of every query, whatever its first word is."""
 _WRITERS = (Insert, ChangeRows, CreateTable, GenerateTable)
 
 
 class PreparedStatement:
-    """Statement of a session whose names and types are resolved; `end` is called once it is over.
+    """Statement of a session whose names and types are resolved; `end` is called once when it is over.
 
-    1. Either `run` is called, once, or `close`. `cancel` may come from any thread, at any time.
-    2. A query whose tables' blocks are replaced under it, before its first row, is planned and run once more; so is one
-       that loses Spark's JVM.
+    1. Call either `run`, once, or `close`. `cancel` may come from any thread, at any time.
+    2. A query is planned and run once more if, before its first row, blocks of its tables are replaced or Spark's JVM
+       is lost.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class PreparedStatement:
             session.restrictions.check_code(SCRIPT)
 
     def _runs_scripts(self) -> bool:
-        """True if the query is known to run scripts; those within a command or an expression are noticed when it
+        """True if the query is known to run scripts. Scripts within a command or an expression are noticed when it
         runs.
         """
         if self._known is not None:
@@ -105,7 +105,7 @@ class PreparedStatement:
 
     @property
     def schema(self) -> Schema | None:
-        """Schema of a query's rows; None for a command, whose result has its own."""
+        """Schema of a query's rows; None for a command, whose result has its own schema."""
         if self._known is not None:
             return self._known.schema
         return _schema(self._bound) if isinstance(self._bound, LogicalPlan) else None
@@ -165,7 +165,7 @@ class PreparedStatement:
         return Result(answer.schema, batches, is_text=is_text, rows_written=self.rows_written)
 
     def _streamed(self, schema: Schema, batches: Generator[pa.RecordBatch]) -> Result:
-        """Result of a command's rows, made while they are read."""
+        """Return the result of a command whose rows are computed while they are read."""
 
         def end(error: BaseException | None) -> None:
             batches.close()
@@ -181,7 +181,9 @@ class PreparedStatement:
         profile: Callable[[], QueryProfile] | None = None,
         is_complete: Callable[[], bool] | None = None,
     ) -> Result:
-        """Rows that are made while they are read; `end` hears what ends that, None where it is the last row."""
+        """Return a result whose rows are computed while they are read. `end` gets the error that ends it, or None after
+        the last row.
+        """
         statement = self._statement
 
         def rows() -> Iterator[pa.RecordBatch]:
@@ -210,7 +212,7 @@ class PreparedStatement:
         return PlannedQuery(_schema(plan), plan.label, physical, stage, lookups, snapshot.states(), read_tables(plan))
 
     def _planned_again(self) -> PlannedQuery:
-        """Plan of the query over its tables as they are now."""
+        """Plan the query over the current versions of its tables."""
         self._snapshot.renew()
         session = self._session
         lookups = CatalogLookups(session.catalog, lambda *name: self._given.get(name))
@@ -236,7 +238,7 @@ class PreparedStatement:
         )
 
     def _rows(self, planned: PlannedQuery, runners: list[PlanRunner]) -> Generator[pa.RecordBatch]:
-        """Rows of the query; it is planned again if blocks were replaced, or Spark was lost, before the first one."""
+        """Yield the query's rows. Plan it again if blocks were replaced, or Spark was lost, before the first row."""
         session = self._session
         is_begun = False
         try:
@@ -258,7 +260,7 @@ class PreparedStatement:
 
 @functools.cache
 def _kind(command: str) -> str:
-    """CREATE TABLE of CreateTable."""
+    """Return the kind of a command: CREATE TABLE for CreateTable."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", command).upper()
 
 

@@ -1,4 +1,4 @@
-"""Result of one statement, as a stream of Arrow batches that is read once, front to back."""
+"""Result of one statement: a stream of Arrow batches that is read once, from start to end."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ HTML_ROWS = 20
 class Result:
     """Rows of a statement.
 
-    1. Rows are made while they are read: a statement's stages run when the first row is asked for.
-    2. Reading consumes: to_arrow and its like refuse a result that was read to its end. `show` and the notebook's
-       display look ahead and consume nothing.
+    1. Rows are computed while they are read: a statement's stages run when the first row is requested.
+    2. Reading consumes rows: to_arrow and similar methods refuse a result that was read to its end. `show` and the
+       notebook's display look ahead and consume nothing.
     3. Values are plain Python: Decimal, date, datetime without zone, timedelta, list, dict for MAP and STRUCT; an
        interval of months is text, `1-2`. In Arrow intervals are numbers of months or microseconds.
-    4. `close` ends the statement where it is; reading after that raises ExecutionError.
-    5. A result is for one thread, but for `cancel`; the context that made it is for several.
+    4. `close` ends the statement at once; reading after that raises ExecutionError.
+    5. Only one thread may use a result, except for `cancel`. Several threads may use the context that made it.
     """
 
     def __init__(
@@ -50,10 +50,12 @@ class Result:
         is_complete: Callable[[], bool] | None = None,
         rows_written: int | None = None,
     ) -> None:
-        """`is_complete`: whether the batch read last is known to be the last; those of a sequence are all there."""
+        """`is_complete`: returns whether the batch read last is known to be the last one. A sequence of batches is
+        complete.
+        """
         self.schema = schema
         self.is_text = is_text
-        """True if the rows are lines of text, such as a plan, and no table."""
+        """True if the rows are lines of text, such as a plan, and not a table."""
         self.rows_written = rows_written
         """Number of rows that an INSERT, CREATE TABLE or GENERATE has written, or that an UPDATE, DELETE or MERGE has
         changed; None for other statements.
@@ -77,13 +79,13 @@ class Result:
 
     @property
     def profile(self) -> QueryProfile | None:
-        """Profile of the query's run: `stages` in the order they ended (rows, bytes, tasks, seconds, malformed
-        lines), `decisions`, `physical`, the plan as it was run, and `seconds` in all. A decision has a `rule`, a
-        `text`, `figures` (pairs of name and number) and `is_planned`. Rules made when planning: placement,
-        choose_buckets, plan_join, co_partitioned; at run time: placement of a stage elsewhere than its plan,
-        broadcast_small_side, reduce_side, learned_filter, spread_heavy_keys, pack_buckets, single_task.
+        """Profile of the query's run: `stages` in the order they ended (rows, bytes, tasks, seconds, malformed lines),
+        `decisions`, `physical`, the plan that was run, and `seconds` in all. A decision has a `rule`, a `text`,
+        `figures` (pairs of name and number) and `is_planned`. Rules of planning: placement, choose_buckets, plan_join,
+        co_partitioned. Rules of run time: placement of a stage that differs from its plan, broadcast_small_side,
+        reduce_side, learned_filter, spread_heavy_keys, pack_buckets, single_task.
 
-        Complete when all rows were read. None for a command.
+        Complete after all rows were read. None for a command.
         """
         return self._profile() if self._profile else None
 
@@ -93,18 +95,18 @@ class Result:
 
     @property
     def is_complete(self) -> bool:
-        """True where all rows are made: reading on to the end waits for nothing. False where that is not known."""
+        """True if all rows are computed, so that reading to the end does not wait. False if that is unknown."""
         return self._is_at_hand or (self._is_complete is not None and self._is_complete())
 
     def cancel(self) -> None:
-        """End the statement, from any thread: the reader of its rows gets CancelledError. Does nothing after the last
+        """Cancel the statement, from any thread: the reader of its rows gets CancelledError. Do nothing after the last
         row.
         """
         if self._on_cancel:
             self._on_cancel()
 
     def close(self) -> None:
-        """End the statement and free what it holds. Closing twice is allowed."""
+        """End the statement and free its resources. Closing twice is allowed."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -125,7 +127,7 @@ class Result:
         self.close()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Unread rows, as Arrow batches with the result's names and logical types."""
+        """Yield the unread rows as Arrow batches with the result's names and logical types."""
         self._check_unread()
         while True:
             self._check_open()
@@ -145,7 +147,7 @@ class Result:
             rows = self._next_rows()
 
     def fetchone(self) -> Row | None:
-        """Read the next row; None after the last one."""
+        """Read the next row; return None after the last one."""
         rows: Iterator[Row] | None = self._unread_rows()
         while rows is not None:
             for row in rows:
@@ -154,7 +156,7 @@ class Result:
         return None
 
     def fetchmany(self, size: int = 1000) -> list[Row]:
-        """Read at most `size` next rows; an empty list after the last one."""
+        """Read at most `size` next rows; return an empty list after the last one."""
         found: list[Row] = []
         rows: Iterator[Row] | None = self._unread_rows()
         while rows is not None:
@@ -192,7 +194,7 @@ class Result:
     def to_polars(self) -> polars.DataFrame:
         """Read all remaining rows as a Polars data frame; needs the package polars.
 
-        Names that come twice get numbers: `a`, `a_1`.
+        Repeated names get numbers: `a`, `a_1`.
         """
         import polars
 
@@ -200,14 +202,16 @@ class Result:
         return polars.DataFrame(table.rename_columns(distinct_names(table.column_names)))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Stream of the Arrow PyCapsule interface, which pyarrow.table, polars.DataFrame, DuckDB and pandas take."""
+        """Return a stream of the Arrow PyCapsule interface, which pyarrow.table, polars.DataFrame, DuckDB and pandas
+        read.
+        """
         import pyarrow as pa
 
         reader = pa.RecordBatchReader.from_batches(arrow_schema(self.schema), self.batches())
         return reader.__arrow_c_stream__(requested_schema)  # type: ignore[no-untyped-call]
 
     def show(self, num_rows: int = 20) -> None:
-        """Print the next rows as a table, a plan as its lines, without consuming them."""
+        """Print the next rows as a table, or a plan as its lines, without consuming them."""
         from sharkpy.session.writers import write_lines, write_table
         from sharkpy.values.visible_text import for_terminal
 
@@ -220,7 +224,7 @@ class Result:
             sys.stdout.write(f"only the first {num_rows} rows are shown\n")
 
     def _repr_html_(self) -> str:
-        """Next rows as an HTML table for a notebook, or a line about a result without such rows."""
+        """Return the next rows as an HTML table for a notebook, or a line about a result without such rows."""
         from sharkpy.values.value_text import readable_texts
 
         if not self.columns or self._is_closed or self._is_read or self._rows is not None:
@@ -262,7 +266,7 @@ class Result:
         try:
             return interruptible(self._made_batch, self.cancel)
         except (KeyboardInterrupt, SystemExit):
-            # The statement was cancelled, so it ends itself: perhaps another thread is still within its rows.
+            # The statement was cancelled, so it ends itself: another thread may still read its rows.
             self._is_closed = True
             raise
 
@@ -273,14 +277,14 @@ class Result:
         return None
 
     def _unread_rows(self) -> Iterator[Row]:
-        """Unread rows of the batch that all ways to read single rows share."""
+        """Return the unread rows of the current batch, which all ways of reading single rows share."""
         self._check_open()
         if self._rows is None:
             self._rows = iter(())
         return self._rows
 
     def _next_rows(self) -> Iterator[Row] | None:
-        """Rows of the next batch, from now on the unread ones; None after the last one."""
+        """Make the rows of the next batch the unread ones and return them; None after the last batch."""
         from sharkpy.values.python_values import typed_values
 
         self._check_open()
@@ -292,7 +296,7 @@ class Result:
         return self._rows
 
     def _peek(self, num_rows: int) -> tuple[list[pa.RecordBatch], bool]:
-        """Batches of at most `num_rows` next rows, and whether there are more; they remain unread."""
+        """Return batches of at most `num_rows` next rows, and whether more rows follow. The rows remain unread."""
         self._check_unread()
         while sum(batch.num_rows for batch in self._ahead) <= num_rows:
             batch = self._next_batch()
@@ -307,7 +311,7 @@ class Result:
 
 
 def conform(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    """`batch` under the schema's names, its columns decoded to the schema's Arrow types."""
+    """Return `batch` under the schema's names, with its columns decoded to the schema's Arrow types."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""Dispatch of commands to the functions that carry them out, including those of rooms above execution."""
+"""Dispatch of commands to their functions, including functions of packages above execution."""
 
 from __future__ import annotations
 
@@ -123,11 +123,11 @@ _RUNNERS: dict[type[Command], Callable[[Any, StreamSession], CommandResult]] = {
     ShowContinuousTables: _show_continuous,
     ShowEpochs: _show_epochs,
 }
-"""Functions that are imported when first used: most sessions neither explain nor learn, nor have streams."""
+"""Functions that are imported on first use: most sessions neither explain nor learn, nor have streams."""
 
 
 def run_command(command: Command, session: StreamSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Carry out `command`, whose statement has `snapshot`; UnsupportedError for a command without a function."""
+    """Run `command`, whose statement has `snapshot`. Raise UnsupportedError if no function runs it."""
     if (runner := _RUNNERS.get(type(command))) is not None:
         return runner(command, session)
     return run_execution_command(command, session, snapshot)

@@ -1,4 +1,4 @@
-"""Running statements of a session: those that have begun and not ended."""
+"""Running statements of a session: they have begun and not ended."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sharkpy.session.history import StatementHistory
 
 PYTHON = "PYTHON"
-"""Kind of the work of a program that is no statement's text."""
+"""Kind of work that a program starts without the text of a statement."""
 _ENDS: tuple[tuple[type[BaseException], StatementState], ...] = (
     (GeneratorExit, StatementState.CLOSED),
     (StatementClosedError, StatementState.CLOSED),
@@ -39,43 +39,43 @@ _ENDS: tuple[tuple[type[BaseException], StatementState], ...] = (
     (CancelledError, StatementState.CANCELLED),
     (KeyboardInterrupt, StatementState.CANCELLED),
 )
-"""The first kind that fits an end; others are failures."""
+"""States by the kind of error that ended a statement; the first match counts. Any other error is a failure."""
 
 
 def new_query_id() -> str:
-    """An id in the form of those that the server gives."""
+    """Return a new id in the server's form."""
     return f"sharkpy_{secrets.token_urlsafe(12)}"
 
 
 @dataclass(frozen=True, slots=True)
 class StatementTitle:
-    """Names that a statement is listed by."""
+    """Names by which a statement is listed."""
 
     query_id: str
     text: str
-    """Without the secrets in it."""
+    """Text without secrets."""
     user: str
     kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """A statement that has begun. Those without a title are parts of a program's work that nobody asked for by name."""
+    """Statement that has begun. Without a title it is a part of a program's work, and is not listed."""
 
     statement: weakref.ref[Statement]
     title: StatementTitle | None
     started: float
     began: float
-    """As `started`, by the clock that is never set."""
+    """Time of `started` by the monotonic clock."""
 
 
 class RunningStatements:
     """Running statements of a session.
 
-    1. `begin` and `end` enclose a statement; `as_statement` and `working` make one of the code inside.
-    2. `stop` ends all; none begins after it.
-    3. A statement with a title goes to the history once, whatever ends it first: its last row, an error, a cancel, a
-       close, the session's end, or that nobody has it any more.
+    1. `begin` and `end` enclose a statement; `as_statement` and `working` run the enclosed code as one.
+    2. `stop` ends all statements; none begins after it.
+    3. A statement with a title is recorded in the history once, at its first end: its last row, an error, a cancel, a
+       close, the end of the session, or the garbage collection of the statement.
     """
 
     def __init__(self, session: str, history: StatementHistory) -> None:
@@ -109,23 +109,23 @@ class RunningStatements:
         return statement
 
     def end(self, statement: Statement, error: BaseException | None = None) -> None:
-        """It has given all that it gives, or `error` has ended it; GeneratorExit where its reader wants no more."""
+        """Mark the statement as finished, failed with `error`, or abandoned by its reader (GeneratorExit)."""
         statement.end()
         running = self._running.pop(id(statement), None)
         if running is not None and running.title is not None and self._history.is_on:
             self._history.add(self._ended(running, running.title, statement, error))
 
     def _forget(self, key: int) -> None:
-        """End a statement that nobody has any more: it was not run, or its rows were never asked for.
+        """End a statement that was garbage-collected: it was not run, or its rows were never read.
 
-        It takes no lock: the collector may come here from within anything.
+        No lock is taken: the garbage collector may call this at any point.
         """
         running = self._running.pop(key, None)
         if running is not None and running.title is not None and self._history.is_on:
             self._history.add(self._record(running, running.title, StatementState.CLOSED))
 
     def records(self) -> list[StatementRecord]:
-        """The statements with a title that run, each as far as it is."""
+        """Return records of the running statements with a title, each with its current progress."""
         with self._lock:
             running = list(self._running.values())
         return [
@@ -137,7 +137,7 @@ class RunningStatements:
     def _ended(
         self, running: _Running, title: StatementTitle, statement: Statement, error: BaseException | None
     ) -> StatementRecord:
-        """Its record; of an end from outside, the error that this gave counts, whatever that made fail."""
+        """Return the record of an ended statement. If it was ended from outside, that error counts, not a later one."""
         cause = error if error is None or statement.error is None else statement.error
         if cause is None:
             return self._record(running, title, StatementState.FINISHED, statement)
@@ -183,7 +183,7 @@ class RunningStatements:
 
     @contextlib.contextmanager
     def as_statement(self, timeout: float, title: StatementTitle | None = None) -> Iterator[Statement]:
-        """Run the body as one statement, or as a part of the one that this thread works for."""
+        """Run the body as one statement, or as a part of the statement that this thread works for."""
         outer = current_cancellation()
         if isinstance(outer, Statement):
             yield outer
@@ -200,7 +200,7 @@ class RunningStatements:
 
     @contextlib.contextmanager
     def working(self, timeout: float, title: StatementTitle | None = None) -> Iterator[None]:
-        """Run the body as a statement, or as a part of anything cancellable that this thread works for."""
+        """Run the body as a statement, or as a part of any cancellable work of this thread."""
         self.check_open()
         if current_cancellation() is not None:
             yield
@@ -213,7 +213,7 @@ class RunningStatements:
             statement.cancel(error)
 
     def stop(self) -> bool:
-        """Cancel all statements and let none begin; False if that was done before."""
+        """Cancel all statements and let none begin. Return False if that was done before."""
         with self._lock:
             if self._is_stopped:
                 return False
@@ -235,7 +235,7 @@ class RunningStatements:
 
 
 def _state(statement: Statement) -> StatementState:
-    """Of a statement that is not over."""
+    """Return the state of a statement that is not over."""
     progress = statement.progress
     if not statement.is_active:
         return StatementState.WAITING

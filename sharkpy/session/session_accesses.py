@@ -19,13 +19,13 @@ _MOST = 256
 
 
 class SessionAccesses:
-    """Accesses that a session was given, the last ones. They are kept, for statements and tasks find them by their ids.
+    """Latest accesses of a session to storage. They are kept because statements and tasks find them by their ids.
 
     Safe to use from several threads.
     """
 
     def __init__(self, conf: Conf, owner: Conf, restrictions: Callable[[], Restrictions]) -> None:
-        """`conf`: the session's settings; `owner`: those of the engine's owner."""
+        """`conf`: the session's settings; `owner`: the settings of the engine's owner."""
         self._conf = conf
         self._owner = owner
         self._restrictions = restrictions
@@ -33,8 +33,9 @@ class SessionAccesses:
         self._given: OrderedDict[str, StorageAccess] = OrderedDict()
 
     def find(self, location: str, is_named: bool) -> str:
-        """Id of the access to a location: of a table of the catalog, or one that a statement names, which is open to
-        sessions without restrictions, and to others within their bounds, or with keys of their own. Errors are those of
+        """Return the id of the access to a location of a table in the catalog, or of one that a statement names.
+
+        A restricted session may name a location only within its bounds or with its own keys. Errors are raised as by
         `access_to`.
         """
         from sharkpy.sources.storage.access import ACCESSES, access_to

@@ -1,4 +1,4 @@
-"""Session as the rooms below see it: the seam `EngineSession` over the parts that all sessions of an engine share."""
+"""Session as the packages below see it: the seam `EngineSession` over the shared parts of an engine's sessions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class SessionSeam:
-    """Settings and state of a session, for what works for it: see EngineSession."""
+    """Settings and state of a session, for the code that works for it: see EngineSession."""
 
     def __init__(self, conf: Conf, state: SessionState) -> None:
         self.conf = conf
@@ -56,7 +56,7 @@ class SessionSeam:
 
     @property
     def known_engine(self) -> Engine | None:
-        """Engine, if it was needed so far; else None."""
+        """Engine, or None if it was not needed yet."""
         return self._parts.known_engine
 
     @property
@@ -131,14 +131,14 @@ class SessionSeam:
         self._parts.plans.drop_table(table)
 
     def working(self, text: str | None = None) -> contextlib.AbstractContextManager[None]:
-        """Run the body as a statement of the session, or as a part of the one that this thread works for.
+        """Run the body as a statement of the session, or as a part of the statement that this thread works for.
 
-        It is in the history as `text`, if that is given.
+        The history shows it as `text`, if that is given.
         """
         return self._statements.working(self._timeout, self._work_title(text))
 
     def as_statement(self, text: str | None = None) -> contextlib.AbstractContextManager[Statement]:
-        """Run the body as one statement, which `cancel` and the time limit end, or as a part of the one that the
+        """Run the body as one statement, which `cancel` and the time limit end, or as a part of the statement that the
         thread works for.
         """
         return self._statements.as_statement(self._timeout, self._work_title(text))
@@ -158,7 +158,7 @@ class SessionSeam:
         return self.conf.value(settings.QUERY_TIMEOUT)
 
     def with_settings(self, values: Mapping[str, str]) -> Self:
-        """View of the session under other settings, for one statement; other changes apply to the session too."""
+        """Return a view of the session under other settings, for one statement. Other changes apply to the session."""
         conf = self.conf.copy()
         for key, value in values.items():
             conf.set(key, value)
@@ -172,10 +172,10 @@ class SessionSeam:
         user: str | None = None,
         query_id: str | None = None,
     ) -> list[StatementRecord]:
-        """Records of the statements of all sessions, running ones too, newest first; None as `limit`: all that is kept.
+        """Return records of the statements of all sessions, with running ones, newest first. `limit` None returns all.
 
-        `like`: those whose whole text matches a pattern of SHOW; `user`: those of one user; `query_id`: the one with
-        this id, if there is any.
+        `like`: a pattern of SHOW that the whole text matches; `user`: only the statements of this user; `query_id`:
+        only the statement with this id.
         """
         if self.restrictions.sees_own_statements:
             if user not in (None, self._user):
@@ -188,13 +188,13 @@ class SessionSeam:
         return [found] if found is not None and user in (None, found.user) else []
 
     def running_statements(self) -> list[StatementRecord]:
-        """Records of the session's statements that run, each as far as it is."""
+        """Return records of the session's running statements, each with its current progress."""
         return self._statements.records()
 
     def statements(self) -> list[Statement]:
-        """Statements of the session that have begun and not ended."""
+        """Return the statements of the session that have begun and not ended."""
         return self._statements.statements()
 
     def all_statements(self) -> list[Statement]:
-        """Statements of all sessions that have begun and not ended."""
+        """Return the statements of all sessions that have begun and not ended."""
         return self._parts.statements()

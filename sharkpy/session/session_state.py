@@ -1,4 +1,4 @@
-"""State of a session apart from its settings."""
+"""State of a session without its settings."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sharkpy.session.shared_parts import SharedParts
 class SessionState:
     """Names, statements and listeners of a session: the same under all its settings.
 
-    `catalog` adds the session's temporary objects to those of all; `is_owner`: the end of the session is that of the
-    engine and of all its sessions.
+    `catalog` has the session's temporary objects in addition to the shared ones. If `is_owner`, the end of the session
+    ends the engine and all its sessions.
     """
 
     parts: SharedParts
@@ -27,7 +27,7 @@ class SessionState:
     restrictions: Restrictions = UNRESTRICTED
     observers: PlanObservers = field(default_factory=PlanObservers)
     registered: dict[str, object] = field(default_factory=dict)
-    """Data of the program by the name under which queries read it."""
+    """Data of the program, by the name under which queries read it."""
     statements: RunningStatements = field(init=False)
 
     def __post_init__(self) -> None:

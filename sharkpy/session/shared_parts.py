@@ -49,8 +49,8 @@ class Member(EngineSession, Protocol):
 
 
 class SharedParts:
-    """Shared parts of an engine's sessions, made by `connect` with the first session, which owns them. Parts are made
-    when first needed.
+    """Shared parts of an engine's sessions. `connect` makes them with the first session, which owns them. Each part is
+    made when it is first needed.
 
     `conf` is the owner's: memory, placement of files and the limits of the queue are the same for all sessions.
     """
@@ -58,9 +58,11 @@ class SharedParts:
     def __init__(self, conf: Conf) -> None:
         self.conf = conf
         self.initial_conf = conf.without_secrets()
-        """Settings that new sessions begin with. Secrets stay the owner's: `access_to` says who uses them."""
+        """Settings that new sessions begin with. Secrets remain with the owner: `access_to` decides which session uses
+        them.
+        """
         self.user = user_name(conf)
-        """Whose sessions are those that do not say: the look into the machine's users is spared for each statement."""
+        """User of sessions that do not name one. It is stored here to spare a lookup for each statement."""
         self.metastore: JvmMetastore | None = None
         self._remains: RemoteRemains | None = None
         self.catalog = self._open_catalog(warehouse_location(None, conf))
@@ -96,7 +98,7 @@ class SharedParts:
         )
 
     def _swept(self, catalog: Catalog) -> Catalog:
-        """Catalog, after removing what killed processes have left; of what is in storage a thread takes care."""
+        """Remove leftovers of killed processes and return the catalog. A thread removes leftovers in remote storage."""
         if catalog.is_read_only:
             return catalog
         catalog.trash.empty(0)
@@ -113,7 +115,7 @@ class SharedParts:
     def find_files(
         self, word: str, place: str, given: FileOptions, gate: PathGate, access: Callable[[str], str]
     ) -> Table | None:
-        """Table of files that a query names: see `Catalog.file_table`."""
+        """Find the table of files that a query names: see `Catalog.file_table`."""
         with self._lock:
             if self._file_tables is None:
                 from sharkpy.execution.tables.file_tables import FileTables
@@ -134,7 +136,7 @@ class SharedParts:
         return self._lakes
 
     def new_name(self) -> str:
-        """Make a name for a session that no other has."""
+        """Return a session name that no other session has."""
         return f"session-{next(self._numbers)}"
 
     def join(self, session: Member) -> None:
@@ -147,11 +149,11 @@ class SharedParts:
             return list(self.sessions)
 
     def running_statements(self) -> list[StatementRecord]:
-        """Of all sessions, each as far as it is."""
+        """Return records of the running statements of all sessions, each with its current progress."""
         return [one for session in self.members() for one in session.running_statements()]
 
     def statements(self) -> list[Statement]:
-        """Statements of all sessions that have begun and not ended."""
+        """Return the statements of all sessions that have begun and not ended."""
         return [one for session in self.members() for one in session.statements()]
 
     def leave(self, session: Member) -> None:
@@ -170,7 +172,7 @@ class SharedParts:
 
     @property
     def known_engine(self) -> Engine | None:
-        """Engine, if it was needed so far; else None."""
+        """Engine, or None if it was not needed yet."""
         return self._engine
 
     @property
@@ -192,7 +194,9 @@ class SharedParts:
             return self._admission
 
     def streams(self, new_session: NewSession) -> StreamScheduler:
-        """Scheduler of the engine's continuous queries, whose epochs run in sessions that `new_session` opens."""
+        """Return the scheduler of the engine's continuous queries. Their epochs run in sessions that `new_session`
+        opens.
+        """
         with self._lock:
             if self._streams is None:
                 from sharkpy.streaming.scheduler import StreamScheduler
@@ -201,14 +205,14 @@ class SharedParts:
             return self._streams
 
     def take_console(self, console: Console) -> None:
-        """Let a function show the epochs of sinks TO CONSOLE."""
+        """Show the epochs of sinks TO CONSOLE by this function."""
         with self._lock:
             self._console = console
             if self._streams is not None:
                 self._streams.wake()
 
     def stop_streams(self) -> None:
-        """End the epochs that run, before the sessions that they run in."""
+        """End the running epochs, before the sessions that they run in."""
         if self._streams is not None:
             self._streams.stop()
 

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 
 class SharkContext(SessionSeam):
-    """Session of an engine: settings, a current database, temporary tables, and the engine behind them.
+    """Session of an engine: settings, a current database, temporary tables, and access to the engine.
 
     1. `sql` runs one statement; a query's rows are computed while its Result is read.
     2. Parts are made when first needed; Spark's JVM starts with the first RDD job.
     3. Several threads may call `sql`; each Result belongs to one of them.
-    4. `cancel` ends what runs now; `stop` ends the session and frees everything it holds.
-    5. `new_session` gives another session on the same engine; those end with this one, which owns the engine.
+    4. `cancel` ends all running statements; `stop` ends the session and frees its resources.
+    5. `new_session` opens another session on the same engine. It ends with this session, which owns the engine.
     """
 
     def __enter__(self) -> Self:
@@ -65,10 +65,10 @@ class SharkContext(SessionSeam):
         return f"<SharkContext {self.master}, warehouse {place}>"
 
     def sql(self, text: str, parameters: Parameters | None = None) -> Result:
-        """Run a statement, or several separated by ";", whose result is that of the last.
+        """Run a statement, or several separated by ";", and return the result of the last one.
 
-        `?` in a statement take a sequence of parameters, `:name` a mapping. A name in FROM that is no table of the
-        catalog may be that of a variable of the caller: a frame of pandas or Polars, or a table of pyarrow or DuckDB.
+        `?` in a statement take a sequence of parameters, `:name` a mapping. If a name in FROM is not a table of the
+        catalog, it may name a variable of the caller: a frame of pandas or Polars, or a table of pyarrow or DuckDB.
         """
         from sharkpy.sql.grammar.split_statements import split_statements
 
@@ -88,10 +88,11 @@ class SharkContext(SessionSeam):
             return self.prepare(bound.text, variables=variables).run()
 
     def register(self, name: str, data: object) -> None:
-        """Let queries of this session read data of the program under a name, which goes before a table's: a frame of
-        pandas or Polars, Arrow data, an array, a list of rows, an RDD.
+        """Let queries of this session read data of the program under a name: a frame of pandas or Polars, Arrow data,
+        an array, a list of rows, an RDD.
 
-        Each query reads it as it is then, in this process; what can be read once gives its rows to the first.
+        The name takes precedence over a table's. Each query reads the current data, in this process. Data that can be
+        read only once goes to the first query.
         """
         from sharkpy.ml.tables.given_tables import rows_of
 
@@ -101,7 +102,7 @@ class SharkContext(SessionSeam):
         self._state.registered[name.lower()] = data
 
     def unregister(self, name: str) -> None:
-        """Undo `register`. TableNotFoundError if nothing has the name."""
+        """Undo `register`. Raise TableNotFoundError if no data has the name."""
         if self._state.registered.pop(name.lower(), None) is None:
             raise TableNotFoundError(f'nothing is registered as "{name}"')
 
@@ -113,11 +114,11 @@ class SharkContext(SessionSeam):
         query_id: str = "",
         variables: Callable[[str], object] | None = None,
     ) -> PreparedStatement:
-        """Prepare a statement: its names and types are resolved. Another thread may run it, and it can be cancelled.
+        """Prepare a statement: resolve its names and types. Another thread may run it, and it can be cancelled.
 
-        `timeout` in seconds, if it is shorter than that of the session; `listener` gets the progress of this statement
-        alone; `query_id`: its name in the history, if it has one already; `variables` gives those that
-        it may read. What the thread works for ends it, too.
+        `timeout` in seconds applies if it is shorter than the session's. `listener` gets the progress of this statement
+        only. `query_id` is its id in the history, if it has one already. `variables` returns the caller's variables
+        that the statement may read. Cancelling the work that the thread runs for cancels the statement, too.
         """
         from sharkpy.session.prepared_statement import PreparedStatement
 
@@ -153,13 +154,13 @@ class SharkContext(SessionSeam):
         return None
 
     def substituted(self, text: str) -> str:
-        """Replace the variables of `text` by their values; those of the environment are not for remote users."""
+        """Replace the variables of `text` by their values. Remote users cannot read environment variables."""
         from sharkpy.execution.queries.bind_text import substituted
 
         return substituted(self, text)
 
     def sql2rdd(self, text: str) -> TableRDD:
-        """Rows of a query as a PySpark RDD of typed rows; names and types are checked now, the rest is lazy."""
+        """Return a query's rows as a PySpark RDD of typed rows. Names and types are checked now, the rest is lazy."""
         from sharkpy.ml.rdd.table_rdd import TableRDD
 
         return TableRDD.of_text(self, text)
@@ -171,9 +172,10 @@ class SharkContext(SessionSeam):
         columns: Sequence[str] | None = None,
         by: str | Sequence[str] | None = None,
     ) -> list[Row]:
-        """Rows of a table by key, with `columns` of it: read in this process, from the blocks that may have the key.
+        """Return the rows of a table with a key, with `columns` of each. They are read in this process, from the blocks
+        that may have the key.
 
-        `by` names the key's columns (default: those that the table is bucketed by); for several, `key` is a tuple.
+        `by` names the key's columns (default: the table's bucket columns); for several columns, `key` is a tuple.
         """
         from sharkpy.session.lookup import lookup
 
@@ -187,9 +189,10 @@ class SharkContext(SessionSeam):
         returns: Returns = None,
         arguments: Sequence[TypeLike] | None = None,
     ) -> None:
-        """Make a Python function or class, perhaps decorated by `sharkpy.function` and its like, a temporary function.
+        """Register a Python function or class as a temporary function. It may be decorated by `sharkpy.function` or a
+        similar decorator.
 
-        Types are those of the decorator, of `arguments` and `returns`, or of annotations.
+        The types come from the decorator, from `arguments` and `returns`, or from annotations.
         """
         from sharkpy.udf.user.function import intern
         from sharkpy.udf.user.make import user_function
@@ -206,11 +209,11 @@ class SharkContext(SessionSeam):
         *,
         replace: bool = False,
     ) -> None:
-        """Make a Python function or class a permanent function of a database: all sessions have it, and continuous
-        queries may call it. The catalog keeps the code, by value, and what it refers to.
+        """Create a permanent function of a database from a Python function or class. All sessions and continuous
+        queries can call it. The catalog stores the code and the objects that it refers to, by value.
 
-        Types are those of `register_function`. BindError 42723 if the database has a function of that name, unless
-        `replace` is given: then queries call the new one from now on.
+        The types are found as by `register_function`. Raise BindError 42723 if the database has a function of that
+        name, unless `replace` is given: then queries call the new function from now on.
         """
         from sharkpy.execution.commands.user_functions import keep_function
         from sharkpy.udf.user.function import intern
@@ -233,8 +236,8 @@ class SharkContext(SessionSeam):
         comment: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> int:
-        """Make a table of an RDD, a TableRDD, Arrow data, a data frame, an array or a list of rows; returns the number
-        of rows.
+        """Create a table from an RDD, a TableRDD, Arrow data, a data frame, an array or a list of rows. Return the
+        number of rows.
 
         `schema`: columns as text ("id bigint, name string"), a dict of types, names, or a pyarrow schema; None: the
         data's own. `cache`: True or "MEMORY", or "MEMORY_ONLY" for blocks without files. See docs/ml.md.
@@ -256,9 +259,9 @@ class SharkContext(SessionSeam):
         )
 
     def save_model(self, model: Estimator, name: str, *, replace: bool = False) -> None:
-        """Keep a fitted model as the table `name`, for `predict` in SQL; its rows show the fitted values.
+        """Save a fitted model as the table `name`, for `predict` in SQL. The rows show the fitted values.
 
-        TableExistsError if a table of that name exists, unless `replace` is given.
+        Raise TableExistsError if a table of that name exists, unless `replace` is given.
         """
         from sharkpy.ml.generate.model_table import save_model
 
@@ -266,7 +269,7 @@ class SharkContext(SessionSeam):
             save_model(self, model, name, replace=replace)
 
     def load_model(self, name: str) -> Estimator:
-        """Model that the table `name` holds. TableNotFoundError; BindError for a table that holds none."""
+        """Load the model of the table `name`. Raise TableNotFoundError, or BindError if the table holds no model."""
         from sharkpy.ml.generate.model_table import load_model
 
         self._statements.check_open()
@@ -277,10 +280,11 @@ class SharkContext(SessionSeam):
         self._statements.cancel()
 
     def new_session(self, **conf: object) -> SharkContext:
-        """Open another session on the same engine: its own settings, database and temporary tables, the same tables.
+        """Open another session on the same engine. It has its own settings, database and temporary tables, and shares
+        the other tables.
 
-        Its settings are those of `connect` with `conf` over them; those of memory and of the queue are the owner's. It
-        uses the owner's access to storage, and sees none of its keys.
+        It starts with the settings of `connect`, changed by `conf`. Settings of memory and of the queue stay the
+        owner's. The session uses the owner's access to storage, but cannot see the owner's keys.
         """
         from sharkpy.session.connect import open_session
 
@@ -289,9 +293,9 @@ class SharkContext(SessionSeam):
         return open_session(values, self._parts, self._parts.catalog.for_session(), is_owner=False)
 
     def push(self, stream: str) -> StreamWriter:
-        """Writer of rows into a stream FROM PROGRAM: `with ctx.push("events") as out: out.write(rows)`.
+        """Return a writer of rows into a stream FROM PROGRAM: `with ctx.push("events") as out: out.write(rows)`.
 
-        TableNotFoundError; BindError for what is no such stream.
+        Raise TableNotFoundError, or BindError if `stream` is not such a stream.
         """
         from sharkpy.streaming.push import StreamWriter
 
@@ -299,7 +303,7 @@ class SharkContext(SessionSeam):
 
     @property
     def stream(self) -> Streams:
-        """Streams and continuous tables: `ctx.stream("clicks")` is the one of a name, `ctx.stream.from_folder(…)` makes
+        """Streams and continuous tables: `ctx.stream("clicks")` finds one by name, `ctx.stream.from_folder(…)` creates
         one. See `sharkpy.streaming.dstreams.new_streams.Streams`.
         """
         from sharkpy.streaming.dstreams.new_streams import Streams
@@ -307,7 +311,7 @@ class SharkContext(SessionSeam):
         return Streams(self)
 
     def foreach_batch(self, sink: str, function: BatchFunction, *, as_reader: bool = False) -> ContinuousTable:
-        """Let `function(epoch, rows)` take the rows of a continuous sink TO PROGRAM, by its name. See
+        """Call `function(epoch, rows)` with the rows of the continuous sink TO PROGRAM named `sink`. See
         `sharkpy.streaming.handles.ContinuousTable.foreach_batch`.
         """
         from sharkpy.streaming.handles import ContinuousTable
@@ -319,20 +323,22 @@ class SharkContext(SessionSeam):
         return self.catalog.table(*qualified(text, self.current_database))
 
     def take_console(self, console: Console) -> None:
-        """Let a function of this process, which has a terminal, show the epochs of sinks TO CONSOLE."""
+        """Show the epochs of sinks TO CONSOLE by a function of this process, which has a terminal."""
         self._parts.take_console(console)
 
     def start_streams(self) -> None:
-        """Let the continuous tables of the warehouse that were running go on in this process, if no other has them."""
+        """Resume the warehouse's running continuous tables in this process, unless another process runs them."""
         if any(query.state is QueryState.RUNNING for query in self.catalog.streams.queries()):
             self.streams.start()
 
     def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]:
-        """Report the progress of running queries to `listener`, from any thread; the returned function removes it."""
+        """Report the progress of running queries to `listener`, from any thread. Return a function that removes the
+        listener.
+        """
         return self._state.observers.add_listener(listener)
 
     def stop(self) -> None:
-        """End the session, and if it owns the engine, all sessions. Idempotent; later calls of `sql` raise
+        """End the session, and if it owns the engine, all sessions. Idempotent. Later calls of `sql` raise
         ExecutionError.
         """
         if not self._statements.stop():

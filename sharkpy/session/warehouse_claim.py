@@ -1,4 +1,6 @@
-"""Claim of a catalog on its warehouse at a URI: nobody else's tables lie there, and no other catalog opens it."""
+"""Claim of a catalog on its warehouse at a URI: only this catalog opens the warehouse, and all tables in it are its
+own.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,11 @@ _TRIES = 5
 
 
 def claimed(catalog: Catalog, conf: Conf) -> Catalog:
-    """The catalog, once its warehouse knows it; a local warehouse has its catalog in it. The catalog is closed by an
-    error.
+    """Return the catalog after claiming its warehouse. An error closes the catalog.
 
-    ConfigurationError 55006 for a warehouse of another catalog, unless `conf` names its owner to take it over from;
-    UnsupportedError for storage where no claim can be put. A catalog that is read alone claims nothing.
+    Raise ConfigurationError 55006 if the warehouse belongs to another catalog, unless `conf` names its owner to take it
+    over from. Raise UnsupportedError if the storage cannot hold a claim. Local warehouses, which contain their catalog,
+    and read-only catalogs need no claim.
     """
     if uri.is_remote(catalog.warehouse_dir) and not catalog.is_read_only:
         try:
@@ -39,15 +41,15 @@ def claimed(catalog: Catalog, conf: Conf) -> Catalog:
 
 
 def require_claimable(warehouse: str, conf: Conf) -> None:
-    """ConfigurationError 55006 where a new warehouse would lie in another one, UnsupportedError for storage where no
-    claim can be put. What else is there is for the caller to see.
+    """Raise ConfigurationError 55006 if a new warehouse would be inside another one, UnsupportedError if the storage
+    cannot hold a claim. The caller checks for other files.
     """
     if uri.is_remote(warehouse):
         _check_around(writable_store(warehouse, conf), warehouse)
 
 
 def writable_store(warehouse: str, conf: Conf) -> Store:
-    """Store of a warehouse; UnsupportedError for one that cannot hold it."""
+    """Return the store of a warehouse. Raise UnsupportedError if it cannot hold one."""
     from sharkpy.sources.storage.access import access_to
     from sharkpy.sources.storage.stores import store_of
 
@@ -81,7 +83,7 @@ def _claim(catalog: Catalog, conf: Conf) -> None:
 
 
 def _check_free(warehouse: str, mine: CatalogOwner, newest: Claim | None, taken_from: str) -> None:
-    """ConfigurationError 55006 if the warehouse has another owner than the one that it is taken over from."""
+    """Raise ConfigurationError 55006 if the warehouse has another owner than the one that it is taken over from."""
     if newest is not None and newest.owner != taken_from:
         raise ConfigurationError(
             f'the warehouse "{warehouse}" belongs to the catalog at {newest.place} (user "{newest.user}", since '
@@ -100,7 +102,7 @@ def _check_free(warehouse: str, mine: CatalogOwner, newest: Claim | None, taken_
 
 
 def _check_around(store: Store, warehouse: str) -> None:
-    """ConfigurationError 55006 for a new warehouse in the folder of another one, as far as the keys open that."""
+    """Raise ConfigurationError 55006 if a new warehouse is in the folder of another one that the keys can read."""
     from sharkpy.sources.storage.warehouse_claims import WarehouseClaims
 
     folder = warehouse

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Batches = Iterable["pa.RecordBatch"]
 TextsOf = Callable[["pa.Array[Any]", DataType, str], list[str]]
-"""From a column, its type and the text of NULL to the texts of its values."""
+"""Function from a column, its type and the text of NULL to the texts of its values."""
 BinaryWriter = Callable[[BinaryIO, Schema, Batches], int]
 
 
@@ -30,9 +30,9 @@ class Look:
     """Layout of text output, as chosen by the user."""
 
     null_text: str | None = None
-    """Text of NULL; None: that of the format."""
+    """Text of NULL; None for the default of the format."""
     width: int = 0
-    """Width of the terminal that a table has to fit into, in cells; 0: no limit."""
+    """Width of the terminal that a table has to fit into, in cells; 0 for no limit."""
 
     def null(self, of_format: str = NULL_TEXT) -> str:
         return of_format if self.null_text is None else self.null_text
@@ -46,7 +46,7 @@ class Writer(Protocol):
 
 
 MEASURED_ROWS = 5_000
-"""Number of first rows that set a table's column widths; wider cells that follow stick out."""
+"""Number of first rows that set a table's column widths; later, wider cells stick out."""
 MAX_WIDTH = 200
 LEAST_WIDTH = 12
 """Width to which a table's columns are cut before some are left out."""
@@ -66,7 +66,7 @@ def text_rows(
 
 
 def write_csv(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
-    """Write NULL without quotes, and in quotes what would be taken for it: an empty string, unless NULL has a text."""
+    """Write NULL without quotes, and quote a value that looks like NULL: an empty string, unless NULL has a text."""
     null = look.null(_CSV_NULL)
     stream.write(",".join(_csv_text(name, null) for name in schema.names) + "\n")
     count = 0
@@ -215,7 +215,7 @@ _ELLIPSIS = "…"
 
 
 def _fitted(natural: list[int], room: int) -> tuple[list[int], list[int | None]]:
-    """Widths within `room` cells, and the columns to show: wide ones are cut, then some in the middle left out."""
+    """Return widths within `room` cells, and the columns to show: cut wide ones, then leave out some in the middle."""
     widths, shown = list(natural), list[int | None](range(len(natural)))
     if not room:
         return widths, shown
@@ -258,7 +258,7 @@ def _cut(text: str, width: int, look: Look) -> str:
 
 
 def write_lines(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:  # noqa: ARG001
-    """Write the first column alone, unquoted."""
+    """Write only the first column, without quotes."""
     count = 0
     for row in text_rows(schema, batches):
         stream.write(row[0] + "\n")
@@ -306,7 +306,7 @@ def _short_type(dtype: DataType) -> str:
 
 
 def text_width(text: str) -> int:
-    """Number of terminal cells that `text` takes."""
+    """Return the number of terminal cells that `text` takes."""
     if text.isascii():
         return len(text)
     from wcwidth import wcswidth
@@ -332,7 +332,7 @@ WRITERS: dict[str, Writer] = {
 }
 BINARY_WRITERS: dict[str, BinaryWriter] = {"parquet": write_parquet, "arrow": write_arrow}
 FOR_READING = ("table", "markdown", "vertical")
-"""Formats for reading on a terminal: there they get a limit of rows and a pager."""
+"""Formats for reading on a terminal: there, they have a row limit and a pager."""
 OF_SUFFIX = {
     ".csv": "csv",
     ".tsv": "tsv",

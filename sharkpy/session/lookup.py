@@ -121,8 +121,7 @@ def _plan(table: Table, values: dict[str, PythonValue], chosen: Sequence[Field])
 def _narrowed(
     version: TableVersion, table: Table, values: dict[str, PythonValue], session: EngineSession
 ) -> TableVersion:
-    """Return the version with only the blocks of the key's bucket, if the key has one and every block belongs to one.
-    """
+    """Return the version with only the blocks of the key's bucket, if the key has one and each block is of one."""
     spec = table.buckets
     if spec is None or not set(spec.columns) <= set(values) or any(block.bucket is None for block in version.blocks):
         return version

@@ -31,19 +31,19 @@ DEFAULT_PAGER = "less -SRFX"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Outcome of writing an answer; `num_rows` is None for statements without rows, or for lines that are no rows."""
+    """Outcome of writing an answer. `num_rows` is None for statements without rows, or if the lines are not rows."""
 
     num_rows: int | None = None
     is_cut: bool = False
-    """True if there are more rows than were written."""
+    """True if only a part of the rows was written."""
     pages: str = ""
     """Text for the pager that is not written yet."""
     num_written: int | None = None
-    """Rows that an INSERT and its like have written; None for other statements, or where that is not known."""
+    """Rows that an INSERT or similar statement has written; None for other statements, or if the number is unknown."""
 
 
 class AnswerWriter:
-    """Writer of answers as `options` say; files that `.output` names stay open for later answers."""
+    """Writer of answers, by `options`. Files that `.output` names stay open for later answers."""
 
     def __init__(self, options: ShellOptions) -> None:
         self._options = options
@@ -54,7 +54,7 @@ class AnswerWriter:
         return sys.stdout
 
     def redirect(self, path: Path | None) -> None:
-        """Send answers to this file from now on; to the terminal again if it is None."""
+        """Send answers to this file from now on, or to the terminal if it is None."""
         self.close()
         if path is not None and format_of(path, self._options.mode) in WRITERS:
             self._file = _opened(path)
@@ -127,7 +127,7 @@ class AnswerWriter:
 
 
 class _Limit:
-    """First rows of `batches`; 0 means all. `is_cut` is set once it is known that there were more."""
+    """First rows of `batches`; 0 means all rows. `is_cut` is set when more rows are found."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch], num_rows: int) -> None:
         self._batches = batches
@@ -147,7 +147,7 @@ class _Limit:
 
 
 def format_of(path: Path, mode: str) -> str:
-    """Format by the file's name if that tells, else by the mode."""
+    """Return the format by the file's suffix if that is known, else by the mode."""
     return OF_SUFFIX.get(path.suffix.lower(), mode)
 
 

@@ -1,4 +1,4 @@
-"""`sharkpy backup` and `sharkpy restore`: a warehouse saved as files, and made from them again."""
+"""`sharkpy backup` and `sharkpy restore`: save a warehouse as files, and create it again from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sharkpy.session.warehouse_claim import claimed, require_claimable
 
 
 def run_backup(target: str, warehouse: str | None, given: Mapping[str, str]) -> int:
-    """Make a backup of the warehouse in the folder `target`, and print what it holds and what it does not."""
+    """Make a backup of the warehouse in the folder `target`, and print what the backup contains and leaves out."""
     conf = Conf(given)
     if conf.value(settings.METASTORE) != settings.EMBEDDED:
         hint = "back up the metastore with its own tools, then the folders of its tables"
@@ -44,7 +44,7 @@ def run_backup(target: str, warehouse: str | None, given: Mapping[str, str]) -> 
 
 
 def run_restore(source: str, warehouse: str | None, given: Mapping[str, str]) -> int:
-    """Make the warehouse, which must not be there, from the backup in the folder `source`."""
+    """Create the warehouse, which must not exist, from the backup in the folder `source`."""
     conf = Conf(given)
     location = warehouse_location(warehouse, conf)
     require_claimable(location, conf)

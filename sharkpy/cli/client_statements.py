@@ -18,9 +18,10 @@ Say = Callable[[str], None]
 
 
 def statements_with_sources(text: str, depth: int = 0) -> Iterator[tuple[str, int]]:
-    """Statements of a script, with those of each file that it names by `source`, and the lines they start in.
+    """Yield the statements of a script and the lines they start in, with the statements of each file that `source`
+    names.
 
-    ConfigurationError if a file cannot be read, or files read one another without end.
+    Raise ConfigurationError if a file cannot be read, or if files are nested too deeply.
     """
     for statement, line in split_statements(text):
         source = _SOURCE.fullmatch(statement)
@@ -41,7 +42,7 @@ def _content(path: str) -> str:
 
 
 def run_client_statement(statement: str, say: Say) -> bool:
-    """Run `statement` if it is one for this machine; False if not."""
+    """Run `statement` if this machine runs it without a session. Return False if not."""
     if dfs := _DFS.fullmatch(statement):
         from sharkpy.cli.local_files import run_dfs
 

@@ -1,4 +1,4 @@
-"""Interface of the interactive shell towards its commands."""
+"""Interface of the interactive shell to its commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class CommandShell(Protocol):
-    """Shell as its commands see it: its session and options, the last statement and error, and ways to run more."""
+    """Shell as its commands see it: its session, options, last statement and error, and methods that run more."""
 
     session: ShellSession
     names: Names
@@ -26,25 +26,25 @@ class CommandShell(Protocol):
     is_over: bool
 
     def say(self, text: str) -> None:
-        """Write a line that was asked for."""
+        """Write a line of requested output."""
 
     def confirm(self, text: str) -> None:
-        """Say what a command has changed; scripts say nothing."""
+        """Report what a command has changed; scripts print nothing."""
 
     def run_sql(self, text: str) -> bool:
-        """Run statements one after the other; False at the first error, which is shown."""
+        """Run statements one after the other. At the first error, show it and return False."""
 
     def run_script(self, text: str) -> bool:
         """Run statements, and commands each on a line of its own, up to the first error."""
 
     def rows_of(self, statement: str) -> list[Row]:
-        """Rows of a statement, all of them."""
+        """Return all rows of a statement."""
 
     def wait_for(self, work: Callable[[], T]) -> T:
         """Run `work` in a thread and return its result; Ctrl-C cancels it."""
 
     def reconnect(self) -> None:
-        """Open the session on a server anew."""
+        """Open a new session on the server."""
 
     def switch_logs(self, is_on: bool) -> None:
-        """Show a server's log lines above the answers, or stop that."""
+        """Show a server's log lines above the answers, or stop showing them."""

@@ -1,6 +1,6 @@
-"""Commands of the shell itself, one row each. Names start with a dot (DuckDB's way) or a backslash (psql's).
+"""Commands of the shell itself, one row each. Names start with a dot (as in DuckDB) or a backslash (as in psql).
 
-What starts with a dot may be written with "!" too, as in beeline.
+A command that starts with a dot may be written with "!" too, as in beeline.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ BARE_WORDS = {"help": ".help", "?": ".help", "clear": ".clear", "exit": ".exit",
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Command of the shell: `run` gets the shell and the text behind the name; `completes` names the kind
-    of that text.
+    """Command of the shell. `run` gets the shell and the text after the name; `completes` names the kind of
+    that text.
     """
 
     names: tuple[str, ...]
@@ -47,7 +47,7 @@ class Command:
 
 
 def is_known_command(text: str) -> bool:
-    """True if `text` is a command of the shell that there is."""
+    """True if `text` is an existing command of the shell."""
     try:
         find_command(text)
     except ConfigurationError:
@@ -56,7 +56,7 @@ def is_known_command(text: str) -> bool:
 
 
 def find_command(text: str) -> tuple[Command, str]:
-    """Find the command that `text` starts with, and the rest; ConfigurationError if there is none."""
+    """Find the command that `text` starts with, and the rest. Raise ConfigurationError if there is none."""
     name, _, argument = text.strip().rstrip(";").rstrip().partition(" ")
     wanted = "." + name[1:] if name.startswith("!") and name != "!" else name
     for command in COMMANDS:
@@ -253,7 +253,7 @@ def _help(shell: CommandShell, argument: str) -> None:
 
 
 def _help_of(argument: str) -> str:
-    """Help for a command of the shell, or for the statements that begin with some words, or for both."""
+    """Return help for a command of the shell, for the statements that begin with some words, or for both."""
     from sharkpy.sql.forms import FIRST_WORDS, forms_of
 
     if argument.startswith(PREFIXES):
@@ -305,7 +305,7 @@ def _path(argument: str) -> Path | None:
 
 
 def _switched(argument: str, is_on: bool) -> bool:
-    """New state of a switch: `on` or `off`; without a word the opposite of the present one."""
+    """Return the new state of a switch: `on` or `off`, or without a word the opposite of the current state."""
     return not is_on if not argument else _one_of("switch", argument, SWITCH) == "on"
 
 

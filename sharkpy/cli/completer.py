@@ -51,7 +51,7 @@ _NAMED = re.compile(r"\b(?:FROM|JOIN|INTO|TABLE|,)\s+([\w.`]+)(?:\s+(?:AS\s+)?(\
 
 
 class SharkCompleter(Completer):
-    """Completer: tables after FROM and its like; elsewhere columns of the statement's tables, functions and
+    """Completer: tables after FROM and similar words; elsewhere columns of the statement's tables, functions and
     keywords.
     """
 
@@ -128,7 +128,7 @@ class SharkCompleter(Completer):
         yield from self._paths.get_completions(Document(path), event)
 
     def _named_tables(self, text: str) -> dict[str, str]:
-        """Tables of the statement by alias and by name."""
+        """Return the tables of the statement by alias and by name."""
         found: dict[str, str] = {}
         for name, alias in _NAMED.findall(text):
             plain = name.replace("`", "")

@@ -1,4 +1,4 @@
-"""`sharkpy debug-stage`: record the stages of statements, list them, and run one of them again alone."""
+"""`sharkpy debug-stage`: record the stages of statements, list them, and run a single one again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIRST_ROWS = 10
 
 
 def run_debug_stage(options: argparse.Namespace) -> int:
-    """Run `sharkpy debug-stage`; returns the exit code: 1 if the task fails."""
+    """Run `sharkpy debug-stage` and return the exit code: 1 if the task fails."""
     if options.record is not None:
         return _record(options)
     stages = recorded_stages(options.folder)
@@ -116,5 +116,5 @@ def _first(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _stop() -> None:
-    """Stop in the debugger, beside the task's `program` and `data`."""
+    """Stop in the debugger, in the frame with the task's `program` and `data`."""
     pdb.Pdb(nosigint=True).set_trace(sys._getframe(1))

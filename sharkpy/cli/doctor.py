@@ -1,4 +1,4 @@
-"""`sharkpy doctor`: abilities of this machine, and remedies for missing parts."""
+"""`sharkpy doctor`: check this machine, and tell how to install missing parts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LIBRARIES = (
 
 
 def run_doctor(warehouse: str | None, given: Mapping[str, str]) -> int:
-    """Print one line a check; returns 1 if a part is missing that queries need. `given`: settings of the session."""
+    """Print one line per check. Return 1 if queries need a missing part. `given`: settings of the session."""
     conf = Conf(given)
     location = warehouse_location(warehouse, conf)
     home = Path(catalog_home(location, conf))

@@ -18,7 +18,7 @@ MOST_ROWS = 20
 
 
 def epoch_text(sink: Table, number: int, batches: Iterable[pa.RecordBatch]) -> str:
-    """The first rows of an epoch, and how many there are; empty for one without rows."""
+    """Return the first rows of an epoch and the number of its rows, or an empty text for an epoch without rows."""
     shown: list[pa.RecordBatch] = []
     num_rows = 0
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Text of an error for people: one line, the place in the statement, a hint."""
+"""Text of an error for the user: one line, the place in the statement, a hint."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from sharkpy.session.writers import text_width
 from sharkpy.values.visible_text import visible
 
 _MOST_SHOWN = 200
-"""Characters of a line of the statement that are shown, on a terminal that has room for them."""
+"""Number of characters shown of a statement's line, on a terminal that has room for them."""
 _LEAST_SHOWN = 20
 
 
 def error_text(error: BaseException, statement: str = "", first_line: int = 1) -> str:
-    """Text of an error, without a final newline; `first_line` is where the statement starts in its script."""
+    """Return the text of an error, without a final newline. `first_line` is the line of the script that the statement
+    starts in.
+    """
     if not isinstance(error, SharkError):
         from sharkpy.execution.tasks.failure import as_shark_error
 
@@ -27,7 +29,7 @@ def error_text(error: BaseException, statement: str = "", first_line: int = 1) -
         prefix = f"{number}: " if len(source) > 1 or first_line > 1 else "  "
         line = source[error.line - 1].replace("\t", " ")
         shown = redacted(line)
-        # A line that the terminal breaks would have the caret below its last part.
+        # If the terminal broke the line, the caret would be below its last part.
         room = min(_MOST_SHOWN, max(shutil.get_terminal_size().columns - len(prefix) - 1, _LEAST_SHOWN))
         text, at = _around(shown, error.column if shown == line else None, room)
         lines.append(prefix + visible(text))
@@ -39,7 +41,7 @@ def error_text(error: BaseException, statement: str = "", first_line: int = 1) -
 
 
 def _around(line: str, column: int | None, room: int) -> tuple[str, int | None]:
-    """The line, or of one with more characters than `room` the part around a column, and the column's place in it."""
+    """Return the line and the column's place in it. If the line exceeds `room`, return the part around the column."""
     if column is None:
         return line[:room], None
     at = min(column - 1, len(line))

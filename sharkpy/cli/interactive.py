@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 class TypedTexts(FileHistory):
-    """History of what was typed, whose file has none of the secrets."""
+    """History of typed texts. Its file contains no secrets."""
 
     def store_string(self, string: str) -> None:
         super().store_string(redacted(string))
 
 
 class Shell(StatementShell):
-    """Interactive shell: reads statements, runs each in a thread, writes answers; errors never end it."""
+    """Interactive shell: it reads statements, runs each in a thread and writes answers. Errors do not end the shell."""
 
     def __init__(
         self, session: ShellSession, names: Names, output_format: str = "table", null_text: str | None = None
@@ -72,7 +72,7 @@ class Shell(StatementShell):
             self.write_log(text)
 
     def handle(self, text: str) -> None:
-        """Run a typed text: a command of the shell, or statements."""
+        """Run typed text: a command of the shell, or statements."""
         text = as_command(text)
         if is_command(text):
             self.run_command(text)

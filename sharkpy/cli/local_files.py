@@ -1,4 +1,4 @@
-"""`dfs -ls path` and its like: Hadoop's file commands on the files of this machine, with Hadoop's output."""
+"""`dfs -ls path` and similar: Hadoop's file commands on the files of this machine, with Hadoop's output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Run = Callable[[frozenset[str], Sequence[str], Say], None]
 
 
 def run_dfs(text: str, say: Say) -> None:
-    """Run a dfs command; `text` is the part behind dfs. SourceError if a file is missing or cannot be reached."""
+    """Run a dfs command; `text` is the part after dfs. Raise SourceError if a file is missing or cannot be reached."""
     try:
         words = shlex.split(text)
     except ValueError:
@@ -40,7 +40,7 @@ def run_dfs(text: str, say: Say) -> None:
 
 
 def _found(paths: Sequence[str], *, least: int = 1) -> list[Path]:
-    """Files that the paths, with their wildcards, mean."""
+    """Return the files that match the paths, with their wildcards."""
     found: list[Path] = []
     for path in paths:
         place = local_path(path)
@@ -54,7 +54,7 @@ def _found(paths: Sequence[str], *, least: int = 1) -> list[Path]:
 
 
 def _named(paths: Sequence[str]) -> list[Path]:
-    """Paths that may be missing."""
+    """Return the paths, which need not exist."""
     if not paths:
         raise ConfigurationError("a path is needed", sqlstate="42601")
     return [Path(local_path(path)) for path in paths]
@@ -146,7 +146,7 @@ def _touch(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # 
 
 
 def _sources(paths: Sequence[str]) -> Iterator[tuple[Path, Path]]:
-    """Pairs of source and target; the target is below the last path if that is a folder."""
+    """Yield pairs of source and target. The target is inside the last path if that is a folder."""
     if len(paths) < 2:
         raise ConfigurationError("a source and a target are needed", sqlstate="42601")
     (target,) = _named(paths[-1:])
@@ -216,7 +216,7 @@ def _mode(options: frozenset[str], paths: Sequence[str], say: Say) -> None:
 
 
 def _test(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # noqa: ARG001
-    """Test a path; an error if the answer is no."""
+    """Test a path. Raise an error if the test fails."""
     checks: dict[str, Callable[[Path], bool]] = {
         "-e": Path.exists,
         "-d": Path.is_dir,

@@ -36,7 +36,7 @@ _FOLDERS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code: 0, 1 with the error on standard error, 2 for a wrong
+    """Run the command line and return the exit code: 0, 1 with the error on standard error, 2 for a wrong
     command line.
     """
     options = _parser().parse_args(arguments)
@@ -102,7 +102,7 @@ def _run_shell(options: argparse.Namespace) -> int:
 
 
 def _script(options: argparse.Namespace) -> str | None:
-    """Statements to run; None for the interactive shell."""
+    """Return the statements to run, or None for the interactive shell."""
     if options.execute is not None:
         return ";\n".join(options.execute)
     if options.file == "-" or (options.file is None and not sys.stdin.isatty()):
@@ -154,7 +154,7 @@ def _parser() -> argparse.ArgumentParser:
 
             add_server_arguments(command)
         command.set_defaults(command=name)
-        # Without a default of its own: what stands before the command's name holds too.
+        # No default is set, so that an option before the command's name keeps its value.
         command.add_argument("--warehouse", default=argparse.SUPPRESS, help=_WAREHOUSE_HELP)
         command.add_argument("--master", default=argparse.SUPPRESS, help="Spark master")
         command.add_argument("--metastore", metavar="PLACE", default=argparse.SUPPRESS, help=_METASTORE_HELP)
@@ -174,7 +174,7 @@ def _add_debug_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run() -> NoReturn:
-    """Run `main` and end the process at once: the session is closed, and tearing down takes a tenth of a second."""
+    """Run `main` and end the process at once. The session is closed; an orderly exit would take a tenth of a second."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: sys.exit(128 + received))
     try:

@@ -21,7 +21,7 @@ PASSWORD_VARIABLE = "SHARKPY_PASSWORD"
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that describe a server; they overrule the URL."""
+    """Add the options that describe a server. They override the URL."""
     parser.add_argument(
         "-u", "--url", metavar="URL", help="work on a server: hive2://[user@]host[:port][/database][;…]"
     )
@@ -38,7 +38,7 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
 def open_session(
     options: argparse.Namespace, settings: Mapping[str, str], *, stays: bool = False
 ) -> tuple[ShellSession, Names]:
-    """Open the session, and a source of its names for completion. In one that `stays`, continuous tables go on."""
+    """Open the session, and a source of its names for completion. If it `stays`, continuous tables resume in it."""
     if options.url is None:
         from sharkpy.cli.shell_session import LocalNames
         from sharkpy.session.connect import connect

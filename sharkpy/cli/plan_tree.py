@@ -30,7 +30,7 @@ def draw_plan(lines: Sequence[str], *, is_colored: bool) -> list[str]:
 
 
 def _is_after(line: str, start: int) -> bool:
-    """True for a line below the tree, such as a decision: it has no column of figures."""
+    """True for a line after the tree, such as a decision: it has no column of figures."""
     return start > 0 and bool(line[:start].strip()) and line[start - 1 : start] != " "
 
 
@@ -52,7 +52,7 @@ def _drawn_tree(tree: Sequence[str], start: int, *, is_colored: bool) -> list[st
 
 
 def _depth(text: str) -> tuple[int, bool]:
-    """Depth of a line, and whether it is a note on the operator above it."""
+    """Return the depth of a line, and whether it is a note on the operator above it."""
     stripped = text.lstrip()
     return (len(text) - len(stripped)) // _INDENT, stripped.startswith("·")
 

@@ -1,4 +1,4 @@
-"""Progress line on the terminal, while a thread does a piece of work."""
+"""Progress line on the terminal, while a thread works."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ REFRESH_SECONDS = 0.1
 CANCEL_SECONDS = 0.5
 """Seconds between one call of `cancel` and the next."""
 END_SECONDS = 5.0
-"""Seconds to wait for a cancelled statement when the process is told to end."""
+"""Seconds to wait for a cancelled statement after the process gets a signal to end."""
 
 
 @dataclass(slots=True)
 class ProgressBoard:
-    """Board with the latest figures of the running query, and the line on `stream` that shows them.
+    """Latest progress of the running query, and the line on `stream` that shows it.
 
-    `update` is called from the engine's threads, `hide` before the answer is written.
+    The engine's threads call `update`. Call `hide` before the answer is written.
     """
 
     stream: TextIO | None = None
-    """Stream of the line; None means standard error as it is when the board is made."""
+    """Stream of the line; None means `sys.stderr` at the time of writing."""
     latest: Progress | None = None
     _rows_of_stage: dict[int, int] = field(default_factory=dict)
     _is_shown: bool = False
@@ -59,7 +59,7 @@ class ProgressBoard:
         self._is_hidden = False
 
     def show(self, elapsed: float) -> None:
-        """Write the line anew, on a terminal and until it is hidden."""
+        """Redraw the line, on a terminal and until it is hidden."""
         stream = self.stream or sys.stderr
         with self._lock:
             if self._is_hidden or not stream.isatty():
@@ -70,7 +70,7 @@ class ProgressBoard:
             self._is_shown = True
 
     def hide(self) -> None:
-        """Take the line away, until the next statement."""
+        """Remove the line, until the next statement."""
         stream = self.stream or sys.stderr
         with self._lock:
             self._is_hidden = True
@@ -80,7 +80,7 @@ class ProgressBoard:
                 self._is_shown = False
 
     def write_above(self, text: str) -> None:
-        """Write a lasting line in place of the progress line, which comes again below it."""
+        """Write a lasting line in place of the progress line, which is drawn again below it."""
         stream = self.stream or sys.stderr
         text = visible_lines(text)
         with self._lock:
@@ -108,12 +108,12 @@ class _Outcome(Generic[T]):
     value: list[T] = field(default_factory=list)
     error: BaseException | None = None
     done: threading.Event = field(default_factory=threading.Event)
-    """Set when the work ends: Thread.join is not to be trusted once a KeyboardInterrupt has come through it."""
+    """Set when the work ends. Thread.join is unreliable after a KeyboardInterrupt has passed through it."""
 
 
 def run_with_progress(work: Callable[[], T], cancel: Callable[[], None], board: ProgressBoard) -> T:
-    """Run `work` and return or raise its outcome. Ctrl-C calls `cancel` again and again until the work ends: the first
-    time there may be no statement yet.
+    """Run `work` and return or raise its outcome. Ctrl-C calls `cancel` repeatedly until the work ends: at the first
+    call there may be no statement yet.
     """
     outcome: _Outcome[T] = _Outcome()
 

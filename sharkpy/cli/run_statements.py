@@ -1,4 +1,4 @@
-"""Execution of a script's statements and commands one after the other, with their answers written."""
+"""Run of a script: its statements and commands one after the other, with their answers written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run_script(
     timing: bool = False,
     null_text: str | None = None,
 ) -> int:
-    """Run a script; returns the exit code, 1 at the first error, which ends it."""
+    """Run a script and return the exit code: 1 at the first error, which ends the script."""
     shell = ScriptShell(session, names, output_format, null_text, timing=timing)
     remove = session.add_progress_listener(shell.board.update)
     try:
@@ -37,7 +37,7 @@ def run_script(
 
 
 class ScriptShell(StatementShell):
-    """Shell of a script: standard output has what was asked for, standard error all else."""
+    """Shell of a script: requested output goes to standard output, everything else to standard error."""
 
     def __init__(
         self, session: ShellSession, names: Names, output_format: str, null_text: str | None, *, timing: bool
@@ -47,12 +47,12 @@ class ScriptShell(StatementShell):
         self.code = _FAILED
 
     def run_command(self, text: str, line: int = 1) -> bool:
-        """Run a command of the shell; `!ls` and its like are Hive's way to a command of the machine."""
+        """Run a command of the shell. `!ls` and similar run a command of the machine, as in Hive."""
         is_statement = text.lstrip().startswith("!") and not is_known_command(text)
         return self.run_sql(text, line) if is_statement else super().run_command(text, line)
 
     def confirm(self, text: str) -> None:
-        """Say nothing: who wrote the script knows."""
+        """Print nothing: the script's author knows what it changes."""
 
     def tell(self, answer: Answer, seconds: float) -> None:
         if self.options.timer:

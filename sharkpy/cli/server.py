@@ -83,15 +83,15 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class LogLines(logging.Formatter):
-    """Format of the log's lines, without the secrets that messages and tracebacks quote."""
+    """Format of log lines, which removes secrets that messages and tracebacks quote."""
 
     def format(self, record: logging.LogRecord) -> str:
         return redacted(super().format(record))
 
 
 def _quiet_py4j() -> None:
-    """Keep Py4J's stack traces out of the log: it logs every connection that ends, in part by the root logger. A
-    statement that fails has its own error, and a lost JVM a line of its own.
+    """Keep Py4J's stack traces out of the log: it logs every connection that ends, partly by the root logger. A failed
+    statement has its own error, and a lost JVM its own line.
     """
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(lambda record: "/py4j/" not in record.pathname)
@@ -109,7 +109,7 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
     from sharkpy.thrift.guard import guarded
     from sharkpy.thrift.work_board import WorkBoard
 
-    # Under the settings that were given, which may say otherwise.
+    # Given settings follow, and may override these.
     settings = {HISTORY_SAVED.key: "true", **settings}
     board = WorkBoard()
     with guarded(config.limits, board) as guard:
@@ -120,7 +120,7 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
 def _serve(
     options: argparse.Namespace, settings: dict[str, str], config: ServerConfig, guard: int, board: WorkBoard
 ) -> None:
-    """Serve until a signal comes, and what runs has ended after it."""
+    """Serve until a signal arrives and the running statements have ended."""
     from sharkpy.session.connect import connect
     from sharkpy.thrift.row_sets import COLUMNAR_SINCE, encode_row_set
     from sharkpy.thrift.server import HiveServer
@@ -128,7 +128,7 @@ def _serve(
     with connect(options.master, options.warehouse, **settings) as session:
         server = HiveServer(session, config, board)
         server.pulse.guard = guard
-        # A plain list: a lock that the handler wants may be in the hands of what it interrupted.
+        # This is a plain list: the interrupted code may hold a lock that the handler would need.
         received: list[int] = []
 
         def end(number: int, _: Any) -> None:
@@ -139,7 +139,7 @@ def _serve(
 
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, end)
-        # What is made on first use is made before the first client comes.
+        # Load everything that the first use would load, before the first client connects.
         answer = session.sql("SELECT 1, ''")
         encode_row_set(list(answer.batches()), answer.schema, 0, COLUMNAR_SINCE)
         share_interpreter()
@@ -157,7 +157,7 @@ def _serve(
 
 
 def _raise_file_limit() -> None:
-    """Let the process have as many files as it may: clients, blocks and data files are some hundred each."""
+    """Raise the limit on open files to the maximum: clients, blocks and data files are some hundred each."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _FILES if most == resource.RLIM_INFINITY else min(_FILES, most)
     if now < wanted:

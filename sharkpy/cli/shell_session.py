@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ShellSession(Protocol):
-    """Session of the shell. `sql` is called by one thread at a time, `cancel` by another."""
+    """Session of the shell. One thread at a time calls `sql`; another may call `cancel`."""
 
     @property
     def master(self) -> str: ...
@@ -28,20 +28,20 @@ class ShellSession(Protocol):
     def sql(self, text: str) -> Result: ...
 
     def substituted(self, text: str) -> str:
-        """Replace the variables in `text` by their values, as far as they are known on this side."""
+        """Replace the variables in `text` by their values, as far as this side knows them."""
 
     def cancel(self) -> None: ...
 
     def stop(self) -> None: ...
 
     def take_console(self, console: Callable[[Table, int, Iterable[RecordBatch]], None]) -> None:
-        """Let a function show the epochs of continuous sinks TO CONSOLE; those of a server are not shown."""
+        """Show the epochs of continuous sinks TO CONSOLE by a function. The epochs of a server are not shown."""
 
     def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]: ...
 
 
 class Names(Protocol):
-    """Names for completion; a session that cannot tell gives none."""
+    """Names for completion; empty if the session cannot list them."""
 
     def databases(self) -> Iterable[str]: ...
 

@@ -1,4 +1,4 @@
-"""Shell without a terminal of its own: runs statements and commands of the shell, one after the other."""
+"""Shell without its own terminal: it runs statements and commands of the shell, one after the other."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _EXPLAIN = {"on": "EXPLAIN\n", "analyze": "EXPLAIN ANALYZE\n"}
 
 
 class StatementShell(ABC):
-    """Runner of texts: statements, and commands each on a line of its own, up to the first error.
+    """Runner of texts: statements, and commands each on their own line, up to the first error.
 
-    How errors and the lines below answers reach the user is for its kinds to say.
+    Subclasses decide how errors and the lines below answers reach the user.
     """
 
     def __init__(self, session: ShellSession, names: Names, options: ShellOptions) -> None:
@@ -45,27 +45,27 @@ class StatementShell(ABC):
 
     @abstractmethod
     def confirm(self, text: str) -> None:
-        """Say what a command has changed."""
+        """Report what a command has changed."""
 
     @abstractmethod
     def tell(self, answer: Answer, seconds: float) -> None:
-        """Write what belongs below an answer."""
+        """Write the line below an answer."""
 
     @abstractmethod
     def show_error(self, error: BaseException, statement: str, line: int) -> None:
-        """Write an error; `line` is where the statement starts in its script."""
+        """Write an error; `line` is the line of the script that the statement starts in."""
 
     @abstractmethod
     def write_log(self, text: str) -> None:
         """Write a line of a server's log."""
 
     def say(self, text: str) -> None:
-        """Write a line that was asked for."""
+        """Write a line of requested output."""
         for_terminal(sys.stdout).write(text + "\n")
         sys.stdout.flush()
 
     def run_script(self, text: str) -> bool:
-        """Run statements, and commands each on a line of its own, up to the first error."""
+        """Run statements, and commands each on their own line, up to the first error."""
         for number, piece in pieces(text):
             done = self.run_command(piece, number) if is_command(piece) else self.run_sql(piece, number)
             if not done or self.is_over:
@@ -73,7 +73,7 @@ class StatementShell(ABC):
         return True
 
     def run_command(self, text: str, line: int = 1) -> bool:
-        """Run a command of the shell; False if it, or a statement that it runs, has failed."""
+        """Run a command of the shell. Return False if it, or a statement that it runs, has failed."""
         before = self._num_errors
         try:
             command, argument = find_command(text)
@@ -86,7 +86,7 @@ class StatementShell(ABC):
         return self._num_errors == before
 
     def run_sql(self, text: str, first_line: int = 1) -> bool:
-        """Run statements one after the other; False at the first error, which is shown."""
+        """Run statements one after the other. At the first error, show it and return False."""
         from sharkpy.cli.client_statements import run_client_statement, statements_with_sources
 
         try:
@@ -116,7 +116,7 @@ class StatementShell(ABC):
         return True
 
     def report(self, error: BaseException, statement: str = "", line: int = 1) -> None:
-        """Keep an error as the last one, and show it."""
+        """Store an error as the last one, and show it."""
         self._num_errors += 1
         if isinstance(error, SharkError) and error.sqlstate.startswith("08") and not error.hint:
             error.hint = ".reconnect opens a session again"
@@ -124,11 +124,11 @@ class StatementShell(ABC):
         self.show_error(error, statement, line)
 
     def wait_for(self, work: Callable[[], T]) -> T:
-        """Run `work` in a thread and return its result: Ctrl-C cancels it and never breaks into a call to a server."""
+        """Run `work` in a thread and return its result. Ctrl-C cancels it, but never interrupts a call to a server."""
         return run_with_progress(work, self.session.cancel, self.board)
 
     def rows_of(self, statement: str) -> list[Row]:
-        """Rows of a statement, all of them."""
+        """Return all rows of a statement."""
 
         def fetch() -> list[Row]:
             with self.session.sql(statement) as result:
@@ -137,7 +137,7 @@ class StatementShell(ABC):
         return self.wait_for(fetch)
 
     def switch_logs(self, is_on: bool) -> None:
-        """Show a server's log lines beside the answers, or stop that."""
+        """Show a server's log lines with the answers, or stop showing them."""
         from sharkpy.client import RemoteSession
 
         if not isinstance(self.session, RemoteSession):
@@ -145,7 +145,7 @@ class StatementShell(ABC):
         self.session.log = self.write_log if is_on else None
 
     def reconnect(self) -> None:
-        """Open the session on a server anew."""
+        """Open a new session on the server."""
         from sharkpy.client import RemoteSession
 
         if not isinstance(self.session, RemoteSession):
@@ -163,7 +163,7 @@ class StatementShell(ABC):
 
 
 def footer(answer: Answer, seconds: float, rows_read: int = 0) -> str:
-    """Line below an answer."""
+    """Return the line below an answer."""
     count, written = answer.num_rows, answer.num_written
     took = f"in {seconds:.2f} s"
     if rows_read:
@@ -192,5 +192,5 @@ def _is_between_statements(lines: list[str]) -> bool:
     from sharkpy.sql.grammar.split_statements import split_statements
 
     text = "\n".join(lines)
-    # A word behind an open statement does not make one more; behind a finished one it does.
+    # A word after an open statement does not add a statement; a word after a finished statement does.
     return len(split_statements(text + "\nx")) == len(split_statements(text)) + 1

@@ -1,4 +1,4 @@
-"""`sharkpy doctor <uri>`: whether files can be listed, read and written there, and else which setting is wrong."""
+"""`sharkpy doctor <uri>`: check whether files can be listed, read and written there, or find the wrong setting."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sharkpy.sources.storage.store import ObjectFacts, Store, StoreLimits
 from sharkpy.sources.storage.stores import is_supported, store_of
 
 LIMITS = StoreLimits(timeout_seconds=10, retries=1)
-"""Limits under which a failure is told soon."""
+"""Limits under which a failure is reported quickly."""
 _LISTED = 1000
 _KINDS = {"gs": "gs", **dict.fromkeys(("abfs", "abfss", "az", "wasb", "wasbs"), "az")}
-"""Clouds by scheme; others are as S3."""
+"""Clouds by scheme; any other scheme is treated as S3."""
 _RIGHTS = {
     "s3": {"list": "s3:ListBucket", "read": "s3:GetObject", "write": "s3:PutObject and s3:DeleteObject"},
     "gs": {
@@ -45,7 +45,7 @@ _SAME_IN = {
 
 @dataclass(frozen=True, slots=True)
 class _Advice:
-    """Sentence for failures with an SQLSTATE, in whose message or hint some words are; `key` is set to `value`."""
+    """Sentence for failures with an SQLSTATE and with some words in the message or hint, if `key` is set to `value`."""
 
     sqlstate: str
     words: str
@@ -111,19 +111,19 @@ _ADVICE = (
 
 
 class _Wrong(Exception):
-    """Something is wrong that no request has failed of."""
+    """Fault that a check has found although no request failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Location that is looked into, with what is known of it."""
+    """Location under check, with its access and its store."""
 
     location: str
     access: StorageAccess
     store: Store
 
     def sentence(self, step: str, error: SharkError) -> str:
-        """What is wrong, and what to do about it."""
+        """Return a sentence that says what is wrong, and what to do about it."""
         told = f"{error.message} {error.hint or ''}"
         for advice in _ADVICE:
             is_met = not advice.key or self.access.value(advice.key) == advice.value
@@ -153,7 +153,9 @@ class _Place:
 
 
 def run_storage_doctor(location: str, given: Mapping[str, str], *, writes: bool) -> int:
-    """Print one line a step; returns 1 at the first that fails. `writes`: a small object is put there, and deleted."""
+    """Print one line per step. Return 1 at the first step that fails. If `writes`, put a small object there and delete
+    it.
+    """
     sys.stdout.write(f"sharkpy {__version__}\n")
     is_well = True
     for is_well, step, text in storage_checks(location, Conf(given), writes=writes):
@@ -162,7 +164,7 @@ def run_storage_doctor(location: str, given: Mapping[str, str], *, writes: bool)
 
 
 def storage_checks(location: str, conf: Conf, *, writes: bool) -> Iterator[tuple[bool, str, str]]:
-    """Steps of the check, up to the first that fails: whether it went well, its name, and what it found."""
+    """Yield the steps of the check up to the first failure: whether it succeeded, its name, and its finding."""
     try:
         place = _found(location, conf)
     except SharkError as error:
@@ -193,7 +195,7 @@ def _found(location: str, conf: Conf) -> _Place:
 
 
 def _list(place: _Place, facts: list[ObjectFacts]) -> str:
-    """Look for the first objects; or for the file at the location, which is all that a site has."""
+    """Look for the first objects, or for the file at the location if the store cannot list."""
     store, location = place.store, place.location
     if store.traits.lists:
         for one in store.list(location):
@@ -220,7 +222,7 @@ def _read(place: _Place, facts: list[ObjectFacts]) -> str:
 
 
 def _write(place: _Place, facts: list[ObjectFacts]) -> str:  # noqa: ARG001  as of all steps
-    """Put an object, and try to put another one of its name, which a store has to refuse."""
+    """Put an object, then try to put another one of the same name, which the store has to refuse."""
     store, path = place.store, uri.join(place.location, f".sharkpy-doctor-{uuid.uuid4().hex}")
     if not store.traits.writes:
         raise _Wrong(f"{store.name.endpoint} takes no files: tables there are read alone")

@@ -1,4 +1,4 @@
-"""Checks of a warehouse at a URI: the folder of its catalog, the storage, and whose it is."""
+"""Checks of a warehouse at a URI: the folder of its catalog, the storage, and its owner."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sharkpy.session.warehouse_claim import writable_store
 
 
 def warehouse_checks(location: str, conf: Conf) -> Iterator[tuple[bool, str, str]]:
-    """Steps of the check, up to the first that fails: whether it went well, its name, and what it found."""
+    """Yield the steps of the check up to the first failure: whether it succeeded, its name, and its finding."""
     for step in storage_checks(location, conf, writes=True):
         yield step
         if not step[0]:
@@ -44,7 +44,9 @@ def _claim(location: str, conf: Conf) -> tuple[bool, str]:
 
 
 def _owner(path: Path) -> tuple[str, bool]:
-    """Owner that a catalog is, as far as its file tells, and whether its warehouse has known it."""
+    """Return the catalog's own owner id, as far as its file shows it, and whether it has claimed its warehouse
+    before.
+    """
     if not path.exists():
         return "", False
     try:

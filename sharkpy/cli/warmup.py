@@ -1,6 +1,6 @@
 """`sharkpy warmup`: a training run that lets later sessions start faster.
 
-The JVM saves the classes that it has loaded; numba's compiled kernels are kept beside the package.
+The JVM saves the classes that it has loaded; numba's compiled kernels are saved next to the package.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _TRAINING = (
            count_if(is_even), count(gaps) FROM training_text""",
 )
 _AS_TASKS = {"shark.placement.driver": "false", "shark.join.broadcast.max.bytes": "1"}
-"""Settings under which stages run as RDD tasks with shuffles, small as the table is."""
+"""Settings under which stages run as RDD tasks with shuffles, although the table is small."""
 
 
 def run_warmup(settings: Mapping[str, str]) -> int:
-    """Train the caches of the Java that sessions use; returns 0, or raises an error."""
+    """Train the caches of the Java that sessions use. Return 0, or raise an error."""
     java = find_java(settings.get("shark.java.home") or None)
     cache = class_cache(java, pyspark_home())
     cache.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -57,14 +57,14 @@ def run_warmup(settings: Mapping[str, str]) -> int:
 
 
 def train(cache: ClassCache, settings: Mapping[str, str]) -> int:
-    """Run statements on a JVM that writes the cache at its end; returns the cache's bytes."""
+    """Run statements on a JVM that writes the cache when it ends. Return the cache's size in bytes."""
     from sharkpy.session.connect import connect
 
     with tempfile.TemporaryDirectory(dir=cache.path.parent, prefix="training-") as folder:
         written = Path(folder) / cache.path.name
         options = f"{settings.get(EXTRA_OPTIONS, '')} {cache.train(written)}"
         conf = {**settings, **_AS_TASKS, EXTRA_OPTIONS: options}
-        # Loaded, compiled loops read text however little there is of it.
+        # If they are imported, the compiled loops read even short text.
         importlib.import_module("sharkpy.sources.cut_fields")
         with connect("local[2]", Path(folder) / "warehouse", **conf) as session:
             for statement in _TRAINING:
